@@ -20,8 +20,9 @@ var mayImport = map[string][]string{
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
 	"bench":                       {"access", "auth", "defaults", "web"}, // all but defaults for the floor, a handler behind Cadastre's own authentication and server
-	"cli":                         {"client", "defaults", "internal/lists", "metadef"},
-	"client":                      {},
+	"cli":                         {"client", "client/optional", "defaults", "internal/lists", "metadef"},
+	"client":                      {"client/optional"},
+	"client/optional":             {},
 	"defaults":                    {},
 	"demo":                        {"access", "defaults", "metadef", "placement", "resource", "store"},
 	"ent":                         {},

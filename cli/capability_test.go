@@ -78,7 +78,7 @@ func TestCapabilityWithManyValues(t *testing.T) {
 			creates = append(creates, fmt.Sprintf(`c%d: createResource(input: {type: "physical:host", name: "h%d", capabilities: [{key: "many", value: %q}]}) { resource { uuid } }`, i, i, list))
 		}
 		request := &graphql.Request{OpName: "Add", Query: "mutation Add { " + strings.Join(creates, "\n") + " }"}
-		if err := client.New(c.address, "admin").MakeRequest(t.Context(), request, &graphql.Response{}); err != nil {
+		if err := client.New(c.address, client.WithToken("admin")).MakeRequest(t.Context(), request, &graphql.Response{}); err != nil {
 			t.Fatal(err)
 		}
 		c.prints("admin", "VALUE RESOURCES\n"+strings.Join(values, " 1\n")+" 1", "capability", "get", "physical:host", "many")

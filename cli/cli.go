@@ -115,7 +115,7 @@ func (r remote) Validate(parsed *kong.Context) error {
 }
 
 func (r remote) client() graphql.Client {
-	return client.New(r.Server, r.Token, client.WithTimeout(r.Timeout))
+	return client.New(r.Server, client.WithToken(r.Token), client.WithTimeout(r.Timeout))
 }
 
 // onlyTheServer takes the environment variables of all flags of clients, except

@@ -22,7 +22,7 @@ func (c console) addResources() {
 		share: createResource(input: { type: "OS::Manila::Share", name: "share", uuid: "` + share + `", projectId: "demo", serviceMetadata: [{ key: "managed", value: "yes" }] }) { resource { uuid } }
 		host: createResource(input: { type: "physical:host", name: "host", uuid: "` + host + `", capabilities: [{ key: "arch", value: "x86_64" }, { key: "cpu_info:features", value: "[\"aes\", \"vmx\"]" }] }) { resource { uuid } }
 	}`}
-	if err := client.New(c.address, "admin").MakeRequest(c.t.Context(), request, &graphql.Response{}); err != nil {
+	if err := client.New(c.address, client.WithToken("admin")).MakeRequest(c.t.Context(), request, &graphql.Response{}); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -174,7 +174,7 @@ func TestEditorsImport(t *testing.T) {
 			c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", file)
 		}
 		request := &graphql.Request{OpName: "Share", Query: `mutation Share { shareNamespace(input: {namespace: "Edited", projectId: "demo", role: EDITOR}) { namespace { name } } }`}
-		if err := client.New(c.address, "admin").MakeRequest(t.Context(), request, &graphql.Response{}); err != nil {
+		if err := client.New(c.address, client.WithToken("admin")).MakeRequest(t.Context(), request, &graphql.Response{}); err != nil {
 			t.Fatal(err)
 		}
 		load := func(name, rest string) []string {

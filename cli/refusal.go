@@ -7,8 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/Khan/genqlient/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/cadastre-dev/cadastre/client"
 )
 
 // explained returns an error of the client with what people need to know: the
@@ -17,7 +16,7 @@ func (r remote) explained(err error) error {
 	if err == nil {
 		return nil
 	}
-	if status := new(graphql.HTTPError); errors.As(err, &status) && status.StatusCode == http.StatusUnauthorized {
+	if refused := new(client.Errors); errors.As(err, &refused) && refused.Status == http.StatusUnauthorized {
 		return fmt.Errorf("%s: unknown token; set --token or CADASTRE_TOKEN", r.Server)
 	}
 	if refused := refusals(err); len(refused) > 0 {
@@ -35,51 +34,27 @@ func (r remote) explained(err error) error {
 // refusals returns what a server refused, line by line: `CODE: why (where)`, or
 // the status of an answer that did not come from a GraphQL server. There is no
 // line when nothing answered.
-func refusals(err error) []string {
-	refused := refusedBy(err)
-	if status := new(graphql.HTTPError); errors.As(err, &status) && (len(refused) == 0 || refused[0].Extensions == nil) {
-		return []string{fmt.Sprintf("the server answered %d %s", status.StatusCode, http.StatusText(status.StatusCode))}
-	}
-	var lines []string
-	for _, one := range refused {
-		line := one.Message
-		if field, ok := one.Extensions["field"].(string); ok && !strings.HasPrefix(line, field) {
-			line += " (" + field + ")"
+func refusals(err error) (lines []string) {
+	refused := new(client.Errors)
+	if errors.As(err, &refused) {
+		for _, one := range refused.List {
+			lines = append(lines, printable(one.Error()))
 		}
-		if code, ok := one.Extensions["code"].(string); ok {
-			line = code + ": " + line
-		}
-		lines = append(lines, printable(line))
 	}
 	return lines
 }
 
-func refusedBy(err error) gqlerror.List {
-	if status := new(graphql.HTTPError); errors.As(err, &status) {
-		return status.Response.Errors
-	}
-	var refused gqlerror.List
-	errors.As(err, &refused)
-	return refused
-}
-
 // isAboutInput reports whether a server refused what it was sent.
 func isAboutInput(err error) bool {
-	if status := new(graphql.HTTPError); errors.As(err, &status) {
-		return status.StatusCode == http.StatusRequestEntityTooLarge || status.StatusCode == http.StatusBadRequest
+	if refused := new(client.Errors); errors.As(err, &refused) && refused.Status != 0 {
+		return refused.Status == http.StatusRequestEntityTooLarge || refused.Status == http.StatusBadRequest
 	}
-	return hasCode(err, "BAD_USER_INPUT")
+	return client.Code(err) == client.BadUserInput
 }
 
 // isTooComplex reports whether an answer would be too large, or take too much
 // work.
-func isTooComplex(err error) bool { return hasCode(err, "QUERY_TOO_COMPLEX") }
+func isTooComplex(err error) bool { return client.Code(err) == client.QueryTooComplex }
 
 // isConcurrentUpdate reports whether something was changed since it was read.
-func isConcurrentUpdate(err error) bool { return hasCode(err, "CONCURRENT_UPDATE") }
-
-// hasCode reports whether a server refused something with a code.
-func hasCode(err error, code string) bool {
-	refused := refusedBy(err)
-	return len(refused) > 0 && refused[0].Extensions["code"] == code
-}
+func isConcurrentUpdate(err error) bool { return client.Code(err) == client.ConcurrentUpdate }

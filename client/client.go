@@ -1,9 +1,16 @@
 // Package client is the typed Go client of Cadastre: one function for each
-// operation in operations/, generated from the schema. The command line is its
-// first user.
+// operation in operations/, generated from the schema, and iterators over the
+// pages of lists (Namespaces, Resources and the others of pages.go). The command
+// line uses nothing else.
+//
+//	server := client.New("https://cadastre.example.org", client.WithToken(token))
+//	answer, err := client.ReadNamespace(ctx, server, "Cadastre::VirtualCPUTopology")
+//
+// Code returns the code of an error that the server answered.
 package client
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -19,26 +26,63 @@ import (
 // DefaultTimeout is how long a request of a client may take by default.
 const DefaultTimeout = 60 * time.Second
 
+// Client sends operations to a server. It is safe for concurrent use.
+type Client struct {
+	via     graphql.Client
+	retries int
+}
+
+// options are what the options of New change.
+type options struct {
+	token   string
+	timeout *time.Duration
+	http    *http.Client
+	retries int
+}
+
 // Option changes a client that New returns.
-type Option func(*http.Client)
+type Option func(*options)
+
+// WithToken sets the token that is sent with every request; empty is none.
+func WithToken(token string) Option { return func(o *options) { o.token = token } }
 
 // WithTimeout sets how long a request may take, from the connection to the end
 // of the answer; 0 is no limit.
 func WithTimeout(timeout time.Duration) Option {
-	return func(c *http.Client) { c.Timeout = timeout }
+	return func(o *options) { o.timeout = &timeout }
 }
 
-// New returns a client of a server, whose address is as Endpoint takes it, which
-// sends the token with every request. A request that takes longer than
-// DefaultTimeout fails. With an address that Endpoint refuses, every request
-// fails with its error.
-func New(server, token string, options ...Option) graphql.Client {
-	endpoint, err := Endpoint(server)
-	c := &http.Client{Transport: bearer{token, err}, Timeout: DefaultTimeout}
-	for _, option := range options {
-		option(c)
+// WithHTTPClient sets what sends requests, for example through a proxy or with
+// certificates of one's own. It is not changed; its timeout counts unless
+// WithTimeout sets another.
+func WithHTTPClient(sender *http.Client) Option { return func(o *options) { o.http = sender } }
+
+// New returns a client of a server, whose address is as Endpoint takes it. A
+// request that takes longer than DefaultTimeout fails. A query that a server had
+// no capacity for is sent again, as WithRetries says; a mutation is sent once. With
+// an address that Endpoint refuses, every request fails with its error.
+func New(server string, opts ...Option) *Client {
+	o := &options{http: &http.Client{Timeout: DefaultTimeout}, retries: DefaultRetries}
+	for _, option := range opts {
+		option(o)
 	}
-	return graphql.NewClient(endpoint, c)
+	sender := *o.http
+	if o.timeout != nil {
+		sender.Timeout = *o.timeout
+	}
+	endpoint, err := Endpoint(server)
+	sender.Transport = authorized{o.token, err, sender.Transport}
+	return &Client{via: graphql.NewClient(endpoint, &sender), retries: o.retries}
+}
+
+// MakeRequest sends an operation and reads the answer into resp; generated
+// functions call it. What the server refused is Errors.
+func (c *Client) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
+	return c.repeated(ctx, req, func() error {
+		wait := &retryAfter{}
+		resp.Errors = nil // those of the attempt before
+		return errorsOf(c.via.MakeRequest(context.WithValue(ctx, retryAfterKey{}, wait), req, resp), wait.wait)
+	})
 }
 
 // Endpoint returns the URL of a server's API. The address of the server may lack
@@ -69,17 +113,30 @@ func isThisMachine(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// bearer sends a token with every request, unless the address is wrong.
-type bearer struct {
+// authorized sends a token with every request, unless the address is wrong, and
+// notes when a server says to try again.
+type authorized struct {
 	token string
 	wrong error
+	next  http.RoundTripper // nil is http.DefaultTransport
 }
 
-func (b bearer) RoundTrip(request *http.Request) (*http.Response, error) {
-	if b.wrong != nil {
-		return nil, b.wrong
+// RoundTrip sends a request.
+func (a authorized) RoundTrip(request *http.Request) (*http.Response, error) {
+	if a.wrong != nil {
+		return nil, a.wrong
 	}
-	request = request.Clone(request.Context())
-	request.Header.Set("Authorization", "Bearer "+b.token)
-	return http.DefaultTransport.RoundTrip(request)
+	if a.token != "" {
+		request = request.Clone(request.Context())
+		request.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	next := a.next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	response, err := next.RoundTrip(request)
+	if wait, ok := request.Context().Value(retryAfterKey{}).(*retryAfter); ok && err == nil {
+		wait.wait = response.Header.Get("Retry-After")
+	}
+	return response, err
 }

@@ -10,7 +10,7 @@ import (
 
 // Writes on a share of a demo, and shows all that is written there.
 func ExampleNew() {
-	server := client.New("http://127.0.0.1:8080", "demo-member")
+	server := client.New("http://127.0.0.1:8080", client.WithToken("demo-member"))
 	answer, err := client.SetMetadata(context.Background(), server, &client.SetMetadataInput{
 		Resource: "ebf728f5-376a-5438-8ef0-c3a299ba60eb",
 		Items:    []*client.KeyValueInput{{Key: "ticket", Value: "4711"}},
@@ -20,5 +20,23 @@ func ExampleNew() {
 	}
 	for _, item := range answer.SetMetadata.Resource.Metadata {
 		fmt.Println(item.Key, item.Value)
+	}
+}
+
+// Prints the hosts that have no metadata item about their rack.
+func ExampleResources() {
+	ctx, server := context.Background(), client.New("http://127.0.0.1:8080", client.WithToken("demo-reader"))
+	without := false
+	filter := &client.ResourceFilter{Types: []string{"physical:host"}, Where: &client.ResourceCondition{
+		Metadata: &client.MetadataCondition{Key: "rack", Exists: &without},
+	}}
+	for host, err := range client.Resources(ctx, server, filter, nil, nil, false) {
+		if client.Code(err) == client.Forbidden {
+			log.Fatal("this token may not read resources")
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(host.Uuid, host.Name)
 	}
 }

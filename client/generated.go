@@ -4,10 +4,334 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
+
+// A part of the API that some roles may use. Which roles these are stands in docs/permissions.md; an operator may choose others.
+type AccessRule string
+
+const (
+	// Read the audit log.
+	AccessRuleAuditRead AccessRule = "AUDIT_READ"
+	// Read private capabilities and their values.
+	AccessRuleCapabilitiesPrivate AccessRule = "CAPABILITIES_PRIVATE"
+	// Register names of capabilities, choose who discovers them, and delete them.
+	AccessRuleCapabilitiesRegistry AccessRule = "CAPABILITIES_REGISTRY"
+	// Set capabilities on resources.
+	AccessRuleCapabilitiesWrite AccessRule = "CAPABILITIES_WRITE"
+	// Read consumers, allocations and usages of any project.
+	AccessRuleConsumersReadAny AccessRule = "CONSUMERS_READ_ANY"
+	// Read the visible namespaces and all that is in them.
+	AccessRuleDefinitionsRead AccessRule = "DEFINITIONS_READ"
+	// Write any visible namespace. Those who own or edit a namespace write that one without this rule.
+	AccessRuleDefinitionsWrite AccessRule = "DEFINITIONS_WRITE"
+	// Change metadata that users cannot change, and decide which that is.
+	AccessRuleMetadataServiceOwned AccessRule = "METADATA_SERVICE_OWNED"
+	// Read providers, inventories, candidates, consumers and usages.
+	AccessRulePlacementRead AccessRule = "PLACEMENT_READ"
+	// Write all of placement.
+	AccessRulePlacementWrite AccessRule = "PLACEMENT_WRITE"
+	// Read the visible resources, their metadata and tags.
+	AccessRuleResourcesRead AccessRule = "RESOURCES_READ"
+	// Write resources of the viewer's own project.
+	AccessRuleResourcesWrite AccessRule = "RESOURCES_WRITE"
+	// Write resources of any project.
+	AccessRuleResourcesWriteAny AccessRule = "RESOURCES_WRITE_ANY"
+	// Write resource types.
+	AccessRuleResourceTypesWrite AccessRule = "RESOURCE_TYPES_WRITE"
+	// Ask who one is, and look up ids.
+	AccessRuleViewer AccessRule = "VIEWER"
+)
+
+var AllAccessRule = []AccessRule{
+	AccessRuleAuditRead,
+	AccessRuleCapabilitiesPrivate,
+	AccessRuleCapabilitiesRegistry,
+	AccessRuleCapabilitiesWrite,
+	AccessRuleConsumersReadAny,
+	AccessRuleDefinitionsRead,
+	AccessRuleDefinitionsWrite,
+	AccessRuleMetadataServiceOwned,
+	AccessRulePlacementRead,
+	AccessRulePlacementWrite,
+	AccessRuleResourcesRead,
+	AccessRuleResourcesWrite,
+	AccessRuleResourcesWriteAny,
+	AccessRuleResourceTypesWrite,
+	AccessRuleViewer,
+}
+
+// A condition on the aggregates of a provider. An aggregate that nobody is in is no error: it has no members.
+type AggregateFilter struct {
+	// In at least one of these, at most 1000; absent or empty is no constraint.
+	AnyOf []string `json:"anyOf"`
+	// In none of these, at most 1000.
+	NoneOf []string `json:"noneOf"`
+}
+
+// GetAnyOf returns AggregateFilter.AnyOf, and is useful for accessing the field via an interface.
+func (v *AggregateFilter) GetAnyOf() []string { return v.AnyOf }
+
+// GetNoneOf returns AggregateFilter.NoneOf, and is useful for accessing the field via an interface.
+func (v *AggregateFilter) GetNoneOf() []string { return v.NoneOf }
+
+// An allocation.
+type Allocation struct {
+	// Who provides it.
+	Provider *ProviderName `json:"provider"`
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// How many units.
+	Used int64 `json:"used"`
+	// Who uses it.
+	Consumer *ConsumerName `json:"consumer"`
+}
+
+// GetProvider returns Allocation.Provider, and is useful for accessing the field via an interface.
+func (v *Allocation) GetProvider() *ProviderName { return v.Provider }
+
+// GetResourceClass returns Allocation.ResourceClass, and is useful for accessing the field via an interface.
+func (v *Allocation) GetResourceClass() string { return v.ResourceClass }
+
+// GetUsed returns Allocation.Used, and is useful for accessing the field via an interface.
+func (v *Allocation) GetUsed() int64 { return v.Used }
+
+// GetConsumer returns Allocation.Consumer, and is useful for accessing the field via an interface.
+func (v *Allocation) GetConsumer() *ConsumerName { return v.Consumer }
+
+// AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload includes the requested fields of the GraphQL type AssociateResourceTypePayload.
+// The GraphQL type's documentation follows.
+//
+// What `associateResourceType` returns.
+type AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload struct {
+	// The association as it is now.
+	ResourceTypeAssociation *Association `json:"resourceTypeAssociation"`
+}
+
+// GetResourceTypeAssociation returns AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload.ResourceTypeAssociation, and is useful for accessing the field via an interface.
+func (v *AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload) GetResourceTypeAssociation() *Association {
+	return v.ResourceTypeAssociation
+}
+
+// An association to make.
+type AssociateResourceTypeInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+	// The name of the resource type, 1 to 80 characters; a type that does not exist yet is created.
+	ResourceType string `json:"resourceType"`
+	// What the names of properties begin with on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
+	Prefix *string `json:"prefix"`
+	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
+	PropertiesTarget *string `json:"propertiesTarget"`
+}
+
+// GetNamespace returns AssociateResourceTypeInput.Namespace, and is useful for accessing the field via an interface.
+func (v *AssociateResourceTypeInput) GetNamespace() string { return v.Namespace }
+
+// GetRevision returns AssociateResourceTypeInput.Revision, and is useful for accessing the field via an interface.
+func (v *AssociateResourceTypeInput) GetRevision() *int { return v.Revision }
+
+// GetResourceType returns AssociateResourceTypeInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *AssociateResourceTypeInput) GetResourceType() string { return v.ResourceType }
+
+// GetPrefix returns AssociateResourceTypeInput.Prefix, and is useful for accessing the field via an interface.
+func (v *AssociateResourceTypeInput) GetPrefix() *string { return v.Prefix }
+
+// GetPropertiesTarget returns AssociateResourceTypeInput.PropertiesTarget, and is useful for accessing the field via an interface.
+func (v *AssociateResourceTypeInput) GetPropertiesTarget() *string { return v.PropertiesTarget }
+
+// AssociateResourceTypeResponse is returned by AssociateResourceType on success.
+type AssociateResourceTypeResponse struct {
+	// Makes the definitions of a namespace applicable to a resource type, which is
+	// created where there is none of the name. The same type, prefix and target twice
+	// is `ALREADY_EXISTS`, one association too many (1000) `QUOTA_EXCEEDED`.
+	AssociateResourceType *AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload `json:"associateResourceType"`
+}
+
+// GetAssociateResourceType returns AssociateResourceTypeResponse.AssociateResourceType, and is useful for accessing the field via an interface.
+func (v *AssociateResourceTypeResponse) GetAssociateResourceType() *AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload {
+	return v.AssociateResourceType
+}
+
+// An association of a namespace with a resource type.
+type Association struct {
+	// The global id, for `node`.
+	Id string `json:"id"`
+	// The namespace.
+	Namespace *NamespaceName `json:"namespace"`
+	// The resource type.
+	ResourceType *NamedType `json:"resourceType"`
+	// What the names of the namespace's properties begin with on this type, with its separator, for example `hw:`; `null` for none.
+	Prefix *string `json:"prefix"`
+	// Which of several sets of key-values of the type is meant, for example `image` on a volume; `null` where the type has only one.
+	PropertiesTarget *string `json:"propertiesTarget"`
+	// When the association was made.
+	CreatedAt time.Time `json:"createdAt"`
+	// When the association was last changed.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// GetId returns Association.Id, and is useful for accessing the field via an interface.
+func (v *Association) GetId() string { return v.Id }
+
+// GetNamespace returns Association.Namespace, and is useful for accessing the field via an interface.
+func (v *Association) GetNamespace() *NamespaceName { return v.Namespace }
+
+// GetResourceType returns Association.ResourceType, and is useful for accessing the field via an interface.
+func (v *Association) GetResourceType() *NamedType { return v.ResourceType }
+
+// GetPrefix returns Association.Prefix, and is useful for accessing the field via an interface.
+func (v *Association) GetPrefix() *string { return v.Prefix }
+
+// GetPropertiesTarget returns Association.PropertiesTarget, and is useful for accessing the field via an interface.
+func (v *Association) GetPropertiesTarget() *string { return v.PropertiesTarget }
+
+// GetCreatedAt returns Association.CreatedAt, and is useful for accessing the field via an interface.
+func (v *Association) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetUpdatedAt returns Association.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *Association) GetUpdatedAt() time.Time { return v.UpdatedAt }
+
+// An event of the audit log.
+type AuditEvent struct {
+	// The global id, for `node`.
+	Id string `json:"id"`
+	// When it was done.
+	CreatedAt time.Time `json:"createdAt"`
+	// Who did it.
+	UserId string `json:"userId"`
+	// The project it was done for.
+	ProjectId string `json:"projectId"`
+	// The mutation, for example `createNamespace`.
+	Action string `json:"action"`
+	// The type of what was changed.
+	Kind AuditKind `json:"kind"`
+	// The name or uuid of what was changed: `namespace/name` for what lies in a namespace,
+	// `resourceType/name` for a capability; empty where a mutation found nothing that it was about.
+	Key string `json:"key"`
+	// What it was before; `null` for what did not exist, for what stayed as it was, and for claims, which are recorded by id only.
+	Before *json.RawMessage `json:"before"`
+	// What it became; `null` for what exists no more, for what stayed as it was, and for claims, which are recorded by id only.
+	After *json.RawMessage `json:"after"`
+}
+
+// GetId returns AuditEvent.Id, and is useful for accessing the field via an interface.
+func (v *AuditEvent) GetId() string { return v.Id }
+
+// GetCreatedAt returns AuditEvent.CreatedAt, and is useful for accessing the field via an interface.
+func (v *AuditEvent) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetUserId returns AuditEvent.UserId, and is useful for accessing the field via an interface.
+func (v *AuditEvent) GetUserId() string { return v.UserId }
+
+// GetProjectId returns AuditEvent.ProjectId, and is useful for accessing the field via an interface.
+func (v *AuditEvent) GetProjectId() string { return v.ProjectId }
+
+// GetAction returns AuditEvent.Action, and is useful for accessing the field via an interface.
+func (v *AuditEvent) GetAction() string { return v.Action }
+
+// GetKind returns AuditEvent.Kind, and is useful for accessing the field via an interface.
+func (v *AuditEvent) GetKind() AuditKind { return v.Kind }
+
+// GetKey returns AuditEvent.Key, and is useful for accessing the field via an interface.
+func (v *AuditEvent) GetKey() string { return v.Key }
+
+// GetBefore returns AuditEvent.Before, and is useful for accessing the field via an interface.
+func (v *AuditEvent) GetBefore() *json.RawMessage { return v.Before }
+
+// GetAfter returns AuditEvent.After, and is useful for accessing the field via an interface.
+func (v *AuditEvent) GetAfter() *json.RawMessage { return v.After }
+
+// Which audit events; all given conditions must hold.
+type AuditFilter struct {
+	// Done by this user.
+	UserId *string `json:"userId"`
+	// Done for this project.
+	ProjectId *string `json:"projectId"`
+	// Done by this mutation, for example `createNamespace`.
+	Action *string `json:"action"`
+	// Done to a thing of this type.
+	Kind *AuditKind `json:"kind"`
+	// Done to the thing with this name or uuid, as `key` has it.
+	Key *string `json:"key"`
+	// Done at this time or later.
+	Since *time.Time `json:"since"`
+	// Done before this time.
+	Until *time.Time `json:"until"`
+}
+
+// GetUserId returns AuditFilter.UserId, and is useful for accessing the field via an interface.
+func (v *AuditFilter) GetUserId() *string { return v.UserId }
+
+// GetProjectId returns AuditFilter.ProjectId, and is useful for accessing the field via an interface.
+func (v *AuditFilter) GetProjectId() *string { return v.ProjectId }
+
+// GetAction returns AuditFilter.Action, and is useful for accessing the field via an interface.
+func (v *AuditFilter) GetAction() *string { return v.Action }
+
+// GetKind returns AuditFilter.Kind, and is useful for accessing the field via an interface.
+func (v *AuditFilter) GetKind() *AuditKind { return v.Kind }
+
+// GetKey returns AuditFilter.Key, and is useful for accessing the field via an interface.
+func (v *AuditFilter) GetKey() *string { return v.Key }
+
+// GetSince returns AuditFilter.Since, and is useful for accessing the field via an interface.
+func (v *AuditFilter) GetSince() *time.Time { return v.Since }
+
+// GetUntil returns AuditFilter.Until, and is useful for accessing the field via an interface.
+func (v *AuditFilter) GetUntil() *time.Time { return v.Until }
+
+// The type of a thing that a mutation changed.
+type AuditKind string
+
+const (
+	// A namespace, or what it holds as a whole.
+	AuditKindNamespace AuditKind = "NAMESPACE"
+	// A property of a namespace or of an object in it.
+	AuditKindPropertyDefinition AuditKind = "PROPERTY_DEFINITION"
+	// An object of a namespace.
+	AuditKindObjectDefinition AuditKind = "OBJECT_DEFINITION"
+	// A tag of a namespace.
+	AuditKindTag AuditKind = "TAG"
+	// A resource type.
+	AuditKindResourceType AuditKind = "RESOURCE_TYPE"
+	// An association of a namespace with a resource type.
+	AuditKindResourceTypeAssociation AuditKind = "RESOURCE_TYPE_ASSOCIATION"
+	// A resource, or what is on it.
+	AuditKindResource AuditKind = "RESOURCE"
+	// A capability of a resource type.
+	AuditKindCapability AuditKind = "CAPABILITY"
+	// A resource provider, or what it has.
+	AuditKindResourceProvider AuditKind = "RESOURCE_PROVIDER"
+	// A consumer and its allocations.
+	AuditKindConsumer AuditKind = "CONSUMER"
+	// A trait.
+	AuditKindTrait AuditKind = "TRAIT"
+	// A resource class.
+	AuditKindResourceClass AuditKind = "RESOURCE_CLASS"
+)
+
+var AllAuditKind = []AuditKind{
+	AuditKindNamespace,
+	AuditKindPropertyDefinition,
+	AuditKindObjectDefinition,
+	AuditKindTag,
+	AuditKindResourceType,
+	AuditKindResourceTypeAssociation,
+	AuditKindResource,
+	AuditKindCapability,
+	AuditKindResourceProvider,
+	AuditKindConsumer,
+	AuditKindTrait,
+	AuditKindResourceClass,
+}
 
 // Resources whose metadata break their definitions, and how far it was looked.
 type BrokenMetadata struct {
@@ -82,6 +406,110 @@ func (v *BrokenRule) GetMessage() string { return v.Message }
 // GetNamespace returns BrokenRule.Namespace, and is useful for accessing the field via an interface.
 func (v *BrokenRule) GetNamespace() *string { return v.Namespace }
 
+// Where a request fits.
+type Candidate struct {
+	// What each provider gives, by the provider's uuid.
+	Allocations []*CandidateAllocationsCandidateAllocation `json:"allocations"`
+	// Which providers serve which group, the unsuffixed group first, then by suffix.
+	Mappings []*CandidateMappingsGroupMapping `json:"mappings"`
+}
+
+// GetAllocations returns Candidate.Allocations, and is useful for accessing the field via an interface.
+func (v *Candidate) GetAllocations() []*CandidateAllocationsCandidateAllocation { return v.Allocations }
+
+// GetMappings returns Candidate.Mappings, and is useful for accessing the field via an interface.
+func (v *Candidate) GetMappings() []*CandidateMappingsGroupMapping { return v.Mappings }
+
+// CandidateAllocationsCandidateAllocation includes the requested fields of the GraphQL type CandidateAllocation.
+// The GraphQL type's documentation follows.
+//
+// What one provider gives.
+type CandidateAllocationsCandidateAllocation struct {
+	// The provider.
+	Provider *ProviderName `json:"provider"`
+	// The amounts, by resource class.
+	Resources []*ResourceAmount `json:"resources"`
+}
+
+// GetProvider returns CandidateAllocationsCandidateAllocation.Provider, and is useful for accessing the field via an interface.
+func (v *CandidateAllocationsCandidateAllocation) GetProvider() *ProviderName { return v.Provider }
+
+// GetResources returns CandidateAllocationsCandidateAllocation.Resources, and is useful for accessing the field via an interface.
+func (v *CandidateAllocationsCandidateAllocation) GetResources() []*ResourceAmount {
+	return v.Resources
+}
+
+// Why a request fits no more places.
+type CandidateExplanation struct {
+	// How many providers there are in all.
+	Considered int `json:"considered"`
+	// What each constraint took away. `hosts` comes first: it leaves the providers of
+	// the trees that it allows and those that share with them. Every class of the
+	// unsuffixed group and every suffixed group starts from these, or from all
+	// providers; what concerns the request as a whole comes last.
+	Steps []*ExplanationStep `json:"steps"`
+	// The trees that lack least, at most 5: those with the fewest things missing first.
+	Nearest []*NearMiss `json:"nearest"`
+}
+
+// GetConsidered returns CandidateExplanation.Considered, and is useful for accessing the field via an interface.
+func (v *CandidateExplanation) GetConsidered() int { return v.Considered }
+
+// GetSteps returns CandidateExplanation.Steps, and is useful for accessing the field via an interface.
+func (v *CandidateExplanation) GetSteps() []*ExplanationStep { return v.Steps }
+
+// GetNearest returns CandidateExplanation.Nearest, and is useful for accessing the field via an interface.
+func (v *CandidateExplanation) GetNearest() []*NearMiss { return v.Nearest }
+
+// CandidateMappingsGroupMapping includes the requested fields of the GraphQL type GroupMapping.
+// The GraphQL type's documentation follows.
+//
+// Which providers serve a group.
+type CandidateMappingsGroupMapping struct {
+	// The suffix of the group; the empty text for the unsuffixed group.
+	Suffix string `json:"suffix"`
+	// The providers, by uuid; one for a group with a suffix.
+	Providers []*ProviderName `json:"providers"`
+}
+
+// GetSuffix returns CandidateMappingsGroupMapping.Suffix, and is useful for accessing the field via an interface.
+func (v *CandidateMappingsGroupMapping) GetSuffix() string { return v.Suffix }
+
+// GetProviders returns CandidateMappingsGroupMapping.Providers, and is useful for accessing the field via an interface.
+func (v *CandidateMappingsGroupMapping) GetProviders() []*ProviderName { return v.Providers }
+
+// Candidates includes the requested fields of the GraphQL type AllocationCandidateConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of allocation candidates.
+type Candidates struct {
+	// How many candidates there are, counted up to 10000. Counted only when selected.
+	TotalCount int `json:"totalCount"`
+	// Whether `totalCount` is exact; false when there are more than it says.
+	TotalCountIsExact bool `json:"totalCountIsExact"`
+	// The candidates of the page.
+	Nodes []*Candidate `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// Where the providers went that are in no candidate. Worked out only when selected.
+	Explain *CandidateExplanation `json:"explain"`
+}
+
+// GetTotalCount returns Candidates.TotalCount, and is useful for accessing the field via an interface.
+func (v *Candidates) GetTotalCount() int { return v.TotalCount }
+
+// GetTotalCountIsExact returns Candidates.TotalCountIsExact, and is useful for accessing the field via an interface.
+func (v *Candidates) GetTotalCountIsExact() bool { return v.TotalCountIsExact }
+
+// GetNodes returns Candidates.Nodes, and is useful for accessing the field via an interface.
+func (v *Candidates) GetNodes() []*Candidate { return v.Nodes }
+
+// GetPageInfo returns Candidates.PageInfo, and is useful for accessing the field via an interface.
+func (v *Candidates) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// GetExplain returns Candidates.Explain, and is useful for accessing the field via an interface.
+func (v *Candidates) GetExplain() *CandidateExplanation { return v.Explain }
+
 // A test of one capability, with exactly one operator. A number and a number are
 // compared as numbers, a text and a text by code point, and a number and a text
 // never match. Of a list, any member is enough. An absent capability passes
@@ -124,6 +552,317 @@ func (v *CapabilityCondition) GetLte() *string { return v.Lte }
 
 // GetContains returns CapabilityCondition.Contains, and is useful for accessing the field via an interface.
 func (v *CapabilityCondition) GetContains() *string { return v.Contains }
+
+// CapableResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type CapableResource struct {
+	// The uuid, lower case with dashes; it never changes.
+	Uuid string `json:"uuid"`
+	// The capabilities of the resource, by name; at most 1000. `null` with `FORBIDDEN`
+	// for all but administrators until the operator opens discovery: one error for the
+	// place in the document, however many resources are there.
+	Capabilities []*ResourceCapability `json:"capabilities"`
+}
+
+// GetUuid returns CapableResource.Uuid, and is useful for accessing the field via an interface.
+func (v *CapableResource) GetUuid() string { return v.Uuid }
+
+// GetCapabilities returns CapableResource.Capabilities, and is useful for accessing the field via an interface.
+func (v *CapableResource) GetCapabilities() []*ResourceCapability { return v.Capabilities }
+
+// The capacity of some providers.
+type Capacity struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The uuid of the aggregate that the providers are in, when grouped by it; `null` for those in none.
+	Aggregate *string `json:"aggregate"`
+	// The name of the trait that the providers have, when grouped by it; `null` for those without any.
+	Trait *string `json:"trait"`
+	// The root of the tree that the providers are of, when grouped by it; in `treeCapacity` the provider that has them below it.
+	Root *ProviderName `json:"root"`
+	// What there is in all.
+	Total int64 `json:"total"`
+	// What is kept back of it.
+	Reserved int64 `json:"reserved"`
+	// What can be given away in all, with the allocation ratio of each inventory.
+	Capacity int64 `json:"capacity"`
+	// What is allocated now, to consumers of all projects.
+	Used int64 `json:"used"`
+	// Capacity less used; negative when more is used than there is.
+	Free int64 `json:"free"`
+	// The share of the capacity that is used, 0.5 for half; more than 1 when more is used than there is, `null` where the capacity is 0.
+	ShareUsed *float64 `json:"shareUsed"`
+	// How many providers have an inventory of the class.
+	Providers int `json:"providers"`
+}
+
+// GetResourceClass returns Capacity.ResourceClass, and is useful for accessing the field via an interface.
+func (v *Capacity) GetResourceClass() string { return v.ResourceClass }
+
+// GetAggregate returns Capacity.Aggregate, and is useful for accessing the field via an interface.
+func (v *Capacity) GetAggregate() *string { return v.Aggregate }
+
+// GetTrait returns Capacity.Trait, and is useful for accessing the field via an interface.
+func (v *Capacity) GetTrait() *string { return v.Trait }
+
+// GetRoot returns Capacity.Root, and is useful for accessing the field via an interface.
+func (v *Capacity) GetRoot() *ProviderName { return v.Root }
+
+// GetTotal returns Capacity.Total, and is useful for accessing the field via an interface.
+func (v *Capacity) GetTotal() int64 { return v.Total }
+
+// GetReserved returns Capacity.Reserved, and is useful for accessing the field via an interface.
+func (v *Capacity) GetReserved() int64 { return v.Reserved }
+
+// GetCapacity returns Capacity.Capacity, and is useful for accessing the field via an interface.
+func (v *Capacity) GetCapacity() int64 { return v.Capacity }
+
+// GetUsed returns Capacity.Used, and is useful for accessing the field via an interface.
+func (v *Capacity) GetUsed() int64 { return v.Used }
+
+// GetFree returns Capacity.Free, and is useful for accessing the field via an interface.
+func (v *Capacity) GetFree() int64 { return v.Free }
+
+// GetShareUsed returns Capacity.ShareUsed, and is useful for accessing the field via an interface.
+func (v *Capacity) GetShareUsed() *float64 { return v.ShareUsed }
+
+// GetProviders returns Capacity.Providers, and is useful for accessing the field via an interface.
+func (v *Capacity) GetProviders() int { return v.Providers }
+
+// What sums of capacity are made for, besides for each resource class.
+type CapacityGrouping string
+
+const (
+	// For nothing besides: one row for each class.
+	CapacityGroupingResourceClass CapacityGrouping = "RESOURCE_CLASS"
+	// For each aggregate. A provider counts in every aggregate that it is in itself; those in none are a group, too.
+	CapacityGroupingAggregate CapacityGrouping = "AGGREGATE"
+	// For each trait. A provider counts with every trait that it has itself; those without any are a group, too.
+	CapacityGroupingTrait CapacityGrouping = "TRAIT"
+	// For each tree, by its root.
+	CapacityGroupingRoot CapacityGrouping = "ROOT"
+)
+
+var AllCapacityGrouping = []CapacityGrouping{
+	CapacityGroupingResourceClass,
+	CapacityGroupingAggregate,
+	CapacityGroupingTrait,
+	CapacityGroupingRoot,
+}
+
+// What a constraint is about.
+type ConstraintKind string
+
+const (
+	// The providers are in a tree of the hosts, or share with one.
+	ConstraintKindHosts ConstraintKind = "HOSTS"
+	// The provider has an inventory of the resource class.
+	ConstraintKindResourceClass ConstraintKind = "RESOURCE_CLASS"
+	// That inventory can give the amount now.
+	ConstraintKindResourceAmount ConstraintKind = "RESOURCE_AMOUNT"
+	// The provider is in the tree.
+	ConstraintKindInTree ConstraintKind = "IN_TREE"
+	// The provider is in the aggregates, or in none of them.
+	ConstraintKindMemberOf ConstraintKind = "MEMBER_OF"
+	// The provider does not have the trait.
+	ConstraintKindForbiddenTrait ConstraintKind = "FORBIDDEN_TRAIT"
+	// The provider has the trait, or one of the set.
+	ConstraintKindRequiredTrait ConstraintKind = "REQUIRED_TRAIT"
+	// The root that a candidate is anchored at: its traits and aggregates.
+	ConstraintKindAnchorRoot ConstraintKind = "ANCHOR_ROOT"
+	// Every group can be served from one root.
+	ConstraintKindOneRoot ConstraintKind = "ONE_ROOT"
+	// The providers of the unsuffixed group have its required traits between them.
+	ConstraintKindRequiredTogether ConstraintKind = "REQUIRED_TOGETHER"
+	// What is left fits together: policy, subtrees, sums of amounts, traits.
+	ConstraintKindCombination ConstraintKind = "COMBINATION"
+)
+
+var AllConstraintKind = []ConstraintKind{
+	ConstraintKindHosts,
+	ConstraintKindResourceClass,
+	ConstraintKindResourceAmount,
+	ConstraintKindInTree,
+	ConstraintKindMemberOf,
+	ConstraintKindForbiddenTrait,
+	ConstraintKindRequiredTrait,
+	ConstraintKindAnchorRoot,
+	ConstraintKindOneRoot,
+	ConstraintKindRequiredTogether,
+	ConstraintKindCombination,
+}
+
+// A consumer with its allocations.
+type Consumer struct {
+	// The uuid, for example of an instance.
+	Uuid string `json:"uuid"`
+	// The id of the project that pays, as it was last given; any text.
+	ProjectId string `json:"projectId"`
+	// The id of the user, as it was last given; any text.
+	UserId string `json:"userId"`
+	// What kind of consumer it is, for example `INSTANCE`; `null` if never said.
+	Type *string `json:"type"`
+	// Grows by 1 with every write of its allocations, from 1; to be sent with the next write.
+	Generation int `json:"generation"`
+	// What it uses, by provider and resource class; at most 1000 providers.
+	Allocations []*Allocation `json:"allocations"`
+	// The resource with the same uuid: the two are one thing, seen as a user of
+	// resources and as what it is itself. `null` for none, and where the viewer may not
+	// see it.
+	Resource *ResourceName `json:"resource"`
+	// When it got its first allocation.
+	CreatedAt time.Time `json:"createdAt"`
+	// When its allocations were last written.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// GetUuid returns Consumer.Uuid, and is useful for accessing the field via an interface.
+func (v *Consumer) GetUuid() string { return v.Uuid }
+
+// GetProjectId returns Consumer.ProjectId, and is useful for accessing the field via an interface.
+func (v *Consumer) GetProjectId() string { return v.ProjectId }
+
+// GetUserId returns Consumer.UserId, and is useful for accessing the field via an interface.
+func (v *Consumer) GetUserId() string { return v.UserId }
+
+// GetType returns Consumer.Type, and is useful for accessing the field via an interface.
+func (v *Consumer) GetType() *string { return v.Type }
+
+// GetGeneration returns Consumer.Generation, and is useful for accessing the field via an interface.
+func (v *Consumer) GetGeneration() int { return v.Generation }
+
+// GetAllocations returns Consumer.Allocations, and is useful for accessing the field via an interface.
+func (v *Consumer) GetAllocations() []*Allocation { return v.Allocations }
+
+// GetResource returns Consumer.Resource, and is useful for accessing the field via an interface.
+func (v *Consumer) GetResource() *ResourceName { return v.Resource }
+
+// GetCreatedAt returns Consumer.CreatedAt, and is useful for accessing the field via an interface.
+func (v *Consumer) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetUpdatedAt returns Consumer.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *Consumer) GetUpdatedAt() time.Time { return v.UpdatedAt }
+
+// All that one consumer shall have.
+type ConsumerAllocationsInput struct {
+	// The uuid of the consumer.
+	Uuid string `json:"uuid"`
+	// The id of the project that pays, 1 to 255 characters; replaces the stored one.
+	ProjectId string `json:"projectId"`
+	// The id of the user, 1 to 255 characters; replaces the stored one.
+	UserId string `json:"userId"`
+	// What kind of consumer it is: 1 to 255 of A-Z, 0-9 and _; the stored one stays when absent.
+	Type *string `json:"type"`
+	// The consumer's generation as last read; absent or `null` if it has no allocations yet.
+	Generation *int `json:"generation"`
+	// What each provider gives, at most 1000 providers, each once; `[]` clears the consumer.
+	Allocations []*ProviderAllocationInput `json:"allocations,omitempty"`
+	// Which providers serve which group, as the candidate said: at least one group when
+	// given, at most 1000 providers in all groups together, all of which must exist. Kept
+	// as `Consumer.mappings`, in place of those of the claim before; absent or `null` keeps
+	// none.
+	Mappings []*GroupMappingInput `json:"mappings,omitempty"`
+}
+
+// GetUuid returns ConsumerAllocationsInput.Uuid, and is useful for accessing the field via an interface.
+func (v *ConsumerAllocationsInput) GetUuid() string { return v.Uuid }
+
+// GetProjectId returns ConsumerAllocationsInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *ConsumerAllocationsInput) GetProjectId() string { return v.ProjectId }
+
+// GetUserId returns ConsumerAllocationsInput.UserId, and is useful for accessing the field via an interface.
+func (v *ConsumerAllocationsInput) GetUserId() string { return v.UserId }
+
+// GetType returns ConsumerAllocationsInput.Type, and is useful for accessing the field via an interface.
+func (v *ConsumerAllocationsInput) GetType() *string { return v.Type }
+
+// GetGeneration returns ConsumerAllocationsInput.Generation, and is useful for accessing the field via an interface.
+func (v *ConsumerAllocationsInput) GetGeneration() *int { return v.Generation }
+
+// GetAllocations returns ConsumerAllocationsInput.Allocations, and is useful for accessing the field via an interface.
+func (v *ConsumerAllocationsInput) GetAllocations() []*ProviderAllocationInput { return v.Allocations }
+
+// GetMappings returns ConsumerAllocationsInput.Mappings, and is useful for accessing the field via an interface.
+func (v *ConsumerAllocationsInput) GetMappings() []*GroupMappingInput { return v.Mappings }
+
+// Which consumers; all given conditions must hold.
+type ConsumerFilter struct {
+	// Of this project, compared exactly.
+	ProjectId *string `json:"projectId"`
+	// Of this user, compared exactly.
+	UserId *string `json:"userId"`
+	// Of this type, compared exactly.
+	Type *string `json:"type"`
+	// With an allocation on the provider with this uuid.
+	Provider *string `json:"provider"`
+}
+
+// GetProjectId returns ConsumerFilter.ProjectId, and is useful for accessing the field via an interface.
+func (v *ConsumerFilter) GetProjectId() *string { return v.ProjectId }
+
+// GetUserId returns ConsumerFilter.UserId, and is useful for accessing the field via an interface.
+func (v *ConsumerFilter) GetUserId() *string { return v.UserId }
+
+// GetType returns ConsumerFilter.Type, and is useful for accessing the field via an interface.
+func (v *ConsumerFilter) GetType() *string { return v.Type }
+
+// GetProvider returns ConsumerFilter.Provider, and is useful for accessing the field via an interface.
+func (v *ConsumerFilter) GetProvider() *string { return v.Provider }
+
+// ConsumerName includes the requested fields of the GraphQL type Consumer.
+// The GraphQL type's documentation follows.
+//
+// Who uses resources: it exists as long as it has allocations.
+type ConsumerName struct {
+	// The uuid, for example of an instance.
+	Uuid string `json:"uuid"`
+	// The id of the project that pays, as it was last given; any text.
+	ProjectId string `json:"projectId"`
+	// The id of the user, as it was last given; any text.
+	UserId string `json:"userId"`
+	// What kind of consumer it is, for example `INSTANCE`; `null` if never said.
+	Type *string `json:"type"`
+}
+
+// GetUuid returns ConsumerName.Uuid, and is useful for accessing the field via an interface.
+func (v *ConsumerName) GetUuid() string { return v.Uuid }
+
+// GetProjectId returns ConsumerName.ProjectId, and is useful for accessing the field via an interface.
+func (v *ConsumerName) GetProjectId() string { return v.ProjectId }
+
+// GetUserId returns ConsumerName.UserId, and is useful for accessing the field via an interface.
+func (v *ConsumerName) GetUserId() string { return v.UserId }
+
+// GetType returns ConsumerName.Type, and is useful for accessing the field via an interface.
+func (v *ConsumerName) GetType() *string { return v.Type }
+
+// The order of a list of consumers.
+type ConsumerOrder struct {
+	// The field to order by.
+	Field ConsumerOrderField `json:"field"`
+	// The direction.
+	Direction OrderDirection `json:"direction"`
+}
+
+// GetField returns ConsumerOrder.Field, and is useful for accessing the field via an interface.
+func (v *ConsumerOrder) GetField() ConsumerOrderField { return v.Field }
+
+// GetDirection returns ConsumerOrder.Direction, and is useful for accessing the field via an interface.
+func (v *ConsumerOrder) GetDirection() OrderDirection { return v.Direction }
+
+// What consumers can be ordered by.
+type ConsumerOrderField string
+
+const (
+	// The time of the first allocation.
+	ConsumerOrderFieldCreatedAt ConsumerOrderField = "CREATED_AT"
+)
+
+var AllConsumerOrderField = []ConsumerOrderField{
+	ConsumerOrderFieldCreatedAt,
+}
 
 // CountResourcesResourcesResourceConnection includes the requested fields of the GraphQL type ResourceConnection.
 // The GraphQL type's documentation follows.
@@ -217,6 +956,714 @@ func (v *CreateCapabilityResponse) GetCreateCapability() *CreateCapabilityCreate
 	return v.CreateCapability
 }
 
+// CreateNamespaceCreateNamespaceCreateNamespacePayload includes the requested fields of the GraphQL type CreateNamespacePayload.
+// The GraphQL type's documentation follows.
+//
+// What `createNamespace` returns.
+type CreateNamespaceCreateNamespaceCreateNamespacePayload struct {
+	// The namespace as it is now.
+	Namespace *Namespace `json:"namespace"`
+}
+
+// GetNamespace returns CreateNamespaceCreateNamespaceCreateNamespacePayload.Namespace, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceCreateNamespaceCreateNamespacePayload) GetNamespace() *Namespace {
+	return v.Namespace
+}
+
+// A namespace to create, with everything in it.
+type CreateNamespaceInput struct {
+	// The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters.
+	Name string `json:"name"`
+	// What to show people, up to 80 characters; the name is shown when absent or empty.
+	DisplayName *string `json:"displayName"`
+	// What the namespace is for, up to 500 characters.
+	Description *string `json:"description"`
+	// Who may see it.
+	Visibility Visibility `json:"visibility"`
+	// Whether it refuses deletion.
+	Protected bool `json:"protected"`
+	// The id of the project that owns it, 1 to 255 characters; the viewer's project when absent.
+	Owner *string `json:"owner"`
+	// Properties of the namespace itself, in their order; at most 1000, those of its objects included, else `QUOTA_EXCEEDED`.
+	Properties []*PropertyInput `json:"properties,omitempty"`
+	// Objects, in their order; at most 1000, else `QUOTA_EXCEEDED`.
+	Objects []*ObjectInput `json:"objects,omitempty"`
+	// Tags; at most 1000, else `QUOTA_EXCEEDED`.
+	Tags []*TagInput `json:"tags,omitempty"`
+	// The resource types it applies to; at most 1000, else `QUOTA_EXCEEDED`.
+	ResourceTypeAssociations []*ResourceTypeAssociationInput `json:"resourceTypeAssociations,omitempty"`
+}
+
+// GetName returns CreateNamespaceInput.Name, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetName() string { return v.Name }
+
+// GetDisplayName returns CreateNamespaceInput.DisplayName, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetDisplayName() *string { return v.DisplayName }
+
+// GetDescription returns CreateNamespaceInput.Description, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetDescription() *string { return v.Description }
+
+// GetVisibility returns CreateNamespaceInput.Visibility, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetVisibility() Visibility { return v.Visibility }
+
+// GetProtected returns CreateNamespaceInput.Protected, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetProtected() bool { return v.Protected }
+
+// GetOwner returns CreateNamespaceInput.Owner, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetOwner() *string { return v.Owner }
+
+// GetProperties returns CreateNamespaceInput.Properties, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetProperties() []*PropertyInput { return v.Properties }
+
+// GetObjects returns CreateNamespaceInput.Objects, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetObjects() []*ObjectInput { return v.Objects }
+
+// GetTags returns CreateNamespaceInput.Tags, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetTags() []*TagInput { return v.Tags }
+
+// GetResourceTypeAssociations returns CreateNamespaceInput.ResourceTypeAssociations, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceInput) GetResourceTypeAssociations() []*ResourceTypeAssociationInput {
+	return v.ResourceTypeAssociations
+}
+
+// CreateNamespaceResponse is returned by CreateNamespace on success.
+type CreateNamespaceResponse struct {
+	// Creates a namespace, with everything given for it, in one transaction. Needs
+	// the admin role, or where the server lets owners write the member role for a
+	// namespace of the viewer's own project (`FORBIDDEN`). A name that is taken is
+	// `ALREADY_EXISTS`, by whomever it is taken; one name twice within the request is
+	// `BAD_USER_INPUT`; a project that owns as many as it may, or too much content, is
+	// `QUOTA_EXCEEDED`. A resource type that does not exist yet is created.
+	CreateNamespace *CreateNamespaceCreateNamespaceCreateNamespacePayload `json:"createNamespace"`
+}
+
+// GetCreateNamespace returns CreateNamespaceResponse.CreateNamespace, and is useful for accessing the field via an interface.
+func (v *CreateNamespaceResponse) GetCreateNamespace() *CreateNamespaceCreateNamespaceCreateNamespacePayload {
+	return v.CreateNamespace
+}
+
+// CreateObjectCreateObjectCreateObjectPayload includes the requested fields of the GraphQL type CreateObjectPayload.
+// The GraphQL type's documentation follows.
+//
+// What `createObject` returns.
+type CreateObjectCreateObjectCreateObjectPayload struct {
+	// The object as it is now.
+	ObjectDefinition *Object `json:"objectDefinition"`
+}
+
+// GetObjectDefinition returns CreateObjectCreateObjectCreateObjectPayload.ObjectDefinition, and is useful for accessing the field via an interface.
+func (v *CreateObjectCreateObjectCreateObjectPayload) GetObjectDefinition() *Object {
+	return v.ObjectDefinition
+}
+
+// An object to define, and where.
+type CreateObjectInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+	// The name, unique in its namespace: 1 to 80 characters, no slash and no control characters.
+	Name string `json:"name"`
+	// What the object is for.
+	Description *string `json:"description"`
+	// The names of the properties that whoever uses the object should give; each one of `properties`, none twice.
+	Required []string `json:"required"`
+	// The properties, in their order; at most 1000.
+	Properties []*PropertyInput `json:"properties,omitempty"`
+}
+
+// GetNamespace returns CreateObjectInput.Namespace, and is useful for accessing the field via an interface.
+func (v *CreateObjectInput) GetNamespace() string { return v.Namespace }
+
+// GetRevision returns CreateObjectInput.Revision, and is useful for accessing the field via an interface.
+func (v *CreateObjectInput) GetRevision() *int { return v.Revision }
+
+// GetName returns CreateObjectInput.Name, and is useful for accessing the field via an interface.
+func (v *CreateObjectInput) GetName() string { return v.Name }
+
+// GetDescription returns CreateObjectInput.Description, and is useful for accessing the field via an interface.
+func (v *CreateObjectInput) GetDescription() *string { return v.Description }
+
+// GetRequired returns CreateObjectInput.Required, and is useful for accessing the field via an interface.
+func (v *CreateObjectInput) GetRequired() []string { return v.Required }
+
+// GetProperties returns CreateObjectInput.Properties, and is useful for accessing the field via an interface.
+func (v *CreateObjectInput) GetProperties() []*PropertyInput { return v.Properties }
+
+// CreateObjectResponse is returned by CreateObject on success.
+type CreateObjectResponse struct {
+	// Defines an object with its properties, at the end of a namespace. A name that is
+	// taken there is `ALREADY_EXISTS`; an object or a property too many for the
+	// namespace, which holds 1000 of each, is `QUOTA_EXCEEDED`.
+	CreateObject *CreateObjectCreateObjectCreateObjectPayload `json:"createObject"`
+}
+
+// GetCreateObject returns CreateObjectResponse.CreateObject, and is useful for accessing the field via an interface.
+func (v *CreateObjectResponse) GetCreateObject() *CreateObjectCreateObjectCreateObjectPayload {
+	return v.CreateObject
+}
+
+// CreatePropertyCreatePropertyCreatePropertyPayload includes the requested fields of the GraphQL type CreatePropertyPayload.
+// The GraphQL type's documentation follows.
+//
+// What `createProperty` returns.
+type CreatePropertyCreatePropertyCreatePropertyPayload struct {
+	// The property as it is now.
+	PropertyDefinition *Property `json:"propertyDefinition"`
+}
+
+// GetPropertyDefinition returns CreatePropertyCreatePropertyCreatePropertyPayload.PropertyDefinition, and is useful for accessing the field via an interface.
+func (v *CreatePropertyCreatePropertyCreatePropertyPayload) GetPropertyDefinition() *Property {
+	return v.PropertyDefinition
+}
+
+// A property to define, and where.
+type CreatePropertyInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
+	Object *string `json:"object"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+	// The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters.
+	Name string `json:"name"`
+	// What to show people; not empty.
+	Title string `json:"title"`
+	// What the property is for.
+	Description *string `json:"description"`
+	// The type of its values.
+	Type PropertyType `json:"type"`
+	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
+	ItemType *PropertyType `json:"itemType"`
+	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
+	Enum []json.RawMessage `json:"enum"`
+	// The values that each item of an `ARRAY` can have; at most 1000.
+	ItemEnum []json.RawMessage `json:"itemEnum"`
+	// What to show people in the place of members of `enum` or `itemEnum`, each once; at most 1000.
+	EnumLabels []*EnumLabelInput `json:"enumLabels,omitempty"`
+	// The value to offer first; a valid value.
+	Default *json.RawMessage `json:"default,omitempty"`
+	// The least valid number; only for numbers.
+	Minimum *float64 `json:"minimum"`
+	// The greatest valid number; only for numbers.
+	Maximum *float64 `json:"maximum"`
+	// The least number of characters, from 0; only for a `STRING`.
+	MinLength *int `json:"minLength"`
+	// The greatest number of characters, from 0; only for a `STRING`.
+	MaxLength *int `json:"maxLength"`
+	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
+	Pattern *string `json:"pattern"`
+	// The least number of items, from 0; only for an `ARRAY`.
+	MinItems *int `json:"minItems"`
+	// The greatest number of items, from 0; only for an `ARRAY`.
+	MaxItems *int `json:"maxItems"`
+	// Whether the items differ; only for an `ARRAY`.
+	UniqueItems *bool `json:"uniqueItems"`
+	// Whether further items are allowed; only for an `ARRAY`.
+	AdditionalItems *bool `json:"additionalItems"`
+	// Whether users should not be offered to change the value.
+	ReadOnly *bool `json:"readOnly"`
+	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
+	Operators []string `json:"operators"`
+}
+
+// GetNamespace returns CreatePropertyInput.Namespace, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetNamespace() string { return v.Namespace }
+
+// GetObject returns CreatePropertyInput.Object, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetObject() *string { return v.Object }
+
+// GetRevision returns CreatePropertyInput.Revision, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetRevision() *int { return v.Revision }
+
+// GetName returns CreatePropertyInput.Name, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetName() string { return v.Name }
+
+// GetTitle returns CreatePropertyInput.Title, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetTitle() string { return v.Title }
+
+// GetDescription returns CreatePropertyInput.Description, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetDescription() *string { return v.Description }
+
+// GetType returns CreatePropertyInput.Type, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetType() PropertyType { return v.Type }
+
+// GetItemType returns CreatePropertyInput.ItemType, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetItemType() *PropertyType { return v.ItemType }
+
+// GetEnum returns CreatePropertyInput.Enum, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetEnum() []json.RawMessage { return v.Enum }
+
+// GetItemEnum returns CreatePropertyInput.ItemEnum, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetItemEnum() []json.RawMessage { return v.ItemEnum }
+
+// GetEnumLabels returns CreatePropertyInput.EnumLabels, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetEnumLabels() []*EnumLabelInput { return v.EnumLabels }
+
+// GetDefault returns CreatePropertyInput.Default, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetDefault() *json.RawMessage { return v.Default }
+
+// GetMinimum returns CreatePropertyInput.Minimum, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetMinimum() *float64 { return v.Minimum }
+
+// GetMaximum returns CreatePropertyInput.Maximum, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetMaximum() *float64 { return v.Maximum }
+
+// GetMinLength returns CreatePropertyInput.MinLength, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetMinLength() *int { return v.MinLength }
+
+// GetMaxLength returns CreatePropertyInput.MaxLength, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetMaxLength() *int { return v.MaxLength }
+
+// GetPattern returns CreatePropertyInput.Pattern, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetPattern() *string { return v.Pattern }
+
+// GetMinItems returns CreatePropertyInput.MinItems, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetMinItems() *int { return v.MinItems }
+
+// GetMaxItems returns CreatePropertyInput.MaxItems, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetMaxItems() *int { return v.MaxItems }
+
+// GetUniqueItems returns CreatePropertyInput.UniqueItems, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetUniqueItems() *bool { return v.UniqueItems }
+
+// GetAdditionalItems returns CreatePropertyInput.AdditionalItems, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetAdditionalItems() *bool { return v.AdditionalItems }
+
+// GetReadOnly returns CreatePropertyInput.ReadOnly, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetReadOnly() *bool { return v.ReadOnly }
+
+// GetOperators returns CreatePropertyInput.Operators, and is useful for accessing the field via an interface.
+func (v *CreatePropertyInput) GetOperators() []string { return v.Operators }
+
+// CreatePropertyResponse is returned by CreateProperty on success.
+type CreatePropertyResponse struct {
+	// Defines a property, at the end of a namespace or of an object in it. A name that
+	// is taken there is `ALREADY_EXISTS`; more properties than 1000 in the namespace, or
+	// a definition of more than 65536 bytes, is `QUOTA_EXCEEDED`, or beyond less where
+	// the server is told so.
+	CreateProperty *CreatePropertyCreatePropertyCreatePropertyPayload `json:"createProperty"`
+}
+
+// GetCreateProperty returns CreatePropertyResponse.CreateProperty, and is useful for accessing the field via an interface.
+func (v *CreatePropertyResponse) GetCreateProperty() *CreatePropertyCreatePropertyCreatePropertyPayload {
+	return v.CreateProperty
+}
+
+// CreateResourceClassCreateResourceClassCreateResourceClassPayload includes the requested fields of the GraphQL type CreateResourceClassPayload.
+// The GraphQL type's documentation follows.
+//
+// A created resource class.
+type CreateResourceClassCreateResourceClassCreateResourceClassPayload struct {
+	// The resource class.
+	ResourceClass *ResourceClass `json:"resourceClass"`
+}
+
+// GetResourceClass returns CreateResourceClassCreateResourceClassCreateResourceClassPayload.ResourceClass, and is useful for accessing the field via an interface.
+func (v *CreateResourceClassCreateResourceClassCreateResourceClassPayload) GetResourceClass() *ResourceClass {
+	return v.ResourceClass
+}
+
+// A resource class to create.
+type CreateResourceClassInput struct {
+	// The name: `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
+	Name string `json:"name"`
+}
+
+// GetName returns CreateResourceClassInput.Name, and is useful for accessing the field via an interface.
+func (v *CreateResourceClassInput) GetName() string { return v.Name }
+
+// CreateResourceClassResponse is returned by CreateResourceClass on success.
+type CreateResourceClassResponse struct {
+	// Creates a custom resource class. Needs the admin or service role (`FORBIDDEN`).
+	// A name that is not `CUSTOM_` and at least one more of A-Z, 0-9 and _ is
+	// `BAD_USER_INPUT`, one that is taken `ALREADY_EXISTS`.
+	CreateResourceClass *CreateResourceClassCreateResourceClassCreateResourceClassPayload `json:"createResourceClass"`
+}
+
+// GetCreateResourceClass returns CreateResourceClassResponse.CreateResourceClass, and is useful for accessing the field via an interface.
+func (v *CreateResourceClassResponse) GetCreateResourceClass() *CreateResourceClassCreateResourceClassCreateResourceClassPayload {
+	return v.CreateResourceClass
+}
+
+// CreateResourceCreateResourceCreateResourcePayload includes the requested fields of the GraphQL type CreateResourcePayload.
+// The GraphQL type's documentation follows.
+//
+// What `createResource` returns.
+type CreateResourceCreateResourceCreateResourcePayload struct {
+	// The resource as it is now.
+	Resource *Resource `json:"resource"`
+}
+
+// GetResource returns CreateResourceCreateResourceCreateResourcePayload.Resource, and is useful for accessing the field via an interface.
+func (v *CreateResourceCreateResourceCreateResourcePayload) GetResource() *Resource {
+	return v.Resource
+}
+
+// A resource to create.
+type CreateResourceInput struct {
+	// The name of its type, for example `OS::Manila::Share`.
+	Type string `json:"type"`
+	// The name, 1 to 255 characters.
+	Name string `json:"name"`
+	// What it is for, up to 1023 characters; an empty text is none.
+	Description *string `json:"description"`
+	// The id of the project that owns it, 1 to 255 characters; the viewer's project when absent.
+	ProjectId *string `json:"projectId"`
+	// Who may see it; `PRIVATE` when absent.
+	Visibility *Visibility `json:"visibility"`
+	// The uuid of the resource that it is a part of. Some built-in types need one, and only of one type.
+	Parent *string `json:"parent"`
+	// Its uuid; a new one when absent. One that is taken or reserved is `ALREADY_EXISTS`; whose it is, is not said.
+	Uuid *string `json:"uuid"`
+	// Metadata that users may change; each key once.
+	Metadata []*KeyValueInput `json:"metadata,omitempty"`
+	// Metadata that only administrators and services change; no key of `metadata` again.
+	ServiceMetadata []*KeyValueInput `json:"serviceMetadata,omitempty"`
+	// Capabilities, names 1 to 255 characters, and their values, 0 to 4096 characters; at most 1000, each name once. A value that is the JSON text of an array of strings is a list.
+	Capabilities []*KeyValueInput `json:"capabilities,omitempty"`
+	// Tags, 1 to 80 characters each, none twice without regard to case; at most 128.
+	Tags []string `json:"tags"`
+}
+
+// GetType returns CreateResourceInput.Type, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetType() string { return v.Type }
+
+// GetName returns CreateResourceInput.Name, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetName() string { return v.Name }
+
+// GetDescription returns CreateResourceInput.Description, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetDescription() *string { return v.Description }
+
+// GetProjectId returns CreateResourceInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetProjectId() *string { return v.ProjectId }
+
+// GetVisibility returns CreateResourceInput.Visibility, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetVisibility() *Visibility { return v.Visibility }
+
+// GetParent returns CreateResourceInput.Parent, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetParent() *string { return v.Parent }
+
+// GetUuid returns CreateResourceInput.Uuid, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetUuid() *string { return v.Uuid }
+
+// GetMetadata returns CreateResourceInput.Metadata, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetMetadata() []*KeyValueInput { return v.Metadata }
+
+// GetServiceMetadata returns CreateResourceInput.ServiceMetadata, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetServiceMetadata() []*KeyValueInput { return v.ServiceMetadata }
+
+// GetCapabilities returns CreateResourceInput.Capabilities, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetCapabilities() []*KeyValueInput { return v.Capabilities }
+
+// GetTags returns CreateResourceInput.Tags, and is useful for accessing the field via an interface.
+func (v *CreateResourceInput) GetTags() []string { return v.Tags }
+
+// CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload includes the requested fields of the GraphQL type CreateResourceProviderPayload.
+// The GraphQL type's documentation follows.
+//
+// A created resource provider.
+type CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload struct {
+	// The provider.
+	ResourceProvider *Provider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload) GetResourceProvider() *Provider {
+	return v.ResourceProvider
+}
+
+// A resource provider to create.
+type CreateResourceProviderInput struct {
+	// The name, 1 to 200 characters, unique.
+	Name string `json:"name"`
+	// The uuid; a new one when absent.
+	Uuid *string `json:"uuid"`
+	// The uuid of the provider above; a root when absent.
+	Parent *string `json:"parent"`
+	// The uuid of the resource that this provider is, for example a `physical:host`.
+	Resource *string `json:"resource"`
+}
+
+// GetName returns CreateResourceProviderInput.Name, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderInput) GetName() string { return v.Name }
+
+// GetUuid returns CreateResourceProviderInput.Uuid, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderInput) GetUuid() *string { return v.Uuid }
+
+// GetParent returns CreateResourceProviderInput.Parent, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderInput) GetParent() *string { return v.Parent }
+
+// GetResource returns CreateResourceProviderInput.Resource, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderInput) GetResource() *string { return v.Resource }
+
+// CreateResourceProviderResponse is returned by CreateResourceProvider on success.
+type CreateResourceProviderResponse struct {
+	// Creates a resource provider, with generation 0 and nothing in it. Needs the
+	// admin or service role (`FORBIDDEN`). A name or uuid that is taken, or a resource
+	// that another provider is linked to, is `ALREADY_EXISTS`; a parent or resource
+	// that does not exist is `BAD_USER_INPUT`.
+	CreateResourceProvider *CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload `json:"createResourceProvider"`
+}
+
+// GetCreateResourceProvider returns CreateResourceProviderResponse.CreateResourceProvider, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderResponse) GetCreateResourceProvider() *CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload {
+	return v.CreateResourceProvider
+}
+
+// CreateResourceResponse is returned by CreateResource on success.
+type CreateResourceResponse struct {
+	// Creates a resource with everything given for it, in one transaction. Members
+	// create in their own project, administrators and services in any (`FORBIDDEN`);
+	// `capabilities` and `serviceMetadata` need an administrator or a service. An
+	// unknown type is `NOT_FOUND`, a uuid that is taken or reserved `ALREADY_EXISTS`,
+	// a parent that is missing, not visible or of the wrong type `BAD_USER_INPUT`, and
+	// so is metadata that breaks the definitions of a strict type; the parent of
+	// another project is `FORBIDDEN`, too many metadata items are `QUOTA_EXCEEDED`.
+	CreateResource *CreateResourceCreateResourceCreateResourcePayload `json:"createResource"`
+}
+
+// GetCreateResource returns CreateResourceResponse.CreateResource, and is useful for accessing the field via an interface.
+func (v *CreateResourceResponse) GetCreateResource() *CreateResourceCreateResourceCreateResourcePayload {
+	return v.CreateResource
+}
+
+// CreateResourceTypeCreateResourceTypeCreateResourceTypePayload includes the requested fields of the GraphQL type CreateResourceTypePayload.
+// The GraphQL type's documentation follows.
+//
+// What `createResourceType` returns.
+type CreateResourceTypeCreateResourceTypeCreateResourceTypePayload struct {
+	// The resource type as it is now.
+	ResourceType *ResourceType `json:"resourceType"`
+}
+
+// GetResourceType returns CreateResourceTypeCreateResourceTypeCreateResourceTypePayload.ResourceType, and is useful for accessing the field via an interface.
+func (v *CreateResourceTypeCreateResourceTypeCreateResourceTypePayload) GetResourceType() *ResourceType {
+	return v.ResourceType
+}
+
+// A resource type to create.
+type CreateResourceTypeInput struct {
+	// The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters.
+	Name string `json:"name"`
+	// Whether metadata on resources of the type must satisfy its definitions.
+	Strict bool `json:"strict"`
+	// Whether it refuses deletion.
+	Protected bool `json:"protected"`
+}
+
+// GetName returns CreateResourceTypeInput.Name, and is useful for accessing the field via an interface.
+func (v *CreateResourceTypeInput) GetName() string { return v.Name }
+
+// GetStrict returns CreateResourceTypeInput.Strict, and is useful for accessing the field via an interface.
+func (v *CreateResourceTypeInput) GetStrict() bool { return v.Strict }
+
+// GetProtected returns CreateResourceTypeInput.Protected, and is useful for accessing the field via an interface.
+func (v *CreateResourceTypeInput) GetProtected() bool { return v.Protected }
+
+// CreateResourceTypeResponse is returned by CreateResourceType on success.
+type CreateResourceTypeResponse struct {
+	// Creates a resource type. Needs the admin role (`FORBIDDEN`). A name that is taken is `ALREADY_EXISTS`.
+	CreateResourceType *CreateResourceTypeCreateResourceTypeCreateResourceTypePayload `json:"createResourceType"`
+}
+
+// GetCreateResourceType returns CreateResourceTypeResponse.CreateResourceType, and is useful for accessing the field via an interface.
+func (v *CreateResourceTypeResponse) GetCreateResourceType() *CreateResourceTypeCreateResourceTypeCreateResourceTypePayload {
+	return v.CreateResourceType
+}
+
+// CreateTraitCreateTraitCreateTraitPayload includes the requested fields of the GraphQL type CreateTraitPayload.
+// The GraphQL type's documentation follows.
+//
+// A created trait.
+type CreateTraitCreateTraitCreateTraitPayload struct {
+	// The trait.
+	Trait *Trait `json:"trait"`
+}
+
+// GetTrait returns CreateTraitCreateTraitCreateTraitPayload.Trait, and is useful for accessing the field via an interface.
+func (v *CreateTraitCreateTraitCreateTraitPayload) GetTrait() *Trait { return v.Trait }
+
+// A trait to create.
+type CreateTraitInput struct {
+	// The name: `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
+	Name string `json:"name"`
+}
+
+// GetName returns CreateTraitInput.Name, and is useful for accessing the field via an interface.
+func (v *CreateTraitInput) GetName() string { return v.Name }
+
+// CreateTraitResponse is returned by CreateTrait on success.
+type CreateTraitResponse struct {
+	// Creates a custom trait. Needs the admin or service role (`FORBIDDEN`). A name
+	// that is not `CUSTOM_` and at least one more of A-Z, 0-9 and _ is
+	// `BAD_USER_INPUT`, one that is taken `ALREADY_EXISTS`.
+	CreateTrait *CreateTraitCreateTraitCreateTraitPayload `json:"createTrait"`
+}
+
+// GetCreateTrait returns CreateTraitResponse.CreateTrait, and is useful for accessing the field via an interface.
+func (v *CreateTraitResponse) GetCreateTrait() *CreateTraitCreateTraitCreateTraitPayload {
+	return v.CreateTrait
+}
+
+// DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload includes the requested fields of the GraphQL type DeleteAllocationsPayload.
+// The GraphQL type's documentation follows.
+//
+// A consumer whose allocations were deleted.
+type DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload struct {
+	// The consumer as it was, with what it had.
+	Consumer *Consumer `json:"consumer"`
+}
+
+// GetConsumer returns DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload.Consumer, and is useful for accessing the field via an interface.
+func (v *DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload) GetConsumer() *Consumer {
+	return v.Consumer
+}
+
+// A consumer to clear.
+type DeleteAllocationsInput struct {
+	// The uuid of the consumer.
+	Consumer string `json:"consumer"`
+}
+
+// GetConsumer returns DeleteAllocationsInput.Consumer, and is useful for accessing the field via an interface.
+func (v *DeleteAllocationsInput) GetConsumer() string { return v.Consumer }
+
+// DeleteAllocationsResponse is returned by DeleteAllocations on success.
+type DeleteAllocationsResponse struct {
+	// Takes all allocations of a consumer away, whatever its generation; no provider's
+	// generation moves. Needs the admin or service role (`FORBIDDEN`). A consumer
+	// without allocations is `NOT_FOUND`.
+	DeleteAllocations *DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload `json:"deleteAllocations"`
+}
+
+// GetDeleteAllocations returns DeleteAllocationsResponse.DeleteAllocations, and is useful for accessing the field via an interface.
+func (v *DeleteAllocationsResponse) GetDeleteAllocations() *DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload {
+	return v.DeleteAllocations
+}
+
+// DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload includes the requested fields of the GraphQL type DeleteCapabilityPayload.
+// The GraphQL type's documentation follows.
+//
+// What `deleteCapability` returns.
+type DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload struct {
+	// The capability as it was.
+	Capability *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability `json:"capability"`
+	// How many resources had a value, which was removed.
+	RemovedCount int `json:"removedCount"`
+}
+
+// GetCapability returns DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload.Capability, and is useful for accessing the field via an interface.
+func (v *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload) GetCapability() *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability {
+	return v.Capability
+}
+
+// GetRemovedCount returns DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload.RemovedCount, and is useful for accessing the field via an interface.
+func (v *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload) GetRemovedCount() int {
+	return v.RemovedCount
+}
+
+// DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability includes the requested fields of the GraphQL type Capability.
+// The GraphQL type's documentation follows.
+//
+// What resources of a type can be asked for: a name, registered once for the type.
+type DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability struct {
+	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
+	Name string `json:"name"`
+	// Whether only administrators discover it and its values.
+	Private bool `json:"private"`
+}
+
+// GetName returns DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability.Name, and is useful for accessing the field via an interface.
+func (v *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability) GetName() string {
+	return v.Name
+}
+
+// GetPrivate returns DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability.Private, and is useful for accessing the field via an interface.
+func (v *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability) GetPrivate() bool {
+	return v.Private
+}
+
+// A capability to delete.
+type DeleteCapabilityInput struct {
+	// The name of the resource type.
+	ResourceType string `json:"resourceType"`
+	// The name.
+	Name string `json:"name"`
+	// Whether values that resources have of it are removed with it.
+	Force bool `json:"force"`
+}
+
+// GetResourceType returns DeleteCapabilityInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *DeleteCapabilityInput) GetResourceType() string { return v.ResourceType }
+
+// GetName returns DeleteCapabilityInput.Name, and is useful for accessing the field via an interface.
+func (v *DeleteCapabilityInput) GetName() string { return v.Name }
+
+// GetForce returns DeleteCapabilityInput.Force, and is useful for accessing the field via an interface.
+func (v *DeleteCapabilityInput) GetForce() bool { return v.Force }
+
+// DeleteCapabilityResponse is returned by DeleteCapability on success.
+type DeleteCapabilityResponse struct {
+	// Takes a capability out of the registry. Needs the admin role (`FORBIDDEN`). An
+	// unknown type or name is `NOT_FOUND`; one that some resource has a value for is
+	// `IN_USE`, unless `force` is set: then the values are removed with it, and the
+	// revision of each of the resources grows by 1.
+	DeleteCapability *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload `json:"deleteCapability"`
+}
+
+// GetDeleteCapability returns DeleteCapabilityResponse.DeleteCapability, and is useful for accessing the field via an interface.
+func (v *DeleteCapabilityResponse) GetDeleteCapability() *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload {
+	return v.DeleteCapability
+}
+
+// DeleteInventoryDeleteInventoryDeleteInventoryPayload includes the requested fields of the GraphQL type DeleteInventoryPayload.
+// The GraphQL type's documentation follows.
+//
+// The provider whose inventory was deleted.
+type DeleteInventoryDeleteInventoryDeleteInventoryPayload struct {
+	// The provider as it is now.
+	ResourceProvider *Provider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns DeleteInventoryDeleteInventoryDeleteInventoryPayload.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *DeleteInventoryDeleteInventoryDeleteInventoryPayload) GetResourceProvider() *Provider {
+	return v.ResourceProvider
+}
+
+// An inventory to delete.
+type DeleteInventoryInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The generation that the provider must have; any when absent.
+	Generation *int `json:"generation"`
+}
+
+// GetProvider returns DeleteInventoryInput.Provider, and is useful for accessing the field via an interface.
+func (v *DeleteInventoryInput) GetProvider() string { return v.Provider }
+
+// GetResourceClass returns DeleteInventoryInput.ResourceClass, and is useful for accessing the field via an interface.
+func (v *DeleteInventoryInput) GetResourceClass() string { return v.ResourceClass }
+
+// GetGeneration returns DeleteInventoryInput.Generation, and is useful for accessing the field via an interface.
+func (v *DeleteInventoryInput) GetGeneration() *int { return v.Generation }
+
+// DeleteInventoryResponse is returned by DeleteInventory on success.
+type DeleteInventoryResponse struct {
+	// Deletes one inventory of a provider; its generation grows by 1. Needs the admin
+	// or service role (`FORBIDDEN`). An unknown provider, or a class that it has no
+	// inventory of, is `NOT_FOUND`; what no class can be called `BAD_USER_INPUT`; a
+	// stale generation `CONCURRENT_UPDATE`; an inventory with allocations `IN_USE`.
+	DeleteInventory *DeleteInventoryDeleteInventoryDeleteInventoryPayload `json:"deleteInventory"`
+}
+
+// GetDeleteInventory returns DeleteInventoryResponse.DeleteInventory, and is useful for accessing the field via an interface.
+func (v *DeleteInventoryResponse) GetDeleteInventory() *DeleteInventoryDeleteInventoryDeleteInventoryPayload {
+	return v.DeleteInventory
+}
+
 // DeleteMetadataDeleteMetadataDeleteMetadataPayload includes the requested fields of the GraphQL type DeleteMetadataPayload.
 // The GraphQL type's documentation follows.
 //
@@ -278,6 +1725,504 @@ func (v *DeleteMetadataResponse) GetDeleteMetadata() *DeleteMetadataDeleteMetada
 	return v.DeleteMetadata
 }
 
+// DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload includes the requested fields of the GraphQL type DeleteNamespaceContentsPayload.
+// The GraphQL type's documentation follows.
+//
+// What `deleteNamespaceContents` returns.
+type DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload struct {
+	// The namespace as it is now.
+	Namespace *Namespace `json:"namespace"`
+}
+
+// GetNamespace returns DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload.Namespace, and is useful for accessing the field via an interface.
+func (v *DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload) GetNamespace() *Namespace {
+	return v.Namespace
+}
+
+// A namespace and what of it to delete.
+type DeleteNamespaceContentsInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// What to delete all of, each kind once.
+	Kinds []NamespaceContent `json:"kinds"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetNamespace returns DeleteNamespaceContentsInput.Namespace, and is useful for accessing the field via an interface.
+func (v *DeleteNamespaceContentsInput) GetNamespace() string { return v.Namespace }
+
+// GetKinds returns DeleteNamespaceContentsInput.Kinds, and is useful for accessing the field via an interface.
+func (v *DeleteNamespaceContentsInput) GetKinds() []NamespaceContent { return v.Kinds }
+
+// GetRevision returns DeleteNamespaceContentsInput.Revision, and is useful for accessing the field via an interface.
+func (v *DeleteNamespaceContentsInput) GetRevision() *int { return v.Revision }
+
+// DeleteNamespaceContentsResponse is returned by DeleteNamespaceContents on success.
+type DeleteNamespaceContentsResponse struct {
+	// Deletes all of what a namespace holds of some kinds. Without any it succeeds and
+	// changes nothing. A protected namespace is `PROTECTED`.
+	DeleteNamespaceContents *DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload `json:"deleteNamespaceContents"`
+}
+
+// GetDeleteNamespaceContents returns DeleteNamespaceContentsResponse.DeleteNamespaceContents, and is useful for accessing the field via an interface.
+func (v *DeleteNamespaceContentsResponse) GetDeleteNamespaceContents() *DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload {
+	return v.DeleteNamespaceContents
+}
+
+// DeleteNamespaceDeleteNamespaceDeleteNamespacePayload includes the requested fields of the GraphQL type DeleteNamespacePayload.
+// The GraphQL type's documentation follows.
+//
+// What `deleteNamespace` returns.
+type DeleteNamespaceDeleteNamespaceDeleteNamespacePayload struct {
+	// The namespace as it was; what it held is gone.
+	Namespace *Namespace `json:"namespace"`
+}
+
+// GetNamespace returns DeleteNamespaceDeleteNamespaceDeleteNamespacePayload.Namespace, and is useful for accessing the field via an interface.
+func (v *DeleteNamespaceDeleteNamespaceDeleteNamespacePayload) GetNamespace() *Namespace {
+	return v.Namespace
+}
+
+// A namespace to delete.
+type DeleteNamespaceInput struct {
+	// The name of the namespace.
+	Name string `json:"name"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetName returns DeleteNamespaceInput.Name, and is useful for accessing the field via an interface.
+func (v *DeleteNamespaceInput) GetName() string { return v.Name }
+
+// GetRevision returns DeleteNamespaceInput.Revision, and is useful for accessing the field via an interface.
+func (v *DeleteNamespaceInput) GetRevision() *int { return v.Revision }
+
+// DeleteNamespaceResponse is returned by DeleteNamespace on success.
+type DeleteNamespaceResponse struct {
+	// Deletes a namespace with everything in it; resource types stay. A protected one
+	// is `PROTECTED`, for administrators too.
+	DeleteNamespace *DeleteNamespaceDeleteNamespaceDeleteNamespacePayload `json:"deleteNamespace"`
+}
+
+// GetDeleteNamespace returns DeleteNamespaceResponse.DeleteNamespace, and is useful for accessing the field via an interface.
+func (v *DeleteNamespaceResponse) GetDeleteNamespace() *DeleteNamespaceDeleteNamespaceDeleteNamespacePayload {
+	return v.DeleteNamespace
+}
+
+// DeleteObjectDeleteObjectDeleteObjectPayload includes the requested fields of the GraphQL type DeleteObjectPayload.
+// The GraphQL type's documentation follows.
+//
+// What `deleteObject` returns.
+type DeleteObjectDeleteObjectDeleteObjectPayload struct {
+	// The object as it was; its properties are gone.
+	ObjectDefinition *Object `json:"objectDefinition"`
+}
+
+// GetObjectDefinition returns DeleteObjectDeleteObjectDeleteObjectPayload.ObjectDefinition, and is useful for accessing the field via an interface.
+func (v *DeleteObjectDeleteObjectDeleteObjectPayload) GetObjectDefinition() *Object {
+	return v.ObjectDefinition
+}
+
+// An object to delete.
+type DeleteObjectInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the object.
+	Name string `json:"name"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetNamespace returns DeleteObjectInput.Namespace, and is useful for accessing the field via an interface.
+func (v *DeleteObjectInput) GetNamespace() string { return v.Namespace }
+
+// GetName returns DeleteObjectInput.Name, and is useful for accessing the field via an interface.
+func (v *DeleteObjectInput) GetName() string { return v.Name }
+
+// GetRevision returns DeleteObjectInput.Revision, and is useful for accessing the field via an interface.
+func (v *DeleteObjectInput) GetRevision() *int { return v.Revision }
+
+// DeleteObjectResponse is returned by DeleteObject on success.
+type DeleteObjectResponse struct {
+	// Deletes an object with its properties. In a protected namespace it is `PROTECTED`.
+	DeleteObject *DeleteObjectDeleteObjectDeleteObjectPayload `json:"deleteObject"`
+}
+
+// GetDeleteObject returns DeleteObjectResponse.DeleteObject, and is useful for accessing the field via an interface.
+func (v *DeleteObjectResponse) GetDeleteObject() *DeleteObjectDeleteObjectDeleteObjectPayload {
+	return v.DeleteObject
+}
+
+// DeletePropertyDeletePropertyDeletePropertyPayload includes the requested fields of the GraphQL type DeletePropertyPayload.
+// The GraphQL type's documentation follows.
+//
+// What `deleteProperty` returns.
+type DeletePropertyDeletePropertyDeletePropertyPayload struct {
+	// The property as it was.
+	PropertyDefinition *Property `json:"propertyDefinition"`
+}
+
+// GetPropertyDefinition returns DeletePropertyDeletePropertyDeletePropertyPayload.PropertyDefinition, and is useful for accessing the field via an interface.
+func (v *DeletePropertyDeletePropertyDeletePropertyPayload) GetPropertyDefinition() *Property {
+	return v.PropertyDefinition
+}
+
+// A property to delete.
+type DeletePropertyInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
+	Object *string `json:"object"`
+	// The name of the property.
+	Name string `json:"name"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetNamespace returns DeletePropertyInput.Namespace, and is useful for accessing the field via an interface.
+func (v *DeletePropertyInput) GetNamespace() string { return v.Namespace }
+
+// GetObject returns DeletePropertyInput.Object, and is useful for accessing the field via an interface.
+func (v *DeletePropertyInput) GetObject() *string { return v.Object }
+
+// GetName returns DeletePropertyInput.Name, and is useful for accessing the field via an interface.
+func (v *DeletePropertyInput) GetName() string { return v.Name }
+
+// GetRevision returns DeletePropertyInput.Revision, and is useful for accessing the field via an interface.
+func (v *DeletePropertyInput) GetRevision() *int { return v.Revision }
+
+// DeletePropertyResponse is returned by DeleteProperty on success.
+type DeletePropertyResponse struct {
+	// Deletes a property; its object requires it no longer. In a protected namespace it is `PROTECTED`.
+	DeleteProperty *DeletePropertyDeletePropertyDeletePropertyPayload `json:"deleteProperty"`
+}
+
+// GetDeleteProperty returns DeletePropertyResponse.DeleteProperty, and is useful for accessing the field via an interface.
+func (v *DeletePropertyResponse) GetDeleteProperty() *DeletePropertyDeletePropertyDeletePropertyPayload {
+	return v.DeleteProperty
+}
+
+// DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload includes the requested fields of the GraphQL type DeleteResourceClassPayload.
+// The GraphQL type's documentation follows.
+//
+// A deleted resource class.
+type DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload struct {
+	// The resource class as it was.
+	ResourceClass *ResourceClass `json:"resourceClass"`
+}
+
+// GetResourceClass returns DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload.ResourceClass, and is useful for accessing the field via an interface.
+func (v *DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload) GetResourceClass() *ResourceClass {
+	return v.ResourceClass
+}
+
+// A resource class to delete.
+type DeleteResourceClassInput struct {
+	// The name.
+	Name string `json:"name"`
+}
+
+// GetName returns DeleteResourceClassInput.Name, and is useful for accessing the field via an interface.
+func (v *DeleteResourceClassInput) GetName() string { return v.Name }
+
+// DeleteResourceClassResponse is returned by DeleteResourceClass on success.
+type DeleteResourceClassResponse struct {
+	// Deletes a custom resource class. Needs the admin or service role (`FORBIDDEN`).
+	// A name that is not custom is `BAD_USER_INPUT`, an unknown one `NOT_FOUND`, a
+	// class that a provider has an inventory of `IN_USE`.
+	DeleteResourceClass *DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload `json:"deleteResourceClass"`
+}
+
+// GetDeleteResourceClass returns DeleteResourceClassResponse.DeleteResourceClass, and is useful for accessing the field via an interface.
+func (v *DeleteResourceClassResponse) GetDeleteResourceClass() *DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload {
+	return v.DeleteResourceClass
+}
+
+// DeleteResourceDeleteResourceDeleteResourcePayload includes the requested fields of the GraphQL type DeleteResourcePayload.
+// The GraphQL type's documentation follows.
+//
+// What `deleteResource` returns.
+type DeleteResourceDeleteResourceDeleteResourcePayload struct {
+	// The resource as it was; what hung off it is gone.
+	Resource *Resource `json:"resource"`
+}
+
+// GetResource returns DeleteResourceDeleteResourceDeleteResourcePayload.Resource, and is useful for accessing the field via an interface.
+func (v *DeleteResourceDeleteResourceDeleteResourcePayload) GetResource() *Resource {
+	return v.Resource
+}
+
+// A resource to delete.
+type DeleteResourceInput struct {
+	// The uuid of the resource.
+	Uuid string `json:"uuid"`
+	// The revision that the deletion is based on; any when absent.
+	Revision *int `json:"revision"`
+}
+
+// GetUuid returns DeleteResourceInput.Uuid, and is useful for accessing the field via an interface.
+func (v *DeleteResourceInput) GetUuid() string { return v.Uuid }
+
+// GetRevision returns DeleteResourceInput.Revision, and is useful for accessing the field via an interface.
+func (v *DeleteResourceInput) GetRevision() *int { return v.Revision }
+
+// DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload includes the requested fields of the GraphQL type DeleteResourceProviderPayload.
+// The GraphQL type's documentation follows.
+//
+// A deleted resource provider.
+type DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload struct {
+	// The provider as it was.
+	ResourceProvider *Provider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload) GetResourceProvider() *Provider {
+	return v.ResourceProvider
+}
+
+// A resource provider to delete.
+type DeleteResourceProviderInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+}
+
+// GetProvider returns DeleteResourceProviderInput.Provider, and is useful for accessing the field via an interface.
+func (v *DeleteResourceProviderInput) GetProvider() string { return v.Provider }
+
+// DeleteResourceProviderResponse is returned by DeleteResourceProvider on success.
+type DeleteResourceProviderResponse struct {
+	// Deletes a resource provider with its inventories, traits and aggregates. Needs
+	// the admin or service role (`FORBIDDEN`). An unknown provider is `NOT_FOUND`; one
+	// that has providers below it or allocations is `IN_USE`.
+	DeleteResourceProvider *DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload `json:"deleteResourceProvider"`
+}
+
+// GetDeleteResourceProvider returns DeleteResourceProviderResponse.DeleteResourceProvider, and is useful for accessing the field via an interface.
+func (v *DeleteResourceProviderResponse) GetDeleteResourceProvider() *DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload {
+	return v.DeleteResourceProvider
+}
+
+// DeleteResourceResponse is returned by DeleteResource on success.
+type DeleteResourceResponse struct {
+	// Deletes a resource with its metadata, capabilities and tags. One that has
+	// children, or that a resource provider is linked to, is `IN_USE`.
+	DeleteResource *DeleteResourceDeleteResourceDeleteResourcePayload `json:"deleteResource"`
+}
+
+// GetDeleteResource returns DeleteResourceResponse.DeleteResource, and is useful for accessing the field via an interface.
+func (v *DeleteResourceResponse) GetDeleteResource() *DeleteResourceDeleteResourceDeleteResourcePayload {
+	return v.DeleteResource
+}
+
+// DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload includes the requested fields of the GraphQL type DeleteResourceTypePayload.
+// The GraphQL type's documentation follows.
+//
+// What `deleteResourceType` returns.
+type DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload struct {
+	// The resource type as it was.
+	ResourceType *ResourceType `json:"resourceType"`
+}
+
+// GetResourceType returns DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload.ResourceType, and is useful for accessing the field via an interface.
+func (v *DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload) GetResourceType() *ResourceType {
+	return v.ResourceType
+}
+
+// A resource type to delete.
+type DeleteResourceTypeInput struct {
+	// The name of the resource type.
+	Name string `json:"name"`
+}
+
+// GetName returns DeleteResourceTypeInput.Name, and is useful for accessing the field via an interface.
+func (v *DeleteResourceTypeInput) GetName() string { return v.Name }
+
+// DeleteResourceTypeResponse is returned by DeleteResourceType on success.
+type DeleteResourceTypeResponse struct {
+	// Deletes a resource type. Needs the admin role (`FORBIDDEN`). A protected type is
+	// `PROTECTED`; one that an association, a resource or a capability refers to is
+	// `IN_USE`.
+	DeleteResourceType *DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload `json:"deleteResourceType"`
+}
+
+// GetDeleteResourceType returns DeleteResourceTypeResponse.DeleteResourceType, and is useful for accessing the field via an interface.
+func (v *DeleteResourceTypeResponse) GetDeleteResourceType() *DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload {
+	return v.DeleteResourceType
+}
+
+// DeleteTagDeleteTagDeleteTagPayload includes the requested fields of the GraphQL type DeleteTagPayload.
+// The GraphQL type's documentation follows.
+//
+// What `deleteTag` returns.
+type DeleteTagDeleteTagDeleteTagPayload struct {
+	// The tag as it was.
+	Tag *Tag `json:"tag"`
+}
+
+// GetTag returns DeleteTagDeleteTagDeleteTagPayload.Tag, and is useful for accessing the field via an interface.
+func (v *DeleteTagDeleteTagDeleteTagPayload) GetTag() *Tag { return v.Tag }
+
+// A tag to delete.
+type DeleteTagInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the tag, whatever its case.
+	Name string `json:"name"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetNamespace returns DeleteTagInput.Namespace, and is useful for accessing the field via an interface.
+func (v *DeleteTagInput) GetNamespace() string { return v.Namespace }
+
+// GetName returns DeleteTagInput.Name, and is useful for accessing the field via an interface.
+func (v *DeleteTagInput) GetName() string { return v.Name }
+
+// GetRevision returns DeleteTagInput.Revision, and is useful for accessing the field via an interface.
+func (v *DeleteTagInput) GetRevision() *int { return v.Revision }
+
+// DeleteTagResponse is returned by DeleteTag on success.
+type DeleteTagResponse struct {
+	// Deletes a tag; those directly below it have no parent then. In a protected namespace it is `PROTECTED`.
+	DeleteTag *DeleteTagDeleteTagDeleteTagPayload `json:"deleteTag"`
+}
+
+// GetDeleteTag returns DeleteTagResponse.DeleteTag, and is useful for accessing the field via an interface.
+func (v *DeleteTagResponse) GetDeleteTag() *DeleteTagDeleteTagDeleteTagPayload { return v.DeleteTag }
+
+// DeleteTraitDeleteTraitDeleteTraitPayload includes the requested fields of the GraphQL type DeleteTraitPayload.
+// The GraphQL type's documentation follows.
+//
+// A deleted trait.
+type DeleteTraitDeleteTraitDeleteTraitPayload struct {
+	// The trait as it was.
+	Trait *Trait `json:"trait"`
+}
+
+// GetTrait returns DeleteTraitDeleteTraitDeleteTraitPayload.Trait, and is useful for accessing the field via an interface.
+func (v *DeleteTraitDeleteTraitDeleteTraitPayload) GetTrait() *Trait { return v.Trait }
+
+// A trait to delete.
+type DeleteTraitInput struct {
+	// The name.
+	Name string `json:"name"`
+}
+
+// GetName returns DeleteTraitInput.Name, and is useful for accessing the field via an interface.
+func (v *DeleteTraitInput) GetName() string { return v.Name }
+
+// DeleteTraitResponse is returned by DeleteTrait on success.
+type DeleteTraitResponse struct {
+	// Deletes a custom trait. Needs the admin or service role (`FORBIDDEN`). A name
+	// that is not custom is `BAD_USER_INPUT`, an unknown one `NOT_FOUND`, a trait that
+	// a provider has `IN_USE`.
+	DeleteTrait *DeleteTraitDeleteTraitDeleteTraitPayload `json:"deleteTrait"`
+}
+
+// GetDeleteTrait returns DeleteTraitResponse.DeleteTrait, and is useful for accessing the field via an interface.
+func (v *DeleteTraitResponse) GetDeleteTrait() *DeleteTraitDeleteTraitDeleteTraitPayload {
+	return v.DeleteTrait
+}
+
+// DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload includes the requested fields of the GraphQL type DisassociateResourceTypePayload.
+// The GraphQL type's documentation follows.
+//
+// What `disassociateResourceType` returns.
+type DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload struct {
+	// The association as it was.
+	ResourceTypeAssociation *Association `json:"resourceTypeAssociation"`
+}
+
+// GetResourceTypeAssociation returns DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload.ResourceTypeAssociation, and is useful for accessing the field via an interface.
+func (v *DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload) GetResourceTypeAssociation() *Association {
+	return v.ResourceTypeAssociation
+}
+
+// An association to delete.
+type DisassociateResourceTypeInput struct {
+	// The id of the association.
+	Id string `json:"id"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetId returns DisassociateResourceTypeInput.Id, and is useful for accessing the field via an interface.
+func (v *DisassociateResourceTypeInput) GetId() string { return v.Id }
+
+// GetRevision returns DisassociateResourceTypeInput.Revision, and is useful for accessing the field via an interface.
+func (v *DisassociateResourceTypeInput) GetRevision() *int { return v.Revision }
+
+// DisassociateResourceTypeResponse is returned by DisassociateResourceType on success.
+type DisassociateResourceTypeResponse struct {
+	// Deletes an association; the resource type stays. In a protected namespace it is `PROTECTED`.
+	DisassociateResourceType *DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload `json:"disassociateResourceType"`
+}
+
+// GetDisassociateResourceType returns DisassociateResourceTypeResponse.DisassociateResourceType, and is useful for accessing the field via an interface.
+func (v *DisassociateResourceTypeResponse) GetDisassociateResourceType() *DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload {
+	return v.DisassociateResourceType
+}
+
+// What to show people in the place of a member of an enum.
+type EnumLabelInput struct {
+	// The member, as metadata has it: a text as it is, any other value as JSON, for example `4` or `true`.
+	Value string `json:"value"`
+	// What to show, 1 to 80 characters.
+	Label string `json:"label"`
+}
+
+// GetValue returns EnumLabelInput.Value, and is useful for accessing the field via an interface.
+func (v *EnumLabelInput) GetValue() string { return v.Value }
+
+// GetLabel returns EnumLabelInput.Label, and is useful for accessing the field via an interface.
+func (v *EnumLabelInput) GetLabel() string { return v.Label }
+
+// ExplainResourcesResponse is returned by ExplainResources on success.
+type ExplainResourcesResponse struct {
+	// Tells for each condition of a filter how many resources it holds of, and how
+	// many are left with it and all conditions before it: which of them leaves too
+	// few.
+	ExplainResources *ResourceExplanation `json:"explainResources"`
+}
+
+// GetExplainResources returns ExplainResourcesResponse.ExplainResources, and is useful for accessing the field via an interface.
+func (v *ExplainResourcesResponse) GetExplainResources() *ResourceExplanation {
+	return v.ExplainResources
+}
+
+// ExplanationStep includes the requested fields of the GraphQL type ExplanationStep.
+// The GraphQL type's documentation follows.
+//
+// What one constraint did.
+type ExplanationStep struct {
+	// What the constraint is about.
+	Kind ConstraintKind `json:"kind"`
+	// The path of the argument that it is about, for example `groups[1].forbidden`; `null` where it is about the request as a whole.
+	Path *string `json:"path"`
+	// The constraint, with the path of its argument: `groups[1].forbidden CUSTOM_X`.
+	Constraint string `json:"constraint"`
+	// How many providers it took away.
+	Eliminated int `json:"eliminated"`
+	// How many were left.
+	Remaining int `json:"remaining"`
+}
+
+// GetKind returns ExplanationStep.Kind, and is useful for accessing the field via an interface.
+func (v *ExplanationStep) GetKind() ConstraintKind { return v.Kind }
+
+// GetPath returns ExplanationStep.Path, and is useful for accessing the field via an interface.
+func (v *ExplanationStep) GetPath() *string { return v.Path }
+
+// GetConstraint returns ExplanationStep.Constraint, and is useful for accessing the field via an interface.
+func (v *ExplanationStep) GetConstraint() string { return v.Constraint }
+
+// GetEliminated returns ExplanationStep.Eliminated, and is useful for accessing the field via an interface.
+func (v *ExplanationStep) GetEliminated() int { return v.Eliminated }
+
+// GetRemaining returns ExplanationStep.Remaining, and is useful for accessing the field via an interface.
+func (v *ExplanationStep) GetRemaining() int { return v.Remaining }
+
 // ExportNamespacePartExportNamespacePart includes the requested fields of the GraphQL type NamespacePart.
 // The GraphQL type's documentation follows.
 //
@@ -325,6 +2270,103 @@ type ExportNamespacesResponse struct {
 
 // GetExportNamespaces returns ExportNamespacesResponse.ExportNamespaces, and is useful for accessing the field via an interface.
 func (v *ExportNamespacesResponse) GetExportNamespaces() []string { return v.ExportNamespaces }
+
+// FindCandidatesOfResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type FindCandidatesOfResource struct {
+	// The candidates for the request that the metadata of this resource asks for:
+	// those of `allocationCandidates` with what `placementRequest` says. Where the
+	// request has problems the field is `null` and each of them is `BAD_USER_INPUT`, at
+	// `metadata['KEY']`; a request that needs too long a search is `QUERY_TOO_COMPLEX`.
+	// `null` for a resource whose metadata asks for nothing, and for a viewer who may
+	// not read placement. Each resource is a search of its
+	// own: ask for few of them. At most 100 of the resources that are asked about
+	// together may differ in what they require of capabilities (`QUERY_TOO_COMPLEX`).
+	AllocationCandidates *Candidates `json:"allocationCandidates"`
+}
+
+// GetAllocationCandidates returns FindCandidatesOfResource.AllocationCandidates, and is useful for accessing the field via an interface.
+func (v *FindCandidatesOfResource) GetAllocationCandidates() *Candidates {
+	return v.AllocationCandidates
+}
+
+// FindCandidatesOfResponse is returned by FindCandidatesOf on success.
+type FindCandidatesOfResponse struct {
+	// The resource with this uuid; `null` when there is none or it is not visible.
+	Resource *FindCandidatesOfResource `json:"resource"`
+}
+
+// GetResource returns FindCandidatesOfResponse.Resource, and is useful for accessing the field via an interface.
+func (v *FindCandidatesOfResponse) GetResource() *FindCandidatesOfResource { return v.Resource }
+
+// FindCandidatesResponse is returned by FindCandidates on success.
+type FindCandidatesResponse struct {
+	// Every way in which the providers could serve a request at this moment: for each
+	// candidate, who gives what. The arguments up to `inTree` are the unsuffixed group,
+	// whose resource classes may come from several providers of one tree and from
+	// those that share with it; each of `groups` is served by exactly one provider.
+	//
+	// Candidates come in one total order, the same on every server and every page: by
+	// the uuid of the anchor root, then group by group (the unsuffixed first, then by
+	// suffix), classes by name, providers by their path of uuids. The whole answer,
+	// `resource` of a provider excepted, is of one instant. It is advice: nothing is
+	// held, and the claim checks again. The decision runs no SQL but the one statement
+	// that finds `hosts`. Needs any role (`FORBIDDEN`); a request that needs too long a
+	// search is `QUERY_TOO_COMPLEX`.
+	AllocationCandidates *Candidates `json:"allocationCandidates"`
+}
+
+// GetAllocationCandidates returns FindCandidatesResponse.AllocationCandidates, and is useful for accessing the field via an interface.
+func (v *FindCandidatesResponse) GetAllocationCandidates() *Candidates { return v.AllocationCandidates }
+
+// Which providers serve a group.
+type GroupMappingInput struct {
+	// The suffix of the group, each once: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty text for the unsuffixed group.
+	Suffix string `json:"suffix"`
+	// The uuids of the providers, at least one; one twice is kept once.
+	Providers []string `json:"providers"`
+}
+
+// GetSuffix returns GroupMappingInput.Suffix, and is useful for accessing the field via an interface.
+func (v *GroupMappingInput) GetSuffix() string { return v.Suffix }
+
+// GetProviders returns GroupMappingInput.Providers, and is useful for accessing the field via an interface.
+func (v *GroupMappingInput) GetProviders() []string { return v.Providers }
+
+// Whether groups with a suffix may be served by the same provider.
+type GroupPolicy string
+
+const (
+	// They may.
+	GroupPolicyNone GroupPolicy = "NONE"
+	// Each must have a provider of its own.
+	GroupPolicyIsolate GroupPolicy = "ISOLATE"
+)
+
+var AllGroupPolicy = []GroupPolicy{
+	GroupPolicyNone,
+	GroupPolicyIsolate,
+}
+
+// Why a metadata key asks for nothing.
+type IgnoredKeyReason string
+
+const (
+	// No rule reads it.
+	IgnoredKeyReasonNoRule IgnoredKeyReason = "NO_RULE"
+	// The amount is 0. A key of `resources:` with 0 removes the class nevertheless.
+	IgnoredKeyReasonZeroAmount IgnoredKeyReason = "ZERO_AMOUNT"
+	// A key of `resources:` says how much of the class is wanted.
+	IgnoredKeyReasonOverridden IgnoredKeyReason = "OVERRIDDEN"
+)
+
+var AllIgnoredKeyReason = []IgnoredKeyReason{
+	IgnoredKeyReasonNoRule,
+	IgnoredKeyReasonZeroAmount,
+	IgnoredKeyReasonOverridden,
+}
 
 // What an import does with a namespace that exists. What a file is silent about stays in every mode, but for display name and description, which `OVERWRITE` clears.
 type ImportMode string
@@ -505,6 +2547,99 @@ var AllImportOutcome = []ImportOutcome{
 	ImportOutcomeFailed,
 }
 
+// An inventory.
+type Inventory struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// What there is in all, 1 to 2147483647.
+	Total int `json:"total"`
+	// What is kept back of it.
+	Reserved int `json:"reserved"`
+	// The least that one allocation may take.
+	MinUnit int `json:"minUnit"`
+	// The most that one allocation may take.
+	MaxUnit int `json:"maxUnit"`
+	// What an allocation must be a multiple of.
+	StepSize int `json:"stepSize"`
+	// How often the same unit may be given away.
+	AllocationRatio float64 `json:"allocationRatio"`
+	// What can be given away in all: (total - reserved) × allocationRatio without its fraction.
+	Capacity int64 `json:"capacity"`
+	// What is allocated now. More than the capacity after the inventory shrank.
+	Used int64 `json:"used"`
+	// Capacity less used; negative when more is used than there is.
+	Free int64 `json:"free"`
+}
+
+// GetResourceClass returns Inventory.ResourceClass, and is useful for accessing the field via an interface.
+func (v *Inventory) GetResourceClass() string { return v.ResourceClass }
+
+// GetTotal returns Inventory.Total, and is useful for accessing the field via an interface.
+func (v *Inventory) GetTotal() int { return v.Total }
+
+// GetReserved returns Inventory.Reserved, and is useful for accessing the field via an interface.
+func (v *Inventory) GetReserved() int { return v.Reserved }
+
+// GetMinUnit returns Inventory.MinUnit, and is useful for accessing the field via an interface.
+func (v *Inventory) GetMinUnit() int { return v.MinUnit }
+
+// GetMaxUnit returns Inventory.MaxUnit, and is useful for accessing the field via an interface.
+func (v *Inventory) GetMaxUnit() int { return v.MaxUnit }
+
+// GetStepSize returns Inventory.StepSize, and is useful for accessing the field via an interface.
+func (v *Inventory) GetStepSize() int { return v.StepSize }
+
+// GetAllocationRatio returns Inventory.AllocationRatio, and is useful for accessing the field via an interface.
+func (v *Inventory) GetAllocationRatio() float64 { return v.AllocationRatio }
+
+// GetCapacity returns Inventory.Capacity, and is useful for accessing the field via an interface.
+func (v *Inventory) GetCapacity() int64 { return v.Capacity }
+
+// GetUsed returns Inventory.Used, and is useful for accessing the field via an interface.
+func (v *Inventory) GetUsed() int64 { return v.Used }
+
+// GetFree returns Inventory.Free, and is useful for accessing the field via an interface.
+func (v *Inventory) GetFree() int64 { return v.Free }
+
+// An inventory.
+type InventoryInput struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// What there is in all, 1 to 2147483647.
+	Total int `json:"total"`
+	// What is kept back of it, 0 to the total.
+	Reserved int `json:"reserved"`
+	// The least that one allocation may take, 1 to 2147483647.
+	MinUnit int `json:"minUnit"`
+	// The most that one allocation may take, 1 to 2147483647.
+	MaxUnit int `json:"maxUnit"`
+	// What an allocation must be a multiple of, 1 to 2147483647.
+	StepSize int `json:"stepSize"`
+	// How often the same unit may be given away, 0 to 3.40282e38; the capacity must stay below 2^63.
+	AllocationRatio float64 `json:"allocationRatio"`
+}
+
+// GetResourceClass returns InventoryInput.ResourceClass, and is useful for accessing the field via an interface.
+func (v *InventoryInput) GetResourceClass() string { return v.ResourceClass }
+
+// GetTotal returns InventoryInput.Total, and is useful for accessing the field via an interface.
+func (v *InventoryInput) GetTotal() int { return v.Total }
+
+// GetReserved returns InventoryInput.Reserved, and is useful for accessing the field via an interface.
+func (v *InventoryInput) GetReserved() int { return v.Reserved }
+
+// GetMinUnit returns InventoryInput.MinUnit, and is useful for accessing the field via an interface.
+func (v *InventoryInput) GetMinUnit() int { return v.MinUnit }
+
+// GetMaxUnit returns InventoryInput.MaxUnit, and is useful for accessing the field via an interface.
+func (v *InventoryInput) GetMaxUnit() int { return v.MaxUnit }
+
+// GetStepSize returns InventoryInput.StepSize, and is useful for accessing the field via an interface.
+func (v *InventoryInput) GetStepSize() int { return v.StepSize }
+
+// GetAllocationRatio returns InventoryInput.AllocationRatio, and is useful for accessing the field via an interface.
+func (v *InventoryInput) GetAllocationRatio() float64 { return v.AllocationRatio }
+
 // An item of a resource's metadata.
 type Item struct {
 	// The key, case-sensitive, 1 to 255 characters.
@@ -524,6 +2659,23 @@ func (v *Item) GetValue() string { return v.Value }
 // GetUserModifiable returns Item.UserModifiable, and is useful for accessing the field via an interface.
 func (v *Item) GetUserModifiable() bool { return v.UserModifiable }
 
+// KeyInUse includes the requested fields of the GraphQL type MetadataKey.
+// The GraphQL type's documentation follows.
+//
+// A metadata key in use.
+type KeyInUse struct {
+	// The key.
+	Key string `json:"key"`
+	// How many of the resources that the viewer may see have it.
+	ResourceCount int `json:"resourceCount"`
+}
+
+// GetKey returns KeyInUse.Key, and is useful for accessing the field via an interface.
+func (v *KeyInUse) GetKey() string { return v.Key }
+
+// GetResourceCount returns KeyInUse.ResourceCount, and is useful for accessing the field via an interface.
+func (v *KeyInUse) GetResourceCount() int { return v.ResourceCount }
+
 // A key with its value.
 type KeyValueInput struct {
 	// The key, case-sensitive. Its limits are those of what is written; in a filter it is compared exactly.
@@ -540,6 +2692,162 @@ func (v *KeyValueInput) GetKey() string { return v.Key }
 
 // GetValue returns KeyValueInput.Value, and is useful for accessing the field via an interface.
 func (v *KeyValueInput) GetValue() string { return v.Value }
+
+// ListAllocationsOfResourceProvider includes the requested fields of the GraphQL type ResourceProvider.
+// The GraphQL type's documentation follows.
+//
+// Something that provides resources: a host, a NUMA node or device of one, a storage
+// pool. Providers form trees; each has inventories of resource classes, traits that
+// say what it is like, and aggregates that it is in. A provider with the trait
+// `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
+// aggregates.
+type ListAllocationsOfResourceProvider struct {
+	// What is allocated of it, by the uuids of consumers and by resource class: to
+	// consumers of the viewer's project; for administrators and services to those of
+	// all projects.
+	// `used` of its inventories counts everybody's.
+	Allocations *ListAllocationsOfResourceProviderAllocationsAllocationConnection `json:"allocations"`
+}
+
+// GetAllocations returns ListAllocationsOfResourceProvider.Allocations, and is useful for accessing the field via an interface.
+func (v *ListAllocationsOfResourceProvider) GetAllocations() *ListAllocationsOfResourceProviderAllocationsAllocationConnection {
+	return v.Allocations
+}
+
+// ListAllocationsOfResourceProviderAllocationsAllocationConnection includes the requested fields of the GraphQL type AllocationConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of allocations.
+type ListAllocationsOfResourceProviderAllocationsAllocationConnection struct {
+	// The allocations of the page.
+	Nodes []*Allocation `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListAllocationsOfResourceProviderAllocationsAllocationConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListAllocationsOfResourceProviderAllocationsAllocationConnection) GetNodes() []*Allocation {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListAllocationsOfResourceProviderAllocationsAllocationConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListAllocationsOfResourceProviderAllocationsAllocationConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListAllocationsOfResponse is returned by ListAllocationsOf on success.
+type ListAllocationsOfResponse struct {
+	// The resource provider with this uuid or this name; `null` when there is none.
+	// Exactly one of the two must be given, else `BAD_USER_INPUT`. Needs any role
+	// (`FORBIDDEN`).
+	ResourceProvider *ListAllocationsOfResourceProvider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns ListAllocationsOfResponse.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *ListAllocationsOfResponse) GetResourceProvider() *ListAllocationsOfResourceProvider {
+	return v.ResourceProvider
+}
+
+// ListAssociationsNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ListAssociationsNamespace struct {
+	// The resource types that the namespace applies to, by type, prefix and target; at most 1000.
+	ResourceTypeAssociations []*Association `json:"resourceTypeAssociations"`
+}
+
+// GetResourceTypeAssociations returns ListAssociationsNamespace.ResourceTypeAssociations, and is useful for accessing the field via an interface.
+func (v *ListAssociationsNamespace) GetResourceTypeAssociations() []*Association {
+	return v.ResourceTypeAssociations
+}
+
+// ListAssociationsOfTypeResourceType includes the requested fields of the GraphQL type ResourceType.
+// The GraphQL type's documentation follows.
+//
+// A kind of resource, named as in Heat where Heat has it.
+type ListAssociationsOfTypeResourceType struct {
+	// The associations of the type with visible namespaces, the oldest first.
+	Associations *ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationConnection `json:"associations"`
+}
+
+// GetAssociations returns ListAssociationsOfTypeResourceType.Associations, and is useful for accessing the field via an interface.
+func (v *ListAssociationsOfTypeResourceType) GetAssociations() *ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationConnection {
+	return v.Associations
+}
+
+// ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationConnection includes the requested fields of the GraphQL type ResourceTypeAssociationConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of associations.
+type ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationConnection struct {
+	// The associations of the page.
+	Nodes []*Association `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationConnection) GetNodes() []*Association {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListAssociationsOfTypeResponse is returned by ListAssociationsOfType on success.
+type ListAssociationsOfTypeResponse struct {
+	// The resource type with this name; `null` when there is none or it is not visible.
+	ResourceType *ListAssociationsOfTypeResourceType `json:"resourceType"`
+}
+
+// GetResourceType returns ListAssociationsOfTypeResponse.ResourceType, and is useful for accessing the field via an interface.
+func (v *ListAssociationsOfTypeResponse) GetResourceType() *ListAssociationsOfTypeResourceType {
+	return v.ResourceType
+}
+
+// ListAssociationsResponse is returned by ListAssociations on success.
+type ListAssociationsResponse struct {
+	// The namespace with this name; `null` when there is none or it is not visible.
+	Namespace *ListAssociationsNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ListAssociationsResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ListAssociationsResponse) GetNamespace() *ListAssociationsNamespace { return v.Namespace }
+
+// ListAuditEventsAuditEventsAuditEventConnection includes the requested fields of the GraphQL type AuditEventConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of audit events.
+type ListAuditEventsAuditEventsAuditEventConnection struct {
+	// The events of the page.
+	Nodes []*AuditEvent `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListAuditEventsAuditEventsAuditEventConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListAuditEventsAuditEventsAuditEventConnection) GetNodes() []*AuditEvent { return v.Nodes }
+
+// GetPageInfo returns ListAuditEventsAuditEventsAuditEventConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListAuditEventsAuditEventsAuditEventConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListAuditEventsResponse is returned by ListAuditEvents on success.
+type ListAuditEventsResponse struct {
+	// What was changed, by whom, and how: one event for each thing that an accepted
+	// mutation was about, the newest first. For administrators (`FORBIDDEN`). Events are kept for 90 days
+	// unless the server is told otherwise.
+	AuditEvents *ListAuditEventsAuditEventsAuditEventConnection `json:"auditEvents"`
+}
+
+// GetAuditEvents returns ListAuditEventsResponse.AuditEvents, and is useful for accessing the field via an interface.
+func (v *ListAuditEventsResponse) GetAuditEvents() *ListAuditEventsAuditEventsAuditEventConnection {
+	return v.AuditEvents
+}
 
 // ListCapabilitiesResourceType includes the requested fields of the GraphQL type ResourceType.
 // The GraphQL type's documentation follows.
@@ -641,6 +2949,651 @@ type ListCapabilitiesResponse struct {
 // GetResourceType returns ListCapabilitiesResponse.ResourceType, and is useful for accessing the field via an interface.
 func (v *ListCapabilitiesResponse) GetResourceType() *ListCapabilitiesResourceType {
 	return v.ResourceType
+}
+
+// ListCapacityCapacityCapacityConnection includes the requested fields of the GraphQL type CapacityConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of sums of capacity: by aggregate, trait or name of the root, those without
+// any first, then by resource class.
+type ListCapacityCapacityCapacityConnection struct {
+	// The rows of the page.
+	Nodes []*Capacity `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListCapacityCapacityCapacityConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListCapacityCapacityCapacityConnection) GetNodes() []*Capacity { return v.Nodes }
+
+// GetPageInfo returns ListCapacityCapacityCapacityConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListCapacityCapacityCapacityConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListCapacityResponse is returned by ListCapacity on success.
+type ListCapacityResponse struct {
+	// What the providers have between them, added up for each resource class and, in
+	// groups, for each aggregate, trait or tree. Only their own inventories, traits and
+	// aggregates count, as with `resourceProviders`. Answered from memory, without any
+	// SQL, and seen by all who read placement: totals tell of no consumer. Needs any
+	// role (`FORBIDDEN`).
+	Capacity *ListCapacityCapacityCapacityConnection `json:"capacity"`
+}
+
+// GetCapacity returns ListCapacityResponse.Capacity, and is useful for accessing the field via an interface.
+func (v *ListCapacityResponse) GetCapacity() *ListCapacityCapacityCapacityConnection {
+	return v.Capacity
+}
+
+// ListConsumersConsumersConsumerConnection includes the requested fields of the GraphQL type ConsumerConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of consumers.
+type ListConsumersConsumersConsumerConnection struct {
+	// The consumers of the page.
+	Nodes []*Consumer `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListConsumersConsumersConsumerConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListConsumersConsumersConsumerConnection) GetNodes() []*Consumer { return v.Nodes }
+
+// GetPageInfo returns ListConsumersConsumersConsumerConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListConsumersConsumersConsumerConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListConsumersResponse is returned by ListConsumers on success.
+type ListConsumersResponse struct {
+	// The consumers of the viewer's project that have allocations; for administrators
+	// and services those of all projects. Needs any role (`FORBIDDEN`).
+	Consumers *ListConsumersConsumersConsumerConnection `json:"consumers"`
+}
+
+// GetConsumers returns ListConsumersResponse.Consumers, and is useful for accessing the field via an interface.
+func (v *ListConsumersResponse) GetConsumers() *ListConsumersConsumersConsumerConnection {
+	return v.Consumers
+}
+
+// ListMetadataKeysMetadataKeysMetadataKeyConnection includes the requested fields of the GraphQL type MetadataKeyConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of metadata keys.
+type ListMetadataKeysMetadataKeysMetadataKeyConnection struct {
+	// The keys of the page.
+	Nodes []*KeyInUse `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListMetadataKeysMetadataKeysMetadataKeyConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListMetadataKeysMetadataKeysMetadataKeyConnection) GetNodes() []*KeyInUse { return v.Nodes }
+
+// GetPageInfo returns ListMetadataKeysMetadataKeysMetadataKeyConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListMetadataKeysMetadataKeysMetadataKeyConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListMetadataKeysResponse is returned by ListMetadataKeys on success.
+type ListMetadataKeysResponse struct {
+	// The metadata keys in use on the resources that the viewer may see, by key. They
+	// are counted for every answer, which goes through all their items.
+	MetadataKeys *ListMetadataKeysMetadataKeysMetadataKeyConnection `json:"metadataKeys"`
+}
+
+// GetMetadataKeys returns ListMetadataKeysResponse.MetadataKeys, and is useful for accessing the field via an interface.
+func (v *ListMetadataKeysResponse) GetMetadataKeys() *ListMetadataKeysMetadataKeysMetadataKeyConnection {
+	return v.MetadataKeys
+}
+
+// ListNamespacesNamespacesNamespaceConnection includes the requested fields of the GraphQL type NamespaceConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of namespaces.
+type ListNamespacesNamespacesNamespaceConnection struct {
+	// The namespaces of the page.
+	Nodes []*Namespace `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListNamespacesNamespacesNamespaceConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListNamespacesNamespacesNamespaceConnection) GetNodes() []*Namespace { return v.Nodes }
+
+// GetPageInfo returns ListNamespacesNamespacesNamespaceConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListNamespacesNamespacesNamespaceConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListNamespacesResponse is returned by ListNamespaces on success.
+type ListNamespacesResponse struct {
+	// The namespaces that the viewer may see: public ones, those of the viewer's
+	// project, those shared with it; for an administrator all.
+	Namespaces *ListNamespacesNamespacesNamespaceConnection `json:"namespaces"`
+}
+
+// GetNamespaces returns ListNamespacesResponse.Namespaces, and is useful for accessing the field via an interface.
+func (v *ListNamespacesResponse) GetNamespaces() *ListNamespacesNamespacesNamespaceConnection {
+	return v.Namespaces
+}
+
+// ListObjectsNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ListObjectsNamespace struct {
+	// The same as `objects`, by name, in pages.
+	ObjectConnection *ListObjectsNamespaceObjectConnectionObjectDefinitionConnection `json:"objectConnection"`
+}
+
+// GetObjectConnection returns ListObjectsNamespace.ObjectConnection, and is useful for accessing the field via an interface.
+func (v *ListObjectsNamespace) GetObjectConnection() *ListObjectsNamespaceObjectConnectionObjectDefinitionConnection {
+	return v.ObjectConnection
+}
+
+// ListObjectsNamespaceObjectConnectionObjectDefinitionConnection includes the requested fields of the GraphQL type ObjectDefinitionConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of objects.
+type ListObjectsNamespaceObjectConnectionObjectDefinitionConnection struct {
+	// The objects of the page.
+	Nodes []*Object `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListObjectsNamespaceObjectConnectionObjectDefinitionConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListObjectsNamespaceObjectConnectionObjectDefinitionConnection) GetNodes() []*Object {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListObjectsNamespaceObjectConnectionObjectDefinitionConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListObjectsNamespaceObjectConnectionObjectDefinitionConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListObjectsResponse is returned by ListObjects on success.
+type ListObjectsResponse struct {
+	// The namespace with this name; `null` when there is none or it is not visible.
+	Namespace *ListObjectsNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ListObjectsResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ListObjectsResponse) GetNamespace() *ListObjectsNamespace { return v.Namespace }
+
+// ListPropertiesNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ListPropertiesNamespace struct {
+	// The same as `properties`, by name, in pages.
+	PropertyConnection *ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection `json:"propertyConnection"`
+}
+
+// GetPropertyConnection returns ListPropertiesNamespace.PropertyConnection, and is useful for accessing the field via an interface.
+func (v *ListPropertiesNamespace) GetPropertyConnection() *ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection {
+	return v.PropertyConnection
+}
+
+// ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection includes the requested fields of the GraphQL type PropertyDefinitionConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of properties.
+type ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection struct {
+	// The properties of the page.
+	Nodes []*Property `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection) GetNodes() []*Property {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListPropertiesResponse is returned by ListProperties on success.
+type ListPropertiesResponse struct {
+	// The namespace with this name; `null` when there is none or it is not visible.
+	Namespace *ListPropertiesNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ListPropertiesResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ListPropertiesResponse) GetNamespace() *ListPropertiesNamespace { return v.Namespace }
+
+// ListProviderNamesResourceProvidersResourceProviderConnection includes the requested fields of the GraphQL type ResourceProviderConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of resource providers.
+type ListProviderNamesResourceProvidersResourceProviderConnection struct {
+	// The providers of the page.
+	Nodes []*ProviderName `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListProviderNamesResourceProvidersResourceProviderConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListProviderNamesResourceProvidersResourceProviderConnection) GetNodes() []*ProviderName {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListProviderNamesResourceProvidersResourceProviderConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListProviderNamesResourceProvidersResourceProviderConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListProviderNamesResponse is returned by ListProviderNames on success.
+type ListProviderNamesResponse struct {
+	// The resource providers, each judged by itself: its own inventories, traits and
+	// aggregates, without what its tree or a sharing provider could add; only the
+	// filter's `resource` is about the root of its tree. Needs any role (`FORBIDDEN`).
+	// Answered from memory: without `resource`, no SQL runs.
+	ResourceProviders *ListProviderNamesResourceProvidersResourceProviderConnection `json:"resourceProviders"`
+}
+
+// GetResourceProviders returns ListProviderNamesResponse.ResourceProviders, and is useful for accessing the field via an interface.
+func (v *ListProviderNamesResponse) GetResourceProviders() *ListProviderNamesResourceProvidersResourceProviderConnection {
+	return v.ResourceProviders
+}
+
+// ListProvidersResourceProvidersResourceProviderConnection includes the requested fields of the GraphQL type ResourceProviderConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of resource providers.
+type ListProvidersResourceProvidersResourceProviderConnection struct {
+	// The providers of the page.
+	Nodes []*Provider `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListProvidersResourceProvidersResourceProviderConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListProvidersResourceProvidersResourceProviderConnection) GetNodes() []*Provider {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListProvidersResourceProvidersResourceProviderConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListProvidersResourceProvidersResourceProviderConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListProvidersResponse is returned by ListProviders on success.
+type ListProvidersResponse struct {
+	// The resource providers, each judged by itself: its own inventories, traits and
+	// aggregates, without what its tree or a sharing provider could add; only the
+	// filter's `resource` is about the root of its tree. Needs any role (`FORBIDDEN`).
+	// Answered from memory: without `resource`, no SQL runs.
+	ResourceProviders *ListProvidersResourceProvidersResourceProviderConnection `json:"resourceProviders"`
+}
+
+// GetResourceProviders returns ListProvidersResponse.ResourceProviders, and is useful for accessing the field via an interface.
+func (v *ListProvidersResponse) GetResourceProviders() *ListProvidersResourceProvidersResourceProviderConnection {
+	return v.ResourceProviders
+}
+
+// ListResourceClassesResourceClassesResourceClassConnection includes the requested fields of the GraphQL type ResourceClassConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of resource classes.
+type ListResourceClassesResourceClassesResourceClassConnection struct {
+	// The resource classes of the page.
+	Nodes []*ResourceClass `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListResourceClassesResourceClassesResourceClassConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListResourceClassesResourceClassesResourceClassConnection) GetNodes() []*ResourceClass {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListResourceClassesResourceClassesResourceClassConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListResourceClassesResourceClassesResourceClassConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListResourceClassesResponse is returned by ListResourceClasses on success.
+type ListResourceClassesResponse struct {
+	// The resource classes that exist, by name. Needs any role (`FORBIDDEN`).
+	ResourceClasses *ListResourceClassesResourceClassesResourceClassConnection `json:"resourceClasses"`
+}
+
+// GetResourceClasses returns ListResourceClassesResponse.ResourceClasses, and is useful for accessing the field via an interface.
+func (v *ListResourceClassesResponse) GetResourceClasses() *ListResourceClassesResourceClassesResourceClassConnection {
+	return v.ResourceClasses
+}
+
+// ListResourceTypesResourceTypesResourceTypeConnection includes the requested fields of the GraphQL type ResourceTypeConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of resource types.
+type ListResourceTypesResourceTypesResourceTypeConnection struct {
+	// The resource types of the page.
+	Nodes []*ResourceType `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListResourceTypesResourceTypesResourceTypeConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListResourceTypesResourceTypesResourceTypeConnection) GetNodes() []*ResourceType {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListResourceTypesResourceTypesResourceTypeConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListResourceTypesResourceTypesResourceTypeConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListResourceTypesResponse is returned by ListResourceTypes on success.
+type ListResourceTypesResponse struct {
+	// The resource types that exist, except those which only namespaces use that the viewer may not see.
+	ResourceTypes *ListResourceTypesResourceTypesResourceTypeConnection `json:"resourceTypes"`
+}
+
+// GetResourceTypes returns ListResourceTypesResponse.ResourceTypes, and is useful for accessing the field via an interface.
+func (v *ListResourceTypesResponse) GetResourceTypes() *ListResourceTypesResourceTypesResourceTypeConnection {
+	return v.ResourceTypes
+}
+
+// ListResourcesResourcesResourceConnection includes the requested fields of the GraphQL type ResourceConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of resources.
+type ListResourcesResourcesResourceConnection struct {
+	// The resources of the page.
+	Nodes []*ListedResource `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListResourcesResourcesResourceConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListResourcesResourcesResourceConnection) GetNodes() []*ListedResource { return v.Nodes }
+
+// GetPageInfo returns ListResourcesResourcesResourceConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListResourcesResourcesResourceConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListResourcesResponse is returned by ListResources on success.
+type ListResourcesResponse struct {
+	// The resources that the viewer may see: public ones and those of the viewer's
+	// project; for an administrator or a service all. A list with `metadata` reads
+	// the items of the whole page in one statement more; how long that takes grows
+	// with their number, so a handful of items per resource is recommended.
+	Resources *ListResourcesResourcesResourceConnection `json:"resources"`
+}
+
+// GetResources returns ListResourcesResponse.Resources, and is useful for accessing the field via an interface.
+func (v *ListResourcesResponse) GetResources() *ListResourcesResourcesResourceConnection {
+	return v.Resources
+}
+
+// ListTagsOfNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ListTagsOfNamespace struct {
+	// The same as `tags`, by name without regard to case, in pages.
+	TagConnection *ListTagsOfNamespaceTagConnection `json:"tagConnection"`
+}
+
+// GetTagConnection returns ListTagsOfNamespace.TagConnection, and is useful for accessing the field via an interface.
+func (v *ListTagsOfNamespace) GetTagConnection() *ListTagsOfNamespaceTagConnection {
+	return v.TagConnection
+}
+
+// ListTagsOfNamespaceTagConnection includes the requested fields of the GraphQL type TagConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of tags.
+type ListTagsOfNamespaceTagConnection struct {
+	// The tags of the page.
+	Nodes []*Tag `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListTagsOfNamespaceTagConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListTagsOfNamespaceTagConnection) GetNodes() []*Tag { return v.Nodes }
+
+// GetPageInfo returns ListTagsOfNamespaceTagConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListTagsOfNamespaceTagConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListTagsOfResponse is returned by ListTagsOf on success.
+type ListTagsOfResponse struct {
+	// The namespace with this name; `null` when there is none or it is not visible.
+	Namespace *ListTagsOfNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ListTagsOfResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ListTagsOfResponse) GetNamespace() *ListTagsOfNamespace { return v.Namespace }
+
+// ListTagsResponse is returned by ListTags on success.
+type ListTagsResponse struct {
+	// The tags of all namespaces that the viewer may see, by name without regard to
+	// case: which tags exist. The same name in two namespaces is two tags.
+	Tags *ListTagsTagsTagConnection `json:"tags"`
+}
+
+// GetTags returns ListTagsResponse.Tags, and is useful for accessing the field via an interface.
+func (v *ListTagsResponse) GetTags() *ListTagsTagsTagConnection { return v.Tags }
+
+// ListTagsTagsTagConnection includes the requested fields of the GraphQL type TagConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of tags.
+type ListTagsTagsTagConnection struct {
+	// The tags of the page.
+	Nodes []*Tag `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListTagsTagsTagConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListTagsTagsTagConnection) GetNodes() []*Tag { return v.Nodes }
+
+// GetPageInfo returns ListTagsTagsTagConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListTagsTagsTagConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListTraitsResponse is returned by ListTraits on success.
+type ListTraitsResponse struct {
+	// The traits that exist, by name. Needs any role (`FORBIDDEN`).
+	Traits *ListTraitsTraitsTraitConnection `json:"traits"`
+}
+
+// GetTraits returns ListTraitsResponse.Traits, and is useful for accessing the field via an interface.
+func (v *ListTraitsResponse) GetTraits() *ListTraitsTraitsTraitConnection { return v.Traits }
+
+// ListTraitsTraitsTraitConnection includes the requested fields of the GraphQL type TraitConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of traits.
+type ListTraitsTraitsTraitConnection struct {
+	// The traits of the page.
+	Nodes []*Trait `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListTraitsTraitsTraitConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListTraitsTraitsTraitConnection) GetNodes() []*Trait { return v.Nodes }
+
+// GetPageInfo returns ListTraitsTraitsTraitConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListTraitsTraitsTraitConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListUsagesResponse is returned by ListUsages on success.
+type ListUsagesResponse struct {
+	// What consumers use, added up in groups that `groupBy` chooses, by their keys and
+	// by code point: the id of a project or user, or a type of consumers, of which
+	// those without a type come first. Whoever uses nothing has no group. For all but
+	// administrators and services the consumers of other projects do not count, and
+	// another project has no group. One statement, of the instant of the whole
+	// answer. Needs any role (`FORBIDDEN`).
+	Usages []*Usage `json:"usages"`
+}
+
+// GetUsages returns ListUsagesResponse.Usages, and is useful for accessing the field via an interface.
+func (v *ListUsagesResponse) GetUsages() []*Usage { return v.Usages }
+
+// ListedResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type ListedResource struct {
+	Resource `json:"-"`
+	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	Metadata []*Item `json:"metadata"`
+}
+
+// GetMetadata returns ListedResource.Metadata, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetMetadata() []*Item { return v.Metadata }
+
+// GetUuid returns ListedResource.Uuid, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetUuid() string { return v.Resource.Uuid }
+
+// GetType returns ListedResource.Type, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetType() *NamedType { return v.Resource.Type }
+
+// GetName returns ListedResource.Name, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetName() string { return v.Resource.Name }
+
+// GetDescription returns ListedResource.Description, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetDescription() *string { return v.Resource.Description }
+
+// GetProjectId returns ListedResource.ProjectId, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetProjectId() string { return v.Resource.ProjectId }
+
+// GetVisibility returns ListedResource.Visibility, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetVisibility() Visibility { return v.Resource.Visibility }
+
+// GetRevision returns ListedResource.Revision, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetRevision() int { return v.Resource.Revision }
+
+// GetParent returns ListedResource.Parent, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetParent() *ResourceName { return v.Resource.Parent }
+
+// GetTags returns ListedResource.Tags, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetTags() []string { return v.Resource.Tags }
+
+// GetCreatedAt returns ListedResource.CreatedAt, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetCreatedAt() time.Time { return v.Resource.CreatedAt }
+
+// GetUpdatedAt returns ListedResource.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *ListedResource) GetUpdatedAt() time.Time { return v.Resource.UpdatedAt }
+
+func (v *ListedResource) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ListedResource
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ListedResource = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Resource)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalListedResource struct {
+	Metadata []*Item `json:"metadata"`
+
+	Uuid string `json:"uuid"`
+
+	Type *NamedType `json:"type"`
+
+	Name string `json:"name"`
+
+	Description *string `json:"description"`
+
+	ProjectId string `json:"projectId"`
+
+	Visibility Visibility `json:"visibility"`
+
+	Revision int `json:"revision"`
+
+	Parent *ResourceName `json:"parent"`
+
+	Tags []string `json:"tags"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+func (v *ListedResource) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ListedResource) __premarshalJSON() (*__premarshalListedResource, error) {
+	var retval __premarshalListedResource
+
+	retval.Metadata = v.Metadata
+	retval.Uuid = v.Resource.Uuid
+	retval.Type = v.Resource.Type
+	retval.Name = v.Resource.Name
+	retval.Description = v.Resource.Description
+	retval.ProjectId = v.Resource.ProjectId
+	retval.Visibility = v.Resource.Visibility
+	retval.Revision = v.Resource.Revision
+	retval.Parent = v.Resource.Parent
+	retval.Tags = v.Resource.Tags
+	retval.CreatedAt = v.Resource.CreatedAt
+	retval.UpdatedAt = v.Resource.UpdatedAt
+	return &retval, nil
+}
+
+// A project that a namespace is shared with.
+type Member struct {
+	// The id of the project; `*` is every project.
+	ProjectId string `json:"projectId"`
+	// What the project may do with the namespace.
+	Role MemberRole `json:"role"`
+	// When the namespace was first shared with the project.
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// GetProjectId returns Member.ProjectId, and is useful for accessing the field via an interface.
+func (v *Member) GetProjectId() string { return v.ProjectId }
+
+// GetRole returns Member.Role, and is useful for accessing the field via an interface.
+func (v *Member) GetRole() MemberRole { return v.Role }
+
+// GetCreatedAt returns Member.CreatedAt, and is useful for accessing the field via an interface.
+func (v *Member) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// What a project may do with a namespace that is shared with it.
+type MemberRole string
+
+const (
+	// See and use the definitions.
+	MemberRoleReader MemberRole = "READER"
+	// Define in it, too: properties, objects and tags, display name and description. Takes the member role in the project.
+	MemberRoleEditor MemberRole = "EDITOR"
+)
+
+var AllMemberRole = []MemberRole{
+	MemberRoleReader,
+	MemberRoleEditor,
 }
 
 // A test of one metadata item, with exactly one operator. Values are compared exactly, as text; an absent item passes `exists: false` only.
@@ -774,6 +3727,131 @@ type NamedType struct {
 // GetName returns NamedType.Name, and is useful for accessing the field via an interface.
 func (v *NamedType) GetName() string { return v.Name }
 
+// A namespace without what is in it.
+type Namespace struct {
+	// The name, unique in the whole cloud, 1 to 80 characters.
+	Name string `json:"name"`
+	// What to show people, 1 to 80 characters; the name where none was given.
+	DisplayName string `json:"displayName"`
+	// What the namespace is for, up to 500 characters.
+	Description *string `json:"description"`
+	// Who may see the namespace and all that is in it.
+	Visibility Visibility `json:"visibility"`
+	// Whether the namespace and all that is in it refuses deletion.
+	Protected bool `json:"protected"`
+	// The id of the project that owns the namespace.
+	Owner string `json:"owner"`
+	// The bundle that an import brought the namespace with, `cadastre` for the product's own definitions; `null` for none.
+	Origin *string `json:"origin"`
+	// Counts the changes of the namespace and of all that is in it. Give it back in an update to be told of changes made meanwhile.
+	Revision int `json:"revision"`
+	// When the namespace was created.
+	CreatedAt time.Time `json:"createdAt"`
+	// When the namespace, or anything in it, was last changed.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// GetName returns Namespace.Name, and is useful for accessing the field via an interface.
+func (v *Namespace) GetName() string { return v.Name }
+
+// GetDisplayName returns Namespace.DisplayName, and is useful for accessing the field via an interface.
+func (v *Namespace) GetDisplayName() string { return v.DisplayName }
+
+// GetDescription returns Namespace.Description, and is useful for accessing the field via an interface.
+func (v *Namespace) GetDescription() *string { return v.Description }
+
+// GetVisibility returns Namespace.Visibility, and is useful for accessing the field via an interface.
+func (v *Namespace) GetVisibility() Visibility { return v.Visibility }
+
+// GetProtected returns Namespace.Protected, and is useful for accessing the field via an interface.
+func (v *Namespace) GetProtected() bool { return v.Protected }
+
+// GetOwner returns Namespace.Owner, and is useful for accessing the field via an interface.
+func (v *Namespace) GetOwner() string { return v.Owner }
+
+// GetOrigin returns Namespace.Origin, and is useful for accessing the field via an interface.
+func (v *Namespace) GetOrigin() *string { return v.Origin }
+
+// GetRevision returns Namespace.Revision, and is useful for accessing the field via an interface.
+func (v *Namespace) GetRevision() int { return v.Revision }
+
+// GetCreatedAt returns Namespace.CreatedAt, and is useful for accessing the field via an interface.
+func (v *Namespace) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetUpdatedAt returns Namespace.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *Namespace) GetUpdatedAt() time.Time { return v.UpdatedAt }
+
+// A kind of what a namespace holds.
+type NamespaceContent string
+
+const (
+	// The properties of the namespace itself.
+	NamespaceContentProperties NamespaceContent = "PROPERTIES"
+	// The objects, with their properties.
+	NamespaceContentObjects NamespaceContent = "OBJECTS"
+	// The tags.
+	NamespaceContentTags NamespaceContent = "TAGS"
+)
+
+var AllNamespaceContent = []NamespaceContent{
+	NamespaceContentProperties,
+	NamespaceContentObjects,
+	NamespaceContentTags,
+}
+
+// Which namespaces; all given conditions must hold. Those on associations hold for one and the same association.
+type NamespaceFilter struct {
+	// Associated with any of these resource types, at most 250, compared exactly. An empty list matches nothing.
+	ResourceTypes []string `json:"resourceTypes"`
+	// With this visibility.
+	Visibility *Visibility `json:"visibility"`
+	// Owned by the project with this id.
+	Owner *string `json:"owner"`
+	// With this text, whatever its case, in the name, display name or description, or in that of a property, object or tag in it; at most 200 characters.
+	Search *string `json:"search"`
+	// Associated with this properties target; `""` is an association without one.
+	PropertiesTarget *string `json:"propertiesTarget"`
+	// Defining a property of this key: by its own name, or by its name under the prefix of an association; at most 255 characters.
+	DefinesKey *string `json:"definesKey"`
+	// Having a tag of this name, whatever its case.
+	Tag *string `json:"tag"`
+}
+
+// GetResourceTypes returns NamespaceFilter.ResourceTypes, and is useful for accessing the field via an interface.
+func (v *NamespaceFilter) GetResourceTypes() []string { return v.ResourceTypes }
+
+// GetVisibility returns NamespaceFilter.Visibility, and is useful for accessing the field via an interface.
+func (v *NamespaceFilter) GetVisibility() *Visibility { return v.Visibility }
+
+// GetOwner returns NamespaceFilter.Owner, and is useful for accessing the field via an interface.
+func (v *NamespaceFilter) GetOwner() *string { return v.Owner }
+
+// GetSearch returns NamespaceFilter.Search, and is useful for accessing the field via an interface.
+func (v *NamespaceFilter) GetSearch() *string { return v.Search }
+
+// GetPropertiesTarget returns NamespaceFilter.PropertiesTarget, and is useful for accessing the field via an interface.
+func (v *NamespaceFilter) GetPropertiesTarget() *string { return v.PropertiesTarget }
+
+// GetDefinesKey returns NamespaceFilter.DefinesKey, and is useful for accessing the field via an interface.
+func (v *NamespaceFilter) GetDefinesKey() *string { return v.DefinesKey }
+
+// GetTag returns NamespaceFilter.Tag, and is useful for accessing the field via an interface.
+func (v *NamespaceFilter) GetTag() *string { return v.Tag }
+
+// NamespaceName includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type NamespaceName struct {
+	// The name, unique in the whole cloud, 1 to 80 characters.
+	Name string `json:"name"`
+}
+
+// GetName returns NamespaceName.Name, and is useful for accessing the field via an interface.
+func (v *NamespaceName) GetName() string { return v.Name }
+
 // NamespaceNamesNamespacesNamespaceConnection includes the requested fields of the GraphQL type NamespaceConnection.
 // The GraphQL type's documentation follows.
 //
@@ -840,6 +3918,1095 @@ type NamespaceNamesResponse struct {
 // GetNamespaces returns NamespaceNamesResponse.Namespaces, and is useful for accessing the field via an interface.
 func (v *NamespaceNamesResponse) GetNamespaces() *NamespaceNamesNamespacesNamespaceConnection {
 	return v.Namespaces
+}
+
+// The order of a list of namespaces.
+type NamespaceOrder struct {
+	// The field to order by.
+	Field NamespaceOrderField `json:"field"`
+	// The direction.
+	Direction OrderDirection `json:"direction"`
+}
+
+// GetField returns NamespaceOrder.Field, and is useful for accessing the field via an interface.
+func (v *NamespaceOrder) GetField() NamespaceOrderField { return v.Field }
+
+// GetDirection returns NamespaceOrder.Direction, and is useful for accessing the field via an interface.
+func (v *NamespaceOrder) GetDirection() OrderDirection { return v.Direction }
+
+// What namespaces can be ordered by.
+type NamespaceOrderField string
+
+const (
+	// The name, by code point.
+	NamespaceOrderFieldName NamespaceOrderField = "NAME"
+	// The display name, by code point; a namespace without one stands at its name.
+	NamespaceOrderFieldDisplayName NamespaceOrderField = "DISPLAY_NAME"
+	// The time of creation.
+	NamespaceOrderFieldCreatedAt NamespaceOrderField = "CREATED_AT"
+	// The time of the last change of the namespace or of anything in it.
+	NamespaceOrderFieldUpdatedAt NamespaceOrderField = "UPDATED_AT"
+)
+
+var AllNamespaceOrderField = []NamespaceOrderField{
+	NamespaceOrderFieldName,
+	NamespaceOrderFieldDisplayName,
+	NamespaceOrderFieldCreatedAt,
+	NamespaceOrderFieldUpdatedAt,
+}
+
+// NearMiss includes the requested fields of the GraphQL type NearMiss.
+// The GraphQL type's documentation follows.
+//
+// A tree that lacks little.
+type NearMiss struct {
+	// The root of the tree.
+	Provider *ProviderName `json:"provider"`
+	// What is missing, by resource class.
+	Missing []*NearMissMissingShortage `json:"missing"`
+	// Required traits that were not found, all of an any-of set.
+	Traits []string `json:"traits"`
+}
+
+// GetProvider returns NearMiss.Provider, and is useful for accessing the field via an interface.
+func (v *NearMiss) GetProvider() *ProviderName { return v.Provider }
+
+// GetMissing returns NearMiss.Missing, and is useful for accessing the field via an interface.
+func (v *NearMiss) GetMissing() []*NearMissMissingShortage { return v.Missing }
+
+// GetTraits returns NearMiss.Traits, and is useful for accessing the field via an interface.
+func (v *NearMiss) GetTraits() []string { return v.Traits }
+
+// NearMissMissingShortage includes the requested fields of the GraphQL type Shortage.
+// The GraphQL type's documentation follows.
+//
+// What is missing of a resource class.
+type NearMissMissingShortage struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// How many of the units asked for the best provider could not give.
+	Short int64 `json:"short"`
+}
+
+// GetResourceClass returns NearMissMissingShortage.ResourceClass, and is useful for accessing the field via an interface.
+func (v *NearMissMissingShortage) GetResourceClass() string { return v.ResourceClass }
+
+// GetShort returns NearMissMissingShortage.Short, and is useful for accessing the field via an interface.
+func (v *NearMissMissingShortage) GetShort() int64 { return v.Short }
+
+// An object and the names of its properties.
+type Object struct {
+	// The global id, for `node`.
+	Id string `json:"id"`
+	// The name, unique in its namespace, 1 to 80 characters. It takes no prefix.
+	Name string `json:"name"`
+	// What the object is for.
+	Description *string `json:"description"`
+	// The names of the properties that whoever uses the object should give; seen through an association they carry the prefix.
+	Required []string `json:"required"`
+	// The properties of the object, in their order; at most 1000.
+	Properties []*PropertyName `json:"properties"`
+	// The namespace that defines the object.
+	Namespace *NamespaceName `json:"namespace"`
+	// When the object was created.
+	CreatedAt time.Time `json:"createdAt"`
+	// When the object was last changed.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// GetId returns Object.Id, and is useful for accessing the field via an interface.
+func (v *Object) GetId() string { return v.Id }
+
+// GetName returns Object.Name, and is useful for accessing the field via an interface.
+func (v *Object) GetName() string { return v.Name }
+
+// GetDescription returns Object.Description, and is useful for accessing the field via an interface.
+func (v *Object) GetDescription() *string { return v.Description }
+
+// GetRequired returns Object.Required, and is useful for accessing the field via an interface.
+func (v *Object) GetRequired() []string { return v.Required }
+
+// GetProperties returns Object.Properties, and is useful for accessing the field via an interface.
+func (v *Object) GetProperties() []*PropertyName { return v.Properties }
+
+// GetNamespace returns Object.Namespace, and is useful for accessing the field via an interface.
+func (v *Object) GetNamespace() *NamespaceName { return v.Namespace }
+
+// GetCreatedAt returns Object.CreatedAt, and is useful for accessing the field via an interface.
+func (v *Object) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetUpdatedAt returns Object.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *Object) GetUpdatedAt() time.Time { return v.UpdatedAt }
+
+// ObjectCount includes the requested fields of the GraphQL type ObjectDefinitionConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of objects.
+type ObjectCount struct {
+	// How many objects the whole list has. Counted only when selected.
+	TotalCount int `json:"totalCount"`
+}
+
+// GetTotalCount returns ObjectCount.TotalCount, and is useful for accessing the field via an interface.
+func (v *ObjectCount) GetTotalCount() int { return v.TotalCount }
+
+// An object to define.
+type ObjectInput struct {
+	// The name, unique in its namespace: 1 to 80 characters, no slash and no control characters.
+	Name string `json:"name"`
+	// What the object is for.
+	Description *string `json:"description"`
+	// The names of the properties that whoever uses the object should give; each one of `properties`, none twice.
+	Required []string `json:"required"`
+	// The properties, in their order; at most 1000.
+	Properties []*PropertyInput `json:"properties,omitempty"`
+}
+
+// GetName returns ObjectInput.Name, and is useful for accessing the field via an interface.
+func (v *ObjectInput) GetName() string { return v.Name }
+
+// GetDescription returns ObjectInput.Description, and is useful for accessing the field via an interface.
+func (v *ObjectInput) GetDescription() *string { return v.Description }
+
+// GetRequired returns ObjectInput.Required, and is useful for accessing the field via an interface.
+func (v *ObjectInput) GetRequired() []string { return v.Required }
+
+// GetProperties returns ObjectInput.Properties, and is useful for accessing the field via an interface.
+func (v *ObjectInput) GetProperties() []*PropertyInput { return v.Properties }
+
+// ObjectName includes the requested fields of the GraphQL type ObjectDefinition.
+// The GraphQL type's documentation follows.
+//
+// Defines a group of properties that belong together.
+type ObjectName struct {
+	// The name, unique in its namespace, 1 to 80 characters. It takes no prefix.
+	Name string `json:"name"`
+}
+
+// GetName returns ObjectName.Name, and is useful for accessing the field via an interface.
+func (v *ObjectName) GetName() string { return v.Name }
+
+// The direction of an order.
+type OrderDirection string
+
+const (
+	// From the least to the greatest: A to Z by code point, oldest first.
+	OrderDirectionAsc OrderDirection = "ASC"
+	// From the greatest to the least.
+	OrderDirectionDesc OrderDirection = "DESC"
+)
+
+var AllOrderDirection = []OrderDirection{
+	OrderDirectionAsc,
+	OrderDirectionDesc,
+}
+
+// How a list goes on.
+type PageInfo struct {
+	// Whether rows follow the page.
+	HasNextPage bool `json:"hasNextPage"`
+	// The cursor of the last row; `null` for an empty page. Give it as `after` to go on.
+	EndCursor *string `json:"endCursor"`
+}
+
+// GetHasNextPage returns PageInfo.HasNextPage, and is useful for accessing the field via an interface.
+func (v *PageInfo) GetHasNextPage() bool { return v.HasNextPage }
+
+// GetEndCursor returns PageInfo.EndCursor, and is useful for accessing the field via an interface.
+func (v *PageInfo) GetEndCursor() *string { return v.EndCursor }
+
+// A property.
+type Property struct {
+	// The global id, for `node`.
+	Id string `json:"id"`
+	// The key to use on a resource; seen through an association it carries the association's prefix.
+	Name string `json:"name"`
+	// The name as defined, without any prefix; unique in its namespace or object, 1 to 80 characters.
+	BaseName string `json:"baseName"`
+	// What to show people.
+	Title string `json:"title"`
+	// What the property is for.
+	Description *string `json:"description"`
+	// The type of its values.
+	Type PropertyType `json:"type"`
+	// The type of each value of an `ARRAY`; `null` for every other type.
+	ItemType *PropertyType `json:"itemType"`
+	// The valid values; `null` where any value of the type is valid, and for an `ARRAY`, which has `itemEnum`.
+	Enum []json.RawMessage `json:"enum"`
+	// The values that each item of an `ARRAY` can have; `null` where any is valid.
+	ItemEnum []json.RawMessage `json:"itemEnum"`
+	// The value to offer first, of the property's own type; `null` where there is none.
+	Default *json.RawMessage `json:"default"`
+	// The least valid number.
+	Minimum *float64 `json:"minimum"`
+	// The greatest valid number.
+	Maximum *float64 `json:"maximum"`
+	// The least number of characters of a valid text.
+	MinLength *int `json:"minLength"`
+	// The greatest number of characters of a valid text.
+	MaxLength *int `json:"maxLength"`
+	// A regular expression that a valid text matches somewhere.
+	Pattern *string `json:"pattern"`
+	// The least number of items of a valid array.
+	MinItems *int `json:"minItems"`
+	// The greatest number of items of a valid array.
+	MaxItems *int `json:"maxItems"`
+	// Whether the items of a valid array differ; `null` where nothing is said.
+	UniqueItems *bool `json:"uniqueItems"`
+	// Whether an array may have further items; `null` where nothing is said.
+	AdditionalItems *bool `json:"additionalItems"`
+	// Whether users should not be offered to change the value; `null` where nothing is said.
+	ReadOnly *bool `json:"readOnly"`
+	// Whether whoever uses the property's object should give it: it is named in the object's `required`. Always false outside an object.
+	Required bool `json:"required"`
+	// The operators that a requirement on the property can use, for example `<or>`, verbatim and in their order; empty when absent.
+	Operators []string `json:"operators"`
+	// When the property was created.
+	CreatedAt time.Time `json:"createdAt"`
+	// When the property was last changed.
+	UpdatedAt time.Time `json:"updatedAt"`
+	// The namespace that defines the property.
+	Namespace *NamespaceName `json:"namespace"`
+	// The object that the property belongs to; `null` for a property of the namespace itself.
+	Object *ObjectName `json:"object"`
+}
+
+// GetId returns Property.Id, and is useful for accessing the field via an interface.
+func (v *Property) GetId() string { return v.Id }
+
+// GetName returns Property.Name, and is useful for accessing the field via an interface.
+func (v *Property) GetName() string { return v.Name }
+
+// GetBaseName returns Property.BaseName, and is useful for accessing the field via an interface.
+func (v *Property) GetBaseName() string { return v.BaseName }
+
+// GetTitle returns Property.Title, and is useful for accessing the field via an interface.
+func (v *Property) GetTitle() string { return v.Title }
+
+// GetDescription returns Property.Description, and is useful for accessing the field via an interface.
+func (v *Property) GetDescription() *string { return v.Description }
+
+// GetType returns Property.Type, and is useful for accessing the field via an interface.
+func (v *Property) GetType() PropertyType { return v.Type }
+
+// GetItemType returns Property.ItemType, and is useful for accessing the field via an interface.
+func (v *Property) GetItemType() *PropertyType { return v.ItemType }
+
+// GetEnum returns Property.Enum, and is useful for accessing the field via an interface.
+func (v *Property) GetEnum() []json.RawMessage { return v.Enum }
+
+// GetItemEnum returns Property.ItemEnum, and is useful for accessing the field via an interface.
+func (v *Property) GetItemEnum() []json.RawMessage { return v.ItemEnum }
+
+// GetDefault returns Property.Default, and is useful for accessing the field via an interface.
+func (v *Property) GetDefault() *json.RawMessage { return v.Default }
+
+// GetMinimum returns Property.Minimum, and is useful for accessing the field via an interface.
+func (v *Property) GetMinimum() *float64 { return v.Minimum }
+
+// GetMaximum returns Property.Maximum, and is useful for accessing the field via an interface.
+func (v *Property) GetMaximum() *float64 { return v.Maximum }
+
+// GetMinLength returns Property.MinLength, and is useful for accessing the field via an interface.
+func (v *Property) GetMinLength() *int { return v.MinLength }
+
+// GetMaxLength returns Property.MaxLength, and is useful for accessing the field via an interface.
+func (v *Property) GetMaxLength() *int { return v.MaxLength }
+
+// GetPattern returns Property.Pattern, and is useful for accessing the field via an interface.
+func (v *Property) GetPattern() *string { return v.Pattern }
+
+// GetMinItems returns Property.MinItems, and is useful for accessing the field via an interface.
+func (v *Property) GetMinItems() *int { return v.MinItems }
+
+// GetMaxItems returns Property.MaxItems, and is useful for accessing the field via an interface.
+func (v *Property) GetMaxItems() *int { return v.MaxItems }
+
+// GetUniqueItems returns Property.UniqueItems, and is useful for accessing the field via an interface.
+func (v *Property) GetUniqueItems() *bool { return v.UniqueItems }
+
+// GetAdditionalItems returns Property.AdditionalItems, and is useful for accessing the field via an interface.
+func (v *Property) GetAdditionalItems() *bool { return v.AdditionalItems }
+
+// GetReadOnly returns Property.ReadOnly, and is useful for accessing the field via an interface.
+func (v *Property) GetReadOnly() *bool { return v.ReadOnly }
+
+// GetRequired returns Property.Required, and is useful for accessing the field via an interface.
+func (v *Property) GetRequired() bool { return v.Required }
+
+// GetOperators returns Property.Operators, and is useful for accessing the field via an interface.
+func (v *Property) GetOperators() []string { return v.Operators }
+
+// GetCreatedAt returns Property.CreatedAt, and is useful for accessing the field via an interface.
+func (v *Property) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetUpdatedAt returns Property.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *Property) GetUpdatedAt() time.Time { return v.UpdatedAt }
+
+// GetNamespace returns Property.Namespace, and is useful for accessing the field via an interface.
+func (v *Property) GetNamespace() *NamespaceName { return v.Namespace }
+
+// GetObject returns Property.Object, and is useful for accessing the field via an interface.
+func (v *Property) GetObject() *ObjectName { return v.Object }
+
+// PropertyCount includes the requested fields of the GraphQL type PropertyDefinitionConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of properties.
+type PropertyCount struct {
+	// How many properties the whole list has. Counted only when selected.
+	TotalCount int `json:"totalCount"`
+}
+
+// GetTotalCount returns PropertyCount.TotalCount, and is useful for accessing the field via an interface.
+func (v *PropertyCount) GetTotalCount() int { return v.TotalCount }
+
+// A property to define.
+type PropertyInput struct {
+	// The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters.
+	Name string `json:"name"`
+	// What to show people; not empty.
+	Title string `json:"title"`
+	// What the property is for.
+	Description *string `json:"description"`
+	// The type of its values.
+	Type PropertyType `json:"type"`
+	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
+	ItemType *PropertyType `json:"itemType"`
+	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
+	Enum []json.RawMessage `json:"enum"`
+	// The values that each item of an `ARRAY` can have; at most 1000.
+	ItemEnum []json.RawMessage `json:"itemEnum"`
+	// What to show people in the place of members of `enum` or `itemEnum`, each once; at most 1000.
+	EnumLabels []*EnumLabelInput `json:"enumLabels,omitempty"`
+	// The value to offer first; a valid value.
+	Default *json.RawMessage `json:"default"`
+	// The least valid number; only for numbers.
+	Minimum *float64 `json:"minimum"`
+	// The greatest valid number; only for numbers.
+	Maximum *float64 `json:"maximum"`
+	// The least number of characters, from 0; only for a `STRING`.
+	MinLength *int `json:"minLength"`
+	// The greatest number of characters, from 0; only for a `STRING`.
+	MaxLength *int `json:"maxLength"`
+	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
+	Pattern *string `json:"pattern"`
+	// The least number of items, from 0; only for an `ARRAY`.
+	MinItems *int `json:"minItems"`
+	// The greatest number of items, from 0; only for an `ARRAY`.
+	MaxItems *int `json:"maxItems"`
+	// Whether the items differ; only for an `ARRAY`.
+	UniqueItems *bool `json:"uniqueItems"`
+	// Whether further items are allowed; only for an `ARRAY`.
+	AdditionalItems *bool `json:"additionalItems"`
+	// Whether users should not be offered to change the value.
+	ReadOnly *bool `json:"readOnly"`
+	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
+	Operators []string `json:"operators"`
+}
+
+// GetName returns PropertyInput.Name, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetName() string { return v.Name }
+
+// GetTitle returns PropertyInput.Title, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetTitle() string { return v.Title }
+
+// GetDescription returns PropertyInput.Description, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetDescription() *string { return v.Description }
+
+// GetType returns PropertyInput.Type, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetType() PropertyType { return v.Type }
+
+// GetItemType returns PropertyInput.ItemType, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetItemType() *PropertyType { return v.ItemType }
+
+// GetEnum returns PropertyInput.Enum, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetEnum() []json.RawMessage { return v.Enum }
+
+// GetItemEnum returns PropertyInput.ItemEnum, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetItemEnum() []json.RawMessage { return v.ItemEnum }
+
+// GetEnumLabels returns PropertyInput.EnumLabels, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetEnumLabels() []*EnumLabelInput { return v.EnumLabels }
+
+// GetDefault returns PropertyInput.Default, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetDefault() *json.RawMessage { return v.Default }
+
+// GetMinimum returns PropertyInput.Minimum, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetMinimum() *float64 { return v.Minimum }
+
+// GetMaximum returns PropertyInput.Maximum, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetMaximum() *float64 { return v.Maximum }
+
+// GetMinLength returns PropertyInput.MinLength, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetMinLength() *int { return v.MinLength }
+
+// GetMaxLength returns PropertyInput.MaxLength, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetMaxLength() *int { return v.MaxLength }
+
+// GetPattern returns PropertyInput.Pattern, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetPattern() *string { return v.Pattern }
+
+// GetMinItems returns PropertyInput.MinItems, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetMinItems() *int { return v.MinItems }
+
+// GetMaxItems returns PropertyInput.MaxItems, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetMaxItems() *int { return v.MaxItems }
+
+// GetUniqueItems returns PropertyInput.UniqueItems, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetUniqueItems() *bool { return v.UniqueItems }
+
+// GetAdditionalItems returns PropertyInput.AdditionalItems, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetAdditionalItems() *bool { return v.AdditionalItems }
+
+// GetReadOnly returns PropertyInput.ReadOnly, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetReadOnly() *bool { return v.ReadOnly }
+
+// GetOperators returns PropertyInput.Operators, and is useful for accessing the field via an interface.
+func (v *PropertyInput) GetOperators() []string { return v.Operators }
+
+// PropertyName includes the requested fields of the GraphQL type PropertyDefinition.
+// The GraphQL type's documentation follows.
+//
+// Defines a property: its key, its type, and which values are valid.
+type PropertyName struct {
+	// The key to use on a resource; seen through an association it carries the association's prefix.
+	Name string `json:"name"`
+}
+
+// GetName returns PropertyName.Name, and is useful for accessing the field via an interface.
+func (v *PropertyName) GetName() string { return v.Name }
+
+// The type of a property's values. Values are always sent and stored as text; the type says how to read them.
+type PropertyType string
+
+const (
+	// Any text.
+	PropertyTypeString PropertyType = "STRING"
+	// A whole number.
+	PropertyTypeInteger PropertyType = "INTEGER"
+	// A decimal number.
+	PropertyTypeNumber PropertyType = "NUMBER"
+	// `true` or `false`.
+	PropertyTypeBoolean PropertyType = "BOOLEAN"
+	// Several values of one primitive type, see `itemType` and `itemEnum`.
+	PropertyTypeArray PropertyType = "ARRAY"
+)
+
+var AllPropertyType = []PropertyType{
+	PropertyTypeString,
+	PropertyTypeInteger,
+	PropertyTypeNumber,
+	PropertyTypeBoolean,
+	PropertyTypeArray,
+}
+
+// A provider.
+type Provider struct {
+	// The uuid, for good.
+	Uuid string `json:"uuid"`
+	// The name, unique, 1 to 200 characters.
+	Name string `json:"name"`
+	// A counter that moves as the mutations say; a mutation that is given a stale one refuses.
+	Generation int `json:"generation"`
+	// The provider directly above; `null` for a root.
+	Parent *ProviderName `json:"parent"`
+	// The root of the tree; the provider itself where it has no parent.
+	Root *ProviderName `json:"root"`
+	// The uuids of all aggregates, sorted.
+	Aggregates []string `json:"aggregates"`
+	// The names of all traits, sorted.
+	Traits []string `json:"traits"`
+	// All inventories, by resource class; at most 1000.
+	Inventories []*Inventory `json:"inventories"`
+	// When the provider was created.
+	CreatedAt time.Time `json:"createdAt"`
+	// When the provider or anything of it last changed, allocations included.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// GetUuid returns Provider.Uuid, and is useful for accessing the field via an interface.
+func (v *Provider) GetUuid() string { return v.Uuid }
+
+// GetName returns Provider.Name, and is useful for accessing the field via an interface.
+func (v *Provider) GetName() string { return v.Name }
+
+// GetGeneration returns Provider.Generation, and is useful for accessing the field via an interface.
+func (v *Provider) GetGeneration() int { return v.Generation }
+
+// GetParent returns Provider.Parent, and is useful for accessing the field via an interface.
+func (v *Provider) GetParent() *ProviderName { return v.Parent }
+
+// GetRoot returns Provider.Root, and is useful for accessing the field via an interface.
+func (v *Provider) GetRoot() *ProviderName { return v.Root }
+
+// GetAggregates returns Provider.Aggregates, and is useful for accessing the field via an interface.
+func (v *Provider) GetAggregates() []string { return v.Aggregates }
+
+// GetTraits returns Provider.Traits, and is useful for accessing the field via an interface.
+func (v *Provider) GetTraits() []string { return v.Traits }
+
+// GetInventories returns Provider.Inventories, and is useful for accessing the field via an interface.
+func (v *Provider) GetInventories() []*Inventory { return v.Inventories }
+
+// GetCreatedAt returns Provider.CreatedAt, and is useful for accessing the field via an interface.
+func (v *Provider) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetUpdatedAt returns Provider.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *Provider) GetUpdatedAt() time.Time { return v.UpdatedAt }
+
+// What one provider shall give.
+type ProviderAllocationInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The amounts, at least one, each class once.
+	Resources []*ResourceAmountInput `json:"resources,omitempty"`
+}
+
+// GetProvider returns ProviderAllocationInput.Provider, and is useful for accessing the field via an interface.
+func (v *ProviderAllocationInput) GetProvider() string { return v.Provider }
+
+// GetResources returns ProviderAllocationInput.Resources, and is useful for accessing the field via an interface.
+func (v *ProviderAllocationInput) GetResources() []*ResourceAmountInput { return v.Resources }
+
+// The name of a provider.
+type ProviderName struct {
+	// The uuid, for good.
+	Uuid string `json:"uuid"`
+	// The name, unique, 1 to 200 characters.
+	Name string `json:"name"`
+}
+
+// GetUuid returns ProviderName.Uuid, and is useful for accessing the field via an interface.
+func (v *ProviderName) GetUuid() string { return v.Uuid }
+
+// GetName returns ProviderName.Name, and is useful for accessing the field via an interface.
+func (v *ProviderName) GetName() string { return v.Name }
+
+// ReadAuditEventNode includes the requested fields of the GraphQL interface Node.
+//
+// ReadAuditEventNode is implemented by the following types:
+// ReadAuditEventNodeAuditEvent
+// ReadAuditEventNodeCapability
+// ReadAuditEventNodeConsumer
+// ReadAuditEventNodeMetadataItem
+// ReadAuditEventNodeNamespace
+// ReadAuditEventNodeObjectDefinition
+// ReadAuditEventNodePropertyDefinition
+// ReadAuditEventNodeResource
+// ReadAuditEventNodeResourceProvider
+// ReadAuditEventNodeResourceType
+// ReadAuditEventNodeResourceTypeAssociation
+// ReadAuditEventNodeTag
+// The GraphQL type's documentation follows.
+//
+// Something with a global id, by which `node` and `nodes` find it again. It is made
+// of a uuid, or of the uuid of a resource and the key of its metadata item, so it
+// stays when the thing is renamed, and tells nothing of other things. One id
+// never has two contents: a property seen through an association, where its name
+// carries a prefix, has another id than the property itself.
+type ReadAuditEventNode interface {
+	implementsGraphQLInterfaceReadAuditEventNode()
+	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
+	GetTypename() *string
+}
+
+func (v *ReadAuditEventNodeAuditEvent) implementsGraphQLInterfaceReadAuditEventNode()              {}
+func (v *ReadAuditEventNodeCapability) implementsGraphQLInterfaceReadAuditEventNode()              {}
+func (v *ReadAuditEventNodeConsumer) implementsGraphQLInterfaceReadAuditEventNode()                {}
+func (v *ReadAuditEventNodeMetadataItem) implementsGraphQLInterfaceReadAuditEventNode()            {}
+func (v *ReadAuditEventNodeNamespace) implementsGraphQLInterfaceReadAuditEventNode()               {}
+func (v *ReadAuditEventNodeObjectDefinition) implementsGraphQLInterfaceReadAuditEventNode()        {}
+func (v *ReadAuditEventNodePropertyDefinition) implementsGraphQLInterfaceReadAuditEventNode()      {}
+func (v *ReadAuditEventNodeResource) implementsGraphQLInterfaceReadAuditEventNode()                {}
+func (v *ReadAuditEventNodeResourceProvider) implementsGraphQLInterfaceReadAuditEventNode()        {}
+func (v *ReadAuditEventNodeResourceType) implementsGraphQLInterfaceReadAuditEventNode()            {}
+func (v *ReadAuditEventNodeResourceTypeAssociation) implementsGraphQLInterfaceReadAuditEventNode() {}
+func (v *ReadAuditEventNodeTag) implementsGraphQLInterfaceReadAuditEventNode()                     {}
+
+func __unmarshalReadAuditEventNode(b []byte, v *ReadAuditEventNode) error {
+	if string(b) == "null" {
+		return nil
+	}
+
+	var tn struct {
+		TypeName string `json:"__typename"`
+	}
+	err := json.Unmarshal(b, &tn)
+	if err != nil {
+		return err
+	}
+
+	switch tn.TypeName {
+	case "AuditEvent":
+		*v = new(ReadAuditEventNodeAuditEvent)
+		return json.Unmarshal(b, *v)
+	case "Capability":
+		*v = new(ReadAuditEventNodeCapability)
+		return json.Unmarshal(b, *v)
+	case "Consumer":
+		*v = new(ReadAuditEventNodeConsumer)
+		return json.Unmarshal(b, *v)
+	case "MetadataItem":
+		*v = new(ReadAuditEventNodeMetadataItem)
+		return json.Unmarshal(b, *v)
+	case "Namespace":
+		*v = new(ReadAuditEventNodeNamespace)
+		return json.Unmarshal(b, *v)
+	case "ObjectDefinition":
+		*v = new(ReadAuditEventNodeObjectDefinition)
+		return json.Unmarshal(b, *v)
+	case "PropertyDefinition":
+		*v = new(ReadAuditEventNodePropertyDefinition)
+		return json.Unmarshal(b, *v)
+	case "Resource":
+		*v = new(ReadAuditEventNodeResource)
+		return json.Unmarshal(b, *v)
+	case "ResourceProvider":
+		*v = new(ReadAuditEventNodeResourceProvider)
+		return json.Unmarshal(b, *v)
+	case "ResourceType":
+		*v = new(ReadAuditEventNodeResourceType)
+		return json.Unmarshal(b, *v)
+	case "ResourceTypeAssociation":
+		*v = new(ReadAuditEventNodeResourceTypeAssociation)
+		return json.Unmarshal(b, *v)
+	case "Tag":
+		*v = new(ReadAuditEventNodeTag)
+		return json.Unmarshal(b, *v)
+	case "":
+		return fmt.Errorf(
+			"response was missing Node.__typename")
+	default:
+		return fmt.Errorf(
+			`unexpected concrete type for ReadAuditEventNode: "%v"`, tn.TypeName)
+	}
+}
+
+func __marshalReadAuditEventNode(v *ReadAuditEventNode) ([]byte, error) {
+
+	var typename string
+	switch v := (*v).(type) {
+	case *ReadAuditEventNodeAuditEvent:
+		typename = "AuditEvent"
+
+		premarshaled, err := v.__premarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		result := struct {
+			TypeName string `json:"__typename"`
+			*__premarshalReadAuditEventNodeAuditEvent
+		}{typename, premarshaled}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeCapability:
+		typename = "Capability"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeCapability
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeConsumer:
+		typename = "Consumer"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeConsumer
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeMetadataItem:
+		typename = "MetadataItem"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeMetadataItem
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeNamespace:
+		typename = "Namespace"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeNamespace
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeObjectDefinition:
+		typename = "ObjectDefinition"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeObjectDefinition
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodePropertyDefinition:
+		typename = "PropertyDefinition"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodePropertyDefinition
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeResource:
+		typename = "Resource"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeResource
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeResourceProvider:
+		typename = "ResourceProvider"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeResourceProvider
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeResourceType:
+		typename = "ResourceType"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeResourceType
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeResourceTypeAssociation:
+		typename = "ResourceTypeAssociation"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeResourceTypeAssociation
+		}{typename, v}
+		return json.Marshal(result)
+	case *ReadAuditEventNodeTag:
+		typename = "Tag"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ReadAuditEventNodeTag
+		}{typename, v}
+		return json.Marshal(result)
+	case nil:
+		return []byte("null"), nil
+	default:
+		return nil, fmt.Errorf(
+			`unexpected concrete type for ReadAuditEventNode: "%T"`, v)
+	}
+}
+
+// ReadAuditEventNodeAuditEvent includes the requested fields of the GraphQL type AuditEvent.
+// The GraphQL type's documentation follows.
+//
+// What an accepted mutation did to one thing.
+type ReadAuditEventNodeAuditEvent struct {
+	Typename   *string `json:"__typename"`
+	AuditEvent `json:"-"`
+}
+
+// GetTypename returns ReadAuditEventNodeAuditEvent.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetTypename() *string { return v.Typename }
+
+// GetId returns ReadAuditEventNodeAuditEvent.Id, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetId() string { return v.AuditEvent.Id }
+
+// GetCreatedAt returns ReadAuditEventNodeAuditEvent.CreatedAt, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetCreatedAt() time.Time { return v.AuditEvent.CreatedAt }
+
+// GetUserId returns ReadAuditEventNodeAuditEvent.UserId, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetUserId() string { return v.AuditEvent.UserId }
+
+// GetProjectId returns ReadAuditEventNodeAuditEvent.ProjectId, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetProjectId() string { return v.AuditEvent.ProjectId }
+
+// GetAction returns ReadAuditEventNodeAuditEvent.Action, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetAction() string { return v.AuditEvent.Action }
+
+// GetKind returns ReadAuditEventNodeAuditEvent.Kind, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetKind() AuditKind { return v.AuditEvent.Kind }
+
+// GetKey returns ReadAuditEventNodeAuditEvent.Key, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetKey() string { return v.AuditEvent.Key }
+
+// GetBefore returns ReadAuditEventNodeAuditEvent.Before, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetBefore() *json.RawMessage { return v.AuditEvent.Before }
+
+// GetAfter returns ReadAuditEventNodeAuditEvent.After, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeAuditEvent) GetAfter() *json.RawMessage { return v.AuditEvent.After }
+
+func (v *ReadAuditEventNodeAuditEvent) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ReadAuditEventNodeAuditEvent
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ReadAuditEventNodeAuditEvent = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.AuditEvent)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalReadAuditEventNodeAuditEvent struct {
+	Typename *string `json:"__typename"`
+
+	Id string `json:"id"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	UserId string `json:"userId"`
+
+	ProjectId string `json:"projectId"`
+
+	Action string `json:"action"`
+
+	Kind AuditKind `json:"kind"`
+
+	Key string `json:"key"`
+
+	Before *json.RawMessage `json:"before"`
+
+	After *json.RawMessage `json:"after"`
+}
+
+func (v *ReadAuditEventNodeAuditEvent) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ReadAuditEventNodeAuditEvent) __premarshalJSON() (*__premarshalReadAuditEventNodeAuditEvent, error) {
+	var retval __premarshalReadAuditEventNodeAuditEvent
+
+	retval.Typename = v.Typename
+	retval.Id = v.AuditEvent.Id
+	retval.CreatedAt = v.AuditEvent.CreatedAt
+	retval.UserId = v.AuditEvent.UserId
+	retval.ProjectId = v.AuditEvent.ProjectId
+	retval.Action = v.AuditEvent.Action
+	retval.Kind = v.AuditEvent.Kind
+	retval.Key = v.AuditEvent.Key
+	retval.Before = v.AuditEvent.Before
+	retval.After = v.AuditEvent.After
+	return &retval, nil
+}
+
+// ReadAuditEventNodeCapability includes the requested fields of the GraphQL type Capability.
+// The GraphQL type's documentation follows.
+//
+// What resources of a type can be asked for: a name, registered once for the type.
+type ReadAuditEventNodeCapability struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeCapability.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeCapability) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodeConsumer includes the requested fields of the GraphQL type Consumer.
+// The GraphQL type's documentation follows.
+//
+// Who uses resources: it exists as long as it has allocations.
+type ReadAuditEventNodeConsumer struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeConsumer.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeConsumer) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodeMetadataItem includes the requested fields of the GraphQL type MetadataItem.
+// The GraphQL type's documentation follows.
+//
+// One key with one value on a resource.
+type ReadAuditEventNodeMetadataItem struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeMetadataItem.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeMetadataItem) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodeNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ReadAuditEventNodeNamespace struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeNamespace.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeNamespace) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodeObjectDefinition includes the requested fields of the GraphQL type ObjectDefinition.
+// The GraphQL type's documentation follows.
+//
+// Defines a group of properties that belong together.
+type ReadAuditEventNodeObjectDefinition struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeObjectDefinition.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeObjectDefinition) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodePropertyDefinition includes the requested fields of the GraphQL type PropertyDefinition.
+// The GraphQL type's documentation follows.
+//
+// Defines a property: its key, its type, and which values are valid.
+type ReadAuditEventNodePropertyDefinition struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodePropertyDefinition.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodePropertyDefinition) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodeResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type ReadAuditEventNodeResource struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeResource.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeResource) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodeResourceProvider includes the requested fields of the GraphQL type ResourceProvider.
+// The GraphQL type's documentation follows.
+//
+// Something that provides resources: a host, a NUMA node or device of one, a storage
+// pool. Providers form trees; each has inventories of resource classes, traits that
+// say what it is like, and aggregates that it is in. A provider with the trait
+// `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
+// aggregates.
+type ReadAuditEventNodeResourceProvider struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeResourceProvider.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeResourceProvider) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodeResourceType includes the requested fields of the GraphQL type ResourceType.
+// The GraphQL type's documentation follows.
+//
+// A kind of resource, named as in Heat where Heat has it.
+type ReadAuditEventNodeResourceType struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeResourceType.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeResourceType) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodeResourceTypeAssociation includes the requested fields of the GraphQL type ResourceTypeAssociation.
+// The GraphQL type's documentation follows.
+//
+// Makes the definitions of a namespace applicable to a resource type.
+type ReadAuditEventNodeResourceTypeAssociation struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeResourceTypeAssociation.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeResourceTypeAssociation) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventNodeTag includes the requested fields of the GraphQL type Tag.
+// The GraphQL type's documentation follows.
+//
+// A name to tag resources with. Names keep their case and are compared without it: `BigData` is `bigdata`, and not `Big-Data`.
+type ReadAuditEventNodeTag struct {
+	Typename *string `json:"__typename"`
+}
+
+// GetTypename returns ReadAuditEventNodeTag.Typename, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventNodeTag) GetTypename() *string { return v.Typename }
+
+// ReadAuditEventResponse is returned by ReadAuditEvent on success.
+type ReadAuditEventResponse struct {
+	// Looks up any object by its global id, for example one that an earlier answer
+	// held. `null` when there is no such object or the viewer may not see it; a text
+	// that is no id at all is `BAD_USER_INPUT`.
+	Node *ReadAuditEventNode `json:"-"`
+}
+
+// GetNode returns ReadAuditEventResponse.Node, and is useful for accessing the field via an interface.
+func (v *ReadAuditEventResponse) GetNode() *ReadAuditEventNode { return v.Node }
+
+func (v *ReadAuditEventResponse) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ReadAuditEventResponse
+		Node json.RawMessage `json:"node"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ReadAuditEventResponse = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.Node
+		src := firstPass.Node
+		if len(src) != 0 && string(src) != "null" {
+			*dst = new(ReadAuditEventNode)
+			err = __unmarshalReadAuditEventNode(
+				src, *dst)
+			if err != nil {
+				return fmt.Errorf(
+					"unable to unmarshal ReadAuditEventResponse.Node: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalReadAuditEventResponse struct {
+	Node json.RawMessage `json:"node"`
+}
+
+func (v *ReadAuditEventResponse) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ReadAuditEventResponse) __premarshalJSON() (*__premarshalReadAuditEventResponse, error) {
+	var retval __premarshalReadAuditEventResponse
+
+	{
+
+		dst := &retval.Node
+		src := v.Node
+		if src != nil {
+			var err error
+			*dst, err = __marshalReadAuditEventNode(
+				src)
+			if err != nil {
+				return nil, fmt.Errorf(
+					"unable to marshal ReadAuditEventResponse.Node: %w", err)
+			}
+		}
+	}
+	return &retval, nil
 }
 
 // ReadCapabilityResourceType includes the requested fields of the GraphQL type ResourceType.
@@ -940,6 +5107,60 @@ type ReadCapabilityResponse struct {
 // GetResourceType returns ReadCapabilityResponse.ResourceType, and is useful for accessing the field via an interface.
 func (v *ReadCapabilityResponse) GetResourceType() *ReadCapabilityResourceType { return v.ResourceType }
 
+// ReadConsumerResponse is returned by ReadConsumer on success.
+type ReadConsumerResponse struct {
+	// The consumer with this uuid; `null` when it has no allocations, and where it is
+	// of another project, unless the viewer is an administrator or a service. Needs
+	// any role (`FORBIDDEN`).
+	Consumer *Consumer `json:"consumer"`
+}
+
+// GetConsumer returns ReadConsumerResponse.Consumer, and is useful for accessing the field via an interface.
+func (v *ReadConsumerResponse) GetConsumer() *Consumer { return v.Consumer }
+
+// ReadDefinitionsDefinitionsAppliedNamespace includes the requested fields of the GraphQL type AppliedNamespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace as one of its associations makes it applicable to a resource type.
+type ReadDefinitionsDefinitionsAppliedNamespace struct {
+	// The namespace.
+	Namespace *Namespace `json:"namespace"`
+	// The association through which it applies.
+	Association *Association `json:"association"`
+	// The properties of the namespace itself, with the names that they have on the resource type.
+	Properties []*Property `json:"properties"`
+	// Its objects, the names of whose properties carry the association's prefix.
+	Objects []*Object `json:"objects"`
+}
+
+// GetNamespace returns ReadDefinitionsDefinitionsAppliedNamespace.Namespace, and is useful for accessing the field via an interface.
+func (v *ReadDefinitionsDefinitionsAppliedNamespace) GetNamespace() *Namespace { return v.Namespace }
+
+// GetAssociation returns ReadDefinitionsDefinitionsAppliedNamespace.Association, and is useful for accessing the field via an interface.
+func (v *ReadDefinitionsDefinitionsAppliedNamespace) GetAssociation() *Association {
+	return v.Association
+}
+
+// GetProperties returns ReadDefinitionsDefinitionsAppliedNamespace.Properties, and is useful for accessing the field via an interface.
+func (v *ReadDefinitionsDefinitionsAppliedNamespace) GetProperties() []*Property { return v.Properties }
+
+// GetObjects returns ReadDefinitionsDefinitionsAppliedNamespace.Objects, and is useful for accessing the field via an interface.
+func (v *ReadDefinitionsDefinitionsAppliedNamespace) GetObjects() []*Object { return v.Objects }
+
+// ReadDefinitionsResponse is returned by ReadDefinitions on success.
+type ReadDefinitionsResponse struct {
+	// Everything that a metadata dialog shows for a resource type: the namespaces
+	// that apply to it, once for each of their associations with it, by display name,
+	// with the names that their definitions have on it; at most as many as the type has
+	// associations.
+	Definitions []*ReadDefinitionsDefinitionsAppliedNamespace `json:"definitions"`
+}
+
+// GetDefinitions returns ReadDefinitionsResponse.Definitions, and is useful for accessing the field via an interface.
+func (v *ReadDefinitionsResponse) GetDefinitions() []*ReadDefinitionsDefinitionsAppliedNamespace {
+	return v.Definitions
+}
+
 // ReadMetadataResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
@@ -960,6 +5181,843 @@ type ReadMetadataResponse struct {
 
 // GetResource returns ReadMetadataResponse.Resource, and is useful for accessing the field via an interface.
 func (v *ReadMetadataResponse) GetResource() *ReadMetadataResource { return v.Resource }
+
+// ReadNamespaceNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ReadNamespaceNamespace struct {
+	Namespace `json:"-"`
+	// The projects that the namespace is shared with, by id: all of them for
+	// administrators and the owning project, for others those that concern their own.
+	Members []*Member `json:"members"`
+	// The same as `properties`, by name, in pages.
+	PropertyConnection *PropertyCount `json:"propertyConnection"`
+	// The same as `objects`, by name, in pages.
+	ObjectConnection *ObjectCount `json:"objectConnection"`
+	// The same as `tags`, by name without regard to case, in pages.
+	TagConnection *TagCount `json:"tagConnection"`
+	// The resource types that the namespace applies to, by type, prefix and target; at most 1000.
+	ResourceTypeAssociations []*Association `json:"resourceTypeAssociations"`
+}
+
+// GetMembers returns ReadNamespaceNamespace.Members, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetMembers() []*Member { return v.Members }
+
+// GetPropertyConnection returns ReadNamespaceNamespace.PropertyConnection, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetPropertyConnection() *PropertyCount { return v.PropertyConnection }
+
+// GetObjectConnection returns ReadNamespaceNamespace.ObjectConnection, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetObjectConnection() *ObjectCount { return v.ObjectConnection }
+
+// GetTagConnection returns ReadNamespaceNamespace.TagConnection, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetTagConnection() *TagCount { return v.TagConnection }
+
+// GetResourceTypeAssociations returns ReadNamespaceNamespace.ResourceTypeAssociations, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetResourceTypeAssociations() []*Association {
+	return v.ResourceTypeAssociations
+}
+
+// GetName returns ReadNamespaceNamespace.Name, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetName() string { return v.Namespace.Name }
+
+// GetDisplayName returns ReadNamespaceNamespace.DisplayName, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetDisplayName() string { return v.Namespace.DisplayName }
+
+// GetDescription returns ReadNamespaceNamespace.Description, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetDescription() *string { return v.Namespace.Description }
+
+// GetVisibility returns ReadNamespaceNamespace.Visibility, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetVisibility() Visibility { return v.Namespace.Visibility }
+
+// GetProtected returns ReadNamespaceNamespace.Protected, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetProtected() bool { return v.Namespace.Protected }
+
+// GetOwner returns ReadNamespaceNamespace.Owner, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetOwner() string { return v.Namespace.Owner }
+
+// GetOrigin returns ReadNamespaceNamespace.Origin, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetOrigin() *string { return v.Namespace.Origin }
+
+// GetRevision returns ReadNamespaceNamespace.Revision, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetRevision() int { return v.Namespace.Revision }
+
+// GetCreatedAt returns ReadNamespaceNamespace.CreatedAt, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetCreatedAt() time.Time { return v.Namespace.CreatedAt }
+
+// GetUpdatedAt returns ReadNamespaceNamespace.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceNamespace) GetUpdatedAt() time.Time { return v.Namespace.UpdatedAt }
+
+func (v *ReadNamespaceNamespace) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ReadNamespaceNamespace
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ReadNamespaceNamespace = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Namespace)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalReadNamespaceNamespace struct {
+	Members []*Member `json:"members"`
+
+	PropertyConnection *PropertyCount `json:"propertyConnection"`
+
+	ObjectConnection *ObjectCount `json:"objectConnection"`
+
+	TagConnection *TagCount `json:"tagConnection"`
+
+	ResourceTypeAssociations []*Association `json:"resourceTypeAssociations"`
+
+	Name string `json:"name"`
+
+	DisplayName string `json:"displayName"`
+
+	Description *string `json:"description"`
+
+	Visibility Visibility `json:"visibility"`
+
+	Protected bool `json:"protected"`
+
+	Owner string `json:"owner"`
+
+	Origin *string `json:"origin"`
+
+	Revision int `json:"revision"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+func (v *ReadNamespaceNamespace) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ReadNamespaceNamespace) __premarshalJSON() (*__premarshalReadNamespaceNamespace, error) {
+	var retval __premarshalReadNamespaceNamespace
+
+	retval.Members = v.Members
+	retval.PropertyConnection = v.PropertyConnection
+	retval.ObjectConnection = v.ObjectConnection
+	retval.TagConnection = v.TagConnection
+	retval.ResourceTypeAssociations = v.ResourceTypeAssociations
+	retval.Name = v.Namespace.Name
+	retval.DisplayName = v.Namespace.DisplayName
+	retval.Description = v.Namespace.Description
+	retval.Visibility = v.Namespace.Visibility
+	retval.Protected = v.Namespace.Protected
+	retval.Owner = v.Namespace.Owner
+	retval.Origin = v.Namespace.Origin
+	retval.Revision = v.Namespace.Revision
+	retval.CreatedAt = v.Namespace.CreatedAt
+	retval.UpdatedAt = v.Namespace.UpdatedAt
+	return &retval, nil
+}
+
+// ReadNamespaceResponse is returned by ReadNamespace on success.
+type ReadNamespaceResponse struct {
+	// The namespace with this name; `null` when there is none or it is not visible.
+	Namespace *ReadNamespaceNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ReadNamespaceResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ReadNamespaceResponse) GetNamespace() *ReadNamespaceNamespace { return v.Namespace }
+
+// ReadObjectNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ReadObjectNamespace struct {
+	// One object; `null` when there is none. With `resourceType` it is seen through the
+	// first association of the type, and the answer is `null` where the type is not
+	// associated.
+	Object *Object `json:"object"`
+}
+
+// GetObject returns ReadObjectNamespace.Object, and is useful for accessing the field via an interface.
+func (v *ReadObjectNamespace) GetObject() *Object { return v.Object }
+
+// ReadObjectPropertiesNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ReadObjectPropertiesNamespace struct {
+	// One object; `null` when there is none. With `resourceType` it is seen through the
+	// first association of the type, and the answer is `null` where the type is not
+	// associated.
+	Object *ReadObjectPropertiesNamespaceObjectObjectDefinition `json:"object"`
+}
+
+// GetObject returns ReadObjectPropertiesNamespace.Object, and is useful for accessing the field via an interface.
+func (v *ReadObjectPropertiesNamespace) GetObject() *ReadObjectPropertiesNamespaceObjectObjectDefinition {
+	return v.Object
+}
+
+// ReadObjectPropertiesNamespaceObjectObjectDefinition includes the requested fields of the GraphQL type ObjectDefinition.
+// The GraphQL type's documentation follows.
+//
+// Defines a group of properties that belong together.
+type ReadObjectPropertiesNamespaceObjectObjectDefinition struct {
+	// The properties of the object, in their order; at most 1000.
+	Properties []*Property `json:"properties"`
+}
+
+// GetProperties returns ReadObjectPropertiesNamespaceObjectObjectDefinition.Properties, and is useful for accessing the field via an interface.
+func (v *ReadObjectPropertiesNamespaceObjectObjectDefinition) GetProperties() []*Property {
+	return v.Properties
+}
+
+// ReadObjectPropertiesResponse is returned by ReadObjectProperties on success.
+type ReadObjectPropertiesResponse struct {
+	// The namespace with this name; `null` when there is none or it is not visible.
+	Namespace *ReadObjectPropertiesNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ReadObjectPropertiesResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ReadObjectPropertiesResponse) GetNamespace() *ReadObjectPropertiesNamespace {
+	return v.Namespace
+}
+
+// ReadObjectResponse is returned by ReadObject on success.
+type ReadObjectResponse struct {
+	// The namespace with this name; `null` when there is none or it is not visible.
+	Namespace *ReadObjectNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ReadObjectResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ReadObjectResponse) GetNamespace() *ReadObjectNamespace { return v.Namespace }
+
+// ReadPlacementRequestPlacementRequest includes the requested fields of the GraphQL type PlacementRequest.
+// The GraphQL type's documentation follows.
+//
+// What metadata asks of placement, in the form of the arguments of
+// `allocationCandidates`: without `ignored`, `problems` and `__typename` it can be
+// sent as they are.
+type ReadPlacementRequestPlacementRequest struct {
+	// What the unsuffixed group asks for, at most 64 classes.
+	Resources []*ResourceAmount `json:"resources"`
+	// Traits that the unsuffixed group requires, every one of these; at most 256.
+	RequiredAll []string `json:"requiredAll"`
+	// Sets of traits, at most 64, of each of which the unsuffixed group requires one at least.
+	RequiredAnySets []*ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet `json:"requiredAnySets"`
+	// Traits that the unsuffixed group forbids; at most 256.
+	Forbidden []string `json:"forbidden"`
+	// Whether the groups with a suffix may share a provider; `NONE` where no key says.
+	GroupPolicy GroupPolicy `json:"groupPolicy"`
+	// The keys that ask for nothing, by key; at most 128.
+	Ignored []*ReadPlacementRequestPlacementRequestIgnoredIgnoredKey `json:"ignored"`
+	// What is wrong with keys, by key. What has a problem asks for nothing, and a request with problems is not searched.
+	Problems []*ReadPlacementRequestPlacementRequestProblemsKeyProblem `json:"problems"`
+}
+
+// GetResources returns ReadPlacementRequestPlacementRequest.Resources, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequest) GetResources() []*ResourceAmount { return v.Resources }
+
+// GetRequiredAll returns ReadPlacementRequestPlacementRequest.RequiredAll, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequest) GetRequiredAll() []string { return v.RequiredAll }
+
+// GetRequiredAnySets returns ReadPlacementRequestPlacementRequest.RequiredAnySets, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequest) GetRequiredAnySets() []*ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet {
+	return v.RequiredAnySets
+}
+
+// GetForbidden returns ReadPlacementRequestPlacementRequest.Forbidden, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequest) GetForbidden() []string { return v.Forbidden }
+
+// GetGroupPolicy returns ReadPlacementRequestPlacementRequest.GroupPolicy, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequest) GetGroupPolicy() GroupPolicy { return v.GroupPolicy }
+
+// GetIgnored returns ReadPlacementRequestPlacementRequest.Ignored, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequest) GetIgnored() []*ReadPlacementRequestPlacementRequestIgnoredIgnoredKey {
+	return v.Ignored
+}
+
+// GetProblems returns ReadPlacementRequestPlacementRequest.Problems, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequest) GetProblems() []*ReadPlacementRequestPlacementRequestProblemsKeyProblem {
+	return v.Problems
+}
+
+// ReadPlacementRequestPlacementRequestIgnoredIgnoredKey includes the requested fields of the GraphQL type IgnoredKey.
+// The GraphQL type's documentation follows.
+//
+// A metadata key that asks for nothing.
+type ReadPlacementRequestPlacementRequestIgnoredIgnoredKey struct {
+	// The key.
+	Key string `json:"key"`
+	// The value.
+	Value string `json:"value"`
+	// Why it asks for nothing.
+	Reason IgnoredKeyReason `json:"reason"`
+}
+
+// GetKey returns ReadPlacementRequestPlacementRequestIgnoredIgnoredKey.Key, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequestIgnoredIgnoredKey) GetKey() string { return v.Key }
+
+// GetValue returns ReadPlacementRequestPlacementRequestIgnoredIgnoredKey.Value, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequestIgnoredIgnoredKey) GetValue() string { return v.Value }
+
+// GetReason returns ReadPlacementRequestPlacementRequestIgnoredIgnoredKey.Reason, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequestIgnoredIgnoredKey) GetReason() IgnoredKeyReason {
+	return v.Reason
+}
+
+// ReadPlacementRequestPlacementRequestProblemsKeyProblem includes the requested fields of the GraphQL type KeyProblem.
+// The GraphQL type's documentation follows.
+//
+// What is wrong with a metadata key.
+type ReadPlacementRequestPlacementRequestProblemsKeyProblem struct {
+	// The key; `null` where it is about all of them together.
+	Key *string `json:"key"`
+	// What is wrong, then what is allowed.
+	Message string `json:"message"`
+}
+
+// GetKey returns ReadPlacementRequestPlacementRequestProblemsKeyProblem.Key, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequestProblemsKeyProblem) GetKey() *string { return v.Key }
+
+// GetMessage returns ReadPlacementRequestPlacementRequestProblemsKeyProblem.Message, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequestProblemsKeyProblem) GetMessage() string {
+	return v.Message
+}
+
+// ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet includes the requested fields of the GraphQL type TraitSet.
+// The GraphQL type's documentation follows.
+//
+// A set of traits of which at least one must be there.
+type ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet struct {
+	// The names of the traits.
+	AnyOf []string `json:"anyOf"`
+}
+
+// GetAnyOf returns ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet.AnyOf, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet) GetAnyOf() []string {
+	return v.AnyOf
+}
+
+// ReadPlacementRequestResponse is returned by ReadPlacementRequest on success.
+type ReadPlacementRequestResponse struct {
+	// What a server made of a resource would ask of placement, by the metadata of the
+	// resource: a flavor, an image, or any other. The rules are those of Nova for extra
+	// specs and are listed in docs/placement.md: `vcpus`, `ram`, `disk`, `ephemeral`,
+	// `swap`, `resources:`, `trait:`, `required`, `group_policy`, `same_subtree` and
+	// `capabilities:`. Each key that asks for nothing and each that cannot be read is
+	// named. `null` when there is no such resource, or none that the viewer may see.
+	// Needs any role (`FORBIDDEN`).
+	PlacementRequest *ReadPlacementRequestPlacementRequest `json:"placementRequest"`
+}
+
+// GetPlacementRequest returns ReadPlacementRequestResponse.PlacementRequest, and is useful for accessing the field via an interface.
+func (v *ReadPlacementRequestResponse) GetPlacementRequest() *ReadPlacementRequestPlacementRequest {
+	return v.PlacementRequest
+}
+
+// ReadPropertyNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ReadPropertyNamespace struct {
+	// One property that the namespace itself defines; `null` when there is none. With
+	// `resourceType` the name is the prefixed one, and the answer is `null` where the
+	// type is not associated.
+	Property *Property `json:"property"`
+}
+
+// GetProperty returns ReadPropertyNamespace.Property, and is useful for accessing the field via an interface.
+func (v *ReadPropertyNamespace) GetProperty() *Property { return v.Property }
+
+// ReadPropertyResponse is returned by ReadProperty on success.
+type ReadPropertyResponse struct {
+	// The namespace with this name; `null` when there is none or it is not visible.
+	Namespace *ReadPropertyNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ReadPropertyResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ReadPropertyResponse) GetNamespace() *ReadPropertyNamespace { return v.Namespace }
+
+// ReadProviderResourceProvider includes the requested fields of the GraphQL type ResourceProvider.
+// The GraphQL type's documentation follows.
+//
+// Something that provides resources: a host, a NUMA node or device of one, a storage
+// pool. Providers form trees; each has inventories of resource classes, traits that
+// say what it is like, and aggregates that it is in. A provider with the trait
+// `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
+// aggregates.
+type ReadProviderResourceProvider struct {
+	Provider `json:"-"`
+	// The resource that the provider is, for example a `physical:host`; `null` for none, and where the viewer may not see it.
+	Resource *ResourceName `json:"resource"`
+}
+
+// GetResource returns ReadProviderResourceProvider.Resource, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetResource() *ResourceName { return v.Resource }
+
+// GetUuid returns ReadProviderResourceProvider.Uuid, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetUuid() string { return v.Provider.Uuid }
+
+// GetName returns ReadProviderResourceProvider.Name, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetName() string { return v.Provider.Name }
+
+// GetGeneration returns ReadProviderResourceProvider.Generation, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetGeneration() int { return v.Provider.Generation }
+
+// GetParent returns ReadProviderResourceProvider.Parent, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetParent() *ProviderName { return v.Provider.Parent }
+
+// GetRoot returns ReadProviderResourceProvider.Root, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetRoot() *ProviderName { return v.Provider.Root }
+
+// GetAggregates returns ReadProviderResourceProvider.Aggregates, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetAggregates() []string { return v.Provider.Aggregates }
+
+// GetTraits returns ReadProviderResourceProvider.Traits, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetTraits() []string { return v.Provider.Traits }
+
+// GetInventories returns ReadProviderResourceProvider.Inventories, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetInventories() []*Inventory { return v.Provider.Inventories }
+
+// GetCreatedAt returns ReadProviderResourceProvider.CreatedAt, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetCreatedAt() time.Time { return v.Provider.CreatedAt }
+
+// GetUpdatedAt returns ReadProviderResourceProvider.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *ReadProviderResourceProvider) GetUpdatedAt() time.Time { return v.Provider.UpdatedAt }
+
+func (v *ReadProviderResourceProvider) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ReadProviderResourceProvider
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ReadProviderResourceProvider = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Provider)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalReadProviderResourceProvider struct {
+	Resource *ResourceName `json:"resource"`
+
+	Uuid string `json:"uuid"`
+
+	Name string `json:"name"`
+
+	Generation int `json:"generation"`
+
+	Parent *ProviderName `json:"parent"`
+
+	Root *ProviderName `json:"root"`
+
+	Aggregates []string `json:"aggregates"`
+
+	Traits []string `json:"traits"`
+
+	Inventories []*Inventory `json:"inventories"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+func (v *ReadProviderResourceProvider) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ReadProviderResourceProvider) __premarshalJSON() (*__premarshalReadProviderResourceProvider, error) {
+	var retval __premarshalReadProviderResourceProvider
+
+	retval.Resource = v.Resource
+	retval.Uuid = v.Provider.Uuid
+	retval.Name = v.Provider.Name
+	retval.Generation = v.Provider.Generation
+	retval.Parent = v.Provider.Parent
+	retval.Root = v.Provider.Root
+	retval.Aggregates = v.Provider.Aggregates
+	retval.Traits = v.Provider.Traits
+	retval.Inventories = v.Provider.Inventories
+	retval.CreatedAt = v.Provider.CreatedAt
+	retval.UpdatedAt = v.Provider.UpdatedAt
+	return &retval, nil
+}
+
+// ReadProviderResponse is returned by ReadProvider on success.
+type ReadProviderResponse struct {
+	// The resource provider with this uuid or this name; `null` when there is none.
+	// Exactly one of the two must be given, else `BAD_USER_INPUT`. Needs any role
+	// (`FORBIDDEN`).
+	ResourceProvider *ReadProviderResourceProvider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns ReadProviderResponse.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *ReadProviderResponse) GetResourceProvider() *ReadProviderResourceProvider {
+	return v.ResourceProvider
+}
+
+// ReadResourceCapabilitiesResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type ReadResourceCapabilitiesResource struct {
+	// The capabilities of the resource, by name; at most 1000. `null` with `FORBIDDEN`
+	// for all but administrators until the operator opens discovery: one error for the
+	// place in the document, however many resources are there.
+	Capabilities []*ResourceCapability `json:"capabilities"`
+}
+
+// GetCapabilities returns ReadResourceCapabilitiesResource.Capabilities, and is useful for accessing the field via an interface.
+func (v *ReadResourceCapabilitiesResource) GetCapabilities() []*ResourceCapability {
+	return v.Capabilities
+}
+
+// ReadResourceCapabilitiesResponse is returned by ReadResourceCapabilities on success.
+type ReadResourceCapabilitiesResponse struct {
+	// The resource with this uuid; `null` when there is none or it is not visible.
+	Resource *ReadResourceCapabilitiesResource `json:"resource"`
+}
+
+// GetResource returns ReadResourceCapabilitiesResponse.Resource, and is useful for accessing the field via an interface.
+func (v *ReadResourceCapabilitiesResponse) GetResource() *ReadResourceCapabilitiesResource {
+	return v.Resource
+}
+
+// ReadResourceResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type ReadResourceResource struct {
+	Resource `json:"-"`
+	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	Metadata []*Item `json:"metadata"`
+	// The provider of what the resource provides; `null` for none, and for a viewer without any role.
+	Provider *ProviderName `json:"provider"`
+	// The resource as a consumer: the one with the same uuid, for example of an
+	// instance. `null` while it uses nothing, for one of another project, and for a
+	// viewer without any role; administrators and services see those of all projects.
+	Consumer *ReadResourceResourceConsumer `json:"consumer"`
+}
+
+// GetMetadata returns ReadResourceResource.Metadata, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetMetadata() []*Item { return v.Metadata }
+
+// GetProvider returns ReadResourceResource.Provider, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetProvider() *ProviderName { return v.Provider }
+
+// GetConsumer returns ReadResourceResource.Consumer, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetConsumer() *ReadResourceResourceConsumer { return v.Consumer }
+
+// GetUuid returns ReadResourceResource.Uuid, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetUuid() string { return v.Resource.Uuid }
+
+// GetType returns ReadResourceResource.Type, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetType() *NamedType { return v.Resource.Type }
+
+// GetName returns ReadResourceResource.Name, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetName() string { return v.Resource.Name }
+
+// GetDescription returns ReadResourceResource.Description, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetDescription() *string { return v.Resource.Description }
+
+// GetProjectId returns ReadResourceResource.ProjectId, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetProjectId() string { return v.Resource.ProjectId }
+
+// GetVisibility returns ReadResourceResource.Visibility, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetVisibility() Visibility { return v.Resource.Visibility }
+
+// GetRevision returns ReadResourceResource.Revision, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetRevision() int { return v.Resource.Revision }
+
+// GetParent returns ReadResourceResource.Parent, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetParent() *ResourceName { return v.Resource.Parent }
+
+// GetTags returns ReadResourceResource.Tags, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetTags() []string { return v.Resource.Tags }
+
+// GetCreatedAt returns ReadResourceResource.CreatedAt, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetCreatedAt() time.Time { return v.Resource.CreatedAt }
+
+// GetUpdatedAt returns ReadResourceResource.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *ReadResourceResource) GetUpdatedAt() time.Time { return v.Resource.UpdatedAt }
+
+func (v *ReadResourceResource) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ReadResourceResource
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ReadResourceResource = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Resource)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalReadResourceResource struct {
+	Metadata []*Item `json:"metadata"`
+
+	Provider *ProviderName `json:"provider"`
+
+	Consumer *ReadResourceResourceConsumer `json:"consumer"`
+
+	Uuid string `json:"uuid"`
+
+	Type *NamedType `json:"type"`
+
+	Name string `json:"name"`
+
+	Description *string `json:"description"`
+
+	ProjectId string `json:"projectId"`
+
+	Visibility Visibility `json:"visibility"`
+
+	Revision int `json:"revision"`
+
+	Parent *ResourceName `json:"parent"`
+
+	Tags []string `json:"tags"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+func (v *ReadResourceResource) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ReadResourceResource) __premarshalJSON() (*__premarshalReadResourceResource, error) {
+	var retval __premarshalReadResourceResource
+
+	retval.Metadata = v.Metadata
+	retval.Provider = v.Provider
+	retval.Consumer = v.Consumer
+	retval.Uuid = v.Resource.Uuid
+	retval.Type = v.Resource.Type
+	retval.Name = v.Resource.Name
+	retval.Description = v.Resource.Description
+	retval.ProjectId = v.Resource.ProjectId
+	retval.Visibility = v.Resource.Visibility
+	retval.Revision = v.Resource.Revision
+	retval.Parent = v.Resource.Parent
+	retval.Tags = v.Resource.Tags
+	retval.CreatedAt = v.Resource.CreatedAt
+	retval.UpdatedAt = v.Resource.UpdatedAt
+	return &retval, nil
+}
+
+// ReadResourceResourceConsumer includes the requested fields of the GraphQL type Consumer.
+// The GraphQL type's documentation follows.
+//
+// Who uses resources: it exists as long as it has allocations.
+type ReadResourceResourceConsumer struct {
+	// The uuid, for example of an instance.
+	Uuid string `json:"uuid"`
+}
+
+// GetUuid returns ReadResourceResourceConsumer.Uuid, and is useful for accessing the field via an interface.
+func (v *ReadResourceResourceConsumer) GetUuid() string { return v.Uuid }
+
+// ReadResourceResponse is returned by ReadResource on success.
+type ReadResourceResponse struct {
+	// The resource with this uuid; `null` when there is none or it is not visible.
+	Resource *ReadResourceResource `json:"resource"`
+}
+
+// GetResource returns ReadResourceResponse.Resource, and is useful for accessing the field via an interface.
+func (v *ReadResourceResponse) GetResource() *ReadResourceResource { return v.Resource }
+
+// ReadResourceTypeResponse is returned by ReadResourceType on success.
+type ReadResourceTypeResponse struct {
+	// The resource type with this name; `null` when there is none or it is not visible.
+	ResourceType *ResourceType `json:"resourceType"`
+}
+
+// GetResourceType returns ReadResourceTypeResponse.ResourceType, and is useful for accessing the field via an interface.
+func (v *ReadResourceTypeResponse) GetResourceType() *ResourceType { return v.ResourceType }
+
+// ReadTagNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A namespace holds definitions - properties, objects, tags - and says to which
+// resource types they apply. Everything in it is referred to by the namespace's
+// name and its own.
+type ReadTagNamespace struct {
+	// One tag; `null` when there is none.
+	Tag *ReadTagNamespaceTag `json:"tag"`
+}
+
+// GetTag returns ReadTagNamespace.Tag, and is useful for accessing the field via an interface.
+func (v *ReadTagNamespace) GetTag() *ReadTagNamespaceTag { return v.Tag }
+
+// ReadTagNamespaceTag includes the requested fields of the GraphQL type Tag.
+// The GraphQL type's documentation follows.
+//
+// A name to tag resources with. Names keep their case and are compared without it: `BigData` is `bigdata`, and not `Big-Data`.
+type ReadTagNamespaceTag struct {
+	Tag `json:"-"`
+	// The tags directly below this one, by name; at most 1000.
+	Children []*TagName `json:"children"`
+}
+
+// GetChildren returns ReadTagNamespaceTag.Children, and is useful for accessing the field via an interface.
+func (v *ReadTagNamespaceTag) GetChildren() []*TagName { return v.Children }
+
+// GetId returns ReadTagNamespaceTag.Id, and is useful for accessing the field via an interface.
+func (v *ReadTagNamespaceTag) GetId() string { return v.Tag.Id }
+
+// GetName returns ReadTagNamespaceTag.Name, and is useful for accessing the field via an interface.
+func (v *ReadTagNamespaceTag) GetName() string { return v.Tag.Name }
+
+// GetParent returns ReadTagNamespaceTag.Parent, and is useful for accessing the field via an interface.
+func (v *ReadTagNamespaceTag) GetParent() *TagName { return v.Tag.Parent }
+
+// GetNamespace returns ReadTagNamespaceTag.Namespace, and is useful for accessing the field via an interface.
+func (v *ReadTagNamespaceTag) GetNamespace() *NamespaceName { return v.Tag.Namespace }
+
+// GetResourceCount returns ReadTagNamespaceTag.ResourceCount, and is useful for accessing the field via an interface.
+func (v *ReadTagNamespaceTag) GetResourceCount() *int { return v.Tag.ResourceCount }
+
+// GetCreatedAt returns ReadTagNamespaceTag.CreatedAt, and is useful for accessing the field via an interface.
+func (v *ReadTagNamespaceTag) GetCreatedAt() time.Time { return v.Tag.CreatedAt }
+
+func (v *ReadTagNamespaceTag) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ReadTagNamespaceTag
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ReadTagNamespaceTag = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Tag)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalReadTagNamespaceTag struct {
+	Children []*TagName `json:"children"`
+
+	Id string `json:"id"`
+
+	Name string `json:"name"`
+
+	Parent *TagName `json:"parent"`
+
+	Namespace *NamespaceName `json:"namespace"`
+
+	ResourceCount *int `json:"resourceCount"`
+
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+func (v *ReadTagNamespaceTag) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ReadTagNamespaceTag) __premarshalJSON() (*__premarshalReadTagNamespaceTag, error) {
+	var retval __premarshalReadTagNamespaceTag
+
+	retval.Children = v.Children
+	retval.Id = v.Tag.Id
+	retval.Name = v.Tag.Name
+	retval.Parent = v.Tag.Parent
+	retval.Namespace = v.Tag.Namespace
+	retval.ResourceCount = v.Tag.ResourceCount
+	retval.CreatedAt = v.Tag.CreatedAt
+	return &retval, nil
+}
+
+// ReadTagResponse is returned by ReadTag on success.
+type ReadTagResponse struct {
+	// The namespace with this name; `null` when there is none or it is not visible.
+	Namespace *ReadTagNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ReadTagResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ReadTagResponse) GetNamespace() *ReadTagNamespace { return v.Namespace }
+
+// ReadViewerResponse is returned by ReadViewer on success.
+type ReadViewerResponse struct {
+	// Who is asking, as the credentials of the request say.
+	Viewer *Viewer `json:"viewer"`
+}
+
+// GetViewer returns ReadViewerResponse.Viewer, and is useful for accessing the field via an interface.
+func (v *ReadViewerResponse) GetViewer() *Viewer { return v.Viewer }
 
 // Metadata to replace all by.
 type ReplaceMetadataInput struct {
@@ -1039,6 +6097,50 @@ func (v *ReplaceMetadataResponse) GetReplaceMetadata() *ReplaceMetadataReplaceMe
 	return v.ReplaceMetadata
 }
 
+// A group of a request that one provider must serve as a whole.
+type RequestGroupInput struct {
+	// What the group is called in the answer's mappings: 1 to 64 of A-Z, a-z, 0-9, _ and -, each once.
+	Suffix string `json:"suffix"`
+	// What the group asks for, at most 64 classes, each once. May be empty only for a group named in `sameSubtree`.
+	Resources []*ResourceAmountInput `json:"resources,omitempty"`
+	// Traits that the provider must have, every one of these. At most 256, here and in the other lists of traits; one twice counts once.
+	RequiredAll []string `json:"requiredAll"`
+	// Traits of which the provider must have at least one; `[]` is no constraint.
+	RequiredAny []string `json:"requiredAny"`
+	// Further sets of traits, at most 64, of each of which the provider must have at least one.
+	RequiredAnySets []*TraitSetInput `json:"requiredAnySets,omitempty"`
+	// Traits that the provider must not have.
+	Forbidden []string `json:"forbidden"`
+	// Aggregates of the provider itself; all filters must hold, at most 64.
+	MemberOf []*AggregateFilter `json:"memberOf,omitempty"`
+	// Only providers of the tree that holds the provider with this uuid.
+	InTree *string `json:"inTree"`
+}
+
+// GetSuffix returns RequestGroupInput.Suffix, and is useful for accessing the field via an interface.
+func (v *RequestGroupInput) GetSuffix() string { return v.Suffix }
+
+// GetResources returns RequestGroupInput.Resources, and is useful for accessing the field via an interface.
+func (v *RequestGroupInput) GetResources() []*ResourceAmountInput { return v.Resources }
+
+// GetRequiredAll returns RequestGroupInput.RequiredAll, and is useful for accessing the field via an interface.
+func (v *RequestGroupInput) GetRequiredAll() []string { return v.RequiredAll }
+
+// GetRequiredAny returns RequestGroupInput.RequiredAny, and is useful for accessing the field via an interface.
+func (v *RequestGroupInput) GetRequiredAny() []string { return v.RequiredAny }
+
+// GetRequiredAnySets returns RequestGroupInput.RequiredAnySets, and is useful for accessing the field via an interface.
+func (v *RequestGroupInput) GetRequiredAnySets() []*TraitSetInput { return v.RequiredAnySets }
+
+// GetForbidden returns RequestGroupInput.Forbidden, and is useful for accessing the field via an interface.
+func (v *RequestGroupInput) GetForbidden() []string { return v.Forbidden }
+
+// GetMemberOf returns RequestGroupInput.MemberOf, and is useful for accessing the field via an interface.
+func (v *RequestGroupInput) GetMemberOf() []*AggregateFilter { return v.MemberOf }
+
+// GetInTree returns RequestGroupInput.InTree, and is useful for accessing the field via an interface.
+func (v *RequestGroupInput) GetInTree() *string { return v.InTree }
+
 // What is required of a capability, as schedulers write it.
 type RequirementInput struct {
 	// The name of the capability, with or without the scope `capabilities:` before it; 1 to 4096 characters.
@@ -1061,6 +6163,292 @@ func (v *RequirementInput) GetKey() string { return v.Key }
 
 // GetRequirement returns RequirementInput.Requirement, and is useful for accessing the field via an interface.
 func (v *RequirementInput) GetRequirement() string { return v.Requirement }
+
+// Inventories and the allocations against them.
+type ReshapeInput struct {
+	// The providers and all inventories that each shall have, at least one provider, at most 1000, each once.
+	Inventories []*SetInventoriesInput `json:"inventories,omitempty"`
+	// The consumers and all that each shall have, at most 1000, each once; may be empty.
+	Consumers []*ConsumerAllocationsInput `json:"consumers,omitempty"`
+}
+
+// GetInventories returns ReshapeInput.Inventories, and is useful for accessing the field via an interface.
+func (v *ReshapeInput) GetInventories() []*SetInventoriesInput { return v.Inventories }
+
+// GetConsumers returns ReshapeInput.Consumers, and is useful for accessing the field via an interface.
+func (v *ReshapeInput) GetConsumers() []*ConsumerAllocationsInput { return v.Consumers }
+
+// ReshapeReshapeReshapePayload includes the requested fields of the GraphQL type ReshapePayload.
+// The GraphQL type's documentation follows.
+//
+// What was reshaped.
+type ReshapeReshapeReshapePayload struct {
+	// The providers as they are now, in the order of the input.
+	ResourceProviders []*Provider `json:"resourceProviders"`
+	// The consumers that have allocations now, in the order of the input; a cleared one is gone.
+	Consumers []*Consumer `json:"consumers"`
+}
+
+// GetResourceProviders returns ReshapeReshapeReshapePayload.ResourceProviders, and is useful for accessing the field via an interface.
+func (v *ReshapeReshapeReshapePayload) GetResourceProviders() []*Provider { return v.ResourceProviders }
+
+// GetConsumers returns ReshapeReshapeReshapePayload.Consumers, and is useful for accessing the field via an interface.
+func (v *ReshapeReshapeReshapePayload) GetConsumers() []*Consumer { return v.Consumers }
+
+// ReshapeResponse is returned by Reshape on success.
+type ReshapeResponse struct {
+	// Moves inventories between providers together with the allocations against them,
+	// all of it or nothing. Allocations are judged against the old and the new
+	// inventories together; then each provider is left with its new ones. A listed
+	// provider's generation grows by 1, by 1 more if its new inventories are not
+	// empty, and by 1 more if the allocations touch it. Needs the admin or service
+	// role (`FORBIDDEN`). Refuses as `setInventories` and `setAllocations` do, but an
+	// unknown provider is `BAD_USER_INPUT`; a class left out that is still used
+	// afterwards is `IN_USE`.
+	Reshape *ReshapeReshapeReshapePayload `json:"reshape"`
+}
+
+// GetReshape returns ReshapeResponse.Reshape, and is useful for accessing the field via an interface.
+func (v *ReshapeResponse) GetReshape() *ReshapeReshapeReshapePayload { return v.Reshape }
+
+// A resource without what is written on it.
+type Resource struct {
+	// The uuid, lower case with dashes; it never changes.
+	Uuid string `json:"uuid"`
+	// What kind of resource it is; it never changes.
+	Type *NamedType `json:"type"`
+	// The name, 1 to 255 characters; several resources can have the same.
+	Name string `json:"name"`
+	// What the resource is for, up to 1023 characters; `null` for none.
+	Description *string `json:"description"`
+	// The id of the project that owns the resource.
+	ProjectId string `json:"projectId"`
+	// Who may see the resource: everyone, or its project, administrators and services.
+	Visibility Visibility `json:"visibility"`
+	// Counts the changes of the resource, its metadata, capabilities and tags. Give it back in a write to be told of changes made meanwhile.
+	Revision int `json:"revision"`
+	// The resource that this one is a part of; `null` at the top, and where it is not visible to the viewer.
+	Parent *ResourceName `json:"parent"`
+	// The tags, by name without regard to case; at most 128.
+	Tags []string `json:"tags"`
+	// When the resource was created.
+	CreatedAt time.Time `json:"createdAt"`
+	// When the resource, or anything on it, was last changed.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// GetUuid returns Resource.Uuid, and is useful for accessing the field via an interface.
+func (v *Resource) GetUuid() string { return v.Uuid }
+
+// GetType returns Resource.Type, and is useful for accessing the field via an interface.
+func (v *Resource) GetType() *NamedType { return v.Type }
+
+// GetName returns Resource.Name, and is useful for accessing the field via an interface.
+func (v *Resource) GetName() string { return v.Name }
+
+// GetDescription returns Resource.Description, and is useful for accessing the field via an interface.
+func (v *Resource) GetDescription() *string { return v.Description }
+
+// GetProjectId returns Resource.ProjectId, and is useful for accessing the field via an interface.
+func (v *Resource) GetProjectId() string { return v.ProjectId }
+
+// GetVisibility returns Resource.Visibility, and is useful for accessing the field via an interface.
+func (v *Resource) GetVisibility() Visibility { return v.Visibility }
+
+// GetRevision returns Resource.Revision, and is useful for accessing the field via an interface.
+func (v *Resource) GetRevision() int { return v.Revision }
+
+// GetParent returns Resource.Parent, and is useful for accessing the field via an interface.
+func (v *Resource) GetParent() *ResourceName { return v.Parent }
+
+// GetTags returns Resource.Tags, and is useful for accessing the field via an interface.
+func (v *Resource) GetTags() []string { return v.Tags }
+
+// GetCreatedAt returns Resource.CreatedAt, and is useful for accessing the field via an interface.
+func (v *Resource) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetUpdatedAt returns Resource.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *Resource) GetUpdatedAt() time.Time { return v.UpdatedAt }
+
+// ResourceAmount includes the requested fields of the GraphQL type ResourceAmount.
+// The GraphQL type's documentation follows.
+//
+// An amount of a resource class.
+type ResourceAmount struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// How many units, 1 to 2147483647.
+	Amount int `json:"amount"`
+}
+
+// GetResourceClass returns ResourceAmount.ResourceClass, and is useful for accessing the field via an interface.
+func (v *ResourceAmount) GetResourceClass() string { return v.ResourceClass }
+
+// GetAmount returns ResourceAmount.Amount, and is useful for accessing the field via an interface.
+func (v *ResourceAmount) GetAmount() int { return v.Amount }
+
+// An amount of a resource class.
+type ResourceAmountInput struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// How many units, 1 to 2147483647.
+	Amount int `json:"amount"`
+}
+
+// GetResourceClass returns ResourceAmountInput.ResourceClass, and is useful for accessing the field via an interface.
+func (v *ResourceAmountInput) GetResourceClass() string { return v.ResourceClass }
+
+// GetAmount returns ResourceAmountInput.Amount, and is useful for accessing the field via an interface.
+func (v *ResourceAmountInput) GetAmount() int { return v.Amount }
+
+// A capability of a resource.
+type ResourceCapability struct {
+	// The name.
+	Name string `json:"name"`
+	// The value; the JSON text of an array of strings is a list.
+	Value string `json:"value"`
+	// Whether only administrators discover it.
+	Private bool `json:"private"`
+}
+
+// GetName returns ResourceCapability.Name, and is useful for accessing the field via an interface.
+func (v *ResourceCapability) GetName() string { return v.Name }
+
+// GetValue returns ResourceCapability.Value, and is useful for accessing the field via an interface.
+func (v *ResourceCapability) GetValue() string { return v.Value }
+
+// GetPrivate returns ResourceCapability.Private, and is useful for accessing the field via an interface.
+func (v *ResourceCapability) GetPrivate() bool { return v.Private }
+
+// A resource class.
+type ResourceClass struct {
+	// The name: A-Z, 0-9 and _, at most 255.
+	Name string `json:"name"`
+	// Whether it was created by hand; standard classes are there from the start and stay.
+	Custom bool `json:"custom"`
+}
+
+// GetName returns ResourceClass.Name, and is useful for accessing the field via an interface.
+func (v *ResourceClass) GetName() string { return v.Name }
+
+// GetCustom returns ResourceClass.Custom, and is useful for accessing the field via an interface.
+func (v *ResourceClass) GetCustom() bool { return v.Custom }
+
+// Which resource classes; all given conditions must hold.
+type ResourceClassFilter struct {
+	// With one of these names, at most 250. An empty list matches nothing.
+	Names []string `json:"names"`
+	// With `true` those created by hand, with `false` the standard ones.
+	Custom *bool `json:"custom"`
+}
+
+// GetNames returns ResourceClassFilter.Names, and is useful for accessing the field via an interface.
+func (v *ResourceClassFilter) GetNames() []string { return v.Names }
+
+// GetCustom returns ResourceClassFilter.Custom, and is useful for accessing the field via an interface.
+func (v *ResourceClassFilter) GetCustom() *bool { return v.Custom }
+
+// ResourceClause includes the requested fields of the GraphQL type ResourceClause.
+// The GraphQL type's documentation follows.
+//
+// One condition of a filter.
+type ResourceClause struct {
+	// The field of the filter that the condition comes from.
+	Kind ResourceClauseKind `json:"kind"`
+	// The path of the argument that the condition is about, for example `filter.tags[0]`.
+	Path string `json:"path"`
+	// The condition, by its field in the filter and its place there.
+	Clause string `json:"clause"`
+	// How many of the resources it holds of, by itself.
+	Passing int `json:"passing"`
+	// How many of the resources it and all conditions before it hold of.
+	Remaining int `json:"remaining"`
+	// Whether it was ignored because it names no capability.
+	Ignored bool `json:"ignored"`
+	// How many resources have a value that is no number where the condition compares numbers: it does not hold of that value.
+	NotNumbers int `json:"notNumbers"`
+}
+
+// GetKind returns ResourceClause.Kind, and is useful for accessing the field via an interface.
+func (v *ResourceClause) GetKind() ResourceClauseKind { return v.Kind }
+
+// GetPath returns ResourceClause.Path, and is useful for accessing the field via an interface.
+func (v *ResourceClause) GetPath() string { return v.Path }
+
+// GetClause returns ResourceClause.Clause, and is useful for accessing the field via an interface.
+func (v *ResourceClause) GetClause() string { return v.Clause }
+
+// GetPassing returns ResourceClause.Passing, and is useful for accessing the field via an interface.
+func (v *ResourceClause) GetPassing() int { return v.Passing }
+
+// GetRemaining returns ResourceClause.Remaining, and is useful for accessing the field via an interface.
+func (v *ResourceClause) GetRemaining() int { return v.Remaining }
+
+// GetIgnored returns ResourceClause.Ignored, and is useful for accessing the field via an interface.
+func (v *ResourceClause) GetIgnored() bool { return v.Ignored }
+
+// GetNotNumbers returns ResourceClause.NotNumbers, and is useful for accessing the field via an interface.
+func (v *ResourceClause) GetNotNumbers() int { return v.NotNumbers }
+
+// A field of a filter of resources, as a condition.
+type ResourceClauseKind string
+
+const (
+	// `types`: of one of these types.
+	ResourceClauseKindTypes ResourceClauseKind = "TYPES"
+	// `projectId`: of this project.
+	ResourceClauseKindProjectId ResourceClauseKind = "PROJECT_ID"
+	// `projectIds`: of one of these projects.
+	ResourceClauseKindProjectIds ResourceClauseKind = "PROJECT_IDS"
+	// `visibility`: of this visibility.
+	ResourceClauseKindVisibility ResourceClauseKind = "VISIBILITY"
+	// `search`: with this text in the name, the description or a value.
+	ResourceClauseKindSearch ResourceClauseKind = "SEARCH"
+	// `updatedSince`: changed at this time or later.
+	ResourceClauseKindUpdatedSince ResourceClauseKind = "UPDATED_SINCE"
+	// `ancestor`: somewhere below this resource.
+	ResourceClauseKindAncestor ResourceClauseKind = "ANCESTOR"
+	// `name`: with this name.
+	ResourceClauseKindName ResourceClauseKind = "NAME"
+	// `nameContains`: with this text in the name.
+	ResourceClauseKindNameContains ResourceClauseKind = "NAME_CONTAINS"
+	// `uuids`: with one of these uuids.
+	ResourceClauseKindUuids ResourceClauseKind = "UUIDS"
+	// `parent`: directly below this resource.
+	ResourceClauseKindParent ResourceClauseKind = "PARENT"
+	// `tags`: with this tag.
+	ResourceClauseKindTags ResourceClauseKind = "TAGS"
+	// `anyTags`: with one of these tags.
+	ResourceClauseKindAnyTags ResourceClauseKind = "ANY_TAGS"
+	// `metadata`: with this metadata pair.
+	ResourceClauseKindMetadata ResourceClauseKind = "METADATA"
+	// `requirements`: meeting this requirement.
+	ResourceClauseKindRequirements ResourceClauseKind = "REQUIREMENTS"
+	// `matching`: meeting a part of the expression that must hold.
+	ResourceClauseKindMatching ResourceClauseKind = "MATCHING"
+	// `where`: meeting a part of the tree that must hold.
+	ResourceClauseKindWhere ResourceClauseKind = "WHERE"
+)
+
+var AllResourceClauseKind = []ResourceClauseKind{
+	ResourceClauseKindTypes,
+	ResourceClauseKindProjectId,
+	ResourceClauseKindProjectIds,
+	ResourceClauseKindVisibility,
+	ResourceClauseKindSearch,
+	ResourceClauseKindUpdatedSince,
+	ResourceClauseKindAncestor,
+	ResourceClauseKindName,
+	ResourceClauseKindNameContains,
+	ResourceClauseKindUuids,
+	ResourceClauseKindParent,
+	ResourceClauseKindTags,
+	ResourceClauseKindAnyTags,
+	ResourceClauseKindMetadata,
+	ResourceClauseKindRequirements,
+	ResourceClauseKindMatching,
+	ResourceClauseKindWhere,
+}
 
 // A tree of conditions: exactly one field is given. At most 5 of `all`, `any` and `not` within one another, with 50 tests; more is `BAD_USER_INPUT`.
 type ResourceCondition struct {
@@ -1090,6 +6478,23 @@ func (v *ResourceCondition) GetMetadata() *MetadataCondition { return v.Metadata
 
 // GetCapability returns ResourceCondition.Capability, and is useful for accessing the field via an interface.
 func (v *ResourceCondition) GetCapability() *CapabilityCondition { return v.Capability }
+
+// ResourceExplanation includes the requested fields of the GraphQL type ResourceExplanation.
+// The GraphQL type's documentation follows.
+//
+// How a filter comes to its resources.
+type ResourceExplanation struct {
+	// How many resources the viewer may see.
+	Considered int `json:"considered"`
+	// The conditions, in the order in which they are counted; at most as many as the filter has.
+	Clauses []*ResourceClause `json:"clauses"`
+}
+
+// GetConsidered returns ResourceExplanation.Considered, and is useful for accessing the field via an interface.
+func (v *ResourceExplanation) GetConsidered() int { return v.Considered }
+
+// GetClauses returns ResourceExplanation.Clauses, and is useful for accessing the field via an interface.
+func (v *ResourceExplanation) GetClauses() []*ResourceClause { return v.Clauses }
 
 // Which resources; all given conditions must hold.
 type ResourceFilter struct {
@@ -1194,6 +6599,424 @@ func (v *ResourceFilter) GetMatching() *string { return v.Matching }
 // GetWhere returns ResourceFilter.Where, and is useful for accessing the field via an interface.
 func (v *ResourceFilter) GetWhere() *ResourceCondition { return v.Where }
 
+// ResourceName includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+type ResourceName struct {
+	// The uuid, lower case with dashes; it never changes.
+	Uuid string `json:"uuid"`
+	// The name, 1 to 255 characters; several resources can have the same.
+	Name string `json:"name"`
+}
+
+// GetUuid returns ResourceName.Uuid, and is useful for accessing the field via an interface.
+func (v *ResourceName) GetUuid() string { return v.Uuid }
+
+// GetName returns ResourceName.Name, and is useful for accessing the field via an interface.
+func (v *ResourceName) GetName() string { return v.Name }
+
+// The order of a list of resources.
+type ResourceOrder struct {
+	// The field to order by.
+	Field ResourceOrderField `json:"field"`
+	// The direction.
+	Direction OrderDirection `json:"direction"`
+}
+
+// GetField returns ResourceOrder.Field, and is useful for accessing the field via an interface.
+func (v *ResourceOrder) GetField() ResourceOrderField { return v.Field }
+
+// GetDirection returns ResourceOrder.Direction, and is useful for accessing the field via an interface.
+func (v *ResourceOrder) GetDirection() OrderDirection { return v.Direction }
+
+// What resources can be ordered by.
+type ResourceOrderField string
+
+const (
+	// The name, by code point.
+	ResourceOrderFieldName ResourceOrderField = "NAME"
+	// The time of creation.
+	ResourceOrderFieldCreatedAt ResourceOrderField = "CREATED_AT"
+	// The time of the last change of the resource or of anything on it.
+	ResourceOrderFieldUpdatedAt ResourceOrderField = "UPDATED_AT"
+	// The name of the type, by code point; resources of one type by uuid.
+	ResourceOrderFieldType ResourceOrderField = "TYPE"
+	// The id of the project, by code point; resources of one project by uuid.
+	ResourceOrderFieldProject ResourceOrderField = "PROJECT"
+)
+
+var AllResourceOrderField = []ResourceOrderField{
+	ResourceOrderFieldName,
+	ResourceOrderFieldCreatedAt,
+	ResourceOrderFieldUpdatedAt,
+	ResourceOrderFieldType,
+	ResourceOrderFieldProject,
+}
+
+// Which resource providers; all given conditions must hold, of each provider by itself.
+type ResourceProviderFilter struct {
+	// With this name, compared exactly.
+	Name *string `json:"name"`
+	// With one of these uuids, at most 250. An empty list matches nothing.
+	Uuids []string `json:"uuids"`
+	// In the tree that holds the provider with this uuid; an unknown one matches nothing.
+	InTree *string `json:"inTree"`
+	// In these aggregates; all filters must hold, at most 64.
+	MemberOf []*AggregateFilter `json:"memberOf,omitempty"`
+	// With every one of these traits, at most 256; an unknown one is `BAD_USER_INPUT`. So it is with the other lists of traits.
+	RequiredAll []string `json:"requiredAll"`
+	// With at least one of these traits; `[]` is no constraint.
+	RequiredAny []string `json:"requiredAny"`
+	// With at least one trait of each of these sets, at most 64.
+	RequiredAnySets []*TraitSetInput `json:"requiredAnySets,omitempty"`
+	// With none of these traits.
+	Forbidden []string `json:"forbidden"`
+	// With an inventory that could give each of these amounts now; at most 64 classes, each once.
+	Resources []*ResourceAmountInput `json:"resources,omitempty"`
+	// In a tree whose root is linked to a resource that matches, as `hosts` of
+	// `allocationCandidates` has it: children follow their root, whatever they are linked
+	// to themselves.
+	Resource *ResourceFilter `json:"resource,omitempty"`
+	// With `true` the roots of trees, with `false` those that have a parent.
+	Roots *bool `json:"roots"`
+	// With an inventory of this resource class, whatever is free of it; an unknown one is `BAD_USER_INPUT`.
+	HasClass *string `json:"hasClass"`
+	// With this text in the name or the uuid, without regard to case; at most 200 characters.
+	Search *string `json:"search"`
+}
+
+// GetName returns ResourceProviderFilter.Name, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetName() *string { return v.Name }
+
+// GetUuids returns ResourceProviderFilter.Uuids, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetUuids() []string { return v.Uuids }
+
+// GetInTree returns ResourceProviderFilter.InTree, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetInTree() *string { return v.InTree }
+
+// GetMemberOf returns ResourceProviderFilter.MemberOf, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetMemberOf() []*AggregateFilter { return v.MemberOf }
+
+// GetRequiredAll returns ResourceProviderFilter.RequiredAll, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetRequiredAll() []string { return v.RequiredAll }
+
+// GetRequiredAny returns ResourceProviderFilter.RequiredAny, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetRequiredAny() []string { return v.RequiredAny }
+
+// GetRequiredAnySets returns ResourceProviderFilter.RequiredAnySets, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetRequiredAnySets() []*TraitSetInput { return v.RequiredAnySets }
+
+// GetForbidden returns ResourceProviderFilter.Forbidden, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetForbidden() []string { return v.Forbidden }
+
+// GetResources returns ResourceProviderFilter.Resources, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetResources() []*ResourceAmountInput { return v.Resources }
+
+// GetResource returns ResourceProviderFilter.Resource, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetResource() *ResourceFilter { return v.Resource }
+
+// GetRoots returns ResourceProviderFilter.Roots, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetRoots() *bool { return v.Roots }
+
+// GetHasClass returns ResourceProviderFilter.HasClass, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetHasClass() *string { return v.HasClass }
+
+// GetSearch returns ResourceProviderFilter.Search, and is useful for accessing the field via an interface.
+func (v *ResourceProviderFilter) GetSearch() *string { return v.Search }
+
+// The order of a list of resource providers.
+type ResourceProviderOrder struct {
+	// The field to order by.
+	Field ResourceProviderOrderField `json:"field"`
+	// The direction.
+	Direction OrderDirection `json:"direction"`
+	// The resource class that `FREE` and `SHARE_USED` look at, which need it; an unknown one is `BAD_USER_INPUT`, and so is one beside another field.
+	ResourceClass *string `json:"resourceClass"`
+}
+
+// GetField returns ResourceProviderOrder.Field, and is useful for accessing the field via an interface.
+func (v *ResourceProviderOrder) GetField() ResourceProviderOrderField { return v.Field }
+
+// GetDirection returns ResourceProviderOrder.Direction, and is useful for accessing the field via an interface.
+func (v *ResourceProviderOrder) GetDirection() OrderDirection { return v.Direction }
+
+// GetResourceClass returns ResourceProviderOrder.ResourceClass, and is useful for accessing the field via an interface.
+func (v *ResourceProviderOrder) GetResourceClass() *string { return v.ResourceClass }
+
+// What resource providers can be ordered by.
+type ResourceProviderOrderField string
+
+const (
+	// The name, by code point.
+	ResourceProviderOrderFieldName ResourceProviderOrderField = "NAME"
+	// The time of creation.
+	ResourceProviderOrderFieldCreatedAt ResourceProviderOrderField = "CREATED_AT"
+	// The time of the last change of the provider, its inventories, traits, aggregates or allocations.
+	ResourceProviderOrderFieldUpdatedAt ResourceProviderOrderField = "UPDATED_AT"
+	// How much of a resource class is free. Providers without an inventory of it come
+	// last in either direction. Each page is of its own instant: what is claimed or
+	// released between two pages moves providers, which the second may repeat or miss.
+	ResourceProviderOrderFieldFree ResourceProviderOrderField = "FREE"
+	// What share of its capacity of a resource class is used, from 0 up. Providers
+	// without an inventory of the class, or with a capacity of 0, come last in either
+	// direction. Each page is of its own instant, as with `FREE`.
+	ResourceProviderOrderFieldShareUsed ResourceProviderOrderField = "SHARE_USED"
+)
+
+var AllResourceProviderOrderField = []ResourceProviderOrderField{
+	ResourceProviderOrderFieldName,
+	ResourceProviderOrderFieldCreatedAt,
+	ResourceProviderOrderFieldUpdatedAt,
+	ResourceProviderOrderFieldFree,
+	ResourceProviderOrderFieldShareUsed,
+}
+
+// A resource type.
+type ResourceType struct {
+	// The name, unique in the whole cloud, 1 to 80 characters, for example `OS::Glance::Image`.
+	Name string `json:"name"`
+	// Whether metadata on resources of the type must satisfy the definitions that the
+	// resource's project sees: every key is defined, every value valid, and what an
+	// object requires is there once one of its properties is. A value that was there
+	// stays, whatever it breaks, until it is changed.
+	Strict bool `json:"strict"`
+	// Whether the type refuses deletion, as the built-in ones do.
+	Protected bool `json:"protected"`
+	// When the type was created.
+	CreatedAt time.Time `json:"createdAt"`
+	// When the type was last changed.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// GetName returns ResourceType.Name, and is useful for accessing the field via an interface.
+func (v *ResourceType) GetName() string { return v.Name }
+
+// GetStrict returns ResourceType.Strict, and is useful for accessing the field via an interface.
+func (v *ResourceType) GetStrict() bool { return v.Strict }
+
+// GetProtected returns ResourceType.Protected, and is useful for accessing the field via an interface.
+func (v *ResourceType) GetProtected() bool { return v.Protected }
+
+// GetCreatedAt returns ResourceType.CreatedAt, and is useful for accessing the field via an interface.
+func (v *ResourceType) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetUpdatedAt returns ResourceType.UpdatedAt, and is useful for accessing the field via an interface.
+func (v *ResourceType) GetUpdatedAt() time.Time { return v.UpdatedAt }
+
+// Which associations; all given conditions must hold. A namespace has at most one
+// association of a type, a prefix and a properties target.
+type ResourceTypeAssociationFilter struct {
+	// Of any of these namespaces, by name, at most 250, compared exactly. An empty list matches nothing.
+	Namespaces []string `json:"namespaces"`
+	// With any of these resource types, by name, at most 250, compared exactly. An empty list matches nothing.
+	ResourceTypes []string `json:"resourceTypes"`
+	// With exactly this prefix, its separator included; `""` is an association without one.
+	Prefix *string `json:"prefix"`
+	// With exactly this properties target; `""` is an association without one.
+	PropertiesTarget *string `json:"propertiesTarget"`
+}
+
+// GetNamespaces returns ResourceTypeAssociationFilter.Namespaces, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationFilter) GetNamespaces() []string { return v.Namespaces }
+
+// GetResourceTypes returns ResourceTypeAssociationFilter.ResourceTypes, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationFilter) GetResourceTypes() []string { return v.ResourceTypes }
+
+// GetPrefix returns ResourceTypeAssociationFilter.Prefix, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationFilter) GetPrefix() *string { return v.Prefix }
+
+// GetPropertiesTarget returns ResourceTypeAssociationFilter.PropertiesTarget, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationFilter) GetPropertiesTarget() *string { return v.PropertiesTarget }
+
+// An association of the namespace with a resource type. The same type can be there several times with different prefixes or targets.
+type ResourceTypeAssociationInput struct {
+	// The name of the resource type, 1 to 80 characters; a type that does not exist yet is created.
+	ResourceType string `json:"resourceType"`
+	// What the names of properties begin with on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
+	Prefix *string `json:"prefix"`
+	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
+	PropertiesTarget *string `json:"propertiesTarget"`
+}
+
+// GetResourceType returns ResourceTypeAssociationInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationInput) GetResourceType() string { return v.ResourceType }
+
+// GetPrefix returns ResourceTypeAssociationInput.Prefix, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationInput) GetPrefix() *string { return v.Prefix }
+
+// GetPropertiesTarget returns ResourceTypeAssociationInput.PropertiesTarget, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationInput) GetPropertiesTarget() *string { return v.PropertiesTarget }
+
+// Which resource types; all given conditions must hold.
+type ResourceTypeFilter struct {
+	// With any of these names, at most 250, compared exactly. An empty list matches nothing.
+	Names []string `json:"names"`
+}
+
+// GetNames returns ResourceTypeFilter.Names, and is useful for accessing the field via an interface.
+func (v *ResourceTypeFilter) GetNames() []string { return v.Names }
+
+// The order of a list of resource types.
+type ResourceTypeOrder struct {
+	// The field to order by.
+	Field ResourceTypeOrderField `json:"field"`
+	// The direction.
+	Direction OrderDirection `json:"direction"`
+}
+
+// GetField returns ResourceTypeOrder.Field, and is useful for accessing the field via an interface.
+func (v *ResourceTypeOrder) GetField() ResourceTypeOrderField { return v.Field }
+
+// GetDirection returns ResourceTypeOrder.Direction, and is useful for accessing the field via an interface.
+func (v *ResourceTypeOrder) GetDirection() OrderDirection { return v.Direction }
+
+// What resource types can be ordered by.
+type ResourceTypeOrderField string
+
+const (
+	// The name, by code point.
+	ResourceTypeOrderFieldName ResourceTypeOrderField = "NAME"
+	// The time of creation.
+	ResourceTypeOrderFieldCreatedAt ResourceTypeOrderField = "CREATED_AT"
+	// The time of the last change.
+	ResourceTypeOrderFieldUpdatedAt ResourceTypeOrderField = "UPDATED_AT"
+)
+
+var AllResourceTypeOrderField = []ResourceTypeOrderField{
+	ResourceTypeOrderFieldName,
+	ResourceTypeOrderFieldCreatedAt,
+	ResourceTypeOrderFieldUpdatedAt,
+}
+
+// ResourceUsage includes the requested fields of the GraphQL type ResourceUsage.
+// The GraphQL type's documentation follows.
+//
+// How much of a resource class is used.
+type ResourceUsage struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// How many units.
+	Used int64 `json:"used"`
+}
+
+// GetResourceClass returns ResourceUsage.ResourceClass, and is useful for accessing the field via an interface.
+func (v *ResourceUsage) GetResourceClass() string { return v.ResourceClass }
+
+// GetUsed returns ResourceUsage.Used, and is useful for accessing the field via an interface.
+func (v *ResourceUsage) GetUsed() int64 { return v.Used }
+
+// What somebody is in the project that their credentials are for.
+type Role string
+
+const (
+	// Administers the whole cloud.
+	RoleAdmin Role = "ADMIN"
+	// Writes what belongs to the project.
+	RoleMember Role = "MEMBER"
+	// Reads what belongs to the project, and what everyone sees.
+	RoleReader Role = "READER"
+	// Acts for the cloud itself, as an agent on a host does: writes placement, capabilities and metadata of any project.
+	RoleService Role = "SERVICE"
+)
+
+var AllRole = []Role{
+	RoleAdmin,
+	RoleMember,
+	RoleReader,
+	RoleService,
+}
+
+// What consumers shall have.
+type SetAllocationsInput struct {
+	// The consumers, at least one, at most 1000, each once.
+	Consumers []*ConsumerAllocationsInput `json:"consumers,omitempty"`
+}
+
+// GetConsumers returns SetAllocationsInput.Consumers, and is useful for accessing the field via an interface.
+func (v *SetAllocationsInput) GetConsumers() []*ConsumerAllocationsInput { return v.Consumers }
+
+// SetAllocationsResponse is returned by SetAllocations on success.
+type SetAllocationsResponse struct {
+	// Replaces the allocations of consumers, all of them or none. Needs the admin or
+	// service role (`FORBIDDEN`). The generation of every provider that gives
+	// something, or that a cleared consumer leaves, grows by 1; that of each consumer
+	// grows by 1 and starts at 1. Claims of others never make one fail, only what they
+	// took: an amount that does not fit what is free, minUnit, maxUnit or stepSize, or
+	// a class that the provider has no inventory of, is `CAPACITY_EXCEEDED`; an
+	// inventory that already gives more than it has accepts what does not raise its
+	// use. A consumer generation that is not the current one is `CONCURRENT_UPDATE`;
+	// an unknown provider or class is `BAD_USER_INPUT`.
+	SetAllocations *SetAllocationsSetAllocationsSetAllocationsPayload `json:"setAllocations"`
+}
+
+// GetSetAllocations returns SetAllocationsResponse.SetAllocations, and is useful for accessing the field via an interface.
+func (v *SetAllocationsResponse) GetSetAllocations() *SetAllocationsSetAllocationsSetAllocationsPayload {
+	return v.SetAllocations
+}
+
+// SetAllocationsSetAllocationsSetAllocationsPayload includes the requested fields of the GraphQL type SetAllocationsPayload.
+// The GraphQL type's documentation follows.
+//
+// The consumers whose allocations were set.
+type SetAllocationsSetAllocationsSetAllocationsPayload struct {
+	// The consumers that have allocations now, in the order of the input; a cleared one is gone.
+	Consumers []*Consumer `json:"consumers"`
+}
+
+// GetConsumers returns SetAllocationsSetAllocationsSetAllocationsPayload.Consumers, and is useful for accessing the field via an interface.
+func (v *SetAllocationsSetAllocationsSetAllocationsPayload) GetConsumers() []*Consumer {
+	return v.Consumers
+}
+
+// Capabilities to set.
+type SetCapabilitiesInput struct {
+	// The uuid of the resource.
+	Resource string `json:"resource"`
+	// The capabilities: names 1 to 255, values 0 to 4096 characters, each name once; not empty, at most 1000. A value that is the JSON text of an array of strings is a list.
+	Capabilities []*KeyValueInput `json:"capabilities,omitempty"`
+	// The revision of the resource that the change is based on; any when absent.
+	Revision *int `json:"revision"`
+}
+
+// GetResource returns SetCapabilitiesInput.Resource, and is useful for accessing the field via an interface.
+func (v *SetCapabilitiesInput) GetResource() string { return v.Resource }
+
+// GetCapabilities returns SetCapabilitiesInput.Capabilities, and is useful for accessing the field via an interface.
+func (v *SetCapabilitiesInput) GetCapabilities() []*KeyValueInput { return v.Capabilities }
+
+// GetRevision returns SetCapabilitiesInput.Revision, and is useful for accessing the field via an interface.
+func (v *SetCapabilitiesInput) GetRevision() *int { return v.Revision }
+
+// SetCapabilitiesResponse is returned by SetCapabilities on success.
+type SetCapabilitiesResponse struct {
+	// Sets capabilities of a resource and leaves all others as they are. Needs an
+	// administrator or a service (`FORBIDDEN`). A name that the resource's type does
+	// not know is registered, with the visibility that the operator chose, or is
+	// `BAD_USER_INPUT` where names are registered explicitly. More than 1000 on the
+	// resource are `QUOTA_EXCEEDED`.
+	SetCapabilities *SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload `json:"setCapabilities"`
+}
+
+// GetSetCapabilities returns SetCapabilitiesResponse.SetCapabilities, and is useful for accessing the field via an interface.
+func (v *SetCapabilitiesResponse) GetSetCapabilities() *SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload {
+	return v.SetCapabilities
+}
+
+// SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload includes the requested fields of the GraphQL type SetCapabilitiesPayload.
+// The GraphQL type's documentation follows.
+//
+// What `setCapabilities` returns.
+type SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload struct {
+	// The resource as it is now.
+	Resource *CapableResource `json:"resource"`
+}
+
+// GetResource returns SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload.Resource, and is useful for accessing the field via an interface.
+func (v *SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload) GetResource() *CapableResource {
+	return v.Resource
+}
+
 // The visibility of a capability.
 type SetCapabilityVisibilityInput struct {
 	// The name of the resource type.
@@ -1261,6 +7084,100 @@ func (v *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPa
 	return v.Private
 }
 
+// All inventories of a provider.
+type SetInventoriesInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The generation that the provider must have; any when absent.
+	Generation *int `json:"generation"`
+	// The inventories, at most 1000, each class once; `[]` takes all away.
+	Inventories []*InventoryInput `json:"inventories,omitempty"`
+}
+
+// GetProvider returns SetInventoriesInput.Provider, and is useful for accessing the field via an interface.
+func (v *SetInventoriesInput) GetProvider() string { return v.Provider }
+
+// GetGeneration returns SetInventoriesInput.Generation, and is useful for accessing the field via an interface.
+func (v *SetInventoriesInput) GetGeneration() *int { return v.Generation }
+
+// GetInventories returns SetInventoriesInput.Inventories, and is useful for accessing the field via an interface.
+func (v *SetInventoriesInput) GetInventories() []*InventoryInput { return v.Inventories }
+
+// SetInventoriesResponse is returned by SetInventories on success.
+type SetInventoriesResponse struct {
+	// Replaces all inventories of a provider; its generation grows by 1, even when
+	// nothing changes. Needs the admin or service role (`FORBIDDEN`). An unknown
+	// provider is `NOT_FOUND`, an unknown class `BAD_USER_INPUT`, a stale generation
+	// `CONCURRENT_UPDATE`, a class left out that has allocations `IN_USE`. An
+	// inventory may shrink below its use: what is allocated stays.
+	SetInventories *SetInventoriesSetInventoriesSetInventoriesPayload `json:"setInventories"`
+}
+
+// GetSetInventories returns SetInventoriesResponse.SetInventories, and is useful for accessing the field via an interface.
+func (v *SetInventoriesResponse) GetSetInventories() *SetInventoriesSetInventoriesSetInventoriesPayload {
+	return v.SetInventories
+}
+
+// SetInventoriesSetInventoriesSetInventoriesPayload includes the requested fields of the GraphQL type SetInventoriesPayload.
+// The GraphQL type's documentation follows.
+//
+// The provider whose inventories were set.
+type SetInventoriesSetInventoriesSetInventoriesPayload struct {
+	// The provider as it is now.
+	ResourceProvider *Provider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns SetInventoriesSetInventoriesSetInventoriesPayload.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *SetInventoriesSetInventoriesSetInventoriesPayload) GetResourceProvider() *Provider {
+	return v.ResourceProvider
+}
+
+// One inventory of a provider.
+type SetInventoryInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The generation that the provider must have; any when absent.
+	Generation *int `json:"generation"`
+	// The inventory.
+	Inventory *InventoryInput `json:"inventory,omitempty"`
+}
+
+// GetProvider returns SetInventoryInput.Provider, and is useful for accessing the field via an interface.
+func (v *SetInventoryInput) GetProvider() string { return v.Provider }
+
+// GetGeneration returns SetInventoryInput.Generation, and is useful for accessing the field via an interface.
+func (v *SetInventoryInput) GetGeneration() *int { return v.Generation }
+
+// GetInventory returns SetInventoryInput.Inventory, and is useful for accessing the field via an interface.
+func (v *SetInventoryInput) GetInventory() *InventoryInput { return v.Inventory }
+
+// SetInventoryResponse is returned by SetInventory on success.
+type SetInventoryResponse struct {
+	// Sets one inventory of a provider, which may have had it or not; its generation
+	// grows by 1. Needs the admin or service role (`FORBIDDEN`). Refuses as
+	// `setInventories` does.
+	SetInventory *SetInventorySetInventorySetInventoryPayload `json:"setInventory"`
+}
+
+// GetSetInventory returns SetInventoryResponse.SetInventory, and is useful for accessing the field via an interface.
+func (v *SetInventoryResponse) GetSetInventory() *SetInventorySetInventorySetInventoryPayload {
+	return v.SetInventory
+}
+
+// SetInventorySetInventorySetInventoryPayload includes the requested fields of the GraphQL type SetInventoryPayload.
+// The GraphQL type's documentation follows.
+//
+// The provider whose inventory was set.
+type SetInventorySetInventorySetInventoryPayload struct {
+	// The provider as it is now.
+	ResourceProvider *Provider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns SetInventorySetInventorySetInventoryPayload.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *SetInventorySetInventorySetInventoryPayload) GetResourceProvider() *Provider {
+	return v.ResourceProvider
+}
+
 // Metadata items to set.
 type SetMetadataInput struct {
 	// The uuid of the resource.
@@ -1284,6 +7201,41 @@ func (v *SetMetadataInput) GetUserModifiable() *bool { return v.UserModifiable }
 
 // GetRevision returns SetMetadataInput.Revision, and is useful for accessing the field via an interface.
 func (v *SetMetadataInput) GetRevision() *int { return v.Revision }
+
+// Metadata items to set on several resources.
+type SetMetadataOnResourcesInput struct {
+	// What to set on which resource; at most 1000, each resource once.
+	Items []*SetMetadataInput `json:"items,omitempty"`
+}
+
+// GetItems returns SetMetadataOnResourcesInput.Items, and is useful for accessing the field via an interface.
+func (v *SetMetadataOnResourcesInput) GetItems() []*SetMetadataInput { return v.Items }
+
+// SetMetadataOnResourcesResponse is returned by SetMetadataOnResources on success.
+type SetMetadataOnResourcesResponse struct {
+	// Sets metadata items of several resources as `setMetadata` does, in one
+	// transaction: all of them or none. At most 1000 resources, each once.
+	SetMetadataOnResources *SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload `json:"setMetadataOnResources"`
+}
+
+// GetSetMetadataOnResources returns SetMetadataOnResourcesResponse.SetMetadataOnResources, and is useful for accessing the field via an interface.
+func (v *SetMetadataOnResourcesResponse) GetSetMetadataOnResources() *SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload {
+	return v.SetMetadataOnResources
+}
+
+// SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload includes the requested fields of the GraphQL type SetMetadataOnResourcesPayload.
+// The GraphQL type's documentation follows.
+//
+// What `setMetadataOnResources` returns.
+type SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload struct {
+	// The resources as they are now, in the order of the input.
+	Resources []*Resource `json:"resources"`
+}
+
+// GetResources returns SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload.Resources, and is useful for accessing the field via an interface.
+func (v *SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload) GetResources() []*Resource {
+	return v.Resources
+}
 
 // SetMetadataResponse is returned by SetMetadata on success.
 type SetMetadataResponse struct {
@@ -1326,6 +7278,257 @@ type SetMetadataSetMetadataSetMetadataPayloadResource struct {
 
 // GetMetadata returns SetMetadataSetMetadataSetMetadataPayloadResource.Metadata, and is useful for accessing the field via an interface.
 func (v *SetMetadataSetMetadataSetMetadataPayloadResource) GetMetadata() []*Item { return v.Metadata }
+
+// All aggregates of a provider.
+type SetProviderAggregatesInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The generation that the provider must have; any when absent.
+	Generation *int `json:"generation"`
+	// The uuids of the aggregates, at most 1000; `[]` takes all away. An aggregate exists while a provider is in it.
+	Aggregates []string `json:"aggregates"`
+}
+
+// GetProvider returns SetProviderAggregatesInput.Provider, and is useful for accessing the field via an interface.
+func (v *SetProviderAggregatesInput) GetProvider() string { return v.Provider }
+
+// GetGeneration returns SetProviderAggregatesInput.Generation, and is useful for accessing the field via an interface.
+func (v *SetProviderAggregatesInput) GetGeneration() *int { return v.Generation }
+
+// GetAggregates returns SetProviderAggregatesInput.Aggregates, and is useful for accessing the field via an interface.
+func (v *SetProviderAggregatesInput) GetAggregates() []string { return v.Aggregates }
+
+// SetProviderAggregatesResponse is returned by SetProviderAggregates on success.
+type SetProviderAggregatesResponse struct {
+	// Replaces the aggregates of a provider; its generation grows by 1, even when
+	// nothing changes. Needs the admin or service role (`FORBIDDEN`). An unknown
+	// provider is `NOT_FOUND`, an aggregate named twice `BAD_USER_INPUT`, a stale
+	// generation `CONCURRENT_UPDATE`.
+	SetProviderAggregates *SetProviderAggregatesSetProviderAggregatesSetProviderAggregatesPayload `json:"setProviderAggregates"`
+}
+
+// GetSetProviderAggregates returns SetProviderAggregatesResponse.SetProviderAggregates, and is useful for accessing the field via an interface.
+func (v *SetProviderAggregatesResponse) GetSetProviderAggregates() *SetProviderAggregatesSetProviderAggregatesSetProviderAggregatesPayload {
+	return v.SetProviderAggregates
+}
+
+// SetProviderAggregatesSetProviderAggregatesSetProviderAggregatesPayload includes the requested fields of the GraphQL type SetProviderAggregatesPayload.
+// The GraphQL type's documentation follows.
+//
+// The provider whose aggregates were set.
+type SetProviderAggregatesSetProviderAggregatesSetProviderAggregatesPayload struct {
+	// The provider as it is now.
+	ResourceProvider *Provider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns SetProviderAggregatesSetProviderAggregatesSetProviderAggregatesPayload.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *SetProviderAggregatesSetProviderAggregatesSetProviderAggregatesPayload) GetResourceProvider() *Provider {
+	return v.ResourceProvider
+}
+
+// All traits of a provider.
+type SetProviderTraitsInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The generation that the provider must have; any when absent.
+	Generation *int `json:"generation"`
+	// The names of the traits, at most 1000; `[]` takes all away.
+	Traits []string `json:"traits"`
+}
+
+// GetProvider returns SetProviderTraitsInput.Provider, and is useful for accessing the field via an interface.
+func (v *SetProviderTraitsInput) GetProvider() string { return v.Provider }
+
+// GetGeneration returns SetProviderTraitsInput.Generation, and is useful for accessing the field via an interface.
+func (v *SetProviderTraitsInput) GetGeneration() *int { return v.Generation }
+
+// GetTraits returns SetProviderTraitsInput.Traits, and is useful for accessing the field via an interface.
+func (v *SetProviderTraitsInput) GetTraits() []string { return v.Traits }
+
+// SetProviderTraitsResponse is returned by SetProviderTraits on success.
+type SetProviderTraitsResponse struct {
+	// Replaces the traits of a provider; its generation grows by 1 if that changes
+	// any. Needs the admin or service role (`FORBIDDEN`). An unknown provider is
+	// `NOT_FOUND`, an unknown trait `BAD_USER_INPUT`, a stale generation
+	// `CONCURRENT_UPDATE`. A trait named twice counts once.
+	SetProviderTraits *SetProviderTraitsSetProviderTraitsSetProviderTraitsPayload `json:"setProviderTraits"`
+}
+
+// GetSetProviderTraits returns SetProviderTraitsResponse.SetProviderTraits, and is useful for accessing the field via an interface.
+func (v *SetProviderTraitsResponse) GetSetProviderTraits() *SetProviderTraitsSetProviderTraitsSetProviderTraitsPayload {
+	return v.SetProviderTraits
+}
+
+// SetProviderTraitsSetProviderTraitsSetProviderTraitsPayload includes the requested fields of the GraphQL type SetProviderTraitsPayload.
+// The GraphQL type's documentation follows.
+//
+// The provider whose traits were set.
+type SetProviderTraitsSetProviderTraitsSetProviderTraitsPayload struct {
+	// The provider as it is now.
+	ResourceProvider *Provider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns SetProviderTraitsSetProviderTraitsSetProviderTraitsPayload.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *SetProviderTraitsSetProviderTraitsSetProviderTraitsPayload) GetResourceProvider() *Provider {
+	return v.ResourceProvider
+}
+
+// The tags that a resource is to have.
+type SetResourceTagsInput struct {
+	// The uuid of the resource.
+	Resource string `json:"resource"`
+	// Tags, 1 to 80 characters each, none twice without regard to case; at most 128. An empty list clears.
+	Tags []string `json:"tags"`
+	// The revision of the resource that the change is based on; any when absent.
+	Revision *int `json:"revision"`
+}
+
+// GetResource returns SetResourceTagsInput.Resource, and is useful for accessing the field via an interface.
+func (v *SetResourceTagsInput) GetResource() string { return v.Resource }
+
+// GetTags returns SetResourceTagsInput.Tags, and is useful for accessing the field via an interface.
+func (v *SetResourceTagsInput) GetTags() []string { return v.Tags }
+
+// GetRevision returns SetResourceTagsInput.Revision, and is useful for accessing the field via an interface.
+func (v *SetResourceTagsInput) GetRevision() *int { return v.Revision }
+
+// SetResourceTagsResponse is returned by SetResourceTags on success.
+type SetResourceTagsResponse struct {
+	// Gives a resource exactly these tags, free ones or such as definitions know.
+	SetResourceTags *SetResourceTagsSetResourceTagsSetResourceTagsPayload `json:"setResourceTags"`
+}
+
+// GetSetResourceTags returns SetResourceTagsResponse.SetResourceTags, and is useful for accessing the field via an interface.
+func (v *SetResourceTagsResponse) GetSetResourceTags() *SetResourceTagsSetResourceTagsSetResourceTagsPayload {
+	return v.SetResourceTags
+}
+
+// SetResourceTagsSetResourceTagsSetResourceTagsPayload includes the requested fields of the GraphQL type SetResourceTagsPayload.
+// The GraphQL type's documentation follows.
+//
+// What `setResourceTags` returns.
+type SetResourceTagsSetResourceTagsSetResourceTagsPayload struct {
+	// The resource as it is now.
+	Resource *Resource `json:"resource"`
+}
+
+// GetResource returns SetResourceTagsSetResourceTagsSetResourceTagsPayload.Resource, and is useful for accessing the field via an interface.
+func (v *SetResourceTagsSetResourceTagsSetResourceTagsPayload) GetResource() *Resource {
+	return v.Resource
+}
+
+// Tags to set.
+type SetTagsInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The tags; at most 1000.
+	Tags []*TagInput `json:"tags,omitempty"`
+	// Whether they replace the tags that are there.
+	Mode SetTagsMode `json:"mode"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetNamespace returns SetTagsInput.Namespace, and is useful for accessing the field via an interface.
+func (v *SetTagsInput) GetNamespace() string { return v.Namespace }
+
+// GetTags returns SetTagsInput.Tags, and is useful for accessing the field via an interface.
+func (v *SetTagsInput) GetTags() []*TagInput { return v.Tags }
+
+// GetMode returns SetTagsInput.Mode, and is useful for accessing the field via an interface.
+func (v *SetTagsInput) GetMode() SetTagsMode { return v.Mode }
+
+// GetRevision returns SetTagsInput.Revision, and is useful for accessing the field via an interface.
+func (v *SetTagsInput) GetRevision() *int { return v.Revision }
+
+// What setting tags does with those that are there.
+type SetTagsMode string
+
+const (
+	// They go, unless they are among the new ones.
+	SetTagsModeReplace SetTagsMode = "REPLACE"
+	// They stay.
+	SetTagsModeAppend SetTagsMode = "APPEND"
+)
+
+var AllSetTagsMode = []SetTagsMode{
+	SetTagsModeReplace,
+	SetTagsModeAppend,
+}
+
+// SetTagsResponse is returned by SetTags on success.
+type SetTagsResponse struct {
+	// Sets the tags of a namespace, all or none: instead of those it has, which is
+	// `PROTECTED` where a protected namespace would lose one, or besides them, where a
+	// name that is there is `ALREADY_EXISTS`. An empty list with `REPLACE` clears. A name twice, whatever
+	// its case, a parent that is no tag of the namespace, and a circle are
+	// `BAD_USER_INPUT`; more than 1000 in the namespace are `QUOTA_EXCEEDED`.
+	SetTags *SetTagsSetTagsSetTagsPayload `json:"setTags"`
+}
+
+// GetSetTags returns SetTagsResponse.SetTags, and is useful for accessing the field via an interface.
+func (v *SetTagsResponse) GetSetTags() *SetTagsSetTagsSetTagsPayload { return v.SetTags }
+
+// SetTagsSetTagsSetTagsPayload includes the requested fields of the GraphQL type SetTagsPayload.
+// The GraphQL type's documentation follows.
+//
+// What `setTags` returns.
+type SetTagsSetTagsSetTagsPayload struct {
+	// All tags of the namespace, by name.
+	Tags []*Tag `json:"tags"`
+}
+
+// GetTags returns SetTagsSetTagsSetTagsPayload.Tags, and is useful for accessing the field via an interface.
+func (v *SetTagsSetTagsSetTagsPayload) GetTags() []*Tag { return v.Tags }
+
+// A sharing of a namespace.
+type ShareNamespaceInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The id of the project, 1 to 255 characters; `*` is every project.
+	ProjectId string `json:"projectId"`
+	// What the project may do with the namespace.
+	Role MemberRole `json:"role"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetNamespace returns ShareNamespaceInput.Namespace, and is useful for accessing the field via an interface.
+func (v *ShareNamespaceInput) GetNamespace() string { return v.Namespace }
+
+// GetProjectId returns ShareNamespaceInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *ShareNamespaceInput) GetProjectId() string { return v.ProjectId }
+
+// GetRole returns ShareNamespaceInput.Role, and is useful for accessing the field via an interface.
+func (v *ShareNamespaceInput) GetRole() MemberRole { return v.Role }
+
+// GetRevision returns ShareNamespaceInput.Revision, and is useful for accessing the field via an interface.
+func (v *ShareNamespaceInput) GetRevision() *int { return v.Revision }
+
+// ShareNamespaceResponse is returned by ShareNamespace on success.
+type ShareNamespaceResponse struct {
+	// Shares a namespace with a project, or changes the role of one that it is shared with.
+	ShareNamespace *ShareNamespaceShareNamespaceShareNamespacePayload `json:"shareNamespace"`
+}
+
+// GetShareNamespace returns ShareNamespaceResponse.ShareNamespace, and is useful for accessing the field via an interface.
+func (v *ShareNamespaceResponse) GetShareNamespace() *ShareNamespaceShareNamespaceShareNamespacePayload {
+	return v.ShareNamespace
+}
+
+// ShareNamespaceShareNamespaceShareNamespacePayload includes the requested fields of the GraphQL type ShareNamespacePayload.
+// The GraphQL type's documentation follows.
+//
+// What `shareNamespace` returns.
+type ShareNamespaceShareNamespaceShareNamespacePayload struct {
+	// The sharing as it is now.
+	NamespaceMember *Member `json:"namespaceMember"`
+}
+
+// GetNamespaceMember returns ShareNamespaceShareNamespaceShareNamespacePayload.NamespaceMember, and is useful for accessing the field via an interface.
+func (v *ShareNamespaceShareNamespaceShareNamespacePayload) GetNamespaceMember() *Member {
+	return v.NamespaceMember
+}
 
 // A part of a definition file that is larger than a request.
 type StageNamespacePartInput struct {
@@ -1392,6 +7595,61 @@ func (v *StagedFileInput) GetUpload() string { return v.Upload }
 // GetParts returns StagedFileInput.Parts, and is useful for accessing the field via an interface.
 func (v *StagedFileInput) GetParts() int { return v.Parts }
 
+// Groups whose providers belong together in a tree.
+type SubtreeInput struct {
+	// The suffixes of the groups, at least one, one twice counts once: of their providers, one must be above all the others or the same.
+	Suffixes []string `json:"suffixes"`
+}
+
+// GetSuffixes returns SubtreeInput.Suffixes, and is useful for accessing the field via an interface.
+func (v *SubtreeInput) GetSuffixes() []string { return v.Suffixes }
+
+// A tag.
+type Tag struct {
+	// The global id, for `node`.
+	Id string `json:"id"`
+	// The name, unique in its namespace without regard to case, 1 to 80 characters.
+	Name string `json:"name"`
+	// The tag that this one is a kind of, in the same namespace; `null` at the top.
+	Parent *TagName `json:"parent"`
+	// The namespace that defines the tag.
+	Namespace *NamespaceName `json:"namespace"`
+	// How many of the resources that the viewer may see carry the tag, by its name whatever its case.
+	ResourceCount *int `json:"resourceCount"`
+	// When the tag was created.
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// GetId returns Tag.Id, and is useful for accessing the field via an interface.
+func (v *Tag) GetId() string { return v.Id }
+
+// GetName returns Tag.Name, and is useful for accessing the field via an interface.
+func (v *Tag) GetName() string { return v.Name }
+
+// GetParent returns Tag.Parent, and is useful for accessing the field via an interface.
+func (v *Tag) GetParent() *TagName { return v.Parent }
+
+// GetNamespace returns Tag.Namespace, and is useful for accessing the field via an interface.
+func (v *Tag) GetNamespace() *NamespaceName { return v.Namespace }
+
+// GetResourceCount returns Tag.ResourceCount, and is useful for accessing the field via an interface.
+func (v *Tag) GetResourceCount() *int { return v.ResourceCount }
+
+// GetCreatedAt returns Tag.CreatedAt, and is useful for accessing the field via an interface.
+func (v *Tag) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// TagCount includes the requested fields of the GraphQL type TagConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of tags.
+type TagCount struct {
+	// How many tags the whole list has. Counted only when selected.
+	TotalCount int `json:"totalCount"`
+}
+
+// GetTotalCount returns TagCount.TotalCount, and is useful for accessing the field via an interface.
+func (v *TagCount) GetTotalCount() int { return v.TotalCount }
+
 // A tag to find resources by.
 type TagFilter struct {
 	// The name, compared without regard to case.
@@ -1405,6 +7663,79 @@ func (v *TagFilter) GetName() string { return v.Name }
 
 // GetIncludeDescendants returns TagFilter.IncludeDescendants, and is useful for accessing the field via an interface.
 func (v *TagFilter) GetIncludeDescendants() bool { return v.IncludeDescendants }
+
+// A tag to define.
+type TagInput struct {
+	// The name, unique in its namespace without regard to case: 1 to 80 characters, no slash and no control characters.
+	Name string `json:"name"`
+	// The name of the tag that this one is a kind of, in the same namespace; no circles.
+	Parent *string `json:"parent"`
+}
+
+// GetName returns TagInput.Name, and is useful for accessing the field via an interface.
+func (v *TagInput) GetName() string { return v.Name }
+
+// GetParent returns TagInput.Parent, and is useful for accessing the field via an interface.
+func (v *TagInput) GetParent() *string { return v.Parent }
+
+// TagName includes the requested fields of the GraphQL type Tag.
+// The GraphQL type's documentation follows.
+//
+// A name to tag resources with. Names keep their case and are compared without it: `BigData` is `bigdata`, and not `Big-Data`.
+type TagName struct {
+	// The name, unique in its namespace without regard to case, 1 to 80 characters.
+	Name string `json:"name"`
+}
+
+// GetName returns TagName.Name, and is useful for accessing the field via an interface.
+func (v *TagName) GetName() string { return v.Name }
+
+// A trait.
+type Trait struct {
+	// The name: A-Z, 0-9 and _, at most 255.
+	Name string `json:"name"`
+	// Whether it was created by hand; standard traits are there from the start and stay.
+	Custom bool `json:"custom"`
+}
+
+// GetName returns Trait.Name, and is useful for accessing the field via an interface.
+func (v *Trait) GetName() string { return v.Name }
+
+// GetCustom returns Trait.Custom, and is useful for accessing the field via an interface.
+func (v *Trait) GetCustom() bool { return v.Custom }
+
+// Which traits; all given conditions must hold.
+type TraitFilter struct {
+	// With a name that begins so.
+	StartsWith *string `json:"startsWith"`
+	// With one of these names, at most 250. An empty list matches nothing.
+	Names []string `json:"names"`
+	// With `true` those that some provider has, with `false` those that none has.
+	Associated *bool `json:"associated"`
+	// With `true` those created by hand, with `false` the standard ones.
+	Custom *bool `json:"custom"`
+}
+
+// GetStartsWith returns TraitFilter.StartsWith, and is useful for accessing the field via an interface.
+func (v *TraitFilter) GetStartsWith() *string { return v.StartsWith }
+
+// GetNames returns TraitFilter.Names, and is useful for accessing the field via an interface.
+func (v *TraitFilter) GetNames() []string { return v.Names }
+
+// GetAssociated returns TraitFilter.Associated, and is useful for accessing the field via an interface.
+func (v *TraitFilter) GetAssociated() *bool { return v.Associated }
+
+// GetCustom returns TraitFilter.Custom, and is useful for accessing the field via an interface.
+func (v *TraitFilter) GetCustom() *bool { return v.Custom }
+
+// A set of traits of which at least one must be there.
+type TraitSetInput struct {
+	// The names of the traits, at least one, at most 256.
+	AnyOf []string `json:"anyOf"`
+}
+
+// GetAnyOf returns TraitSetInput.AnyOf, and is useful for accessing the field via an interface.
+func (v *TraitSetInput) GetAnyOf() []string { return v.AnyOf }
 
 // Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is `BAD_USER_INPUT`.
 type UnloadNamespacesInput struct {
@@ -1504,6 +7835,873 @@ var AllUnloadOutcome = []UnloadOutcome{
 	UnloadOutcomeFailed,
 }
 
+// Capabilities to take away.
+type UnsetCapabilitiesInput struct {
+	// The uuid of the resource.
+	Resource string `json:"resource"`
+	// The names, each once; not empty.
+	Names []string `json:"names"`
+	// The revision of the resource that the change is based on; any when absent.
+	Revision *int `json:"revision"`
+}
+
+// GetResource returns UnsetCapabilitiesInput.Resource, and is useful for accessing the field via an interface.
+func (v *UnsetCapabilitiesInput) GetResource() string { return v.Resource }
+
+// GetNames returns UnsetCapabilitiesInput.Names, and is useful for accessing the field via an interface.
+func (v *UnsetCapabilitiesInput) GetNames() []string { return v.Names }
+
+// GetRevision returns UnsetCapabilitiesInput.Revision, and is useful for accessing the field via an interface.
+func (v *UnsetCapabilitiesInput) GetRevision() *int { return v.Revision }
+
+// UnsetCapabilitiesResponse is returned by UnsetCapabilities on success.
+type UnsetCapabilitiesResponse struct {
+	// Takes capabilities away from a resource; all of them or none. Needs an
+	// administrator or a service (`FORBIDDEN`). A name that the resource has no value
+	// for is `NOT_FOUND`.
+	UnsetCapabilities *UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload `json:"unsetCapabilities"`
+}
+
+// GetUnsetCapabilities returns UnsetCapabilitiesResponse.UnsetCapabilities, and is useful for accessing the field via an interface.
+func (v *UnsetCapabilitiesResponse) GetUnsetCapabilities() *UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload {
+	return v.UnsetCapabilities
+}
+
+// UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload includes the requested fields of the GraphQL type UnsetCapabilitiesPayload.
+// The GraphQL type's documentation follows.
+//
+// What `unsetCapabilities` returns.
+type UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload struct {
+	// The resource as it is now.
+	Resource *CapableResource `json:"resource"`
+}
+
+// GetResource returns UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload.Resource, and is useful for accessing the field via an interface.
+func (v *UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload) GetResource() *CapableResource {
+	return v.Resource
+}
+
+// A sharing of a namespace to end.
+type UnshareNamespaceInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The id of the project; `*` is the sharing with every project, no other.
+	ProjectId string `json:"projectId"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetNamespace returns UnshareNamespaceInput.Namespace, and is useful for accessing the field via an interface.
+func (v *UnshareNamespaceInput) GetNamespace() string { return v.Namespace }
+
+// GetProjectId returns UnshareNamespaceInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *UnshareNamespaceInput) GetProjectId() string { return v.ProjectId }
+
+// GetRevision returns UnshareNamespaceInput.Revision, and is useful for accessing the field via an interface.
+func (v *UnshareNamespaceInput) GetRevision() *int { return v.Revision }
+
+// UnshareNamespaceResponse is returned by UnshareNamespace on success.
+type UnshareNamespaceResponse struct {
+	// Ends the sharing of a namespace with a project; `NOT_FOUND` where it is not shared with it.
+	UnshareNamespace *UnshareNamespaceUnshareNamespaceUnshareNamespacePayload `json:"unshareNamespace"`
+}
+
+// GetUnshareNamespace returns UnshareNamespaceResponse.UnshareNamespace, and is useful for accessing the field via an interface.
+func (v *UnshareNamespaceResponse) GetUnshareNamespace() *UnshareNamespaceUnshareNamespaceUnshareNamespacePayload {
+	return v.UnshareNamespace
+}
+
+// UnshareNamespaceUnshareNamespaceUnshareNamespacePayload includes the requested fields of the GraphQL type UnshareNamespacePayload.
+// The GraphQL type's documentation follows.
+//
+// What `unshareNamespace` returns.
+type UnshareNamespaceUnshareNamespaceUnshareNamespacePayload struct {
+	// The sharing as it was.
+	NamespaceMember *Member `json:"namespaceMember"`
+}
+
+// GetNamespaceMember returns UnshareNamespaceUnshareNamespaceUnshareNamespacePayload.NamespaceMember, and is useful for accessing the field via an interface.
+func (v *UnshareNamespaceUnshareNamespaceUnshareNamespacePayload) GetNamespaceMember() *Member {
+	return v.NamespaceMember
+}
+
+// A namespace and what changes. What is absent stays; `null` clears.
+type UpdateNamespaceInput struct {
+	// The name of the namespace.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName *string `json:"newName,omitempty"`
+	// What to show people, up to 80 characters; `null` or an empty text shows the name.
+	DisplayName optional.String `json:"displayName,omitempty"`
+	// What the namespace is for, up to 500 characters.
+	Description optional.String `json:"description,omitempty"`
+	// Who may see it; `null` is `PRIVATE`.
+	Visibility *Visibility `json:"visibility,omitempty"`
+	// Whether it refuses deletion; `null` is false.
+	Protected *bool `json:"protected,omitempty"`
+	// The id of the project that is to own it; cannot be `null`. To give it to another project takes the admin role.
+	Owner *string `json:"owner,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+	// Whether nothing is stored and the payload says what would be: what is selected of
+	// the changed thing itself as it would be, what stands below it as it is, and in
+	// `problems` what would break. Refused as the change itself would be.
+	DryRun bool `json:"dryRun"`
+}
+
+// GetName returns UpdateNamespaceInput.Name, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceInput) GetName() string { return v.Name }
+
+// GetNewName returns UpdateNamespaceInput.NewName, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceInput) GetNewName() *string { return v.NewName }
+
+// GetDisplayName returns UpdateNamespaceInput.DisplayName, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceInput) GetDisplayName() optional.String { return v.DisplayName }
+
+// GetDescription returns UpdateNamespaceInput.Description, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceInput) GetDescription() optional.String { return v.Description }
+
+// GetVisibility returns UpdateNamespaceInput.Visibility, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceInput) GetVisibility() *Visibility { return v.Visibility }
+
+// GetProtected returns UpdateNamespaceInput.Protected, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceInput) GetProtected() *bool { return v.Protected }
+
+// GetOwner returns UpdateNamespaceInput.Owner, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceInput) GetOwner() *string { return v.Owner }
+
+// GetRevision returns UpdateNamespaceInput.Revision, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceInput) GetRevision() *int { return v.Revision }
+
+// GetDryRun returns UpdateNamespaceInput.DryRun, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceInput) GetDryRun() bool { return v.DryRun }
+
+// UpdateNamespaceResponse is returned by UpdateNamespace on success.
+type UpdateNamespaceResponse struct {
+	// Changes a namespace's own fields; what it holds stays, and its revision where
+	// nothing is different. A namespace that is not
+	// visible is `NOT_FOUND`, a role that does not suffice `FORBIDDEN`, a new name that
+	// is taken `ALREADY_EXISTS`, a stale revision `CONCURRENT_UPDATE`.
+	UpdateNamespace *UpdateNamespaceUpdateNamespaceUpdateNamespacePayload `json:"updateNamespace"`
+}
+
+// GetUpdateNamespace returns UpdateNamespaceResponse.UpdateNamespace, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceResponse) GetUpdateNamespace() *UpdateNamespaceUpdateNamespaceUpdateNamespacePayload {
+	return v.UpdateNamespace
+}
+
+// UpdateNamespaceUpdateNamespaceUpdateNamespacePayload includes the requested fields of the GraphQL type UpdateNamespacePayload.
+// The GraphQL type's documentation follows.
+//
+// What `updateNamespace` returns.
+type UpdateNamespaceUpdateNamespaceUpdateNamespacePayload struct {
+	// The namespace as it is now.
+	Namespace *Namespace `json:"namespace"`
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *BrokenMetadata `json:"problems"`
+}
+
+// GetNamespace returns UpdateNamespaceUpdateNamespaceUpdateNamespacePayload.Namespace, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceUpdateNamespaceUpdateNamespacePayload) GetNamespace() *Namespace {
+	return v.Namespace
+}
+
+// GetProblems returns UpdateNamespaceUpdateNamespaceUpdateNamespacePayload.Problems, and is useful for accessing the field via an interface.
+func (v *UpdateNamespaceUpdateNamespaceUpdateNamespacePayload) GetProblems() *BrokenMetadata {
+	return v.Problems
+}
+
+// An object and what changes. What is absent stays; `null` clears.
+type UpdateObjectInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the object.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName *string `json:"newName,omitempty"`
+	// What the object is for.
+	Description optional.String `json:"description,omitempty"`
+	// The names of the properties that whoever uses the object should give; each a property of the object as it is to be, none twice.
+	Required optional.Strings `json:"required,omitempty"`
+	// All its properties, in their order; at most 1000. `null` takes all away.
+	Properties []*PropertyInput `json:"properties,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+	// Whether nothing is stored and the payload says what would be: what is selected of
+	// the changed thing itself as it would be, what stands below it as it is, and in
+	// `problems` what would break. Refused as the change itself would be.
+	DryRun bool `json:"dryRun"`
+}
+
+// GetNamespace returns UpdateObjectInput.Namespace, and is useful for accessing the field via an interface.
+func (v *UpdateObjectInput) GetNamespace() string { return v.Namespace }
+
+// GetName returns UpdateObjectInput.Name, and is useful for accessing the field via an interface.
+func (v *UpdateObjectInput) GetName() string { return v.Name }
+
+// GetNewName returns UpdateObjectInput.NewName, and is useful for accessing the field via an interface.
+func (v *UpdateObjectInput) GetNewName() *string { return v.NewName }
+
+// GetDescription returns UpdateObjectInput.Description, and is useful for accessing the field via an interface.
+func (v *UpdateObjectInput) GetDescription() optional.String { return v.Description }
+
+// GetRequired returns UpdateObjectInput.Required, and is useful for accessing the field via an interface.
+func (v *UpdateObjectInput) GetRequired() optional.Strings { return v.Required }
+
+// GetProperties returns UpdateObjectInput.Properties, and is useful for accessing the field via an interface.
+func (v *UpdateObjectInput) GetProperties() []*PropertyInput { return v.Properties }
+
+// GetRevision returns UpdateObjectInput.Revision, and is useful for accessing the field via an interface.
+func (v *UpdateObjectInput) GetRevision() *int { return v.Revision }
+
+// GetDryRun returns UpdateObjectInput.DryRun, and is useful for accessing the field via an interface.
+func (v *UpdateObjectInput) GetDryRun() bool { return v.DryRun }
+
+// UpdateObjectResponse is returned by UpdateObject on success.
+type UpdateObjectResponse struct {
+	// Changes an object. Properties that are given replace all of its own: those of a
+	// name that is there keep their id, others go, which is `PROTECTED` in a protected
+	// namespace. Too many properties for the namespace are `QUOTA_EXCEEDED`.
+	UpdateObject *UpdateObjectUpdateObjectUpdateObjectPayload `json:"updateObject"`
+}
+
+// GetUpdateObject returns UpdateObjectResponse.UpdateObject, and is useful for accessing the field via an interface.
+func (v *UpdateObjectResponse) GetUpdateObject() *UpdateObjectUpdateObjectUpdateObjectPayload {
+	return v.UpdateObject
+}
+
+// UpdateObjectUpdateObjectUpdateObjectPayload includes the requested fields of the GraphQL type UpdateObjectPayload.
+// The GraphQL type's documentation follows.
+//
+// What `updateObject` returns.
+type UpdateObjectUpdateObjectUpdateObjectPayload struct {
+	// The object as it is now.
+	ObjectDefinition *Object `json:"objectDefinition"`
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *BrokenMetadata `json:"problems"`
+}
+
+// GetObjectDefinition returns UpdateObjectUpdateObjectUpdateObjectPayload.ObjectDefinition, and is useful for accessing the field via an interface.
+func (v *UpdateObjectUpdateObjectUpdateObjectPayload) GetObjectDefinition() *Object {
+	return v.ObjectDefinition
+}
+
+// GetProblems returns UpdateObjectUpdateObjectUpdateObjectPayload.Problems, and is useful for accessing the field via an interface.
+func (v *UpdateObjectUpdateObjectUpdateObjectPayload) GetProblems() *BrokenMetadata {
+	return v.Problems
+}
+
+// A property and what changes. What is absent stays; `null` clears.
+type UpdatePropertyInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
+	Object *string `json:"object"`
+	// The name of the property.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName *string `json:"newName,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+	// What to show people; not empty, and cannot be cleared.
+	Title *string `json:"title,omitempty"`
+	// What the property is for.
+	Description optional.String `json:"description,omitempty"`
+	// The type of its values; cannot be cleared.
+	Type *PropertyType `json:"type,omitempty"`
+	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
+	ItemType optional.String `json:"itemType,omitempty"`
+	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
+	Enum optional.JSONs `json:"enum,omitempty"`
+	// The values that each item of an `ARRAY` can have; at most 1000.
+	ItemEnum optional.JSONs `json:"itemEnum,omitempty"`
+	// What to show people in the place of members of `enum` or `itemEnum`, each once; at most 1000.
+	EnumLabels []*EnumLabelInput `json:"enumLabels,omitempty"`
+	// The value to offer first; a valid value.
+	Default optional.JSON `json:"default,omitempty"`
+	// The least valid number; only for numbers.
+	Minimum optional.Float `json:"minimum,omitempty"`
+	// The greatest valid number; only for numbers.
+	Maximum optional.Float `json:"maximum,omitempty"`
+	// The least number of characters, from 0; only for a `STRING`.
+	MinLength optional.Int `json:"minLength,omitempty"`
+	// The greatest number of characters, from 0; only for a `STRING`.
+	MaxLength optional.Int `json:"maxLength,omitempty"`
+	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
+	Pattern optional.String `json:"pattern,omitempty"`
+	// The least number of items, from 0; only for an `ARRAY`.
+	MinItems optional.Int `json:"minItems,omitempty"`
+	// The greatest number of items, from 0; only for an `ARRAY`.
+	MaxItems optional.Int `json:"maxItems,omitempty"`
+	// Whether the items differ; only for an `ARRAY`.
+	UniqueItems optional.Bool `json:"uniqueItems,omitempty"`
+	// Whether further items are allowed; only for an `ARRAY`.
+	AdditionalItems optional.Bool `json:"additionalItems,omitempty"`
+	// Whether users should not be offered to change the value.
+	ReadOnly optional.Bool `json:"readOnly,omitempty"`
+	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
+	Operators optional.Strings `json:"operators,omitempty"`
+	// Whether nothing is stored and the payload says what would be: what is selected of
+	// the changed thing itself as it would be, what stands below it as it is, and in
+	// `problems` what would break. Refused as the change itself would be.
+	DryRun bool `json:"dryRun"`
+}
+
+// GetNamespace returns UpdatePropertyInput.Namespace, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetNamespace() string { return v.Namespace }
+
+// GetObject returns UpdatePropertyInput.Object, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetObject() *string { return v.Object }
+
+// GetName returns UpdatePropertyInput.Name, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetName() string { return v.Name }
+
+// GetNewName returns UpdatePropertyInput.NewName, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetNewName() *string { return v.NewName }
+
+// GetRevision returns UpdatePropertyInput.Revision, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetRevision() *int { return v.Revision }
+
+// GetTitle returns UpdatePropertyInput.Title, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetTitle() *string { return v.Title }
+
+// GetDescription returns UpdatePropertyInput.Description, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetDescription() optional.String { return v.Description }
+
+// GetType returns UpdatePropertyInput.Type, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetType() *PropertyType { return v.Type }
+
+// GetItemType returns UpdatePropertyInput.ItemType, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetItemType() optional.String { return v.ItemType }
+
+// GetEnum returns UpdatePropertyInput.Enum, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetEnum() optional.JSONs { return v.Enum }
+
+// GetItemEnum returns UpdatePropertyInput.ItemEnum, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetItemEnum() optional.JSONs { return v.ItemEnum }
+
+// GetEnumLabels returns UpdatePropertyInput.EnumLabels, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetEnumLabels() []*EnumLabelInput { return v.EnumLabels }
+
+// GetDefault returns UpdatePropertyInput.Default, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetDefault() optional.JSON { return v.Default }
+
+// GetMinimum returns UpdatePropertyInput.Minimum, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetMinimum() optional.Float { return v.Minimum }
+
+// GetMaximum returns UpdatePropertyInput.Maximum, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetMaximum() optional.Float { return v.Maximum }
+
+// GetMinLength returns UpdatePropertyInput.MinLength, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetMinLength() optional.Int { return v.MinLength }
+
+// GetMaxLength returns UpdatePropertyInput.MaxLength, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetMaxLength() optional.Int { return v.MaxLength }
+
+// GetPattern returns UpdatePropertyInput.Pattern, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetPattern() optional.String { return v.Pattern }
+
+// GetMinItems returns UpdatePropertyInput.MinItems, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetMinItems() optional.Int { return v.MinItems }
+
+// GetMaxItems returns UpdatePropertyInput.MaxItems, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetMaxItems() optional.Int { return v.MaxItems }
+
+// GetUniqueItems returns UpdatePropertyInput.UniqueItems, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetUniqueItems() optional.Bool { return v.UniqueItems }
+
+// GetAdditionalItems returns UpdatePropertyInput.AdditionalItems, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetAdditionalItems() optional.Bool { return v.AdditionalItems }
+
+// GetReadOnly returns UpdatePropertyInput.ReadOnly, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetReadOnly() optional.Bool { return v.ReadOnly }
+
+// GetOperators returns UpdatePropertyInput.Operators, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetOperators() optional.Strings { return v.Operators }
+
+// GetDryRun returns UpdatePropertyInput.DryRun, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyInput) GetDryRun() bool { return v.DryRun }
+
+// UpdatePropertyResponse is returned by UpdateProperty on success.
+type UpdatePropertyResponse struct {
+	// Changes a property, field by field. A new name is changed in its object's
+	// `required`, too; one that is taken is `ALREADY_EXISTS`. A definition that grows
+	// too large is `QUOTA_EXCEEDED`.
+	UpdateProperty *UpdatePropertyUpdatePropertyUpdatePropertyPayload `json:"updateProperty"`
+}
+
+// GetUpdateProperty returns UpdatePropertyResponse.UpdateProperty, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyResponse) GetUpdateProperty() *UpdatePropertyUpdatePropertyUpdatePropertyPayload {
+	return v.UpdateProperty
+}
+
+// UpdatePropertyUpdatePropertyUpdatePropertyPayload includes the requested fields of the GraphQL type UpdatePropertyPayload.
+// The GraphQL type's documentation follows.
+//
+// What `updateProperty` returns.
+type UpdatePropertyUpdatePropertyUpdatePropertyPayload struct {
+	// The property as it is now.
+	PropertyDefinition *Property `json:"propertyDefinition"`
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *BrokenMetadata `json:"problems"`
+}
+
+// GetPropertyDefinition returns UpdatePropertyUpdatePropertyUpdatePropertyPayload.PropertyDefinition, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyUpdatePropertyUpdatePropertyPayload) GetPropertyDefinition() *Property {
+	return v.PropertyDefinition
+}
+
+// GetProblems returns UpdatePropertyUpdatePropertyUpdatePropertyPayload.Problems, and is useful for accessing the field via an interface.
+func (v *UpdatePropertyUpdatePropertyUpdatePropertyPayload) GetProblems() *BrokenMetadata {
+	return v.Problems
+}
+
+// Changes of a resource; what is absent stays, `null` clears.
+type UpdateResourceInput struct {
+	// The uuid of the resource.
+	Uuid string `json:"uuid"`
+	// The new name, 1 to 255 characters; it cannot be cleared.
+	NewName *string `json:"newName,omitempty"`
+	// What it is for, up to 1023 characters; an empty text is none.
+	Description optional.String `json:"description,omitempty"`
+	// Who may see it; cleared it is `PRIVATE`.
+	Visibility *Visibility `json:"visibility,omitempty"`
+	// The uuid of the resource that it is a part of; cleared it stands alone, which some built-in types do not.
+	Parent optional.String `json:"parent,omitempty"`
+	// The revision that the change is based on; any when absent.
+	Revision *int `json:"revision"`
+}
+
+// GetUuid returns UpdateResourceInput.Uuid, and is useful for accessing the field via an interface.
+func (v *UpdateResourceInput) GetUuid() string { return v.Uuid }
+
+// GetNewName returns UpdateResourceInput.NewName, and is useful for accessing the field via an interface.
+func (v *UpdateResourceInput) GetNewName() *string { return v.NewName }
+
+// GetDescription returns UpdateResourceInput.Description, and is useful for accessing the field via an interface.
+func (v *UpdateResourceInput) GetDescription() optional.String { return v.Description }
+
+// GetVisibility returns UpdateResourceInput.Visibility, and is useful for accessing the field via an interface.
+func (v *UpdateResourceInput) GetVisibility() *Visibility { return v.Visibility }
+
+// GetParent returns UpdateResourceInput.Parent, and is useful for accessing the field via an interface.
+func (v *UpdateResourceInput) GetParent() optional.String { return v.Parent }
+
+// GetRevision returns UpdateResourceInput.Revision, and is useful for accessing the field via an interface.
+func (v *UpdateResourceInput) GetRevision() *int { return v.Revision }
+
+// What shall change about a resource provider. Absent fields stay as they are.
+type UpdateResourceProviderInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The new name, 1 to 200 characters, unique; cannot be `null`.
+	NewName *string `json:"newName,omitempty"`
+	// The uuid of the new parent; `null` makes the provider a root.
+	Parent optional.String `json:"parent,omitempty"`
+	// The uuid of the resource that this provider is; `null` for none.
+	Resource optional.String `json:"resource,omitempty"`
+}
+
+// GetProvider returns UpdateResourceProviderInput.Provider, and is useful for accessing the field via an interface.
+func (v *UpdateResourceProviderInput) GetProvider() string { return v.Provider }
+
+// GetNewName returns UpdateResourceProviderInput.NewName, and is useful for accessing the field via an interface.
+func (v *UpdateResourceProviderInput) GetNewName() *string { return v.NewName }
+
+// GetParent returns UpdateResourceProviderInput.Parent, and is useful for accessing the field via an interface.
+func (v *UpdateResourceProviderInput) GetParent() optional.String { return v.Parent }
+
+// GetResource returns UpdateResourceProviderInput.Resource, and is useful for accessing the field via an interface.
+func (v *UpdateResourceProviderInput) GetResource() optional.String { return v.Resource }
+
+// UpdateResourceProviderResponse is returned by UpdateResourceProvider on success.
+type UpdateResourceProviderResponse struct {
+	// Renames a resource provider, moves it with everything below it to another
+	// parent or to none, or links it to another resource or none. No generation moves.
+	// Needs the admin or service role (`FORBIDDEN`). An unknown provider is
+	// `NOT_FOUND`; an unknown parent or resource, and a parent that is the provider
+	// itself or lies below it, is `BAD_USER_INPUT`; a name or resource that another
+	// provider has is `ALREADY_EXISTS`.
+	UpdateResourceProvider *UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPayload `json:"updateResourceProvider"`
+}
+
+// GetUpdateResourceProvider returns UpdateResourceProviderResponse.UpdateResourceProvider, and is useful for accessing the field via an interface.
+func (v *UpdateResourceProviderResponse) GetUpdateResourceProvider() *UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPayload {
+	return v.UpdateResourceProvider
+}
+
+// UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPayload includes the requested fields of the GraphQL type UpdateResourceProviderPayload.
+// The GraphQL type's documentation follows.
+//
+// A changed resource provider.
+type UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPayload struct {
+	// The provider as it is now.
+	ResourceProvider *Provider `json:"resourceProvider"`
+}
+
+// GetResourceProvider returns UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPayload.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPayload) GetResourceProvider() *Provider {
+	return v.ResourceProvider
+}
+
+// UpdateResourceResponse is returned by UpdateResource on success.
+type UpdateResourceResponse struct {
+	// Changes a resource's own fields: what is absent stays, and so does the revision
+	// where nothing is different. Members change what is
+	// their project's (`FORBIDDEN` otherwise, and `NOT_FOUND` for what they cannot
+	// see). A parent that is missing, of the wrong type, or the resource itself or
+	// below it is `BAD_USER_INPUT`; a stale `revision` is `CONCURRENT_UPDATE`.
+	UpdateResource *UpdateResourceUpdateResourceUpdateResourcePayload `json:"updateResource"`
+}
+
+// GetUpdateResource returns UpdateResourceResponse.UpdateResource, and is useful for accessing the field via an interface.
+func (v *UpdateResourceResponse) GetUpdateResource() *UpdateResourceUpdateResourceUpdateResourcePayload {
+	return v.UpdateResource
+}
+
+// An association and what changes. What is absent stays; `null` clears.
+type UpdateResourceTypeAssociationInput struct {
+	// The id of the association.
+	Id string `json:"id"`
+	// What the names of properties begin with on the type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
+	NewPrefix optional.String `json:"newPrefix,omitempty"`
+	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
+	NewPropertiesTarget optional.String `json:"newPropertiesTarget,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetId returns UpdateResourceTypeAssociationInput.Id, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeAssociationInput) GetId() string { return v.Id }
+
+// GetNewPrefix returns UpdateResourceTypeAssociationInput.NewPrefix, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeAssociationInput) GetNewPrefix() optional.String { return v.NewPrefix }
+
+// GetNewPropertiesTarget returns UpdateResourceTypeAssociationInput.NewPropertiesTarget, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeAssociationInput) GetNewPropertiesTarget() optional.String {
+	return v.NewPropertiesTarget
+}
+
+// GetRevision returns UpdateResourceTypeAssociationInput.Revision, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeAssociationInput) GetRevision() *int { return v.Revision }
+
+// UpdateResourceTypeAssociationResponse is returned by UpdateResourceTypeAssociation on success.
+type UpdateResourceTypeAssociationResponse struct {
+	// Changes the prefix or the properties target of an association in its place.
+	UpdateResourceTypeAssociation *UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload `json:"updateResourceTypeAssociation"`
+}
+
+// GetUpdateResourceTypeAssociation returns UpdateResourceTypeAssociationResponse.UpdateResourceTypeAssociation, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeAssociationResponse) GetUpdateResourceTypeAssociation() *UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload {
+	return v.UpdateResourceTypeAssociation
+}
+
+// UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload includes the requested fields of the GraphQL type UpdateResourceTypeAssociationPayload.
+// The GraphQL type's documentation follows.
+//
+// What `updateResourceTypeAssociation` returns.
+type UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload struct {
+	// The association as it is now.
+	ResourceTypeAssociation *Association `json:"resourceTypeAssociation"`
+}
+
+// GetResourceTypeAssociation returns UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload.ResourceTypeAssociation, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload) GetResourceTypeAssociation() *Association {
+	return v.ResourceTypeAssociation
+}
+
+// A resource type and what changes. What is absent stays; `null` is false.
+type UpdateResourceTypeInput struct {
+	// The name of the resource type.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName *string `json:"newName,omitempty"`
+	// Whether metadata on resources of the type must satisfy its definitions.
+	Strict *bool `json:"strict,omitempty"`
+	// Whether it refuses deletion.
+	Protected *bool `json:"protected,omitempty"`
+	// Whether nothing is stored and the payload says what would be: what is selected of
+	// the changed thing itself as it would be, what stands below it as it is, and in
+	// `problems` what would break. Refused as the change itself would be.
+	DryRun bool `json:"dryRun"`
+}
+
+// GetName returns UpdateResourceTypeInput.Name, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeInput) GetName() string { return v.Name }
+
+// GetNewName returns UpdateResourceTypeInput.NewName, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeInput) GetNewName() *string { return v.NewName }
+
+// GetStrict returns UpdateResourceTypeInput.Strict, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeInput) GetStrict() *bool { return v.Strict }
+
+// GetProtected returns UpdateResourceTypeInput.Protected, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeInput) GetProtected() *bool { return v.Protected }
+
+// GetDryRun returns UpdateResourceTypeInput.DryRun, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeInput) GetDryRun() bool { return v.DryRun }
+
+// UpdateResourceTypeResponse is returned by UpdateResourceType on success.
+type UpdateResourceTypeResponse struct {
+	// Changes a resource type. Needs the admin role (`FORBIDDEN`). The built-in types
+	// keep their name and their protection (`PROTECTED`).
+	UpdateResourceType *UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload `json:"updateResourceType"`
+}
+
+// GetUpdateResourceType returns UpdateResourceTypeResponse.UpdateResourceType, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeResponse) GetUpdateResourceType() *UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload {
+	return v.UpdateResourceType
+}
+
+// UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload includes the requested fields of the GraphQL type UpdateResourceTypePayload.
+// The GraphQL type's documentation follows.
+//
+// What `updateResourceType` returns.
+type UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload struct {
+	// The resource type as it is now.
+	ResourceType *ResourceType `json:"resourceType"`
+	// The resources whose metadata would break their definitions by rules that they do
+	// not break now, as the viewer would see them: those of the types that the change
+	// concerns. `null` unless `dryRun`.
+	Problems *BrokenMetadata `json:"problems"`
+}
+
+// GetResourceType returns UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload.ResourceType, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload) GetResourceType() *ResourceType {
+	return v.ResourceType
+}
+
+// GetProblems returns UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload.Problems, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload) GetProblems() *BrokenMetadata {
+	return v.Problems
+}
+
+// UpdateResourceUpdateResourceUpdateResourcePayload includes the requested fields of the GraphQL type UpdateResourcePayload.
+// The GraphQL type's documentation follows.
+//
+// What `updateResource` returns.
+type UpdateResourceUpdateResourceUpdateResourcePayload struct {
+	// The resource as it is now.
+	Resource *Resource `json:"resource"`
+}
+
+// GetResource returns UpdateResourceUpdateResourceUpdateResourcePayload.Resource, and is useful for accessing the field via an interface.
+func (v *UpdateResourceUpdateResourceUpdateResourcePayload) GetResource() *Resource {
+	return v.Resource
+}
+
+// A tag and what changes. What is absent stays; `null` clears.
+type UpdateTagInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the tag, whatever its case.
+	Name string `json:"name"`
+	// The new name; cannot be `null`.
+	NewName *string `json:"newName,omitempty"`
+	// The name of the tag that this one is to be a kind of, in the same namespace; no circles.
+	Parent optional.String `json:"parent,omitempty"`
+	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	Revision *int `json:"revision"`
+}
+
+// GetNamespace returns UpdateTagInput.Namespace, and is useful for accessing the field via an interface.
+func (v *UpdateTagInput) GetNamespace() string { return v.Namespace }
+
+// GetName returns UpdateTagInput.Name, and is useful for accessing the field via an interface.
+func (v *UpdateTagInput) GetName() string { return v.Name }
+
+// GetNewName returns UpdateTagInput.NewName, and is useful for accessing the field via an interface.
+func (v *UpdateTagInput) GetNewName() *string { return v.NewName }
+
+// GetParent returns UpdateTagInput.Parent, and is useful for accessing the field via an interface.
+func (v *UpdateTagInput) GetParent() optional.String { return v.Parent }
+
+// GetRevision returns UpdateTagInput.Revision, and is useful for accessing the field via an interface.
+func (v *UpdateTagInput) GetRevision() *int { return v.Revision }
+
+// UpdateTagResponse is returned by UpdateTag on success.
+type UpdateTagResponse struct {
+	// Changes the name or the parent of a tag. A name that is taken is `ALREADY_EXISTS`.
+	UpdateTag *UpdateTagUpdateTagUpdateTagPayload `json:"updateTag"`
+}
+
+// GetUpdateTag returns UpdateTagResponse.UpdateTag, and is useful for accessing the field via an interface.
+func (v *UpdateTagResponse) GetUpdateTag() *UpdateTagUpdateTagUpdateTagPayload { return v.UpdateTag }
+
+// UpdateTagUpdateTagUpdateTagPayload includes the requested fields of the GraphQL type UpdateTagPayload.
+// The GraphQL type's documentation follows.
+//
+// What `updateTag` returns.
+type UpdateTagUpdateTagUpdateTagPayload struct {
+	// The tag as it is now.
+	Tag *Tag `json:"tag"`
+}
+
+// GetTag returns UpdateTagUpdateTagUpdateTagPayload.Tag, and is useful for accessing the field via an interface.
+func (v *UpdateTagUpdateTagUpdateTagPayload) GetTag() *Tag { return v.Tag }
+
+// What a group of consumers uses.
+type Usage struct {
+	// The id of the project, when grouped by it; else `null`.
+	ProjectId *string `json:"projectId"`
+	// The id of the user, when grouped by it; else `null`.
+	UserId *string `json:"userId"`
+	// The type, when grouped by it; `null` for consumers that never had one, and when grouped by another.
+	ConsumerType *string `json:"consumerType"`
+	// How many consumers there are.
+	ConsumerCount int `json:"consumerCount"`
+	// What they use between them, by resource class.
+	Usages []*ResourceUsage `json:"usages"`
+}
+
+// GetProjectId returns Usage.ProjectId, and is useful for accessing the field via an interface.
+func (v *Usage) GetProjectId() *string { return v.ProjectId }
+
+// GetUserId returns Usage.UserId, and is useful for accessing the field via an interface.
+func (v *Usage) GetUserId() *string { return v.UserId }
+
+// GetConsumerType returns Usage.ConsumerType, and is useful for accessing the field via an interface.
+func (v *Usage) GetConsumerType() *string { return v.ConsumerType }
+
+// GetConsumerCount returns Usage.ConsumerCount, and is useful for accessing the field via an interface.
+func (v *Usage) GetConsumerCount() int { return v.ConsumerCount }
+
+// GetUsages returns Usage.Usages, and is useful for accessing the field via an interface.
+func (v *Usage) GetUsages() []*ResourceUsage { return v.Usages }
+
+// What the consumers of a group have in common.
+type UsageGrouping string
+
+const (
+	// The project.
+	UsageGroupingProject UsageGrouping = "PROJECT"
+	// The user, whatever the project.
+	UsageGroupingUser UsageGrouping = "USER"
+	// The type; those that never had one are a group, too.
+	UsageGroupingType UsageGrouping = "TYPE"
+)
+
+var AllUsageGrouping = []UsageGrouping{
+	UsageGroupingProject,
+	UsageGroupingUser,
+	UsageGroupingType,
+}
+
+// ValidateMetadataResponse is returned by ValidateMetadata on success.
+type ValidateMetadataResponse struct {
+	// Says what a write of keys and values would be told: by `setMetadata` on a
+	// resource, or without `resource` by `createResource` of a type. They are judged by
+	// the definitions that the resource's project sees, as the write judges them.
+	// Nothing is stored. That the viewer may not write at all, a quota, a rate and a
+	// revision are for the write to refuse. An unknown type and an unknown resource are
+	// `NOT_FOUND`, a resource of another project is `FORBIDDEN`, and whatever may not be
+	// combined is `BAD_USER_INPUT`.
+	ValidateMetadata *ValidateMetadataValidateMetadataMetadataReport `json:"validateMetadata"`
+}
+
+// GetValidateMetadata returns ValidateMetadataResponse.ValidateMetadata, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataResponse) GetValidateMetadata() *ValidateMetadataValidateMetadataMetadataReport {
+	return v.ValidateMetadata
+}
+
+// ValidateMetadataValidateMetadataMetadataReport includes the requested fields of the GraphQL type MetadataReport.
+// The GraphQL type's documentation follows.
+//
+// What definitions have to say about keys and values: those that the project of the resource sees.
+type ValidateMetadataValidateMetadataMetadataReport struct {
+	// Whether nothing has a violation.
+	Valid bool `json:"valid"`
+	// Whether a write of all of it is accepted. On a type that is not `strict` that is what has violations of `key` and `value` only; on a strict type what has none, or was there with the same value before.
+	Accepted bool `json:"accepted"`
+	// Whether the type is strict: a write that breaks its definitions is refused.
+	Strict bool `json:"strict"`
+	// One for each key and value, in their order.
+	Items []*ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem `json:"items"`
+}
+
+// GetValid returns ValidateMetadataValidateMetadataMetadataReport.Valid, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReport) GetValid() bool { return v.Valid }
+
+// GetAccepted returns ValidateMetadataValidateMetadataMetadataReport.Accepted, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReport) GetAccepted() bool { return v.Accepted }
+
+// GetStrict returns ValidateMetadataValidateMetadataMetadataReport.Strict, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReport) GetStrict() bool { return v.Strict }
+
+// GetItems returns ValidateMetadataValidateMetadataMetadataReport.Items, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReport) GetItems() []*ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem {
+	return v.Items
+}
+
+// ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem includes the requested fields of the GraphQL type MetadataReportItem.
+// The GraphQL type's documentation follows.
+//
+// The report on one key and its value.
+type ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem struct {
+	// The key as it was given.
+	Key string `json:"key"`
+	// Whether no definition fits, not even as a candidate.
+	IsCustom bool `json:"isCustom"`
+	// The spelling of the candidates, or for a custom key the known one that it may mean; `null` when the key is known or nothing is like it.
+	Suggestion *string `json:"suggestion"`
+	// Whether a write of the item is accepted.
+	Accepted bool `json:"accepted"`
+	// Every rule of the definition that the value breaks; where definitions are in conflict, of the one that has the least against it.
+	Violations []*ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation `json:"violations"`
+}
+
+// GetKey returns ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem.Key, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem) GetKey() string {
+	return v.Key
+}
+
+// GetIsCustom returns ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem.IsCustom, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem) GetIsCustom() bool {
+	return v.IsCustom
+}
+
+// GetSuggestion returns ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem.Suggestion, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem) GetSuggestion() *string {
+	return v.Suggestion
+}
+
+// GetAccepted returns ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem.Accepted, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem) GetAccepted() bool {
+	return v.Accepted
+}
+
+// GetViolations returns ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem.Violations, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem) GetViolations() []*ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation {
+	return v.Violations
+}
+
+// ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation includes the requested fields of the GraphQL type Violation.
+// The GraphQL type's documentation follows.
+//
+// A rule that a value breaks.
+type ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation struct {
+	// The field of the definition that is not met, or what else is wrong.
+	Rule ViolationRule `json:"rule"`
+	// What is wrong, in words.
+	Message string `json:"message"`
+}
+
+// GetRule returns ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation.Rule, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation) GetRule() ViolationRule {
+	return v.Rule
+}
+
+// GetMessage returns ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation.Message, and is useful for accessing the field via an interface.
+func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation) GetMessage() string {
+	return v.Message
+}
+
 // A value of a capability.
 type ValueInUse struct {
 	// The value, or one member of a list.
@@ -1517,6 +8715,37 @@ func (v *ValueInUse) GetValue() string { return v.Value }
 
 // GetResourceCount returns ValueInUse.ResourceCount, and is useful for accessing the field via an interface.
 func (v *ValueInUse) GetResourceCount() int { return v.ResourceCount }
+
+// Who asks.
+type Viewer struct {
+	// The id of the user, as the identity service knows it.
+	UserId string `json:"userId"`
+	// The id of the project that the credentials are for.
+	ProjectId string `json:"projectId"`
+	// The roles held in that project, in the order of their names.
+	Roles []Role `json:"roles"`
+	// Whether the viewer administers the whole cloud.
+	IsAdmin bool `json:"isAdmin"`
+	// The rules that the viewer's roles let them use, in the order of their names: of
+	// the table in docs/permissions.md, as the operator's policy has it. A policy may
+	// let others use a single operation, which `can` knows and this list does not.
+	Rules []AccessRule `json:"rules"`
+}
+
+// GetUserId returns Viewer.UserId, and is useful for accessing the field via an interface.
+func (v *Viewer) GetUserId() string { return v.UserId }
+
+// GetProjectId returns Viewer.ProjectId, and is useful for accessing the field via an interface.
+func (v *Viewer) GetProjectId() string { return v.ProjectId }
+
+// GetRoles returns Viewer.Roles, and is useful for accessing the field via an interface.
+func (v *Viewer) GetRoles() []Role { return v.Roles }
+
+// GetIsAdmin returns Viewer.IsAdmin, and is useful for accessing the field via an interface.
+func (v *Viewer) GetIsAdmin() bool { return v.IsAdmin }
+
+// GetRules returns Viewer.Rules, and is useful for accessing the field via an interface.
+func (v *Viewer) GetRules() []AccessRule { return v.Rules }
 
 // A field of a definition that restricts values, or another reason to refuse one.
 type ViolationRule string
@@ -1596,6 +8825,14 @@ var AllVisibility = []Visibility{
 	VisibilityPrivate,
 }
 
+// __AssociateResourceTypeInput is used internally by genqlient
+type __AssociateResourceTypeInput struct {
+	Input *AssociateResourceTypeInput `json:"input,omitempty"`
+}
+
+// GetInput returns __AssociateResourceTypeInput.Input, and is useful for accessing the field via an interface.
+func (v *__AssociateResourceTypeInput) GetInput() *AssociateResourceTypeInput { return v.Input }
+
 // __CountResourcesInput is used internally by genqlient
 type __CountResourcesInput struct {
 	Filter *ResourceFilter `json:"filter,omitempty"`
@@ -1612,6 +8849,94 @@ type __CreateCapabilityInput struct {
 // GetInput returns __CreateCapabilityInput.Input, and is useful for accessing the field via an interface.
 func (v *__CreateCapabilityInput) GetInput() *CreateCapabilityInput { return v.Input }
 
+// __CreateNamespaceInput is used internally by genqlient
+type __CreateNamespaceInput struct {
+	Input *CreateNamespaceInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateNamespaceInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateNamespaceInput) GetInput() *CreateNamespaceInput { return v.Input }
+
+// __CreateObjectInput is used internally by genqlient
+type __CreateObjectInput struct {
+	Input *CreateObjectInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateObjectInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateObjectInput) GetInput() *CreateObjectInput { return v.Input }
+
+// __CreatePropertyInput is used internally by genqlient
+type __CreatePropertyInput struct {
+	Input *CreatePropertyInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreatePropertyInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreatePropertyInput) GetInput() *CreatePropertyInput { return v.Input }
+
+// __CreateResourceClassInput is used internally by genqlient
+type __CreateResourceClassInput struct {
+	Input *CreateResourceClassInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateResourceClassInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateResourceClassInput) GetInput() *CreateResourceClassInput { return v.Input }
+
+// __CreateResourceInput is used internally by genqlient
+type __CreateResourceInput struct {
+	Input *CreateResourceInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateResourceInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateResourceInput) GetInput() *CreateResourceInput { return v.Input }
+
+// __CreateResourceProviderInput is used internally by genqlient
+type __CreateResourceProviderInput struct {
+	Input *CreateResourceProviderInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateResourceProviderInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateResourceProviderInput) GetInput() *CreateResourceProviderInput { return v.Input }
+
+// __CreateResourceTypeInput is used internally by genqlient
+type __CreateResourceTypeInput struct {
+	Input *CreateResourceTypeInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateResourceTypeInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateResourceTypeInput) GetInput() *CreateResourceTypeInput { return v.Input }
+
+// __CreateTraitInput is used internally by genqlient
+type __CreateTraitInput struct {
+	Input *CreateTraitInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateTraitInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateTraitInput) GetInput() *CreateTraitInput { return v.Input }
+
+// __DeleteAllocationsInput is used internally by genqlient
+type __DeleteAllocationsInput struct {
+	Input *DeleteAllocationsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteAllocationsInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteAllocationsInput) GetInput() *DeleteAllocationsInput { return v.Input }
+
+// __DeleteCapabilityInput is used internally by genqlient
+type __DeleteCapabilityInput struct {
+	Input *DeleteCapabilityInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteCapabilityInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteCapabilityInput) GetInput() *DeleteCapabilityInput { return v.Input }
+
+// __DeleteInventoryInput is used internally by genqlient
+type __DeleteInventoryInput struct {
+	Input *DeleteInventoryInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteInventoryInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteInventoryInput) GetInput() *DeleteInventoryInput { return v.Input }
+
 // __DeleteMetadataInput is used internally by genqlient
 type __DeleteMetadataInput struct {
 	Input *DeleteMetadataInput `json:"input,omitempty"`
@@ -1619,6 +8944,102 @@ type __DeleteMetadataInput struct {
 
 // GetInput returns __DeleteMetadataInput.Input, and is useful for accessing the field via an interface.
 func (v *__DeleteMetadataInput) GetInput() *DeleteMetadataInput { return v.Input }
+
+// __DeleteNamespaceContentsInput is used internally by genqlient
+type __DeleteNamespaceContentsInput struct {
+	Input *DeleteNamespaceContentsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteNamespaceContentsInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteNamespaceContentsInput) GetInput() *DeleteNamespaceContentsInput { return v.Input }
+
+// __DeleteNamespaceInput is used internally by genqlient
+type __DeleteNamespaceInput struct {
+	Input *DeleteNamespaceInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteNamespaceInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteNamespaceInput) GetInput() *DeleteNamespaceInput { return v.Input }
+
+// __DeleteObjectInput is used internally by genqlient
+type __DeleteObjectInput struct {
+	Input *DeleteObjectInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteObjectInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteObjectInput) GetInput() *DeleteObjectInput { return v.Input }
+
+// __DeletePropertyInput is used internally by genqlient
+type __DeletePropertyInput struct {
+	Input *DeletePropertyInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeletePropertyInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeletePropertyInput) GetInput() *DeletePropertyInput { return v.Input }
+
+// __DeleteResourceClassInput is used internally by genqlient
+type __DeleteResourceClassInput struct {
+	Input *DeleteResourceClassInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteResourceClassInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteResourceClassInput) GetInput() *DeleteResourceClassInput { return v.Input }
+
+// __DeleteResourceInput is used internally by genqlient
+type __DeleteResourceInput struct {
+	Input *DeleteResourceInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteResourceInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteResourceInput) GetInput() *DeleteResourceInput { return v.Input }
+
+// __DeleteResourceProviderInput is used internally by genqlient
+type __DeleteResourceProviderInput struct {
+	Input *DeleteResourceProviderInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteResourceProviderInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteResourceProviderInput) GetInput() *DeleteResourceProviderInput { return v.Input }
+
+// __DeleteResourceTypeInput is used internally by genqlient
+type __DeleteResourceTypeInput struct {
+	Input *DeleteResourceTypeInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteResourceTypeInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteResourceTypeInput) GetInput() *DeleteResourceTypeInput { return v.Input }
+
+// __DeleteTagInput is used internally by genqlient
+type __DeleteTagInput struct {
+	Input *DeleteTagInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteTagInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteTagInput) GetInput() *DeleteTagInput { return v.Input }
+
+// __DeleteTraitInput is used internally by genqlient
+type __DeleteTraitInput struct {
+	Input *DeleteTraitInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteTraitInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteTraitInput) GetInput() *DeleteTraitInput { return v.Input }
+
+// __DisassociateResourceTypeInput is used internally by genqlient
+type __DisassociateResourceTypeInput struct {
+	Input *DisassociateResourceTypeInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DisassociateResourceTypeInput.Input, and is useful for accessing the field via an interface.
+func (v *__DisassociateResourceTypeInput) GetInput() *DisassociateResourceTypeInput { return v.Input }
+
+// __ExplainResourcesInput is used internally by genqlient
+type __ExplainResourcesInput struct {
+	Filter *ResourceFilter `json:"filter,omitempty"`
+}
+
+// GetFilter returns __ExplainResourcesInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ExplainResourcesInput) GetFilter() *ResourceFilter { return v.Filter }
 
 // __ExportNamespacePartInput is used internally by genqlient
 type __ExportNamespacePartInput struct {
@@ -1652,6 +9073,90 @@ func (v *__ExportNamespacesInput) GetResourceTypes() []string { return v.Resourc
 // GetPortable returns __ExportNamespacesInput.Portable, and is useful for accessing the field via an interface.
 func (v *__ExportNamespacesInput) GetPortable() bool { return v.Portable }
 
+// __FindCandidatesInput is used internally by genqlient
+type __FindCandidatesInput struct {
+	Resources       []*ResourceAmountInput `json:"resources,omitempty"`
+	RequiredAll     []string               `json:"requiredAll"`
+	RequiredAnySets []*TraitSetInput       `json:"requiredAnySets,omitempty"`
+	Forbidden       []string               `json:"forbidden"`
+	MemberOf        []*AggregateFilter     `json:"memberOf,omitempty"`
+	InTree          *string                `json:"inTree"`
+	Groups          []*RequestGroupInput   `json:"groups,omitempty"`
+	GroupPolicy     GroupPolicy            `json:"groupPolicy"`
+	SameSubtree     []*SubtreeInput        `json:"sameSubtree,omitempty"`
+	RootRequired    []string               `json:"rootRequired"`
+	RootForbidden   []string               `json:"rootForbidden"`
+	Hosts           *ResourceFilter        `json:"hosts,omitempty"`
+	First           *int                   `json:"first"`
+	After           *string                `json:"after"`
+	Explain         bool                   `json:"explain"`
+}
+
+// GetResources returns __FindCandidatesInput.Resources, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetResources() []*ResourceAmountInput { return v.Resources }
+
+// GetRequiredAll returns __FindCandidatesInput.RequiredAll, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetRequiredAll() []string { return v.RequiredAll }
+
+// GetRequiredAnySets returns __FindCandidatesInput.RequiredAnySets, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetRequiredAnySets() []*TraitSetInput { return v.RequiredAnySets }
+
+// GetForbidden returns __FindCandidatesInput.Forbidden, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetForbidden() []string { return v.Forbidden }
+
+// GetMemberOf returns __FindCandidatesInput.MemberOf, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetMemberOf() []*AggregateFilter { return v.MemberOf }
+
+// GetInTree returns __FindCandidatesInput.InTree, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetInTree() *string { return v.InTree }
+
+// GetGroups returns __FindCandidatesInput.Groups, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetGroups() []*RequestGroupInput { return v.Groups }
+
+// GetGroupPolicy returns __FindCandidatesInput.GroupPolicy, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetGroupPolicy() GroupPolicy { return v.GroupPolicy }
+
+// GetSameSubtree returns __FindCandidatesInput.SameSubtree, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetSameSubtree() []*SubtreeInput { return v.SameSubtree }
+
+// GetRootRequired returns __FindCandidatesInput.RootRequired, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetRootRequired() []string { return v.RootRequired }
+
+// GetRootForbidden returns __FindCandidatesInput.RootForbidden, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetRootForbidden() []string { return v.RootForbidden }
+
+// GetHosts returns __FindCandidatesInput.Hosts, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetHosts() *ResourceFilter { return v.Hosts }
+
+// GetFirst returns __FindCandidatesInput.First, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __FindCandidatesInput.After, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetAfter() *string { return v.After }
+
+// GetExplain returns __FindCandidatesInput.Explain, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetExplain() bool { return v.Explain }
+
+// __FindCandidatesOfInput is used internally by genqlient
+type __FindCandidatesOfInput struct {
+	Resource string  `json:"resource"`
+	First    *int    `json:"first"`
+	After    *string `json:"after"`
+	Explain  bool    `json:"explain"`
+}
+
+// GetResource returns __FindCandidatesOfInput.Resource, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesOfInput) GetResource() string { return v.Resource }
+
+// GetFirst returns __FindCandidatesOfInput.First, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesOfInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __FindCandidatesOfInput.After, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesOfInput) GetAfter() *string { return v.After }
+
+// GetExplain returns __FindCandidatesOfInput.Explain, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesOfInput) GetExplain() bool { return v.Explain }
+
 // __ImportNamespacesInput is used internally by genqlient
 type __ImportNamespacesInput struct {
 	Input    *ImportNamespacesInput `json:"input,omitempty"`
@@ -1663,6 +9168,66 @@ func (v *__ImportNamespacesInput) GetInput() *ImportNamespacesInput { return v.I
 
 // GetProblems returns __ImportNamespacesInput.Problems, and is useful for accessing the field via an interface.
 func (v *__ImportNamespacesInput) GetProblems() *MetadataProblemScan { return v.Problems }
+
+// __ListAllocationsOfInput is used internally by genqlient
+type __ListAllocationsOfInput struct {
+	Provider string  `json:"provider"`
+	First    *int    `json:"first"`
+	After    *string `json:"after"`
+}
+
+// GetProvider returns __ListAllocationsOfInput.Provider, and is useful for accessing the field via an interface.
+func (v *__ListAllocationsOfInput) GetProvider() string { return v.Provider }
+
+// GetFirst returns __ListAllocationsOfInput.First, and is useful for accessing the field via an interface.
+func (v *__ListAllocationsOfInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListAllocationsOfInput.After, and is useful for accessing the field via an interface.
+func (v *__ListAllocationsOfInput) GetAfter() *string { return v.After }
+
+// __ListAssociationsInput is used internally by genqlient
+type __ListAssociationsInput struct {
+	Namespace string                         `json:"namespace"`
+	Filter    *ResourceTypeAssociationFilter `json:"filter,omitempty"`
+}
+
+// GetNamespace returns __ListAssociationsInput.Namespace, and is useful for accessing the field via an interface.
+func (v *__ListAssociationsInput) GetNamespace() string { return v.Namespace }
+
+// GetFilter returns __ListAssociationsInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListAssociationsInput) GetFilter() *ResourceTypeAssociationFilter { return v.Filter }
+
+// __ListAssociationsOfTypeInput is used internally by genqlient
+type __ListAssociationsOfTypeInput struct {
+	ResourceType string  `json:"resourceType"`
+	First        *int    `json:"first"`
+	After        *string `json:"after"`
+}
+
+// GetResourceType returns __ListAssociationsOfTypeInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ListAssociationsOfTypeInput) GetResourceType() string { return v.ResourceType }
+
+// GetFirst returns __ListAssociationsOfTypeInput.First, and is useful for accessing the field via an interface.
+func (v *__ListAssociationsOfTypeInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListAssociationsOfTypeInput.After, and is useful for accessing the field via an interface.
+func (v *__ListAssociationsOfTypeInput) GetAfter() *string { return v.After }
+
+// __ListAuditEventsInput is used internally by genqlient
+type __ListAuditEventsInput struct {
+	Filter *AuditFilter `json:"filter,omitempty"`
+	First  *int         `json:"first"`
+	After  *string      `json:"after"`
+}
+
+// GetFilter returns __ListAuditEventsInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListAuditEventsInput) GetFilter() *AuditFilter { return v.Filter }
+
+// GetFirst returns __ListAuditEventsInput.First, and is useful for accessing the field via an interface.
+func (v *__ListAuditEventsInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListAuditEventsInput.After, and is useful for accessing the field via an interface.
+func (v *__ListAuditEventsInput) GetAfter() *string { return v.After }
 
 // __ListCapabilitiesInput is used internally by genqlient
 type __ListCapabilitiesInput struct {
@@ -1679,6 +9244,322 @@ func (v *__ListCapabilitiesInput) GetIncludePrivate() bool { return v.IncludePri
 
 // GetWithValues returns __ListCapabilitiesInput.WithValues, and is useful for accessing the field via an interface.
 func (v *__ListCapabilitiesInput) GetWithValues() bool { return v.WithValues }
+
+// __ListCapacityInput is used internally by genqlient
+type __ListCapacityInput struct {
+	Filter          *ResourceProviderFilter `json:"filter,omitempty"`
+	GroupBy         CapacityGrouping        `json:"groupBy"`
+	ResourceClasses []string                `json:"resourceClasses"`
+	First           *int                    `json:"first"`
+	After           *string                 `json:"after"`
+}
+
+// GetFilter returns __ListCapacityInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListCapacityInput) GetFilter() *ResourceProviderFilter { return v.Filter }
+
+// GetGroupBy returns __ListCapacityInput.GroupBy, and is useful for accessing the field via an interface.
+func (v *__ListCapacityInput) GetGroupBy() CapacityGrouping { return v.GroupBy }
+
+// GetResourceClasses returns __ListCapacityInput.ResourceClasses, and is useful for accessing the field via an interface.
+func (v *__ListCapacityInput) GetResourceClasses() []string { return v.ResourceClasses }
+
+// GetFirst returns __ListCapacityInput.First, and is useful for accessing the field via an interface.
+func (v *__ListCapacityInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListCapacityInput.After, and is useful for accessing the field via an interface.
+func (v *__ListCapacityInput) GetAfter() *string { return v.After }
+
+// __ListConsumersInput is used internally by genqlient
+type __ListConsumersInput struct {
+	Filter  *ConsumerFilter `json:"filter,omitempty"`
+	OrderBy *ConsumerOrder  `json:"orderBy,omitempty"`
+	First   *int            `json:"first"`
+	After   *string         `json:"after"`
+}
+
+// GetFilter returns __ListConsumersInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListConsumersInput) GetFilter() *ConsumerFilter { return v.Filter }
+
+// GetOrderBy returns __ListConsumersInput.OrderBy, and is useful for accessing the field via an interface.
+func (v *__ListConsumersInput) GetOrderBy() *ConsumerOrder { return v.OrderBy }
+
+// GetFirst returns __ListConsumersInput.First, and is useful for accessing the field via an interface.
+func (v *__ListConsumersInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListConsumersInput.After, and is useful for accessing the field via an interface.
+func (v *__ListConsumersInput) GetAfter() *string { return v.After }
+
+// __ListMetadataKeysInput is used internally by genqlient
+type __ListMetadataKeysInput struct {
+	Filter       *ResourceFilter `json:"filter,omitempty"`
+	ResourceType *string         `json:"resourceType"`
+	Search       *string         `json:"search"`
+	First        *int            `json:"first"`
+	After        *string         `json:"after"`
+}
+
+// GetFilter returns __ListMetadataKeysInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListMetadataKeysInput) GetFilter() *ResourceFilter { return v.Filter }
+
+// GetResourceType returns __ListMetadataKeysInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ListMetadataKeysInput) GetResourceType() *string { return v.ResourceType }
+
+// GetSearch returns __ListMetadataKeysInput.Search, and is useful for accessing the field via an interface.
+func (v *__ListMetadataKeysInput) GetSearch() *string { return v.Search }
+
+// GetFirst returns __ListMetadataKeysInput.First, and is useful for accessing the field via an interface.
+func (v *__ListMetadataKeysInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListMetadataKeysInput.After, and is useful for accessing the field via an interface.
+func (v *__ListMetadataKeysInput) GetAfter() *string { return v.After }
+
+// __ListNamespacesInput is used internally by genqlient
+type __ListNamespacesInput struct {
+	Filter  *NamespaceFilter `json:"filter,omitempty"`
+	OrderBy *NamespaceOrder  `json:"orderBy,omitempty"`
+	First   *int             `json:"first"`
+	After   *string          `json:"after"`
+}
+
+// GetFilter returns __ListNamespacesInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListNamespacesInput) GetFilter() *NamespaceFilter { return v.Filter }
+
+// GetOrderBy returns __ListNamespacesInput.OrderBy, and is useful for accessing the field via an interface.
+func (v *__ListNamespacesInput) GetOrderBy() *NamespaceOrder { return v.OrderBy }
+
+// GetFirst returns __ListNamespacesInput.First, and is useful for accessing the field via an interface.
+func (v *__ListNamespacesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListNamespacesInput.After, and is useful for accessing the field via an interface.
+func (v *__ListNamespacesInput) GetAfter() *string { return v.After }
+
+// __ListObjectsInput is used internally by genqlient
+type __ListObjectsInput struct {
+	Namespace    string  `json:"namespace"`
+	ResourceType *string `json:"resourceType"`
+	Target       *string `json:"target"`
+	Prefix       *string `json:"prefix"`
+	First        *int    `json:"first"`
+	After        *string `json:"after"`
+}
+
+// GetNamespace returns __ListObjectsInput.Namespace, and is useful for accessing the field via an interface.
+func (v *__ListObjectsInput) GetNamespace() string { return v.Namespace }
+
+// GetResourceType returns __ListObjectsInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ListObjectsInput) GetResourceType() *string { return v.ResourceType }
+
+// GetTarget returns __ListObjectsInput.Target, and is useful for accessing the field via an interface.
+func (v *__ListObjectsInput) GetTarget() *string { return v.Target }
+
+// GetPrefix returns __ListObjectsInput.Prefix, and is useful for accessing the field via an interface.
+func (v *__ListObjectsInput) GetPrefix() *string { return v.Prefix }
+
+// GetFirst returns __ListObjectsInput.First, and is useful for accessing the field via an interface.
+func (v *__ListObjectsInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListObjectsInput.After, and is useful for accessing the field via an interface.
+func (v *__ListObjectsInput) GetAfter() *string { return v.After }
+
+// __ListPropertiesInput is used internally by genqlient
+type __ListPropertiesInput struct {
+	Namespace    string  `json:"namespace"`
+	ResourceType *string `json:"resourceType"`
+	Target       *string `json:"target"`
+	Prefix       *string `json:"prefix"`
+	First        *int    `json:"first"`
+	After        *string `json:"after"`
+}
+
+// GetNamespace returns __ListPropertiesInput.Namespace, and is useful for accessing the field via an interface.
+func (v *__ListPropertiesInput) GetNamespace() string { return v.Namespace }
+
+// GetResourceType returns __ListPropertiesInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ListPropertiesInput) GetResourceType() *string { return v.ResourceType }
+
+// GetTarget returns __ListPropertiesInput.Target, and is useful for accessing the field via an interface.
+func (v *__ListPropertiesInput) GetTarget() *string { return v.Target }
+
+// GetPrefix returns __ListPropertiesInput.Prefix, and is useful for accessing the field via an interface.
+func (v *__ListPropertiesInput) GetPrefix() *string { return v.Prefix }
+
+// GetFirst returns __ListPropertiesInput.First, and is useful for accessing the field via an interface.
+func (v *__ListPropertiesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListPropertiesInput.After, and is useful for accessing the field via an interface.
+func (v *__ListPropertiesInput) GetAfter() *string { return v.After }
+
+// __ListProviderNamesInput is used internally by genqlient
+type __ListProviderNamesInput struct {
+	Filter *ResourceProviderFilter `json:"filter,omitempty"`
+	First  *int                    `json:"first"`
+	After  *string                 `json:"after"`
+}
+
+// GetFilter returns __ListProviderNamesInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListProviderNamesInput) GetFilter() *ResourceProviderFilter { return v.Filter }
+
+// GetFirst returns __ListProviderNamesInput.First, and is useful for accessing the field via an interface.
+func (v *__ListProviderNamesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListProviderNamesInput.After, and is useful for accessing the field via an interface.
+func (v *__ListProviderNamesInput) GetAfter() *string { return v.After }
+
+// __ListProvidersInput is used internally by genqlient
+type __ListProvidersInput struct {
+	Filter  *ResourceProviderFilter `json:"filter,omitempty"`
+	OrderBy *ResourceProviderOrder  `json:"orderBy,omitempty"`
+	First   *int                    `json:"first"`
+	After   *string                 `json:"after"`
+}
+
+// GetFilter returns __ListProvidersInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListProvidersInput) GetFilter() *ResourceProviderFilter { return v.Filter }
+
+// GetOrderBy returns __ListProvidersInput.OrderBy, and is useful for accessing the field via an interface.
+func (v *__ListProvidersInput) GetOrderBy() *ResourceProviderOrder { return v.OrderBy }
+
+// GetFirst returns __ListProvidersInput.First, and is useful for accessing the field via an interface.
+func (v *__ListProvidersInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListProvidersInput.After, and is useful for accessing the field via an interface.
+func (v *__ListProvidersInput) GetAfter() *string { return v.After }
+
+// __ListResourceClassesInput is used internally by genqlient
+type __ListResourceClassesInput struct {
+	Filter *ResourceClassFilter `json:"filter,omitempty"`
+	First  *int                 `json:"first"`
+	After  *string              `json:"after"`
+}
+
+// GetFilter returns __ListResourceClassesInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListResourceClassesInput) GetFilter() *ResourceClassFilter { return v.Filter }
+
+// GetFirst returns __ListResourceClassesInput.First, and is useful for accessing the field via an interface.
+func (v *__ListResourceClassesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListResourceClassesInput.After, and is useful for accessing the field via an interface.
+func (v *__ListResourceClassesInput) GetAfter() *string { return v.After }
+
+// __ListResourceTypesInput is used internally by genqlient
+type __ListResourceTypesInput struct {
+	Filter  *ResourceTypeFilter `json:"filter,omitempty"`
+	OrderBy *ResourceTypeOrder  `json:"orderBy,omitempty"`
+	First   *int                `json:"first"`
+	After   *string             `json:"after"`
+}
+
+// GetFilter returns __ListResourceTypesInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListResourceTypesInput) GetFilter() *ResourceTypeFilter { return v.Filter }
+
+// GetOrderBy returns __ListResourceTypesInput.OrderBy, and is useful for accessing the field via an interface.
+func (v *__ListResourceTypesInput) GetOrderBy() *ResourceTypeOrder { return v.OrderBy }
+
+// GetFirst returns __ListResourceTypesInput.First, and is useful for accessing the field via an interface.
+func (v *__ListResourceTypesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListResourceTypesInput.After, and is useful for accessing the field via an interface.
+func (v *__ListResourceTypesInput) GetAfter() *string { return v.After }
+
+// __ListResourcesInput is used internally by genqlient
+type __ListResourcesInput struct {
+	Filter       *ResourceFilter `json:"filter,omitempty"`
+	OrderBy      *ResourceOrder  `json:"orderBy,omitempty"`
+	First        *int            `json:"first"`
+	After        *string         `json:"after"`
+	WithMetadata bool            `json:"withMetadata"`
+}
+
+// GetFilter returns __ListResourcesInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListResourcesInput) GetFilter() *ResourceFilter { return v.Filter }
+
+// GetOrderBy returns __ListResourcesInput.OrderBy, and is useful for accessing the field via an interface.
+func (v *__ListResourcesInput) GetOrderBy() *ResourceOrder { return v.OrderBy }
+
+// GetFirst returns __ListResourcesInput.First, and is useful for accessing the field via an interface.
+func (v *__ListResourcesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListResourcesInput.After, and is useful for accessing the field via an interface.
+func (v *__ListResourcesInput) GetAfter() *string { return v.After }
+
+// GetWithMetadata returns __ListResourcesInput.WithMetadata, and is useful for accessing the field via an interface.
+func (v *__ListResourcesInput) GetWithMetadata() bool { return v.WithMetadata }
+
+// __ListTagsInput is used internally by genqlient
+type __ListTagsInput struct {
+	Search *string `json:"search"`
+	First  *int    `json:"first"`
+	After  *string `json:"after"`
+}
+
+// GetSearch returns __ListTagsInput.Search, and is useful for accessing the field via an interface.
+func (v *__ListTagsInput) GetSearch() *string { return v.Search }
+
+// GetFirst returns __ListTagsInput.First, and is useful for accessing the field via an interface.
+func (v *__ListTagsInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListTagsInput.After, and is useful for accessing the field via an interface.
+func (v *__ListTagsInput) GetAfter() *string { return v.After }
+
+// __ListTagsOfInput is used internally by genqlient
+type __ListTagsOfInput struct {
+	Namespace string  `json:"namespace"`
+	First     *int    `json:"first"`
+	After     *string `json:"after"`
+}
+
+// GetNamespace returns __ListTagsOfInput.Namespace, and is useful for accessing the field via an interface.
+func (v *__ListTagsOfInput) GetNamespace() string { return v.Namespace }
+
+// GetFirst returns __ListTagsOfInput.First, and is useful for accessing the field via an interface.
+func (v *__ListTagsOfInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListTagsOfInput.After, and is useful for accessing the field via an interface.
+func (v *__ListTagsOfInput) GetAfter() *string { return v.After }
+
+// __ListTraitsInput is used internally by genqlient
+type __ListTraitsInput struct {
+	Filter *TraitFilter `json:"filter,omitempty"`
+	First  *int         `json:"first"`
+	After  *string      `json:"after"`
+}
+
+// GetFilter returns __ListTraitsInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListTraitsInput) GetFilter() *TraitFilter { return v.Filter }
+
+// GetFirst returns __ListTraitsInput.First, and is useful for accessing the field via an interface.
+func (v *__ListTraitsInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListTraitsInput.After, and is useful for accessing the field via an interface.
+func (v *__ListTraitsInput) GetAfter() *string { return v.After }
+
+// __ListUsagesInput is used internally by genqlient
+type __ListUsagesInput struct {
+	ProjectId    *string       `json:"projectId"`
+	UserId       *string       `json:"userId"`
+	ConsumerType *string       `json:"consumerType"`
+	GroupBy      UsageGrouping `json:"groupBy"`
+	First        *int          `json:"first"`
+	After        *string       `json:"after"`
+}
+
+// GetProjectId returns __ListUsagesInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *__ListUsagesInput) GetProjectId() *string { return v.ProjectId }
+
+// GetUserId returns __ListUsagesInput.UserId, and is useful for accessing the field via an interface.
+func (v *__ListUsagesInput) GetUserId() *string { return v.UserId }
+
+// GetConsumerType returns __ListUsagesInput.ConsumerType, and is useful for accessing the field via an interface.
+func (v *__ListUsagesInput) GetConsumerType() *string { return v.ConsumerType }
+
+// GetGroupBy returns __ListUsagesInput.GroupBy, and is useful for accessing the field via an interface.
+func (v *__ListUsagesInput) GetGroupBy() UsageGrouping { return v.GroupBy }
+
+// GetFirst returns __ListUsagesInput.First, and is useful for accessing the field via an interface.
+func (v *__ListUsagesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListUsagesInput.After, and is useful for accessing the field via an interface.
+func (v *__ListUsagesInput) GetAfter() *string { return v.After }
 
 // __MetadataProblemsInput is used internally by genqlient
 type __MetadataProblemsInput struct {
@@ -1704,6 +9585,14 @@ func (v *__NamespaceNamesInput) GetResourceTypes() []string { return v.ResourceT
 // GetAfter returns __NamespaceNamesInput.After, and is useful for accessing the field via an interface.
 func (v *__NamespaceNamesInput) GetAfter() *string { return v.After }
 
+// __ReadAuditEventInput is used internally by genqlient
+type __ReadAuditEventInput struct {
+	Id string `json:"id"`
+}
+
+// GetId returns __ReadAuditEventInput.Id, and is useful for accessing the field via an interface.
+func (v *__ReadAuditEventInput) GetId() string { return v.Id }
+
 // __ReadCapabilityInput is used internally by genqlient
 type __ReadCapabilityInput struct {
 	ResourceType string  `json:"resourceType"`
@@ -1720,6 +9609,30 @@ func (v *__ReadCapabilityInput) GetName() string { return v.Name }
 // GetAfter returns __ReadCapabilityInput.After, and is useful for accessing the field via an interface.
 func (v *__ReadCapabilityInput) GetAfter() *string { return v.After }
 
+// __ReadConsumerInput is used internally by genqlient
+type __ReadConsumerInput struct {
+	Uuid string `json:"uuid"`
+}
+
+// GetUuid returns __ReadConsumerInput.Uuid, and is useful for accessing the field via an interface.
+func (v *__ReadConsumerInput) GetUuid() string { return v.Uuid }
+
+// __ReadDefinitionsInput is used internally by genqlient
+type __ReadDefinitionsInput struct {
+	ResourceType string  `json:"resourceType"`
+	Target       *string `json:"target"`
+	Search       *string `json:"search"`
+}
+
+// GetResourceType returns __ReadDefinitionsInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ReadDefinitionsInput) GetResourceType() string { return v.ResourceType }
+
+// GetTarget returns __ReadDefinitionsInput.Target, and is useful for accessing the field via an interface.
+func (v *__ReadDefinitionsInput) GetTarget() *string { return v.Target }
+
+// GetSearch returns __ReadDefinitionsInput.Search, and is useful for accessing the field via an interface.
+func (v *__ReadDefinitionsInput) GetSearch() *string { return v.Search }
+
 // __ReadMetadataInput is used internally by genqlient
 type __ReadMetadataInput struct {
 	Resource string   `json:"resource"`
@@ -1732,6 +9645,122 @@ func (v *__ReadMetadataInput) GetResource() string { return v.Resource }
 // GetKeys returns __ReadMetadataInput.Keys, and is useful for accessing the field via an interface.
 func (v *__ReadMetadataInput) GetKeys() []string { return v.Keys }
 
+// __ReadNamespaceInput is used internally by genqlient
+type __ReadNamespaceInput struct {
+	Name string `json:"name"`
+}
+
+// GetName returns __ReadNamespaceInput.Name, and is useful for accessing the field via an interface.
+func (v *__ReadNamespaceInput) GetName() string { return v.Name }
+
+// __ReadObjectInput is used internally by genqlient
+type __ReadObjectInput struct {
+	Namespace    string  `json:"namespace"`
+	Name         string  `json:"name"`
+	ResourceType *string `json:"resourceType"`
+}
+
+// GetNamespace returns __ReadObjectInput.Namespace, and is useful for accessing the field via an interface.
+func (v *__ReadObjectInput) GetNamespace() string { return v.Namespace }
+
+// GetName returns __ReadObjectInput.Name, and is useful for accessing the field via an interface.
+func (v *__ReadObjectInput) GetName() string { return v.Name }
+
+// GetResourceType returns __ReadObjectInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ReadObjectInput) GetResourceType() *string { return v.ResourceType }
+
+// __ReadObjectPropertiesInput is used internally by genqlient
+type __ReadObjectPropertiesInput struct {
+	Namespace    string  `json:"namespace"`
+	Name         string  `json:"name"`
+	ResourceType *string `json:"resourceType"`
+}
+
+// GetNamespace returns __ReadObjectPropertiesInput.Namespace, and is useful for accessing the field via an interface.
+func (v *__ReadObjectPropertiesInput) GetNamespace() string { return v.Namespace }
+
+// GetName returns __ReadObjectPropertiesInput.Name, and is useful for accessing the field via an interface.
+func (v *__ReadObjectPropertiesInput) GetName() string { return v.Name }
+
+// GetResourceType returns __ReadObjectPropertiesInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ReadObjectPropertiesInput) GetResourceType() *string { return v.ResourceType }
+
+// __ReadPlacementRequestInput is used internally by genqlient
+type __ReadPlacementRequestInput struct {
+	Resource string `json:"resource"`
+}
+
+// GetResource returns __ReadPlacementRequestInput.Resource, and is useful for accessing the field via an interface.
+func (v *__ReadPlacementRequestInput) GetResource() string { return v.Resource }
+
+// __ReadPropertyInput is used internally by genqlient
+type __ReadPropertyInput struct {
+	Namespace    string  `json:"namespace"`
+	Name         string  `json:"name"`
+	ResourceType *string `json:"resourceType"`
+}
+
+// GetNamespace returns __ReadPropertyInput.Namespace, and is useful for accessing the field via an interface.
+func (v *__ReadPropertyInput) GetNamespace() string { return v.Namespace }
+
+// GetName returns __ReadPropertyInput.Name, and is useful for accessing the field via an interface.
+func (v *__ReadPropertyInput) GetName() string { return v.Name }
+
+// GetResourceType returns __ReadPropertyInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ReadPropertyInput) GetResourceType() *string { return v.ResourceType }
+
+// __ReadProviderInput is used internally by genqlient
+type __ReadProviderInput struct {
+	Uuid *string `json:"uuid"`
+	Name *string `json:"name"`
+}
+
+// GetUuid returns __ReadProviderInput.Uuid, and is useful for accessing the field via an interface.
+func (v *__ReadProviderInput) GetUuid() *string { return v.Uuid }
+
+// GetName returns __ReadProviderInput.Name, and is useful for accessing the field via an interface.
+func (v *__ReadProviderInput) GetName() *string { return v.Name }
+
+// __ReadResourceCapabilitiesInput is used internally by genqlient
+type __ReadResourceCapabilitiesInput struct {
+	Uuid           string `json:"uuid"`
+	IncludePrivate bool   `json:"includePrivate"`
+}
+
+// GetUuid returns __ReadResourceCapabilitiesInput.Uuid, and is useful for accessing the field via an interface.
+func (v *__ReadResourceCapabilitiesInput) GetUuid() string { return v.Uuid }
+
+// GetIncludePrivate returns __ReadResourceCapabilitiesInput.IncludePrivate, and is useful for accessing the field via an interface.
+func (v *__ReadResourceCapabilitiesInput) GetIncludePrivate() bool { return v.IncludePrivate }
+
+// __ReadResourceInput is used internally by genqlient
+type __ReadResourceInput struct {
+	Uuid string `json:"uuid"`
+}
+
+// GetUuid returns __ReadResourceInput.Uuid, and is useful for accessing the field via an interface.
+func (v *__ReadResourceInput) GetUuid() string { return v.Uuid }
+
+// __ReadResourceTypeInput is used internally by genqlient
+type __ReadResourceTypeInput struct {
+	Name string `json:"name"`
+}
+
+// GetName returns __ReadResourceTypeInput.Name, and is useful for accessing the field via an interface.
+func (v *__ReadResourceTypeInput) GetName() string { return v.Name }
+
+// __ReadTagInput is used internally by genqlient
+type __ReadTagInput struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// GetNamespace returns __ReadTagInput.Namespace, and is useful for accessing the field via an interface.
+func (v *__ReadTagInput) GetNamespace() string { return v.Namespace }
+
+// GetName returns __ReadTagInput.Name, and is useful for accessing the field via an interface.
+func (v *__ReadTagInput) GetName() string { return v.Name }
+
 // __ReplaceMetadataInput is used internally by genqlient
 type __ReplaceMetadataInput struct {
 	Input *ReplaceMetadataInput `json:"input,omitempty"`
@@ -1739,6 +9768,30 @@ type __ReplaceMetadataInput struct {
 
 // GetInput returns __ReplaceMetadataInput.Input, and is useful for accessing the field via an interface.
 func (v *__ReplaceMetadataInput) GetInput() *ReplaceMetadataInput { return v.Input }
+
+// __ReshapeInput is used internally by genqlient
+type __ReshapeInput struct {
+	Input *ReshapeInput `json:"input,omitempty"`
+}
+
+// GetInput returns __ReshapeInput.Input, and is useful for accessing the field via an interface.
+func (v *__ReshapeInput) GetInput() *ReshapeInput { return v.Input }
+
+// __SetAllocationsInput is used internally by genqlient
+type __SetAllocationsInput struct {
+	Input *SetAllocationsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetAllocationsInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetAllocationsInput) GetInput() *SetAllocationsInput { return v.Input }
+
+// __SetCapabilitiesInput is used internally by genqlient
+type __SetCapabilitiesInput struct {
+	Input *SetCapabilitiesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetCapabilitiesInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetCapabilitiesInput) GetInput() *SetCapabilitiesInput { return v.Input }
 
 // __SetCapabilityVisibilityInput is used internally by genqlient
 type __SetCapabilityVisibilityInput struct {
@@ -1748,6 +9801,22 @@ type __SetCapabilityVisibilityInput struct {
 // GetInput returns __SetCapabilityVisibilityInput.Input, and is useful for accessing the field via an interface.
 func (v *__SetCapabilityVisibilityInput) GetInput() *SetCapabilityVisibilityInput { return v.Input }
 
+// __SetInventoriesInput is used internally by genqlient
+type __SetInventoriesInput struct {
+	Input *SetInventoriesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetInventoriesInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetInventoriesInput) GetInput() *SetInventoriesInput { return v.Input }
+
+// __SetInventoryInput is used internally by genqlient
+type __SetInventoryInput struct {
+	Input *SetInventoryInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetInventoryInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetInventoryInput) GetInput() *SetInventoryInput { return v.Input }
+
 // __SetMetadataInput is used internally by genqlient
 type __SetMetadataInput struct {
 	Input *SetMetadataInput `json:"input,omitempty"`
@@ -1755,6 +9824,54 @@ type __SetMetadataInput struct {
 
 // GetInput returns __SetMetadataInput.Input, and is useful for accessing the field via an interface.
 func (v *__SetMetadataInput) GetInput() *SetMetadataInput { return v.Input }
+
+// __SetMetadataOnResourcesInput is used internally by genqlient
+type __SetMetadataOnResourcesInput struct {
+	Input *SetMetadataOnResourcesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetMetadataOnResourcesInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetMetadataOnResourcesInput) GetInput() *SetMetadataOnResourcesInput { return v.Input }
+
+// __SetProviderAggregatesInput is used internally by genqlient
+type __SetProviderAggregatesInput struct {
+	Input *SetProviderAggregatesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetProviderAggregatesInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetProviderAggregatesInput) GetInput() *SetProviderAggregatesInput { return v.Input }
+
+// __SetProviderTraitsInput is used internally by genqlient
+type __SetProviderTraitsInput struct {
+	Input *SetProviderTraitsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetProviderTraitsInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetProviderTraitsInput) GetInput() *SetProviderTraitsInput { return v.Input }
+
+// __SetResourceTagsInput is used internally by genqlient
+type __SetResourceTagsInput struct {
+	Input *SetResourceTagsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetResourceTagsInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetResourceTagsInput) GetInput() *SetResourceTagsInput { return v.Input }
+
+// __SetTagsInput is used internally by genqlient
+type __SetTagsInput struct {
+	Input *SetTagsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetTagsInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetTagsInput) GetInput() *SetTagsInput { return v.Input }
+
+// __ShareNamespaceInput is used internally by genqlient
+type __ShareNamespaceInput struct {
+	Input *ShareNamespaceInput `json:"input,omitempty"`
+}
+
+// GetInput returns __ShareNamespaceInput.Input, and is useful for accessing the field via an interface.
+func (v *__ShareNamespaceInput) GetInput() *ShareNamespaceInput { return v.Input }
 
 // __StageNamespacePartInput is used internally by genqlient
 type __StageNamespacePartInput struct {
@@ -1771,6 +9888,178 @@ type __UnloadNamespacesInput struct {
 
 // GetInput returns __UnloadNamespacesInput.Input, and is useful for accessing the field via an interface.
 func (v *__UnloadNamespacesInput) GetInput() *UnloadNamespacesInput { return v.Input }
+
+// __UnsetCapabilitiesInput is used internally by genqlient
+type __UnsetCapabilitiesInput struct {
+	Input *UnsetCapabilitiesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __UnsetCapabilitiesInput.Input, and is useful for accessing the field via an interface.
+func (v *__UnsetCapabilitiesInput) GetInput() *UnsetCapabilitiesInput { return v.Input }
+
+// __UnshareNamespaceInput is used internally by genqlient
+type __UnshareNamespaceInput struct {
+	Input *UnshareNamespaceInput `json:"input,omitempty"`
+}
+
+// GetInput returns __UnshareNamespaceInput.Input, and is useful for accessing the field via an interface.
+func (v *__UnshareNamespaceInput) GetInput() *UnshareNamespaceInput { return v.Input }
+
+// __UpdateNamespaceInput is used internally by genqlient
+type __UpdateNamespaceInput struct {
+	Input    *UpdateNamespaceInput `json:"input,omitempty"`
+	Problems *MetadataProblemScan  `json:"problems,omitempty"`
+}
+
+// GetInput returns __UpdateNamespaceInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdateNamespaceInput) GetInput() *UpdateNamespaceInput { return v.Input }
+
+// GetProblems returns __UpdateNamespaceInput.Problems, and is useful for accessing the field via an interface.
+func (v *__UpdateNamespaceInput) GetProblems() *MetadataProblemScan { return v.Problems }
+
+// __UpdateObjectInput is used internally by genqlient
+type __UpdateObjectInput struct {
+	Input    *UpdateObjectInput   `json:"input,omitempty"`
+	Problems *MetadataProblemScan `json:"problems,omitempty"`
+}
+
+// GetInput returns __UpdateObjectInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdateObjectInput) GetInput() *UpdateObjectInput { return v.Input }
+
+// GetProblems returns __UpdateObjectInput.Problems, and is useful for accessing the field via an interface.
+func (v *__UpdateObjectInput) GetProblems() *MetadataProblemScan { return v.Problems }
+
+// __UpdatePropertyInput is used internally by genqlient
+type __UpdatePropertyInput struct {
+	Input    *UpdatePropertyInput `json:"input,omitempty"`
+	Problems *MetadataProblemScan `json:"problems,omitempty"`
+}
+
+// GetInput returns __UpdatePropertyInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdatePropertyInput) GetInput() *UpdatePropertyInput { return v.Input }
+
+// GetProblems returns __UpdatePropertyInput.Problems, and is useful for accessing the field via an interface.
+func (v *__UpdatePropertyInput) GetProblems() *MetadataProblemScan { return v.Problems }
+
+// __UpdateResourceInput is used internally by genqlient
+type __UpdateResourceInput struct {
+	Input *UpdateResourceInput `json:"input,omitempty"`
+}
+
+// GetInput returns __UpdateResourceInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdateResourceInput) GetInput() *UpdateResourceInput { return v.Input }
+
+// __UpdateResourceProviderInput is used internally by genqlient
+type __UpdateResourceProviderInput struct {
+	Input *UpdateResourceProviderInput `json:"input,omitempty"`
+}
+
+// GetInput returns __UpdateResourceProviderInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdateResourceProviderInput) GetInput() *UpdateResourceProviderInput { return v.Input }
+
+// __UpdateResourceTypeAssociationInput is used internally by genqlient
+type __UpdateResourceTypeAssociationInput struct {
+	Input *UpdateResourceTypeAssociationInput `json:"input,omitempty"`
+}
+
+// GetInput returns __UpdateResourceTypeAssociationInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdateResourceTypeAssociationInput) GetInput() *UpdateResourceTypeAssociationInput {
+	return v.Input
+}
+
+// __UpdateResourceTypeInput is used internally by genqlient
+type __UpdateResourceTypeInput struct {
+	Input    *UpdateResourceTypeInput `json:"input,omitempty"`
+	Problems *MetadataProblemScan     `json:"problems,omitempty"`
+}
+
+// GetInput returns __UpdateResourceTypeInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdateResourceTypeInput) GetInput() *UpdateResourceTypeInput { return v.Input }
+
+// GetProblems returns __UpdateResourceTypeInput.Problems, and is useful for accessing the field via an interface.
+func (v *__UpdateResourceTypeInput) GetProblems() *MetadataProblemScan { return v.Problems }
+
+// __UpdateTagInput is used internally by genqlient
+type __UpdateTagInput struct {
+	Input *UpdateTagInput `json:"input,omitempty"`
+}
+
+// GetInput returns __UpdateTagInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdateTagInput) GetInput() *UpdateTagInput { return v.Input }
+
+// __ValidateMetadataInput is used internally by genqlient
+type __ValidateMetadataInput struct {
+	ResourceType *string          `json:"resourceType"`
+	Target       *string          `json:"target"`
+	Values       []*KeyValueInput `json:"values,omitempty"`
+	Resource     *string          `json:"resource"`
+	Project      *string          `json:"project"`
+}
+
+// GetResourceType returns __ValidateMetadataInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ValidateMetadataInput) GetResourceType() *string { return v.ResourceType }
+
+// GetTarget returns __ValidateMetadataInput.Target, and is useful for accessing the field via an interface.
+func (v *__ValidateMetadataInput) GetTarget() *string { return v.Target }
+
+// GetValues returns __ValidateMetadataInput.Values, and is useful for accessing the field via an interface.
+func (v *__ValidateMetadataInput) GetValues() []*KeyValueInput { return v.Values }
+
+// GetResource returns __ValidateMetadataInput.Resource, and is useful for accessing the field via an interface.
+func (v *__ValidateMetadataInput) GetResource() *string { return v.Resource }
+
+// GetProject returns __ValidateMetadataInput.Project, and is useful for accessing the field via an interface.
+func (v *__ValidateMetadataInput) GetProject() *string { return v.Project }
+
+// The mutation executed by AssociateResourceType.
+const AssociateResourceType_Operation = `
+mutation AssociateResourceType ($input: AssociateResourceTypeInput!) {
+	associateResourceType(input: $input) {
+		resourceTypeAssociation {
+			... Association
+		}
+	}
+}
+fragment Association on ResourceTypeAssociation {
+	id
+	namespace {
+		name
+	}
+	resourceType {
+		name
+	}
+	prefix
+	propertiesTarget
+	createdAt
+	updatedAt
+}
+`
+
+// Associates a namespace with a resource type.
+func AssociateResourceType(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *AssociateResourceTypeInput,
+) (data_ *AssociateResourceTypeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "AssociateResourceType",
+		Query:  AssociateResourceType_Operation,
+		Variables: &__AssociateResourceTypeInput{
+			Input: input,
+		},
+	}
+
+	data_ = &AssociateResourceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
 
 // The query executed by CountResources.
 const CountResources_Operation = `
@@ -1845,6 +10134,607 @@ func CreateCapability(
 	return data_, err_
 }
 
+// The mutation executed by CreateNamespace.
+const CreateNamespace_Operation = `
+mutation CreateNamespace ($input: CreateNamespaceInput!) {
+	createNamespace(input: $input) {
+		namespace {
+			... Namespace
+		}
+	}
+}
+fragment Namespace on Namespace {
+	name
+	displayName
+	description
+	visibility
+	protected
+	owner
+	origin
+	revision
+	createdAt
+	updatedAt
+}
+`
+
+// Creates a namespace.
+func CreateNamespace(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateNamespaceInput,
+) (data_ *CreateNamespaceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateNamespace",
+		Query:  CreateNamespace_Operation,
+		Variables: &__CreateNamespaceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateNamespaceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CreateObject.
+const CreateObject_Operation = `
+mutation CreateObject ($input: CreateObjectInput!) {
+	createObject(input: $input) {
+		objectDefinition {
+			... Object
+		}
+	}
+}
+fragment Object on ObjectDefinition {
+	id
+	name
+	description
+	required
+	properties {
+		name
+	}
+	namespace {
+		name
+	}
+	createdAt
+	updatedAt
+}
+`
+
+// Creates an object.
+func CreateObject(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateObjectInput,
+) (data_ *CreateObjectResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateObject",
+		Query:  CreateObject_Operation,
+		Variables: &__CreateObjectInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateObjectResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CreateProperty.
+const CreateProperty_Operation = `
+mutation CreateProperty ($input: CreatePropertyInput!) {
+	createProperty(input: $input) {
+		propertyDefinition {
+			... Property
+		}
+	}
+}
+fragment Property on PropertyDefinition {
+	id
+	name
+	baseName
+	title
+	description
+	type
+	itemType
+	enum
+	itemEnum
+	default
+	minimum
+	maximum
+	minLength
+	maxLength
+	pattern
+	minItems
+	maxItems
+	uniqueItems
+	additionalItems
+	readOnly
+	required
+	operators
+	createdAt
+	updatedAt
+	namespace {
+		name
+	}
+	object {
+		name
+	}
+}
+`
+
+// Creates a property.
+func CreateProperty(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreatePropertyInput,
+) (data_ *CreatePropertyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateProperty",
+		Query:  CreateProperty_Operation,
+		Variables: &__CreatePropertyInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreatePropertyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CreateResource.
+const CreateResource_Operation = `
+mutation CreateResource ($input: CreateResourceInput!) {
+	createResource(input: $input) {
+		resource {
+			... Resource
+		}
+	}
+}
+fragment Resource on Resource {
+	uuid
+	type {
+		name
+	}
+	name
+	description
+	projectId
+	visibility
+	revision
+	parent {
+		uuid
+		name
+	}
+	tags
+	createdAt
+	updatedAt
+}
+`
+
+// Creates a resource.
+func CreateResource(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateResourceInput,
+) (data_ *CreateResourceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateResource",
+		Query:  CreateResource_Operation,
+		Variables: &__CreateResourceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateResourceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CreateResourceClass.
+const CreateResourceClass_Operation = `
+mutation CreateResourceClass ($input: CreateResourceClassInput!) {
+	createResourceClass(input: $input) {
+		resourceClass {
+			... ResourceClass
+		}
+	}
+}
+fragment ResourceClass on ResourceClass {
+	name
+	custom
+}
+`
+
+// Creates a resource class.
+func CreateResourceClass(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateResourceClassInput,
+) (data_ *CreateResourceClassResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateResourceClass",
+		Query:  CreateResourceClass_Operation,
+		Variables: &__CreateResourceClassInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateResourceClassResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CreateResourceProvider.
+const CreateResourceProvider_Operation = `
+mutation CreateResourceProvider ($input: CreateResourceProviderInput!) {
+	createResourceProvider(input: $input) {
+		resourceProvider {
+			... Provider
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Creates a provider.
+func CreateResourceProvider(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateResourceProviderInput,
+) (data_ *CreateResourceProviderResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateResourceProvider",
+		Query:  CreateResourceProvider_Operation,
+		Variables: &__CreateResourceProviderInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateResourceProviderResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CreateResourceType.
+const CreateResourceType_Operation = `
+mutation CreateResourceType ($input: CreateResourceTypeInput!) {
+	createResourceType(input: $input) {
+		resourceType {
+			... ResourceType
+		}
+	}
+}
+fragment ResourceType on ResourceType {
+	name
+	strict
+	protected
+	createdAt
+	updatedAt
+}
+`
+
+// Creates a resource type.
+func CreateResourceType(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateResourceTypeInput,
+) (data_ *CreateResourceTypeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateResourceType",
+		Query:  CreateResourceType_Operation,
+		Variables: &__CreateResourceTypeInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateResourceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CreateTrait.
+const CreateTrait_Operation = `
+mutation CreateTrait ($input: CreateTraitInput!) {
+	createTrait(input: $input) {
+		trait {
+			... Trait
+		}
+	}
+}
+fragment Trait on Trait {
+	name
+	custom
+}
+`
+
+// Creates a trait.
+func CreateTrait(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateTraitInput,
+) (data_ *CreateTraitResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateTrait",
+		Query:  CreateTrait_Operation,
+		Variables: &__CreateTraitInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateTraitResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteAllocations.
+const DeleteAllocations_Operation = `
+mutation DeleteAllocations ($input: DeleteAllocationsInput!) {
+	deleteAllocations(input: $input) {
+		consumer {
+			... Consumer
+		}
+	}
+}
+fragment Consumer on Consumer {
+	uuid
+	projectId
+	userId
+	type
+	generation
+	allocations {
+		... Allocation
+	}
+	resource {
+		uuid
+		name
+	}
+	createdAt
+	updatedAt
+}
+fragment Allocation on Allocation {
+	provider {
+		... ProviderName
+	}
+	resourceClass
+	used
+	consumer {
+		uuid
+		projectId
+		userId
+		type
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Deletes the allocations of a consumer, and so the consumer.
+func DeleteAllocations(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteAllocationsInput,
+) (data_ *DeleteAllocationsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteAllocations",
+		Query:  DeleteAllocations_Operation,
+		Variables: &__DeleteAllocationsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteAllocationsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteCapability.
+const DeleteCapability_Operation = `
+mutation DeleteCapability ($input: DeleteCapabilityInput!) {
+	deleteCapability(input: $input) {
+		capability {
+			name
+			private
+		}
+		removedCount
+	}
+}
+`
+
+// Deletes a capability of a resource type.
+func DeleteCapability(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteCapabilityInput,
+) (data_ *DeleteCapabilityResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteCapability",
+		Query:  DeleteCapability_Operation,
+		Variables: &__DeleteCapabilityInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteCapabilityResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteInventory.
+const DeleteInventory_Operation = `
+mutation DeleteInventory ($input: DeleteInventoryInput!) {
+	deleteInventory(input: $input) {
+		resourceProvider {
+			... Provider
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Deletes an inventory.
+func DeleteInventory(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteInventoryInput,
+) (data_ *DeleteInventoryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteInventory",
+		Query:  DeleteInventory_Operation,
+		Variables: &__DeleteInventoryInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteInventoryResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by DeleteMetadata.
 const DeleteMetadata_Operation = `
 mutation DeleteMetadata ($input: DeleteMetadataInput!) {
@@ -1878,6 +10768,619 @@ func DeleteMetadata(
 	}
 
 	data_ = &DeleteMetadataResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteNamespace.
+const DeleteNamespace_Operation = `
+mutation DeleteNamespace ($input: DeleteNamespaceInput!) {
+	deleteNamespace(input: $input) {
+		namespace {
+			... Namespace
+		}
+	}
+}
+fragment Namespace on Namespace {
+	name
+	displayName
+	description
+	visibility
+	protected
+	owner
+	origin
+	revision
+	createdAt
+	updatedAt
+}
+`
+
+// Deletes a namespace with everything in it.
+func DeleteNamespace(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteNamespaceInput,
+) (data_ *DeleteNamespaceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteNamespace",
+		Query:  DeleteNamespace_Operation,
+		Variables: &__DeleteNamespaceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteNamespaceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteNamespaceContents.
+const DeleteNamespaceContents_Operation = `
+mutation DeleteNamespaceContents ($input: DeleteNamespaceContentsInput!) {
+	deleteNamespaceContents(input: $input) {
+		namespace {
+			... Namespace
+		}
+	}
+}
+fragment Namespace on Namespace {
+	name
+	displayName
+	description
+	visibility
+	protected
+	owner
+	origin
+	revision
+	createdAt
+	updatedAt
+}
+`
+
+// Deletes all properties, objects or tags of a namespace.
+func DeleteNamespaceContents(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteNamespaceContentsInput,
+) (data_ *DeleteNamespaceContentsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteNamespaceContents",
+		Query:  DeleteNamespaceContents_Operation,
+		Variables: &__DeleteNamespaceContentsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteNamespaceContentsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteObject.
+const DeleteObject_Operation = `
+mutation DeleteObject ($input: DeleteObjectInput!) {
+	deleteObject(input: $input) {
+		objectDefinition {
+			... Object
+		}
+	}
+}
+fragment Object on ObjectDefinition {
+	id
+	name
+	description
+	required
+	properties {
+		name
+	}
+	namespace {
+		name
+	}
+	createdAt
+	updatedAt
+}
+`
+
+// Deletes an object.
+func DeleteObject(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteObjectInput,
+) (data_ *DeleteObjectResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteObject",
+		Query:  DeleteObject_Operation,
+		Variables: &__DeleteObjectInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteObjectResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteProperty.
+const DeleteProperty_Operation = `
+mutation DeleteProperty ($input: DeletePropertyInput!) {
+	deleteProperty(input: $input) {
+		propertyDefinition {
+			... Property
+		}
+	}
+}
+fragment Property on PropertyDefinition {
+	id
+	name
+	baseName
+	title
+	description
+	type
+	itemType
+	enum
+	itemEnum
+	default
+	minimum
+	maximum
+	minLength
+	maxLength
+	pattern
+	minItems
+	maxItems
+	uniqueItems
+	additionalItems
+	readOnly
+	required
+	operators
+	createdAt
+	updatedAt
+	namespace {
+		name
+	}
+	object {
+		name
+	}
+}
+`
+
+// Deletes a property.
+func DeleteProperty(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeletePropertyInput,
+) (data_ *DeletePropertyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteProperty",
+		Query:  DeleteProperty_Operation,
+		Variables: &__DeletePropertyInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeletePropertyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteResource.
+const DeleteResource_Operation = `
+mutation DeleteResource ($input: DeleteResourceInput!) {
+	deleteResource(input: $input) {
+		resource {
+			... Resource
+		}
+	}
+}
+fragment Resource on Resource {
+	uuid
+	type {
+		name
+	}
+	name
+	description
+	projectId
+	visibility
+	revision
+	parent {
+		uuid
+		name
+	}
+	tags
+	createdAt
+	updatedAt
+}
+`
+
+// Deletes a resource with what is written on it.
+func DeleteResource(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteResourceInput,
+) (data_ *DeleteResourceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteResource",
+		Query:  DeleteResource_Operation,
+		Variables: &__DeleteResourceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteResourceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteResourceClass.
+const DeleteResourceClass_Operation = `
+mutation DeleteResourceClass ($input: DeleteResourceClassInput!) {
+	deleteResourceClass(input: $input) {
+		resourceClass {
+			... ResourceClass
+		}
+	}
+}
+fragment ResourceClass on ResourceClass {
+	name
+	custom
+}
+`
+
+// Deletes a resource class.
+func DeleteResourceClass(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteResourceClassInput,
+) (data_ *DeleteResourceClassResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteResourceClass",
+		Query:  DeleteResourceClass_Operation,
+		Variables: &__DeleteResourceClassInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteResourceClassResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteResourceProvider.
+const DeleteResourceProvider_Operation = `
+mutation DeleteResourceProvider ($input: DeleteResourceProviderInput!) {
+	deleteResourceProvider(input: $input) {
+		resourceProvider {
+			... Provider
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Deletes a provider.
+func DeleteResourceProvider(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteResourceProviderInput,
+) (data_ *DeleteResourceProviderResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteResourceProvider",
+		Query:  DeleteResourceProvider_Operation,
+		Variables: &__DeleteResourceProviderInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteResourceProviderResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteResourceType.
+const DeleteResourceType_Operation = `
+mutation DeleteResourceType ($input: DeleteResourceTypeInput!) {
+	deleteResourceType(input: $input) {
+		resourceType {
+			... ResourceType
+		}
+	}
+}
+fragment ResourceType on ResourceType {
+	name
+	strict
+	protected
+	createdAt
+	updatedAt
+}
+`
+
+// Deletes a resource type.
+func DeleteResourceType(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteResourceTypeInput,
+) (data_ *DeleteResourceTypeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteResourceType",
+		Query:  DeleteResourceType_Operation,
+		Variables: &__DeleteResourceTypeInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteResourceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteTag.
+const DeleteTag_Operation = `
+mutation DeleteTag ($input: DeleteTagInput!) {
+	deleteTag(input: $input) {
+		tag {
+			... Tag
+		}
+	}
+}
+fragment Tag on Tag {
+	id
+	name
+	parent {
+		name
+	}
+	namespace {
+		name
+	}
+	resourceCount
+	createdAt
+}
+`
+
+// Deletes a tag.
+func DeleteTag(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteTagInput,
+) (data_ *DeleteTagResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteTag",
+		Query:  DeleteTag_Operation,
+		Variables: &__DeleteTagInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteTagResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteTrait.
+const DeleteTrait_Operation = `
+mutation DeleteTrait ($input: DeleteTraitInput!) {
+	deleteTrait(input: $input) {
+		trait {
+			... Trait
+		}
+	}
+}
+fragment Trait on Trait {
+	name
+	custom
+}
+`
+
+// Deletes a trait.
+func DeleteTrait(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteTraitInput,
+) (data_ *DeleteTraitResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteTrait",
+		Query:  DeleteTrait_Operation,
+		Variables: &__DeleteTraitInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteTraitResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DisassociateResourceType.
+const DisassociateResourceType_Operation = `
+mutation DisassociateResourceType ($input: DisassociateResourceTypeInput!) {
+	disassociateResourceType(input: $input) {
+		resourceTypeAssociation {
+			... Association
+		}
+	}
+}
+fragment Association on ResourceTypeAssociation {
+	id
+	namespace {
+		name
+	}
+	resourceType {
+		name
+	}
+	prefix
+	propertiesTarget
+	createdAt
+	updatedAt
+}
+`
+
+// Deletes an association.
+func DisassociateResourceType(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DisassociateResourceTypeInput,
+) (data_ *DisassociateResourceTypeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DisassociateResourceType",
+		Query:  DisassociateResourceType_Operation,
+		Variables: &__DisassociateResourceTypeInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DisassociateResourceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ExplainResources.
+const ExplainResources_Operation = `
+query ExplainResources ($filter: ResourceFilter!) {
+	explainResources(filter: $filter) {
+		considered
+		clauses {
+			kind
+			path
+			clause
+			passing
+			remaining
+			ignored
+			notNumbers
+		}
+	}
+}
+`
+
+// Says what each condition on resources leaves.
+func ExplainResources(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ResourceFilter,
+) (data_ *ExplainResourcesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ExplainResources",
+		Query:  ExplainResources_Operation,
+		Variables: &__ExplainResourcesInput{
+			Filter: filter,
+		},
+	}
+
+	data_ = &ExplainResourcesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -1966,6 +11469,222 @@ func ExportNamespaces(
 	return data_, err_
 }
 
+// The query executed by FindCandidates.
+const FindCandidates_Operation = `
+query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $first: Int, $after: String, $explain: Boolean!) {
+	allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, first: $first, after: $after) {
+		totalCount
+		totalCountIsExact
+		nodes {
+			... Candidate
+		}
+		pageInfo {
+			... PageInfo
+		}
+		explain @include(if: $explain) {
+			... CandidateExplanation
+		}
+	}
+}
+fragment Candidate on AllocationCandidate {
+	allocations {
+		provider {
+			... ProviderName
+		}
+		resources {
+			resourceClass
+			amount
+		}
+	}
+	mappings {
+		suffix
+		providers {
+			... ProviderName
+		}
+	}
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment CandidateExplanation on CandidateExplanation {
+	considered
+	steps {
+		kind
+		path
+		constraint
+		eliminated
+		remaining
+	}
+	nearest {
+		provider {
+			... ProviderName
+		}
+		missing {
+			resourceClass
+			short
+		}
+		traits
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Finds where a request fits.
+func FindCandidates(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resources []*ResourceAmountInput,
+	requiredAll []string,
+	requiredAnySets []*TraitSetInput,
+	forbidden []string,
+	memberOf []*AggregateFilter,
+	inTree *string,
+	groups []*RequestGroupInput,
+	groupPolicy GroupPolicy,
+	sameSubtree []*SubtreeInput,
+	rootRequired []string,
+	rootForbidden []string,
+	hosts *ResourceFilter,
+	first *int,
+	after *string,
+	explain bool,
+) (data_ *FindCandidatesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "FindCandidates",
+		Query:  FindCandidates_Operation,
+		Variables: &__FindCandidatesInput{
+			Resources:       resources,
+			RequiredAll:     requiredAll,
+			RequiredAnySets: requiredAnySets,
+			Forbidden:       forbidden,
+			MemberOf:        memberOf,
+			InTree:          inTree,
+			Groups:          groups,
+			GroupPolicy:     groupPolicy,
+			SameSubtree:     sameSubtree,
+			RootRequired:    rootRequired,
+			RootForbidden:   rootForbidden,
+			Hosts:           hosts,
+			First:           first,
+			After:           after,
+			Explain:         explain,
+		},
+	}
+
+	data_ = &FindCandidatesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by FindCandidatesOf.
+const FindCandidatesOf_Operation = `
+query FindCandidatesOf ($resource: UUID!, $first: Int, $after: String, $explain: Boolean!) {
+	resource(uuid: $resource) {
+		allocationCandidates(first: $first, after: $after) {
+			totalCount
+			totalCountIsExact
+			nodes {
+				... Candidate
+			}
+			pageInfo {
+				... PageInfo
+			}
+			explain @include(if: $explain) {
+				... CandidateExplanation
+			}
+		}
+	}
+}
+fragment Candidate on AllocationCandidate {
+	allocations {
+		provider {
+			... ProviderName
+		}
+		resources {
+			resourceClass
+			amount
+		}
+	}
+	mappings {
+		suffix
+		providers {
+			... ProviderName
+		}
+	}
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment CandidateExplanation on CandidateExplanation {
+	considered
+	steps {
+		kind
+		path
+		constraint
+		eliminated
+		remaining
+	}
+	nearest {
+		provider {
+			... ProviderName
+		}
+		missing {
+			resourceClass
+			short
+		}
+		traits
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Finds where a resource fits by what its metadata ask for.
+func FindCandidatesOf(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resource string,
+	first *int,
+	after *string,
+	explain bool,
+) (data_ *FindCandidatesOfResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "FindCandidatesOf",
+		Query:  FindCandidatesOf_Operation,
+		Variables: &__FindCandidatesOfInput{
+			Resource: resource,
+			First:    first,
+			After:    after,
+			Explain:  explain,
+		},
+	}
+
+	data_ = &FindCandidatesOfResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by ImportNamespaces.
 const ImportNamespaces_Operation = `
 mutation ImportNamespaces ($input: ImportNamespacesInput!, $problems: MetadataProblemScan) {
@@ -2033,6 +11752,247 @@ func ImportNamespaces(
 	return data_, err_
 }
 
+// The query executed by ListAllocationsOf.
+const ListAllocationsOf_Operation = `
+query ListAllocationsOf ($provider: UUID!, $first: Int, $after: String) {
+	resourceProvider(uuid: $provider) {
+		allocations(first: $first, after: $after) {
+			nodes {
+				... Allocation
+			}
+			pageInfo {
+				... PageInfo
+			}
+		}
+	}
+}
+fragment Allocation on Allocation {
+	provider {
+		... ProviderName
+	}
+	resourceClass
+	used
+	consumer {
+		uuid
+		projectId
+		userId
+		type
+	}
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Lists the allocations on a provider.
+func ListAllocationsOf(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	provider string,
+	first *int,
+	after *string,
+) (data_ *ListAllocationsOfResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListAllocationsOf",
+		Query:  ListAllocationsOf_Operation,
+		Variables: &__ListAllocationsOfInput{
+			Provider: provider,
+			First:    first,
+			After:    after,
+		},
+	}
+
+	data_ = &ListAllocationsOfResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListAssociations.
+const ListAssociations_Operation = `
+query ListAssociations ($namespace: String!, $filter: ResourceTypeAssociationFilter) {
+	namespace(name: $namespace) {
+		resourceTypeAssociations(filter: $filter) {
+			... Association
+		}
+	}
+}
+fragment Association on ResourceTypeAssociation {
+	id
+	namespace {
+		name
+	}
+	resourceType {
+		name
+	}
+	prefix
+	propertiesTarget
+	createdAt
+	updatedAt
+}
+`
+
+// Lists the associations of a namespace.
+func ListAssociations(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	namespace string,
+	filter *ResourceTypeAssociationFilter,
+) (data_ *ListAssociationsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListAssociations",
+		Query:  ListAssociations_Operation,
+		Variables: &__ListAssociationsInput{
+			Namespace: namespace,
+			Filter:    filter,
+		},
+	}
+
+	data_ = &ListAssociationsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListAssociationsOfType.
+const ListAssociationsOfType_Operation = `
+query ListAssociationsOfType ($resourceType: String!, $first: Int, $after: String) {
+	resourceType(name: $resourceType) {
+		associations(first: $first, after: $after) {
+			nodes {
+				... Association
+			}
+			pageInfo {
+				... PageInfo
+			}
+		}
+	}
+}
+fragment Association on ResourceTypeAssociation {
+	id
+	namespace {
+		name
+	}
+	resourceType {
+		name
+	}
+	prefix
+	propertiesTarget
+	createdAt
+	updatedAt
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists the associations of a resource type.
+func ListAssociationsOfType(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resourceType string,
+	first *int,
+	after *string,
+) (data_ *ListAssociationsOfTypeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListAssociationsOfType",
+		Query:  ListAssociationsOfType_Operation,
+		Variables: &__ListAssociationsOfTypeInput{
+			ResourceType: resourceType,
+			First:        first,
+			After:        after,
+		},
+	}
+
+	data_ = &ListAssociationsOfTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListAuditEvents.
+const ListAuditEvents_Operation = `
+query ListAuditEvents ($filter: AuditFilter, $first: Int, $after: String) {
+	auditEvents(filter: $filter, first: $first, after: $after) {
+		nodes {
+			... AuditEvent
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment AuditEvent on AuditEvent {
+	id
+	createdAt
+	userId
+	projectId
+	action
+	kind
+	key
+	before
+	after
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists the events of the audit log, the newest first.
+func ListAuditEvents(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *AuditFilter,
+	first *int,
+	after *string,
+) (data_ *ListAuditEventsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListAuditEvents",
+		Query:  ListAuditEvents_Operation,
+		Variables: &__ListAuditEventsInput{
+			Filter: filter,
+			First:  first,
+			After:  after,
+		},
+	}
+
+	data_ = &ListAuditEventsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by ListCapabilities.
 const ListCapabilities_Operation = `
 query ListCapabilities ($resourceType: String!, $includePrivate: Boolean!, $withValues: Boolean!) {
@@ -2078,6 +12038,985 @@ func ListCapabilities(
 	}
 
 	data_ = &ListCapabilitiesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListCapacity.
+const ListCapacity_Operation = `
+query ListCapacity ($filter: ResourceProviderFilter, $groupBy: CapacityGrouping!, $resourceClasses: [String!], $first: Int, $after: String) {
+	capacity(filter: $filter, groupBy: $groupBy, resourceClasses: $resourceClasses, first: $first, after: $after) {
+		nodes {
+			... Capacity
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment Capacity on Capacity {
+	resourceClass
+	aggregate
+	trait
+	root {
+		... ProviderName
+	}
+	total
+	reserved
+	capacity
+	used
+	free
+	shareUsed
+	providers
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Returns the capacity of providers, in groups.
+func ListCapacity(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ResourceProviderFilter,
+	groupBy CapacityGrouping,
+	resourceClasses []string,
+	first *int,
+	after *string,
+) (data_ *ListCapacityResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListCapacity",
+		Query:  ListCapacity_Operation,
+		Variables: &__ListCapacityInput{
+			Filter:          filter,
+			GroupBy:         groupBy,
+			ResourceClasses: resourceClasses,
+			First:           first,
+			After:           after,
+		},
+	}
+
+	data_ = &ListCapacityResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListConsumers.
+const ListConsumers_Operation = `
+query ListConsumers ($filter: ConsumerFilter, $orderBy: ConsumerOrder, $first: Int, $after: String) {
+	consumers(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+		nodes {
+			... Consumer
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment Consumer on Consumer {
+	uuid
+	projectId
+	userId
+	type
+	generation
+	allocations {
+		... Allocation
+	}
+	resource {
+		uuid
+		name
+	}
+	createdAt
+	updatedAt
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment Allocation on Allocation {
+	provider {
+		... ProviderName
+	}
+	resourceClass
+	used
+	consumer {
+		uuid
+		projectId
+		userId
+		type
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Lists consumers.
+func ListConsumers(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ConsumerFilter,
+	orderBy *ConsumerOrder,
+	first *int,
+	after *string,
+) (data_ *ListConsumersResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListConsumers",
+		Query:  ListConsumers_Operation,
+		Variables: &__ListConsumersInput{
+			Filter:  filter,
+			OrderBy: orderBy,
+			First:   first,
+			After:   after,
+		},
+	}
+
+	data_ = &ListConsumersResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListMetadataKeys.
+const ListMetadataKeys_Operation = `
+query ListMetadataKeys ($filter: ResourceFilter, $resourceType: String, $search: String, $first: Int, $after: String) {
+	metadataKeys(filter: $filter, resourceType: $resourceType, search: $search, first: $first, after: $after) {
+		nodes {
+			key
+			resourceCount
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists the metadata keys of resources.
+func ListMetadataKeys(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ResourceFilter,
+	resourceType *string,
+	search *string,
+	first *int,
+	after *string,
+) (data_ *ListMetadataKeysResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListMetadataKeys",
+		Query:  ListMetadataKeys_Operation,
+		Variables: &__ListMetadataKeysInput{
+			Filter:       filter,
+			ResourceType: resourceType,
+			Search:       search,
+			First:        first,
+			After:        after,
+		},
+	}
+
+	data_ = &ListMetadataKeysResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListNamespaces.
+const ListNamespaces_Operation = `
+query ListNamespaces ($filter: NamespaceFilter, $orderBy: NamespaceOrder, $first: Int, $after: String) {
+	namespaces(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+		nodes {
+			... Namespace
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment Namespace on Namespace {
+	name
+	displayName
+	description
+	visibility
+	protected
+	owner
+	origin
+	revision
+	createdAt
+	updatedAt
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists namespaces.
+func ListNamespaces(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *NamespaceFilter,
+	orderBy *NamespaceOrder,
+	first *int,
+	after *string,
+) (data_ *ListNamespacesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListNamespaces",
+		Query:  ListNamespaces_Operation,
+		Variables: &__ListNamespacesInput{
+			Filter:  filter,
+			OrderBy: orderBy,
+			First:   first,
+			After:   after,
+		},
+	}
+
+	data_ = &ListNamespacesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListObjects.
+const ListObjects_Operation = `
+query ListObjects ($namespace: String!, $resourceType: String, $target: String, $prefix: String, $first: Int, $after: String) {
+	namespace(name: $namespace) {
+		objectConnection(resourceType: $resourceType, target: $target, prefix: $prefix, first: $first, after: $after) {
+			nodes {
+				... Object
+			}
+			pageInfo {
+				... PageInfo
+			}
+		}
+	}
+}
+fragment Object on ObjectDefinition {
+	id
+	name
+	description
+	required
+	properties {
+		name
+	}
+	namespace {
+		name
+	}
+	createdAt
+	updatedAt
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists the objects of a namespace.
+func ListObjects(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	namespace string,
+	resourceType *string,
+	target *string,
+	prefix *string,
+	first *int,
+	after *string,
+) (data_ *ListObjectsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListObjects",
+		Query:  ListObjects_Operation,
+		Variables: &__ListObjectsInput{
+			Namespace:    namespace,
+			ResourceType: resourceType,
+			Target:       target,
+			Prefix:       prefix,
+			First:        first,
+			After:        after,
+		},
+	}
+
+	data_ = &ListObjectsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListProperties.
+const ListProperties_Operation = `
+query ListProperties ($namespace: String!, $resourceType: String, $target: String, $prefix: String, $first: Int, $after: String) {
+	namespace(name: $namespace) {
+		propertyConnection(resourceType: $resourceType, target: $target, prefix: $prefix, first: $first, after: $after) {
+			nodes {
+				... Property
+			}
+			pageInfo {
+				... PageInfo
+			}
+		}
+	}
+}
+fragment Property on PropertyDefinition {
+	id
+	name
+	baseName
+	title
+	description
+	type
+	itemType
+	enum
+	itemEnum
+	default
+	minimum
+	maximum
+	minLength
+	maxLength
+	pattern
+	minItems
+	maxItems
+	uniqueItems
+	additionalItems
+	readOnly
+	required
+	operators
+	createdAt
+	updatedAt
+	namespace {
+		name
+	}
+	object {
+		name
+	}
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists the properties of a namespace.
+func ListProperties(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	namespace string,
+	resourceType *string,
+	target *string,
+	prefix *string,
+	first *int,
+	after *string,
+) (data_ *ListPropertiesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListProperties",
+		Query:  ListProperties_Operation,
+		Variables: &__ListPropertiesInput{
+			Namespace:    namespace,
+			ResourceType: resourceType,
+			Target:       target,
+			Prefix:       prefix,
+			First:        first,
+			After:        after,
+		},
+	}
+
+	data_ = &ListPropertiesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListProviderNames.
+const ListProviderNames_Operation = `
+query ListProviderNames ($filter: ResourceProviderFilter, $first: Int, $after: String) {
+	resourceProviders(filter: $filter, first: $first, after: $after) {
+		nodes {
+			... ProviderName
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists the names of providers.
+func ListProviderNames(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ResourceProviderFilter,
+	first *int,
+	after *string,
+) (data_ *ListProviderNamesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListProviderNames",
+		Query:  ListProviderNames_Operation,
+		Variables: &__ListProviderNamesInput{
+			Filter: filter,
+			First:  first,
+			After:  after,
+		},
+	}
+
+	data_ = &ListProviderNamesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListProviders.
+const ListProviders_Operation = `
+query ListProviders ($filter: ResourceProviderFilter, $orderBy: ResourceProviderOrder, $first: Int, $after: String) {
+	resourceProviders(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+		nodes {
+			... Provider
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Lists providers.
+func ListProviders(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ResourceProviderFilter,
+	orderBy *ResourceProviderOrder,
+	first *int,
+	after *string,
+) (data_ *ListProvidersResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListProviders",
+		Query:  ListProviders_Operation,
+		Variables: &__ListProvidersInput{
+			Filter:  filter,
+			OrderBy: orderBy,
+			First:   first,
+			After:   after,
+		},
+	}
+
+	data_ = &ListProvidersResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListResourceClasses.
+const ListResourceClasses_Operation = `
+query ListResourceClasses ($filter: ResourceClassFilter, $first: Int, $after: String) {
+	resourceClasses(filter: $filter, first: $first, after: $after) {
+		nodes {
+			... ResourceClass
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment ResourceClass on ResourceClass {
+	name
+	custom
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists resource classes.
+func ListResourceClasses(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ResourceClassFilter,
+	first *int,
+	after *string,
+) (data_ *ListResourceClassesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListResourceClasses",
+		Query:  ListResourceClasses_Operation,
+		Variables: &__ListResourceClassesInput{
+			Filter: filter,
+			First:  first,
+			After:  after,
+		},
+	}
+
+	data_ = &ListResourceClassesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListResourceTypes.
+const ListResourceTypes_Operation = `
+query ListResourceTypes ($filter: ResourceTypeFilter, $orderBy: ResourceTypeOrder, $first: Int, $after: String) {
+	resourceTypes(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+		nodes {
+			... ResourceType
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment ResourceType on ResourceType {
+	name
+	strict
+	protected
+	createdAt
+	updatedAt
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists resource types.
+func ListResourceTypes(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ResourceTypeFilter,
+	orderBy *ResourceTypeOrder,
+	first *int,
+	after *string,
+) (data_ *ListResourceTypesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListResourceTypes",
+		Query:  ListResourceTypes_Operation,
+		Variables: &__ListResourceTypesInput{
+			Filter:  filter,
+			OrderBy: orderBy,
+			First:   first,
+			After:   after,
+		},
+	}
+
+	data_ = &ListResourceTypesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListResources.
+const ListResources_Operation = `
+query ListResources ($filter: ResourceFilter, $orderBy: ResourceOrder, $first: Int, $after: String, $withMetadata: Boolean!) {
+	resources(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+		nodes {
+			... Resource
+			metadata @include(if: $withMetadata) {
+				... Item
+			}
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment Resource on Resource {
+	uuid
+	type {
+		name
+	}
+	name
+	description
+	projectId
+	visibility
+	revision
+	parent {
+		uuid
+		name
+	}
+	tags
+	createdAt
+	updatedAt
+}
+fragment Item on MetadataItem {
+	key
+	value
+	userModifiable
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists resources, on demand with their metadata.
+func ListResources(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ResourceFilter,
+	orderBy *ResourceOrder,
+	first *int,
+	after *string,
+	withMetadata bool,
+) (data_ *ListResourcesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListResources",
+		Query:  ListResources_Operation,
+		Variables: &__ListResourcesInput{
+			Filter:       filter,
+			OrderBy:      orderBy,
+			First:        first,
+			After:        after,
+			WithMetadata: withMetadata,
+		},
+	}
+
+	data_ = &ListResourcesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListTags.
+const ListTags_Operation = `
+query ListTags ($search: String, $first: Int, $after: String) {
+	tags(search: $search, first: $first, after: $after) {
+		nodes {
+			... Tag
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment Tag on Tag {
+	id
+	name
+	parent {
+		name
+	}
+	namespace {
+		name
+	}
+	resourceCount
+	createdAt
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists the tags of all namespaces.
+func ListTags(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	search *string,
+	first *int,
+	after *string,
+) (data_ *ListTagsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListTags",
+		Query:  ListTags_Operation,
+		Variables: &__ListTagsInput{
+			Search: search,
+			First:  first,
+			After:  after,
+		},
+	}
+
+	data_ = &ListTagsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListTagsOf.
+const ListTagsOf_Operation = `
+query ListTagsOf ($namespace: String!, $first: Int, $after: String) {
+	namespace(name: $namespace) {
+		tagConnection(first: $first, after: $after) {
+			nodes {
+				... Tag
+			}
+			pageInfo {
+				... PageInfo
+			}
+		}
+	}
+}
+fragment Tag on Tag {
+	id
+	name
+	parent {
+		name
+	}
+	namespace {
+		name
+	}
+	resourceCount
+	createdAt
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists the tags of a namespace.
+func ListTagsOf(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	namespace string,
+	first *int,
+	after *string,
+) (data_ *ListTagsOfResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListTagsOf",
+		Query:  ListTagsOf_Operation,
+		Variables: &__ListTagsOfInput{
+			Namespace: namespace,
+			First:     first,
+			After:     after,
+		},
+	}
+
+	data_ = &ListTagsOfResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListTraits.
+const ListTraits_Operation = `
+query ListTraits ($filter: TraitFilter, $first: Int, $after: String) {
+	traits(filter: $filter, first: $first, after: $after) {
+		nodes {
+			... Trait
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment Trait on Trait {
+	name
+	custom
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists traits.
+func ListTraits(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *TraitFilter,
+	first *int,
+	after *string,
+) (data_ *ListTraitsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListTraits",
+		Query:  ListTraits_Operation,
+		Variables: &__ListTraitsInput{
+			Filter: filter,
+			First:  first,
+			After:  after,
+		},
+	}
+
+	data_ = &ListTraitsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListUsages.
+const ListUsages_Operation = `
+query ListUsages ($projectId: String, $userId: String, $consumerType: String, $groupBy: UsageGrouping!, $first: Int, $after: String) {
+	usages(projectId: $projectId, userId: $userId, consumerType: $consumerType, groupBy: $groupBy, first: $first, after: $after) {
+		... Usage
+	}
+}
+fragment Usage on UsageGroup {
+	projectId
+	userId
+	consumerType
+	consumerCount
+	usages {
+		resourceClass
+		used
+	}
+}
+`
+
+// Returns what consumers use, in groups.
+func ListUsages(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	projectId *string,
+	userId *string,
+	consumerType *string,
+	groupBy UsageGrouping,
+	first *int,
+	after *string,
+) (data_ *ListUsagesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListUsages",
+		Query:  ListUsages_Operation,
+		Variables: &__ListUsagesInput{
+			ProjectId:    projectId,
+			UserId:       userId,
+			ConsumerType: consumerType,
+			GroupBy:      groupBy,
+			First:        first,
+			After:        after,
+		},
+	}
+
+	data_ = &ListUsagesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -2190,6 +13129,55 @@ func NamespaceNames(
 	return data_, err_
 }
 
+// The query executed by ReadAuditEvent.
+const ReadAuditEvent_Operation = `
+query ReadAuditEvent ($id: ID!) {
+	node(id: $id) {
+		__typename
+		... on AuditEvent {
+			... AuditEvent
+		}
+	}
+}
+fragment AuditEvent on AuditEvent {
+	id
+	createdAt
+	userId
+	projectId
+	action
+	kind
+	key
+	before
+	after
+}
+`
+
+// Reads an event of the audit log by its id.
+func ReadAuditEvent(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *ReadAuditEventResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadAuditEvent",
+		Query:  ReadAuditEvent_Operation,
+		Variables: &__ReadAuditEventInput{
+			Id: id,
+		},
+	}
+
+	data_ = &ReadAuditEventResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by ReadCapability.
 const ReadCapability_Operation = `
 query ReadCapability ($resourceType: String!, $name: String!, $after: String) {
@@ -2246,6 +13234,195 @@ func ReadCapability(
 	return data_, err_
 }
 
+// The query executed by ReadConsumer.
+const ReadConsumer_Operation = `
+query ReadConsumer ($uuid: UUID!) {
+	consumer(uuid: $uuid) {
+		... Consumer
+	}
+}
+fragment Consumer on Consumer {
+	uuid
+	projectId
+	userId
+	type
+	generation
+	allocations {
+		... Allocation
+	}
+	resource {
+		uuid
+		name
+	}
+	createdAt
+	updatedAt
+}
+fragment Allocation on Allocation {
+	provider {
+		... ProviderName
+	}
+	resourceClass
+	used
+	consumer {
+		uuid
+		projectId
+		userId
+		type
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Reads a consumer.
+func ReadConsumer(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	uuid string,
+) (data_ *ReadConsumerResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadConsumer",
+		Query:  ReadConsumer_Operation,
+		Variables: &__ReadConsumerInput{
+			Uuid: uuid,
+		},
+	}
+
+	data_ = &ReadConsumerResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadDefinitions.
+const ReadDefinitions_Operation = `
+query ReadDefinitions ($resourceType: String!, $target: String, $search: String) {
+	definitions(resourceType: $resourceType, target: $target, search: $search) {
+		namespace {
+			... Namespace
+		}
+		association {
+			... Association
+		}
+		properties {
+			... Property
+		}
+		objects {
+			... Object
+		}
+	}
+}
+fragment Namespace on Namespace {
+	name
+	displayName
+	description
+	visibility
+	protected
+	owner
+	origin
+	revision
+	createdAt
+	updatedAt
+}
+fragment Association on ResourceTypeAssociation {
+	id
+	namespace {
+		name
+	}
+	resourceType {
+		name
+	}
+	prefix
+	propertiesTarget
+	createdAt
+	updatedAt
+}
+fragment Property on PropertyDefinition {
+	id
+	name
+	baseName
+	title
+	description
+	type
+	itemType
+	enum
+	itemEnum
+	default
+	minimum
+	maximum
+	minLength
+	maxLength
+	pattern
+	minItems
+	maxItems
+	uniqueItems
+	additionalItems
+	readOnly
+	required
+	operators
+	createdAt
+	updatedAt
+	namespace {
+		name
+	}
+	object {
+		name
+	}
+}
+fragment Object on ObjectDefinition {
+	id
+	name
+	description
+	required
+	properties {
+		name
+	}
+	namespace {
+		name
+	}
+	createdAt
+	updatedAt
+}
+`
+
+// Returns what a user may write on resources of a type.
+func ReadDefinitions(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resourceType string,
+	target *string,
+	search *string,
+) (data_ *ReadDefinitionsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadDefinitions",
+		Query:  ReadDefinitions_Operation,
+		Variables: &__ReadDefinitionsInput{
+			ResourceType: resourceType,
+			Target:       target,
+			Search:       search,
+		},
+	}
+
+	data_ = &ReadDefinitionsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by ReadMetadata.
 const ReadMetadata_Operation = `
 query ReadMetadata ($resource: UUID!, $keys: [String!]) {
@@ -2279,6 +13456,663 @@ func ReadMetadata(
 	}
 
 	data_ = &ReadMetadataResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadNamespace.
+const ReadNamespace_Operation = `
+query ReadNamespace ($name: String!) {
+	namespace(name: $name) {
+		... Namespace
+		members {
+			... Member
+		}
+		propertyConnection(first: 0) {
+			totalCount
+		}
+		objectConnection(first: 0) {
+			totalCount
+		}
+		tagConnection(first: 0) {
+			totalCount
+		}
+		resourceTypeAssociations {
+			... Association
+		}
+	}
+}
+fragment Namespace on Namespace {
+	name
+	displayName
+	description
+	visibility
+	protected
+	owner
+	origin
+	revision
+	createdAt
+	updatedAt
+}
+fragment Member on NamespaceMember {
+	projectId
+	role
+	createdAt
+}
+fragment Association on ResourceTypeAssociation {
+	id
+	namespace {
+		name
+	}
+	resourceType {
+		name
+	}
+	prefix
+	propertiesTarget
+	createdAt
+	updatedAt
+}
+`
+
+// Reads a namespace with the projects that it is shared with and how much is in it.
+func ReadNamespace(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *ReadNamespaceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadNamespace",
+		Query:  ReadNamespace_Operation,
+		Variables: &__ReadNamespaceInput{
+			Name: name,
+		},
+	}
+
+	data_ = &ReadNamespaceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadObject.
+const ReadObject_Operation = `
+query ReadObject ($namespace: String!, $name: String!, $resourceType: String) {
+	namespace(name: $namespace) {
+		object(name: $name, resourceType: $resourceType) {
+			... Object
+		}
+	}
+}
+fragment Object on ObjectDefinition {
+	id
+	name
+	description
+	required
+	properties {
+		name
+	}
+	namespace {
+		name
+	}
+	createdAt
+	updatedAt
+}
+`
+
+// Reads an object of a namespace.
+func ReadObject(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	namespace string,
+	name string,
+	resourceType *string,
+) (data_ *ReadObjectResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadObject",
+		Query:  ReadObject_Operation,
+		Variables: &__ReadObjectInput{
+			Namespace:    namespace,
+			Name:         name,
+			ResourceType: resourceType,
+		},
+	}
+
+	data_ = &ReadObjectResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadObjectProperties.
+const ReadObjectProperties_Operation = `
+query ReadObjectProperties ($namespace: String!, $name: String!, $resourceType: String) {
+	namespace(name: $namespace) {
+		object(name: $name, resourceType: $resourceType) {
+			properties {
+				... Property
+			}
+		}
+	}
+}
+fragment Property on PropertyDefinition {
+	id
+	name
+	baseName
+	title
+	description
+	type
+	itemType
+	enum
+	itemEnum
+	default
+	minimum
+	maximum
+	minLength
+	maxLength
+	pattern
+	minItems
+	maxItems
+	uniqueItems
+	additionalItems
+	readOnly
+	required
+	operators
+	createdAt
+	updatedAt
+	namespace {
+		name
+	}
+	object {
+		name
+	}
+}
+`
+
+// Reads an object of a namespace with its properties.
+func ReadObjectProperties(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	namespace string,
+	name string,
+	resourceType *string,
+) (data_ *ReadObjectPropertiesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadObjectProperties",
+		Query:  ReadObjectProperties_Operation,
+		Variables: &__ReadObjectPropertiesInput{
+			Namespace:    namespace,
+			Name:         name,
+			ResourceType: resourceType,
+		},
+	}
+
+	data_ = &ReadObjectPropertiesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadPlacementRequest.
+const ReadPlacementRequest_Operation = `
+query ReadPlacementRequest ($resource: UUID!) {
+	placementRequest(resource: $resource) {
+		resources {
+			resourceClass
+			amount
+		}
+		requiredAll
+		requiredAnySets {
+			anyOf
+		}
+		forbidden
+		groupPolicy
+		ignored {
+			key
+			value
+			reason
+		}
+		problems {
+			key
+			message
+		}
+	}
+}
+`
+
+// Returns what the metadata of a resource ask for.
+func ReadPlacementRequest(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resource string,
+) (data_ *ReadPlacementRequestResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadPlacementRequest",
+		Query:  ReadPlacementRequest_Operation,
+		Variables: &__ReadPlacementRequestInput{
+			Resource: resource,
+		},
+	}
+
+	data_ = &ReadPlacementRequestResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadProperty.
+const ReadProperty_Operation = `
+query ReadProperty ($namespace: String!, $name: String!, $resourceType: String) {
+	namespace(name: $namespace) {
+		property(name: $name, resourceType: $resourceType) {
+			... Property
+		}
+	}
+}
+fragment Property on PropertyDefinition {
+	id
+	name
+	baseName
+	title
+	description
+	type
+	itemType
+	enum
+	itemEnum
+	default
+	minimum
+	maximum
+	minLength
+	maxLength
+	pattern
+	minItems
+	maxItems
+	uniqueItems
+	additionalItems
+	readOnly
+	required
+	operators
+	createdAt
+	updatedAt
+	namespace {
+		name
+	}
+	object {
+		name
+	}
+}
+`
+
+// Reads a property of a namespace.
+func ReadProperty(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	namespace string,
+	name string,
+	resourceType *string,
+) (data_ *ReadPropertyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadProperty",
+		Query:  ReadProperty_Operation,
+		Variables: &__ReadPropertyInput{
+			Namespace:    namespace,
+			Name:         name,
+			ResourceType: resourceType,
+		},
+	}
+
+	data_ = &ReadPropertyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadProvider.
+const ReadProvider_Operation = `
+query ReadProvider ($uuid: UUID, $name: String) {
+	resourceProvider(uuid: $uuid, name: $name) {
+		... Provider
+		resource {
+			uuid
+			name
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Reads a provider by its uuid or its name.
+func ReadProvider(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	uuid *string,
+	name *string,
+) (data_ *ReadProviderResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadProvider",
+		Query:  ReadProvider_Operation,
+		Variables: &__ReadProviderInput{
+			Uuid: uuid,
+			Name: name,
+		},
+	}
+
+	data_ = &ReadProviderResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadResource.
+const ReadResource_Operation = `
+query ReadResource ($uuid: UUID!) {
+	resource(uuid: $uuid) {
+		... Resource
+		metadata {
+			... Item
+		}
+		provider {
+			uuid
+			name
+		}
+		consumer {
+			uuid
+		}
+	}
+}
+fragment Resource on Resource {
+	uuid
+	type {
+		name
+	}
+	name
+	description
+	projectId
+	visibility
+	revision
+	parent {
+		uuid
+		name
+	}
+	tags
+	createdAt
+	updatedAt
+}
+fragment Item on MetadataItem {
+	key
+	value
+	userModifiable
+}
+`
+
+// Reads a resource with what is written on it.
+func ReadResource(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	uuid string,
+) (data_ *ReadResourceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadResource",
+		Query:  ReadResource_Operation,
+		Variables: &__ReadResourceInput{
+			Uuid: uuid,
+		},
+	}
+
+	data_ = &ReadResourceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadResourceCapabilities.
+const ReadResourceCapabilities_Operation = `
+query ReadResourceCapabilities ($uuid: UUID!, $includePrivate: Boolean!) {
+	resource(uuid: $uuid) {
+		capabilities(includePrivate: $includePrivate) {
+			... ResourceCapability
+		}
+	}
+}
+fragment ResourceCapability on ResourceCapability {
+	name
+	value
+	private
+}
+`
+
+// Reads the capabilities of a resource.
+func ReadResourceCapabilities(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	uuid string,
+	includePrivate bool,
+) (data_ *ReadResourceCapabilitiesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadResourceCapabilities",
+		Query:  ReadResourceCapabilities_Operation,
+		Variables: &__ReadResourceCapabilitiesInput{
+			Uuid:           uuid,
+			IncludePrivate: includePrivate,
+		},
+	}
+
+	data_ = &ReadResourceCapabilitiesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadResourceType.
+const ReadResourceType_Operation = `
+query ReadResourceType ($name: String!) {
+	resourceType(name: $name) {
+		... ResourceType
+	}
+}
+fragment ResourceType on ResourceType {
+	name
+	strict
+	protected
+	createdAt
+	updatedAt
+}
+`
+
+// Reads a resource type.
+func ReadResourceType(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *ReadResourceTypeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadResourceType",
+		Query:  ReadResourceType_Operation,
+		Variables: &__ReadResourceTypeInput{
+			Name: name,
+		},
+	}
+
+	data_ = &ReadResourceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadTag.
+const ReadTag_Operation = `
+query ReadTag ($namespace: String!, $name: String!) {
+	namespace(name: $namespace) {
+		tag(name: $name) {
+			... Tag
+			children {
+				name
+			}
+		}
+	}
+}
+fragment Tag on Tag {
+	id
+	name
+	parent {
+		name
+	}
+	namespace {
+		name
+	}
+	resourceCount
+	createdAt
+}
+`
+
+// Reads a tag of a namespace, with those below it.
+func ReadTag(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	namespace string,
+	name string,
+) (data_ *ReadTagResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadTag",
+		Query:  ReadTag_Operation,
+		Variables: &__ReadTagInput{
+			Namespace: namespace,
+			Name:      name,
+		},
+	}
+
+	data_ = &ReadTagResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadViewer.
+const ReadViewer_Operation = `
+query ReadViewer {
+	viewer {
+		... Viewer
+	}
+}
+fragment Viewer on Viewer {
+	userId
+	projectId
+	roles
+	isAdmin
+	rules
+}
+`
+
+// Returns who asks.
+func ReadViewer(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *ReadViewerResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadViewer",
+		Query:  ReadViewer_Operation,
+	}
+
+	data_ = &ReadViewerResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -2337,6 +14171,224 @@ func ReplaceMetadata(
 	return data_, err_
 }
 
+// The mutation executed by Reshape.
+const Reshape_Operation = `
+mutation Reshape ($input: ReshapeInput!) {
+	reshape(input: $input) {
+		resourceProviders {
+			... Provider
+		}
+		consumers {
+			... Consumer
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment Consumer on Consumer {
+	uuid
+	projectId
+	userId
+	type
+	generation
+	allocations {
+		... Allocation
+	}
+	resource {
+		uuid
+		name
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+fragment Allocation on Allocation {
+	provider {
+		... ProviderName
+	}
+	resourceClass
+	used
+	consumer {
+		uuid
+		projectId
+		userId
+		type
+	}
+}
+`
+
+// Replaces inventories and allocations in one step, when providers are split or merged.
+func Reshape(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *ReshapeInput,
+) (data_ *ReshapeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Reshape",
+		Query:  Reshape_Operation,
+		Variables: &__ReshapeInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ReshapeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetAllocations.
+const SetAllocations_Operation = `
+mutation SetAllocations ($input: SetAllocationsInput!) {
+	setAllocations(input: $input) {
+		consumers {
+			... Consumer
+		}
+	}
+}
+fragment Consumer on Consumer {
+	uuid
+	projectId
+	userId
+	type
+	generation
+	allocations {
+		... Allocation
+	}
+	resource {
+		uuid
+		name
+	}
+	createdAt
+	updatedAt
+}
+fragment Allocation on Allocation {
+	provider {
+		... ProviderName
+	}
+	resourceClass
+	used
+	consumer {
+		uuid
+		projectId
+		userId
+		type
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Replaces the allocations of consumers, all of them or none.
+func SetAllocations(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetAllocationsInput,
+) (data_ *SetAllocationsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetAllocations",
+		Query:  SetAllocations_Operation,
+		Variables: &__SetAllocationsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetAllocationsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetCapabilities.
+const SetCapabilities_Operation = `
+mutation SetCapabilities ($input: SetCapabilitiesInput!) {
+	setCapabilities(input: $input) {
+		resource {
+			uuid
+			capabilities(includePrivate: true) {
+				... ResourceCapability
+			}
+		}
+	}
+}
+fragment ResourceCapability on ResourceCapability {
+	name
+	value
+	private
+}
+`
+
+// Sets capabilities of a resource.
+func SetCapabilities(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetCapabilitiesInput,
+) (data_ *SetCapabilitiesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetCapabilities",
+		Query:  SetCapabilities_Operation,
+		Variables: &__SetCapabilitiesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetCapabilitiesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by SetCapabilityVisibility.
 const SetCapabilityVisibility_Operation = `
 mutation SetCapabilityVisibility ($input: SetCapabilityVisibilityInput!) {
@@ -2364,6 +14416,148 @@ func SetCapabilityVisibility(
 	}
 
 	data_ = &SetCapabilityVisibilityResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetInventories.
+const SetInventories_Operation = `
+mutation SetInventories ($input: SetInventoriesInput!) {
+	setInventories(input: $input) {
+		resourceProvider {
+			... Provider
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Replaces the inventories of a provider.
+func SetInventories(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetInventoriesInput,
+) (data_ *SetInventoriesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetInventories",
+		Query:  SetInventories_Operation,
+		Variables: &__SetInventoriesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetInventoriesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetInventory.
+const SetInventory_Operation = `
+mutation SetInventory ($input: SetInventoryInput!) {
+	setInventory(input: $input) {
+		resourceProvider {
+			... Provider
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Sets one inventory of a provider.
+func SetInventory(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetInventoryInput,
+) (data_ *SetInventoryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetInventory",
+		Query:  SetInventory_Operation,
+		Variables: &__SetInventoryInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetInventoryResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -2408,6 +14602,349 @@ func SetMetadata(
 	}
 
 	data_ = &SetMetadataResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetMetadataOnResources.
+const SetMetadataOnResources_Operation = `
+mutation SetMetadataOnResources ($input: SetMetadataOnResourcesInput!) {
+	setMetadataOnResources(input: $input) {
+		resources {
+			... Resource
+		}
+	}
+}
+fragment Resource on Resource {
+	uuid
+	type {
+		name
+	}
+	name
+	description
+	projectId
+	visibility
+	revision
+	parent {
+		uuid
+		name
+	}
+	tags
+	createdAt
+	updatedAt
+}
+`
+
+// Sets metadata items of several resources, all of them or none.
+func SetMetadataOnResources(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetMetadataOnResourcesInput,
+) (data_ *SetMetadataOnResourcesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetMetadataOnResources",
+		Query:  SetMetadataOnResources_Operation,
+		Variables: &__SetMetadataOnResourcesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetMetadataOnResourcesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetProviderAggregates.
+const SetProviderAggregates_Operation = `
+mutation SetProviderAggregates ($input: SetProviderAggregatesInput!) {
+	setProviderAggregates(input: $input) {
+		resourceProvider {
+			... Provider
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Replaces the aggregates of a provider.
+func SetProviderAggregates(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetProviderAggregatesInput,
+) (data_ *SetProviderAggregatesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetProviderAggregates",
+		Query:  SetProviderAggregates_Operation,
+		Variables: &__SetProviderAggregatesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetProviderAggregatesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetProviderTraits.
+const SetProviderTraits_Operation = `
+mutation SetProviderTraits ($input: SetProviderTraitsInput!) {
+	setProviderTraits(input: $input) {
+		resourceProvider {
+			... Provider
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Replaces the traits of a provider.
+func SetProviderTraits(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetProviderTraitsInput,
+) (data_ *SetProviderTraitsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetProviderTraits",
+		Query:  SetProviderTraits_Operation,
+		Variables: &__SetProviderTraitsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetProviderTraitsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetResourceTags.
+const SetResourceTags_Operation = `
+mutation SetResourceTags ($input: SetResourceTagsInput!) {
+	setResourceTags(input: $input) {
+		resource {
+			... Resource
+		}
+	}
+}
+fragment Resource on Resource {
+	uuid
+	type {
+		name
+	}
+	name
+	description
+	projectId
+	visibility
+	revision
+	parent {
+		uuid
+		name
+	}
+	tags
+	createdAt
+	updatedAt
+}
+`
+
+// Replaces the tags of a resource.
+func SetResourceTags(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetResourceTagsInput,
+) (data_ *SetResourceTagsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetResourceTags",
+		Query:  SetResourceTags_Operation,
+		Variables: &__SetResourceTagsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetResourceTagsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetTags.
+const SetTags_Operation = `
+mutation SetTags ($input: SetTagsInput!) {
+	setTags(input: $input) {
+		tags {
+			... Tag
+		}
+	}
+}
+fragment Tag on Tag {
+	id
+	name
+	parent {
+		name
+	}
+	namespace {
+		name
+	}
+	resourceCount
+	createdAt
+}
+`
+
+// Sets the tags of a namespace, or adds some.
+func SetTags(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetTagsInput,
+) (data_ *SetTagsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetTags",
+		Query:  SetTags_Operation,
+		Variables: &__SetTagsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetTagsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by ShareNamespace.
+const ShareNamespace_Operation = `
+mutation ShareNamespace ($input: ShareNamespaceInput!) {
+	shareNamespace(input: $input) {
+		namespaceMember {
+			... Member
+		}
+	}
+}
+fragment Member on NamespaceMember {
+	projectId
+	role
+	createdAt
+}
+`
+
+// Shares a namespace with a project.
+func ShareNamespace(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *ShareNamespaceInput,
+) (data_ *ShareNamespaceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ShareNamespace",
+		Query:  ShareNamespace_Operation,
+		Variables: &__ShareNamespaceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ShareNamespaceResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -2482,6 +15019,690 @@ func UnloadNamespaces(
 	}
 
 	data_ = &UnloadNamespacesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UnsetCapabilities.
+const UnsetCapabilities_Operation = `
+mutation UnsetCapabilities ($input: UnsetCapabilitiesInput!) {
+	unsetCapabilities(input: $input) {
+		resource {
+			uuid
+			capabilities(includePrivate: true) {
+				... ResourceCapability
+			}
+		}
+	}
+}
+fragment ResourceCapability on ResourceCapability {
+	name
+	value
+	private
+}
+`
+
+// Takes capabilities from a resource.
+func UnsetCapabilities(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UnsetCapabilitiesInput,
+) (data_ *UnsetCapabilitiesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UnsetCapabilities",
+		Query:  UnsetCapabilities_Operation,
+		Variables: &__UnsetCapabilitiesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &UnsetCapabilitiesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UnshareNamespace.
+const UnshareNamespace_Operation = `
+mutation UnshareNamespace ($input: UnshareNamespaceInput!) {
+	unshareNamespace(input: $input) {
+		namespaceMember {
+			... Member
+		}
+	}
+}
+fragment Member on NamespaceMember {
+	projectId
+	role
+	createdAt
+}
+`
+
+// Stops sharing a namespace with a project.
+func UnshareNamespace(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UnshareNamespaceInput,
+) (data_ *UnshareNamespaceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UnshareNamespace",
+		Query:  UnshareNamespace_Operation,
+		Variables: &__UnshareNamespaceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &UnshareNamespaceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UpdateNamespace.
+const UpdateNamespace_Operation = `
+mutation UpdateNamespace ($input: UpdateNamespaceInput!, $problems: MetadataProblemScan) {
+	updateNamespace(input: $input, problems: $problems) {
+		namespace {
+			... Namespace
+		}
+		problems {
+			... BrokenMetadata
+		}
+	}
+}
+fragment Namespace on Namespace {
+	name
+	displayName
+	description
+	visibility
+	protected
+	owner
+	origin
+	revision
+	createdAt
+	updatedAt
+}
+fragment BrokenMetadata on MetadataProblemConnection {
+	scanned
+	complete
+	scannedTo
+	nodes {
+		resource {
+			uuid
+			name
+			type {
+				name
+			}
+		}
+		problems {
+			key
+			value
+			rule
+			message
+			namespace
+		}
+	}
+}
+`
+
+// Changes a namespace.
+func UpdateNamespace(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UpdateNamespaceInput,
+	problems *MetadataProblemScan,
+) (data_ *UpdateNamespaceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateNamespace",
+		Query:  UpdateNamespace_Operation,
+		Variables: &__UpdateNamespaceInput{
+			Input:    input,
+			Problems: problems,
+		},
+	}
+
+	data_ = &UpdateNamespaceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UpdateObject.
+const UpdateObject_Operation = `
+mutation UpdateObject ($input: UpdateObjectInput!, $problems: MetadataProblemScan) {
+	updateObject(input: $input, problems: $problems) {
+		objectDefinition {
+			... Object
+		}
+		problems {
+			... BrokenMetadata
+		}
+	}
+}
+fragment Object on ObjectDefinition {
+	id
+	name
+	description
+	required
+	properties {
+		name
+	}
+	namespace {
+		name
+	}
+	createdAt
+	updatedAt
+}
+fragment BrokenMetadata on MetadataProblemConnection {
+	scanned
+	complete
+	scannedTo
+	nodes {
+		resource {
+			uuid
+			name
+			type {
+				name
+			}
+		}
+		problems {
+			key
+			value
+			rule
+			message
+			namespace
+		}
+	}
+}
+`
+
+// Changes an object.
+func UpdateObject(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UpdateObjectInput,
+	problems *MetadataProblemScan,
+) (data_ *UpdateObjectResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateObject",
+		Query:  UpdateObject_Operation,
+		Variables: &__UpdateObjectInput{
+			Input:    input,
+			Problems: problems,
+		},
+	}
+
+	data_ = &UpdateObjectResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UpdateProperty.
+const UpdateProperty_Operation = `
+mutation UpdateProperty ($input: UpdatePropertyInput!, $problems: MetadataProblemScan) {
+	updateProperty(input: $input, problems: $problems) {
+		propertyDefinition {
+			... Property
+		}
+		problems {
+			... BrokenMetadata
+		}
+	}
+}
+fragment Property on PropertyDefinition {
+	id
+	name
+	baseName
+	title
+	description
+	type
+	itemType
+	enum
+	itemEnum
+	default
+	minimum
+	maximum
+	minLength
+	maxLength
+	pattern
+	minItems
+	maxItems
+	uniqueItems
+	additionalItems
+	readOnly
+	required
+	operators
+	createdAt
+	updatedAt
+	namespace {
+		name
+	}
+	object {
+		name
+	}
+}
+fragment BrokenMetadata on MetadataProblemConnection {
+	scanned
+	complete
+	scannedTo
+	nodes {
+		resource {
+			uuid
+			name
+			type {
+				name
+			}
+		}
+		problems {
+			key
+			value
+			rule
+			message
+			namespace
+		}
+	}
+}
+`
+
+// Changes a property.
+func UpdateProperty(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UpdatePropertyInput,
+	problems *MetadataProblemScan,
+) (data_ *UpdatePropertyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateProperty",
+		Query:  UpdateProperty_Operation,
+		Variables: &__UpdatePropertyInput{
+			Input:    input,
+			Problems: problems,
+		},
+	}
+
+	data_ = &UpdatePropertyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UpdateResource.
+const UpdateResource_Operation = `
+mutation UpdateResource ($input: UpdateResourceInput!) {
+	updateResource(input: $input) {
+		resource {
+			... Resource
+		}
+	}
+}
+fragment Resource on Resource {
+	uuid
+	type {
+		name
+	}
+	name
+	description
+	projectId
+	visibility
+	revision
+	parent {
+		uuid
+		name
+	}
+	tags
+	createdAt
+	updatedAt
+}
+`
+
+// Changes a resource.
+func UpdateResource(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UpdateResourceInput,
+) (data_ *UpdateResourceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateResource",
+		Query:  UpdateResource_Operation,
+		Variables: &__UpdateResourceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &UpdateResourceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UpdateResourceProvider.
+const UpdateResourceProvider_Operation = `
+mutation UpdateResourceProvider ($input: UpdateResourceProviderInput!) {
+	updateResourceProvider(input: $input) {
+		resourceProvider {
+			... Provider
+		}
+	}
+}
+fragment Provider on ResourceProvider {
+	uuid
+	name
+	generation
+	parent {
+		... ProviderName
+	}
+	root {
+		... ProviderName
+	}
+	aggregates
+	traits
+	inventories {
+		... Inventory
+	}
+	createdAt
+	updatedAt
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment Inventory on Inventory {
+	resourceClass
+	total
+	reserved
+	minUnit
+	maxUnit
+	stepSize
+	allocationRatio
+	capacity
+	used
+	free
+}
+`
+
+// Changes a provider.
+func UpdateResourceProvider(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UpdateResourceProviderInput,
+) (data_ *UpdateResourceProviderResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateResourceProvider",
+		Query:  UpdateResourceProvider_Operation,
+		Variables: &__UpdateResourceProviderInput{
+			Input: input,
+		},
+	}
+
+	data_ = &UpdateResourceProviderResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UpdateResourceType.
+const UpdateResourceType_Operation = `
+mutation UpdateResourceType ($input: UpdateResourceTypeInput!, $problems: MetadataProblemScan) {
+	updateResourceType(input: $input, problems: $problems) {
+		resourceType {
+			... ResourceType
+		}
+		problems {
+			... BrokenMetadata
+		}
+	}
+}
+fragment ResourceType on ResourceType {
+	name
+	strict
+	protected
+	createdAt
+	updatedAt
+}
+fragment BrokenMetadata on MetadataProblemConnection {
+	scanned
+	complete
+	scannedTo
+	nodes {
+		resource {
+			uuid
+			name
+			type {
+				name
+			}
+		}
+		problems {
+			key
+			value
+			rule
+			message
+			namespace
+		}
+	}
+}
+`
+
+// Changes a resource type.
+func UpdateResourceType(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UpdateResourceTypeInput,
+	problems *MetadataProblemScan,
+) (data_ *UpdateResourceTypeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateResourceType",
+		Query:  UpdateResourceType_Operation,
+		Variables: &__UpdateResourceTypeInput{
+			Input:    input,
+			Problems: problems,
+		},
+	}
+
+	data_ = &UpdateResourceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UpdateResourceTypeAssociation.
+const UpdateResourceTypeAssociation_Operation = `
+mutation UpdateResourceTypeAssociation ($input: UpdateResourceTypeAssociationInput!) {
+	updateResourceTypeAssociation(input: $input) {
+		resourceTypeAssociation {
+			... Association
+		}
+	}
+}
+fragment Association on ResourceTypeAssociation {
+	id
+	namespace {
+		name
+	}
+	resourceType {
+		name
+	}
+	prefix
+	propertiesTarget
+	createdAt
+	updatedAt
+}
+`
+
+// Changes an association.
+func UpdateResourceTypeAssociation(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UpdateResourceTypeAssociationInput,
+) (data_ *UpdateResourceTypeAssociationResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateResourceTypeAssociation",
+		Query:  UpdateResourceTypeAssociation_Operation,
+		Variables: &__UpdateResourceTypeAssociationInput{
+			Input: input,
+		},
+	}
+
+	data_ = &UpdateResourceTypeAssociationResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UpdateTag.
+const UpdateTag_Operation = `
+mutation UpdateTag ($input: UpdateTagInput!) {
+	updateTag(input: $input) {
+		tag {
+			... Tag
+		}
+	}
+}
+fragment Tag on Tag {
+	id
+	name
+	parent {
+		name
+	}
+	namespace {
+		name
+	}
+	resourceCount
+	createdAt
+}
+`
+
+// Changes a tag.
+func UpdateTag(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UpdateTagInput,
+) (data_ *UpdateTagResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateTag",
+		Query:  UpdateTag_Operation,
+		Variables: &__UpdateTagInput{
+			Input: input,
+		},
+	}
+
+	data_ = &UpdateTagResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ValidateMetadata.
+const ValidateMetadata_Operation = `
+query ValidateMetadata ($resourceType: String, $target: String, $values: [KeyValueInput!]!, $resource: UUID, $project: String) {
+	validateMetadata(resourceType: $resourceType, target: $target, values: $values, resource: $resource, project: $project) {
+		valid
+		accepted
+		strict
+		items {
+			key
+			isCustom
+			suggestion
+			accepted
+			violations {
+				rule
+				message
+			}
+		}
+	}
+}
+`
+
+// Checks metadata against their definitions.
+func ValidateMetadata(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resourceType *string,
+	target *string,
+	values []*KeyValueInput,
+	resource *string,
+	project *string,
+) (data_ *ValidateMetadataResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ValidateMetadata",
+		Query:  ValidateMetadata_Operation,
+		Variables: &__ValidateMetadataInput{
+			ResourceType: resourceType,
+			Target:       target,
+			Values:       values,
+			Resource:     resource,
+			Project:      project,
+		},
+	}
+
+	data_ = &ValidateMetadataResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

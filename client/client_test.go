@@ -1,0 +1,319 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Khan/genqlient/graphql"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"path/filepath"
+
+	"github.com/cadastre-dev/cadastre/auth"
+	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// serveDemo serves the demo cloud until the test ends and returns its address.
+func serveDemo(t *testing.T) string {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	s, err := store.Open(t.Context(), store.Options{URL: storetest.SQLite(t), Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := demo.Fill(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	var tokens []auth.Token
+	for token, viewer := range demo.Viewers() {
+		tokens = append(tokens, auth.NewToken(token, viewer))
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := web.New(web.Options{Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Authenticate: auth.New(auth.Tokens(tokens)).Authenticate})
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(ctx, listener, handler, web.ServeOptions{Log: log}) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-served, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// TestOperationsForAllOfTheSchema finds fields of Query and Mutation that the
+// client has no operation for.
+func TestOperationsForAllOfTheSchema(t *testing.T) {
+	t.Parallel()
+	schema := gqlparser.MustLoadSchema(&ast.Source{Input: string(read(t, "../schema/merged/schema.graphql"))})
+	used := map[string]bool{"node": true, "nodes": true} // look up what other answers hold
+	files, err := filepath.Glob("operations/*.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		document, err := parser.ParseQuery(&ast.Source{Name: file, Input: string(read(t, file))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, operation := range document.Operations {
+			for _, selected := range operation.SelectionSet {
+				if field, ok := selected.(*ast.Field); ok {
+					used[field.Name] = true
+				}
+			}
+		}
+	}
+	for _, root := range []*ast.Definition{schema.Query, schema.Mutation} {
+		for _, field := range root.Fields {
+			if !strings.HasPrefix(field.Name, "__") && !used[field.Name] {
+				t.Errorf("no operation has %s.%s", root.Name, field.Name)
+			}
+		}
+	}
+}
+
+// TestPages compares lists that are read in pages of several sizes.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	server := client.New(serveDemo(t), client.WithToken(demo.AdminToken))
+	all, few := 1000, 7
+	for name, list := range map[string]func(first *int) ([]string, error){
+		"namespaces": func(first *int) ([]string, error) {
+			return named(client.Collect(client.Namespaces(t.Context(), server, nil, nil, first), 0))
+		},
+		"resources": func(first *int) ([]string, error) {
+			return named(client.Collect(client.Resources(t.Context(), server, nil, nil, first, true), 0))
+		},
+		"providers": func(first *int) ([]string, error) {
+			return named(client.Collect(client.Providers(t.Context(), server, nil, nil, first), 0))
+		},
+		"consumers": func(first *int) ([]string, error) {
+			return named(client.Collect(client.Consumers(t.Context(), server, nil, nil, first), 0))
+		},
+		"traits": func(first *int) ([]string, error) {
+			return named(client.Collect(client.Traits(t.Context(), server, nil, first), 0))
+		},
+		"properties": func(first *int) ([]string, error) {
+			return named(client.Collect(client.Properties(t.Context(), server, "Cadastre::VirtualCPUTopology", nil, nil, nil, first), 0))
+		},
+	} {
+		want, err := list(&all)
+		if err != nil || len(want) == 0 {
+			t.Errorf("%s: %v, %d of them", name, err, len(want))
+		}
+		for _, first := range []*int{nil, &few} {
+			if got, err := list(first); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: error %v, got %d in pages of %v, want %d", name, err, len(got), first, len(want))
+			}
+		}
+	}
+	some, err := client.Collect(client.Traits(t.Context(), server, nil, &few), 10)
+	if err != nil || len(some) != 10 {
+		t.Errorf("collected %d of 10: %v", len(some), err)
+	}
+	missing := new(client.MissingError)
+	if _, err := client.Collect(client.Properties(t.Context(), server, "none", nil, nil, nil, nil), 0); !errors.As(err, &missing) || err.Error() != `namespace "none" does not exist` {
+		t.Errorf("properties of no namespace: %v", err)
+	}
+}
+
+// named returns what it is given as texts.
+func named[T any](all []*T, err error) ([]string, error) {
+	var texts []string
+	for _, one := range all {
+		text, wrong := json.Marshal(one)
+		texts, err = append(texts, string(text)), errors.Join(err, wrong)
+	}
+	return texts, err
+}
+
+// TestErrors holds what callers learn of what a server refuses.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	address := serveDemo(t)
+	reader, stranger := client.New(address, client.WithToken(demo.ReaderToken)), client.New(address)
+	name := strings.Repeat("n", 81)
+	for _, of := range []struct {
+		run  func() error
+		code client.ErrorCode
+		text string
+	}{
+		{func() error { _, err := client.ReadViewer(t.Context(), stranger); return err }, client.Unauthenticated, "UNAUTHENTICATED: "},
+		{func() error {
+			_, err := client.CreateNamespace(t.Context(), reader, &client.CreateNamespaceInput{Name: "n", Visibility: client.VisibilityPublic})
+			return err
+		}, client.Forbidden, "FORBIDDEN: "},
+		{func() error {
+			_, err := client.CreateNamespace(t.Context(), client.New(address, client.WithToken(demo.AdminToken)), &client.CreateNamespaceInput{Name: name, Visibility: client.VisibilityPublic})
+			return err
+		}, client.BadUserInput, "BAD_USER_INPUT: input.name: "},
+		{func() error {
+			return reader.MakeRequest(t.Context(), &graphql.Request{Query: "query Q { viewer { none } }", OpName: "Q"}, &graphql.Response{})
+		}, client.ValidationFailed, `GRAPHQL_VALIDATION_FAILED: Cannot query field "none"`},
+		{func() error { _, err := client.ReadViewer(t.Context(), client.New("127.0.0.1:1")); return err }, "", "Post "},
+		{func() error { _, err := client.ReadViewer(t.Context(), client.New("ftp://a")); return err }, "", "Post "},
+	} {
+		err := of.run()
+		if client.Code(err) != of.code || err == nil || !strings.HasPrefix(err.Error(), of.text) {
+			t.Errorf("got the code %q and the error %v, want %q and %q", client.Code(err), err, of.code, of.text)
+		}
+		if err := fmt.Errorf("wrapped: %w", err); client.Code(err) != of.code {
+			t.Errorf("the code of a wrapped error is %q, want %q", client.Code(err), of.code)
+		}
+	}
+	if client.Code(nil) != "" {
+		t.Error("no error has a code")
+	}
+}
+
+// TestAbsentAndNull holds that a field of an input that is absent changes
+// nothing, and one that is null takes away what was there.
+func TestAbsentAndNull(t *testing.T) {
+	t.Parallel()
+	server := client.New(serveDemo(t), client.WithToken(demo.AdminToken))
+	text := "what for"
+	_, err := client.CreateNamespace(t.Context(), server, &client.CreateNamespaceInput{Name: "n", Visibility: client.VisibilityPublic, Description: &text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []struct {
+		set  optional.String
+		want string
+	}{{nil, text}, {optional.Value("another"), "another"}, {nil, "another"}, {optional.Null[string](), ""}} {
+		answer, err := client.UpdateNamespace(t.Context(), server, &client.UpdateNamespaceInput{Name: "n", Description: of.set}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if given := answer.UpdateNamespace.Namespace.Description; given != nil {
+			got = *given
+		}
+		if got != of.want || answer.UpdateNamespace.Namespace.Visibility != client.VisibilityPublic {
+			t.Errorf("after %v the description is %q, want %q; %v", of.set, got, of.want, answer.UpdateNamespace.Namespace.Visibility)
+		}
+	}
+}
+
+// TestRetries counts the requests that a busy server gets.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	const read, write = "query Q { viewer { userId } }", "mutation M { a }"
+	busy := func(code string, wait any) string {
+		return fmt.Sprintf(`{"errors":[{"message":"no","extensions":{"code":%q,"retryAfter":%v}}]}`, code, wait)
+	}
+	for name, of := range map[string]struct {
+		query, body, header string
+		status, fails       int
+		options             []client.Option
+		requests            int64
+		code                client.ErrorCode
+	}{
+		"a query once busy":         {read, busy("RATE_LIMITED", 0.01), "", 429, 1, nil, 2, ""},
+		"a query long busy":         {read, busy("UNAVAILABLE", 0.01), "", 503, 99, []client.Option{client.WithRetries(2)}, 3, client.Unavailable},
+		"a query busy in data":      {read, busy("UNAVAILABLE", 0.01), "", 200, 1, nil, 2, ""},
+		"a query that is not sent":  {read, busy("UNAVAILABLE", 0.01), "", 503, 99, []client.Option{client.WithRetries(0)}, 1, client.Unavailable},
+		"a query that waits long":   {read, busy("RATE_LIMITED", 60), "", 429, 99, nil, 1, client.RateLimited},
+		"the header says long":      {read, "busy", "60", 503, 99, nil, 1, ""},
+		"a query that is wrong":     {read, busy("BAD_USER_INPUT", 0.01), "", 200, 99, nil, 1, client.BadUserInput},
+		"a query without an answer": {read, busy("INTERNAL", 0.01), "", 500, 99, nil, 1, client.Internal},
+		"a mutation":                {write, busy("UNAVAILABLE", 0.01), "", 503, 99, nil, 1, client.Unavailable},
+		"what cannot be read":       {"query {", busy("UNAVAILABLE", 0.01), "", 503, 99, nil, 1, client.Unavailable},
+	} {
+		var requests atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if requests.Add(1) > int64(of.fails) {
+				_, _ = io.WriteString(w, `{"data":{}}`)
+				return
+			}
+			if of.header != "" {
+				w.Header().Set("Retry-After", of.header)
+			}
+			w.WriteHeader(of.status)
+			_, _ = io.WriteString(w, of.body)
+		}))
+		err := client.New(server.URL, of.options...).MakeRequest(t.Context(), &graphql.Request{Query: of.query}, &graphql.Response{})
+		if got := requests.Load(); got != of.requests || client.Code(err) != of.code || (err == nil) != (of.fails < 99) {
+			t.Errorf("%s: %d requests and the error %v, want %d and %q", name, got, err, of.requests, of.code)
+		}
+		server.Close()
+	}
+}
+
+// TestRetriesEnd holds that a wait ends with its context.
+func TestRetriesEnd(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "9")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, err := client.ReadViewer(ctx, client.New(server.URL))
+	if err == nil || time.Since(start) > 5*time.Second {
+		t.Errorf("after %v: %v", time.Since(start), err)
+	}
+}
+
+// TestHTTPClient holds that a client sends by what it was given, and leaves it as
+// it is.
+func TestHTTPClient(t *testing.T) {
+	t.Parallel()
+	sent := &recorder{}
+	given := &http.Client{Transport: sent, Timeout: time.Hour}
+	server := client.New("cadastre.example.org", client.WithToken("secret"), client.WithHTTPClient(given), client.WithTimeout(time.Minute))
+	answer, err := client.ReadViewer(t.Context(), server)
+	if err != nil || answer.Viewer.UserId != "ada" {
+		t.Fatalf("%v: %+v", err, answer)
+	}
+	if sent.url != "https://cadastre.example.org/graphql" || sent.authorization != "Bearer secret" || sent.within > time.Minute {
+		t.Errorf("sent %+v", sent)
+	}
+	if given.Timeout != time.Hour || given.Transport != http.RoundTripper(sent) {
+		t.Errorf("the client that was given is changed: %+v", given)
+	}
+}
+
+// recorder answers requests without a server.
+type recorder struct {
+	url, authorization string
+	within             time.Duration
+}
+
+func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	r.url, r.authorization = request.URL.String(), request.Header.Get("Authorization")
+	if until, ok := request.Context().Deadline(); ok {
+		r.within = time.Until(until)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: request,
+		Body: io.NopCloser(strings.NewReader(`{"data":{"viewer":{"userId":"ada"}}}`))}, nil
+}

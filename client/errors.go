@@ -1,0 +1,136 @@
+package client
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/Khan/genqlient/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// ErrorCode is the kind of an error of a server: `extensions.code`.
+type ErrorCode string
+
+// The codes of a server. The set is closed.
+const (
+	BadUserInput           ErrorCode = "BAD_USER_INPUT"
+	Unauthenticated        ErrorCode = "UNAUTHENTICATED"
+	Forbidden              ErrorCode = "FORBIDDEN"
+	NotFound               ErrorCode = "NOT_FOUND"
+	AlreadyExists          ErrorCode = "ALREADY_EXISTS"
+	ConcurrentUpdate       ErrorCode = "CONCURRENT_UPDATE"
+	InUse                  ErrorCode = "IN_USE"
+	Protected              ErrorCode = "PROTECTED"
+	CapacityExceeded       ErrorCode = "CAPACITY_EXCEEDED"
+	QuotaExceeded          ErrorCode = "QUOTA_EXCEEDED"
+	RateLimited            ErrorCode = "RATE_LIMITED"
+	QueryTooComplex        ErrorCode = "QUERY_TOO_COMPLEX"
+	Timeout                ErrorCode = "TIMEOUT"
+	Unavailable            ErrorCode = "UNAVAILABLE"
+	OutcomeUnknown         ErrorCode = "OUTCOME_UNKNOWN"
+	Internal               ErrorCode = "INTERNAL"
+	BadRequest             ErrorCode = "BAD_REQUEST"
+	ParseFailed            ErrorCode = "GRAPHQL_PARSE_FAILED"
+	ValidationFailed       ErrorCode = "GRAPHQL_VALIDATION_FAILED"
+	IntrospectionDisabled  ErrorCode = "INTROSPECTION_DISABLED"
+	PersistedQueryNotFound ErrorCode = "PERSISTED_QUERY_NOT_FOUND"
+	PersistedQueryRequired ErrorCode = "PERSISTED_QUERY_REQUIRED"
+)
+
+// Error is one thing that a server refused.
+type Error struct {
+	Code    ErrorCode // empty when the answer is not of a Cadastre server
+	Message string
+	// Field is the path of the wrong value in the arguments, such as
+	// input.items[0].key; empty where it is about none.
+	Field string
+	// Path is where the field stands in the operation.
+	Path string
+	// RetryAfter is when to try again; 0 is unknown.
+	RetryAfter time.Duration
+}
+
+// Error returns the code and what is wrong.
+func (e *Error) Error() string {
+	text := e.Message
+	if e.Field != "" && !strings.HasPrefix(text, e.Field) {
+		text += " (" + e.Field + ")"
+	}
+	if e.Code != "" {
+		text = string(e.Code) + ": " + text
+	}
+	return text
+}
+
+// Errors are all errors of an answer, at least one.
+type Errors struct {
+	// Status is that of the HTTP response, 0 for 200.
+	Status int
+	List   []*Error
+}
+
+// Error returns all errors, one a line.
+func (e *Errors) Error() string {
+	lines := make([]string, len(e.List))
+	for i, one := range e.List {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the errors of the list.
+func (e *Errors) Unwrap() []error {
+	list := make([]error, len(e.List))
+	for i, one := range e.List {
+		list[i] = one
+	}
+	return list
+}
+
+// Code returns the code of an error that a server answered: that of the first,
+// where it answered several. It is empty for an error that is none of a server,
+// such as a connection that was refused.
+func Code(err error) ErrorCode {
+	if refused := new(Errors); errors.As(err, &refused) {
+		return refused.List[0].Code
+	}
+	if one := new(Error); errors.As(err, &one) {
+		return one.Code
+	}
+	return ""
+}
+
+// errorsOf returns what a server refused as Errors, and other errors as they are.
+// The wait is the header that says when to try again.
+func errorsOf(err error, wait string) error {
+	refused, list := &Errors{}, gqlerror.List(nil)
+	if status := new(graphql.HTTPError); errors.As(err, &status) {
+		refused.Status, list = status.StatusCode, status.Response.Errors
+		if len(list) == 0 || list[0].Extensions == nil {
+			text := strings.TrimSpace(strconv.Itoa(status.StatusCode) + " " + http.StatusText(status.StatusCode))
+			list = gqlerror.List{{Message: "the server answered " + text}}
+		}
+	} else if !errors.As(err, &list) || len(list) == 0 {
+		return err
+	}
+	seconds, _ := strconv.Atoi(wait) // a date is not sent by our servers
+	for _, one := range list {
+		refused.List = append(refused.List, errorOf(one, time.Duration(max(0, seconds))*time.Second))
+	}
+	return refused
+}
+
+func errorOf(one *gqlerror.Error, wait time.Duration) *Error {
+	text := func(key string) string {
+		value, _ := one.Extensions[key].(string)
+		return value
+	}
+	out := &Error{Code: ErrorCode(text("code")), Message: one.Message, Field: text("field"), Path: one.Path.String(), RetryAfter: wait}
+	if seconds, ok := one.Extensions["retryAfter"].(float64); ok {
+		out.RetryAfter = time.Duration(seconds * float64(time.Second))
+	}
+	return out
+}
