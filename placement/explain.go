@@ -82,7 +82,7 @@ func (e *explainer) add(kind ConstraintKind, path, constraint string, before, af
 
 // explainHosts leaves the providers that a tree of the hosts can use.
 func (e *explainer) explainHosts(hosts *Hosts) {
-	before, roots, left := e.all.size(), e.rootsOf(hosts), e.newMask()
+	before, roots, left := e.all.size(), e.linked(hosts), e.newMask()
 	for _, anchor := range e.trees.all() {
 		if !roots.has(anchor.members[0]) {
 			continue

@@ -73,7 +73,7 @@ func (w *World) Filter(f ProviderFilter) []*Provider {
 	g := f.asGroup()
 	s := w.groupSlot(&g)
 	p := &plan{world: w}
-	hosts := w.rootsOf(f.Hosts)
+	hosts := w.linked(f.Hosts)
 	var uuids map[string]bool
 	if f.UUIDs != nil {
 		uuids = map[string]bool{}

@@ -1,9 +1,6 @@
 package placement
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // mask is a set of dense ids as plain words; nil stands for all of them.
 type mask []uint64
@@ -52,19 +49,31 @@ func (m mask) removeAll(sets []bitset) {
 	}
 }
 
-// rootsOf returns the mask of the hosts, nil for no restriction.
-func (w *World) rootsOf(hosts *Hosts) mask {
+// linked returns the mask of the hosts, nil for no restriction.
+func (w *World) linked(hosts *Hosts) mask {
 	if hosts == nil {
 		return nil
 	}
-	m, rows := w.newMask(), slices.Sorted(slices.Values(hosts.Rows))
-	for _, t := range w.trees.all() {
-		if _, found := slices.BinarySearch(rows, w.nodes.at(t.members[0]).provider.Row); found {
-			m.add(t.members[0])
+	rows := rowSet{}
+	for _, row := range hosts.Rows {
+		rows.add(row)
+	}
+	m := w.newMask()
+	for id := range w.idLimit {
+		if rows.has(w.rows.at(id)) {
+			m.add(id)
 		}
 	}
 	return m
 }
+
+// rowSet is a set of row ids, which mostly stand close together: 64 of them to an
+// entry.
+type rowSet map[int64]uint64
+
+func (s rowSet) add(row int64) { s[row>>6] |= 1 << (row & 63) }
+
+func (s rowSet) has(row int64) bool { return s[row>>6]&(1<<(row&63)) != 0 }
 
 // matching returns the mask of the providers that meet constraints on their own
 // traits and aggregates.

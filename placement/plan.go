@@ -89,7 +89,7 @@ func compile(w *World, r *Request) *plan {
 		p.restrictAnchors(w.matching(root.clauses(), r.RootForbidden, nil))
 	}
 	if r.Hosts != nil {
-		p.restrictAnchors(w.rootsOf(r.Hosts))
+		p.restrictAnchors(w.linked(r.Hosts))
 	}
 	p.numberClasses()
 	return p

@@ -22,8 +22,9 @@ type World struct {
 	classNames sortedMap[bool]
 
 	nodes   array[*node]
-	idLimit int32   // ids assigned so far, free ones included
-	freeIDs []int32 // ids of deleted providers, to be assigned again
+	rows    array[int64] // their row ids, in one place for the restriction to hosts; 0 for none
+	idLimit int32        // ids assigned so far, free ones included
+	freeIDs []int32      // ids of deleted providers, to be assigned again
 
 	byUUID sortedMap[int32]
 	byName sortedMap[int32]
