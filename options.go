@@ -130,7 +130,7 @@ func isLoopback(address net.Addr) bool {
 func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) store.Options {
 	return store.Options{
 		URL: options.Database, Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections, CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
-		AuditRetention: options.AuditRetention,
+		AuditRetention: options.AuditRetention, StatementTime: cmp.Or(options.Limits.OperationTime, -1),
 		Resources: store.ResourceOptions{
 			CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),
 			CapabilityDefaultVisibility: access.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),

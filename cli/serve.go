@@ -72,7 +72,7 @@ type Limits struct {
 	Cost            int64         `default:"2000000" help:"Estimated work of an operation, in fields of an answer."`
 	AnswerBytes     int           `default:"16777216" help:"Bytes of an answer's data."`
 	ClientBytes     int           `default:"65536" help:"Bytes a second that a client takes of a long answer; it is cut if it takes less."`
-	OperationTime   time.Duration `default:"10s" help:"Time of an operation, its statements included."`
+	OperationTime   time.Duration `default:"10s" help:"Time of an operation, its statements included; PostgreSQL ends each statement after as long."`
 	Concurrent      int           `default:"256" help:"Operations worked on at once."`
 	PrincipalPoints float64       `default:"1000" help:"Points a second that a viewer may spend; an operation costs one and one more for each 1,000 of its cost."`
 	ServicePoints   float64       `default:"10000" help:"The same of a viewer with the role of a service."`

@@ -29,6 +29,9 @@ type Options struct {
 	// Connections is how many connections to the database serve requests at most;
 	// 0 is DefaultConnections.
 	Connections int
+	// StatementTime bounds every statement of a request in PostgreSQL itself; 0 is
+	// sqldb.StatementTimeout, less than 0 is no bound.
+	StatementTime time.Duration
 	// CacheBytes bounds what all connections to a SQLite file keep of it; 0 is 256
 	// MiB.
 	CacheBytes int64
@@ -135,7 +138,7 @@ func CheckURL(url string) error { return sqldb.CheckURL(url) }
 // sure that what is built in is there. Several servers may open one PostgreSQL
 // database at once; a SQLite file opens for one.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Connections: options.Connections, CacheBytes: options.CacheBytes, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -139,6 +139,9 @@ type Options struct {
 	// Connections is how many connections serve requests at most; 0 is
 	// DefaultConnections. Those that follow other servers come besides.
 	Connections int
+	// StatementTime bounds every statement of a request in PostgreSQL itself; 0 is
+	// StatementTimeout, less than 0 is no bound.
+	StatementTime time.Duration
 	// CacheBytes bounds what all connections to a SQLite file keep of it; 0 is
 	// DefaultCacheBytes.
 	CacheBytes int64

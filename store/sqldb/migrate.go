@@ -50,7 +50,7 @@ func openUnbounded(address string) (*sql.DB, error) {
 		return nil, err
 	}
 	settings := parsed.Query()
-	settings.Set("statement_timeout", "0")
+	settings.Set(timeoutSetting, "0")
 	parsed.RawQuery = settings.Encode()
 	return sql.Open("postgres", parsed.String())
 }

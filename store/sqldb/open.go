@@ -17,7 +17,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// StatementTimeout bounds every statement in the database itself.
+// StatementTimeout bounds what the server asks the database for itself, and the
+// statements of requests unless Options.StatementTime does.
 const StatementTimeout = 10 * time.Second
 
 // Sizes of the connection pools. SQLite has one writer; readers do not wait for
@@ -85,7 +86,7 @@ func openDatabase(ctx context.Context, options Options) (*Database, *flock.Flock
 	case path != "":
 		return openSQLite(ctx, path, placesFor(min(connections, sqliteConnections())), cmp.Or(options.CacheBytes, DefaultCacheBytes))
 	}
-	db, err := openPostgres(ctx, options.URL, places)
+	db, err := openPostgres(ctx, options.URL, places, cmp.Or(options.StatementTime, StatementTimeout))
 	if err == nil && !options.Unprepared {
 		db.prepared = &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
 	}
@@ -156,7 +157,7 @@ func postgresConfig(databaseURL string) (config pq.Config, address string, err e
 		"binary_parameters":             "yes",
 		"default_transaction_isolation": "read committed",
 		"jit":                           "off", // compiling a large filter takes seconds, and running it less
-		"statement_timeout":             fmt.Sprint(StatementTimeout.Milliseconds()),
+		timeoutSetting:                  fmt.Sprint(StatementTimeout.Milliseconds()),
 		"timezone":                      "UTC",
 	} {
 		if !settings.Has(name) {
@@ -170,28 +171,51 @@ func postgresConfig(databaseURL string) (config pq.Config, address string, err e
 	return config, parsed.String(), nil
 }
 
-// openPostgres opens a pool.
-func openPostgres(ctx context.Context, databaseURL string, places Places) (*Database, error) {
+// timeoutSetting is the setting that ends a statement in PostgreSQL itself.
+const timeoutSetting = "statement_timeout"
+
+// openPostgres opens a pool for each class of statement: those of requests, which
+// may take some time each, the searches among them, and what follows other
+// servers. A time in the URL holds for all.
+func openPostgres(ctx context.Context, databaseURL string, places Places, limit time.Duration) (*Database, error) {
 	config, address, err := postgresConfig(databaseURL)
 	if err != nil {
 		return nil, err
 	}
-	connector, err := pq.NewConnectorConfig(config)
+	bounded := config.Clone()
+	if parsed, err := url.Parse(databaseURL); err == nil && !parsed.Query().Has(timeoutSetting) {
+		bounded.Runtime[timeoutSetting] = fmt.Sprint(max(0, limit.Milliseconds()))
+	}
+	pool, err := newPool(bounded, places.Statements, idleConnections)
 	if err != nil {
-		return nil, fmt.Errorf("read the database URL: %w", err)
+		return nil, err
 	}
-	connector.Dialer(Dialer{Limit: answerLimit(config.Runtime["statement_timeout"])})
-	open := func(connections, idle int) *sql.DB {
-		pool := sql.OpenDB(connector)
-		pool.SetMaxOpenConns(connections)
-		pool.SetMaxIdleConns(idle)
-		pool.SetConnMaxIdleTime(5 * time.Minute)
-		return pool
+	searches, err := newPool(bounded, places.Searches, places.Searches)
+	if err != nil {
+		return nil, err
 	}
-	pool := open(places.Statements, idleConnections)
+	followers, err := newPool(config, followerConnections, followerConnections)
+	if err != nil {
+		return nil, err
+	}
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("reach the database: %w", explainTLS(err, cmp.Or(config.SSLMode, pq.SSLModeRequire))), pool.Close())
 	}
 	return &Database{dialectName: dialect.Postgres, address: address, places: places, writer: pool, readers: pool,
-		searches: open(places.Searches, places.Searches), followers: open(followerConnections, followerConnections)}, nil
+		searches: searches, followers: followers}, nil
+}
+
+// newPool returns a pool of at most so many connections, of which some stay open.
+// It connects to nothing.
+func newPool(config pq.Config, connections, idle int) (*sql.DB, error) {
+	connector, err := pq.NewConnectorConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	connector.Dialer(Dialer{Limit: answerLimit(config.Runtime[timeoutSetting])})
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(idle)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	return pool, nil
 }

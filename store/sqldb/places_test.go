@@ -57,3 +57,39 @@ func TestSearchesHaveConnectionsApart(t *testing.T) {
 		}
 	})
 }
+
+// TestStatementsEndInTheDatabase asks PostgreSQL how long statements of requests
+// and of followers may take: what the store was told, and what a URL says.
+func TestStatementsEndInTheDatabase(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	ctx := storetest.AsAdmin()
+	for _, one := range []struct {
+		limit    time.Duration
+		url      string
+		requests string
+	}{{0, url, "10s"}, {700 * time.Millisecond, url, "700ms"}, {-1, url, "0"}, {time.Second, url + "&statement_timeout=3000", "3s"}} {
+		s, err := store.Open(t.Context(), store.Options{URL: one.url, StatementTime: one.limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, of := range map[string]context.Context{"statements": ctx, "searches": store.Searching(ctx)} {
+			rows, err := s.Pool.QueryContext(of, "SHOW statement_timeout")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			for rows.Next() {
+				if err := rows.Scan(&got); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := rows.Close(); err != nil || got != one.requests {
+				t.Errorf("%v: %s end after %s, want %s", one.limit, name, got, one.requests)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
