@@ -10,7 +10,7 @@ FUZZ ?= 5s
 LINTER := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: run test check check-without-test lint generated build generate migration fuzz soak bench weights bench-quick bench-docs
+.PHONY: run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -24,6 +24,7 @@ check-without-test: generated
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt wants changes in the files above"; exit 1; }
 	$(GO) vet ./...
 	$(MAKE) lint
+	$(MAKE) dependencies
 	CADASTRE_TEST_FULL=1 $(GO) test ./store/resourcedb -run '^TestMetadataIsFoundByAnIndex$$'
 	$(MAKE) fuzz
 
@@ -40,6 +41,9 @@ lint: ## what linters find in what is written by hand: all of them run, then mak
 	lint errcheck -exclude tools/errcheck.txt $$written; \
 	lint staticcheck $$written; \
 	exit $$failed
+
+dependencies: ## licences, known vulnerabilities and newer versions of what Cadastre is built from
+	GO=$(GO) .ci/dependencies
 
 build: ## the program, without C
 	CGO_ENABLED=0 $(GO) build -buildvcs=auto -o cadastre .
