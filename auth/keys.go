@@ -45,7 +45,7 @@ type keys struct {
 // VerifySignature returns the payload of a token that one of the keys signed.
 // The verifier has checked the algorithm before it calls this.
 func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
-	signed, err := jose.ParseSigned(token, asymmetric)
+	signed, err := jose.ParseSignedCompact(token, asymmetric)
 	if err != nil {
 		return nil, fmt.Errorf("read the token: %w", err)
 	}
