@@ -38,32 +38,37 @@ type configuration struct {
 // names everything that is wrong.
 func configure(options cli.ServeOptions) (*configuration, error) {
 	c := &configuration{}
-	var errs [8]error
-	c.loopback, errs[0] = checkAddresses(options)
-	c.options, errs[1] = decide(options, c.loopback)
-	if err := store.CheckURL(options.Database); err != nil {
-		errs[2] = fmt.Errorf("--database: %w", err)
-	}
-	c.web, errs[3] = webOptions(c.options)
-	if options.TLSCert != "" && options.TLSKey != "" {
-		if c.certificate, errs[4] = web.ReadCertificate(options.TLSCert, options.TLSKey); errs[4] != nil {
-			errs[4] = fmt.Errorf("--tls-cert: %w", errs[4])
+	var errs []error
+	check := func(flag string, err error) {
+		if err != nil && flag != "" {
+			err = fmt.Errorf("%s: %w", flag, err)
 		}
+		errs = append(errs, err)
+	}
+	var err error
+	c.loopback, err = checkAddresses(options)
+	check("", err)
+	c.options, err = decide(options, c.loopback)
+	check("", err)
+	check("--database", store.CheckURL(options.Database))
+	c.web, err = webOptions(c.options)
+	check("", err)
+	if options.TLSCert != "" && options.TLSKey != "" {
+		c.certificate, err = web.ReadCertificate(options.TLSCert, options.TLSKey)
+		check("--tls-cert", err)
 	}
 	if options.Policy != "" {
-		if c.policy, errs[5] = auth.OpenPolicyFile(options.Policy); errs[5] != nil {
-			errs[5] = fmt.Errorf("--policy: %w", errs[5])
-		}
+		c.policy, err = auth.OpenPolicyFile(options.Policy)
+		check("--policy", err)
 	}
 	if options.Tokens != "" {
-		if c.tokens, errs[6] = auth.OpenTokenFile(options.Tokens); errs[6] != nil {
-			errs[6] = fmt.Errorf("--tokens: %w", errs[6])
-		}
+		c.tokens, err = auth.OpenTokenFile(options.Tokens)
+		check("--tokens", err)
 	}
 	sources, err := tokenSources(options, c.tokens)
-	errs[7] = err
+	check("", err)
 	c.web.Authenticate = authentication(auth.New(sources...), c.policy)
-	return c, errors.Join(errs[:]...)
+	return c, errors.Join(errs...)
 }
 
 // checkAddresses checks the addresses to listen on, and reports whether that of

@@ -121,15 +121,8 @@ type treesOfCandidates struct {
 func TestHostsAreThoseWhoseRootsResourceMatches(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
 		chance := rand.New(rand.NewPCG(13, 1))
-		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), linkedTrees(chance, 40)); err != nil {
-			t.Fatal(err)
-		}
+		s := openFilled(t, store.Options{URL: url}, linkedTrees(chance, 40))
 		executor := executorOf(t, s)
 		found := 0
 		for round := range 60 {

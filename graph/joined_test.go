@@ -22,7 +22,7 @@ func TestOneUUIDIsOneThing(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		random := rand.New(rand.NewPCG(31, 37))
-		s := openFilled(t, url, joinedContent(random))
+		s := openFilled(t, store.Options{URL: url}, joinedContent(random))
 		executor := executorOf(t, s)
 		seen := map[string]int{}
 		for viewer := range viewers {
@@ -103,14 +103,4 @@ func joinedContent(random *rand.Rand) store.Content {
 	content.Providers[0].Inventories[0].Total, content.Providers[0].Inventories[0].Capacity = 1000, 1000
 	content.Claims = []placement.Claim{{Consumers: claims}}
 	return content
-}
-
-// openFilled opens a store with a content.
-func openFilled(t *testing.T, url string, content store.Content) *store.Store {
-	t.Helper()
-	s := storetest.Open(t, url)
-	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), content); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

@@ -85,14 +85,7 @@ func (a requestAsker) execute(query string, variables map[string]any, into any) 
 func TestTheRequestOfAResourceCanBeSentAsItIs(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), flavorsAndHosts(rand.New(rand.NewPCG(12, 1)))); err != nil {
-			t.Fatal(err)
-		}
+		s := openFilled(t, store.Options{URL: url}, flavorsAndHosts(rand.New(rand.NewPCG(12, 1))))
 		executor := executorOf(t, s)
 		compared := 0
 		for _, viewer := range []string{"admin", "member", "foreign", "service"} {

@@ -16,7 +16,6 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
-	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -65,19 +64,11 @@ func othersOf(count, total, from int) []placement.ConsumerClaim {
 // time.
 func openProjects(t *testing.T, url string, consumers []placement.ConsumerClaim) *graph.Executor {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone},
-		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
 	content := fixture()
 	inventory := &content.Providers[0].Inventories[0]
 	inventory.Total, inventory.MaxUnit, inventory.Capacity = 1000, 1000, 1000
 	content.Claims = []placement.Claim{{Consumers: consumers}}
-	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), content); err != nil {
-		t.Fatal(err)
-	}
+	s := openFilled(t, store.Options{URL: url, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }}, content)
 	storetest.NumberUUIDs(t, s)
 	return executorOf(t, s)
 }

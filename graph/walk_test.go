@@ -75,16 +75,22 @@ func fixture() store.Content {
 	}
 }
 
-// openFixture opens a store that holds the fixture, whose capabilities everyone
-// discovers.
+// openFixture opens a store that holds the fixture.
 func openFixture(t *testing.T, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	return openFilled(t, store.Options{URL: url}, fixture())
+}
+
+// openFilled opens a store whose capabilities everyone discovers and fills it.
+func openFilled(t *testing.T, options store.Options, content store.Content) *store.Store {
+	t.Helper()
+	options.Resources.CapabilityDiscovery = resource.DiscoveryEveryone
+	s, err := store.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), fixture()); err != nil {
+	if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), content); err != nil {
 		t.Fatal(err)
 	}
 	return s
