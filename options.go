@@ -163,7 +163,7 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 		MetricsElsewhere: options.MetricsListen != "",
 	}
 	if options.Demo {
-		settings.DemoToken = demo.AdminToken
+		settings.DemoRoles = []web.DemoRole{{Name: "admin", Token: demo.AdminToken}, {Name: "member", Token: demo.MemberToken}, {Name: "reader", Token: demo.ReaderToken}}
 	}
 	var errs []error
 	for _, origin := range options.AllowedOrigins {

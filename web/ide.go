@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -21,17 +20,24 @@ import (
 //go:embed ide
 var ideFiles embed.FS
 
-// ideAssets are the files of the IDE; ide/NOTICE.txt has their origin and
-// licences.
-var ideAssets = []string{"graphiql.min.css", "graphiql.min.js", "react-dom.production.min.js", "react.production.min.js"}
+// ideAssets are the files of the IDE; ide/NOTICE.txt has the origin and licences
+// of those that are not our own.
+var ideAssets = []string{"graphiql.min.css", "graphiql.min.js", "ide.css", "ide.js", "react-dom.production.min.js", "react.production.min.js"}
 
-// ideTabs are the tabs that the IDE opens with, one for each domain.
-var ideTabs = []string{"definitions", "resources", "capabilities", "placement"}
+// ideTabs are the tabs that the IDE opens with: one for each domain, and one for
+// what joins them.
+var ideTabs = []string{"definitions", "resources", "capabilities", "placement", "joins"}
+
+// A DemoRole is a role to try a demo in, and the token that has it.
+type DemoRole struct {
+	Name  string `json:"name"`
+	Token string `json:"token"`
+}
 
 // addIDE serves the IDE at / and its assets under /ide/assets/. All files are
 // embedded in the program. An asset's address holds the hash of its content, so
 // browsers may cache it for ever.
-func addIDE(mux *http.ServeMux, demoToken string) {
+func addIDE(mux *http.ServeMux, roles []DemoRole) {
 	addresses := map[string]string{}
 	for _, name := range ideAssets {
 		content, err := fs.ReadFile(ideFiles, "ide/assets/"+name)
@@ -44,7 +50,7 @@ func addIDE(mux *http.ServeMux, demoToken string) {
 		mux.HandleFunc("GET "+address, asset(name, content))
 	}
 	page := template.Must(template.ParseFS(ideFiles, "ide/index.html"))
-	settings := ideSettings(demoToken)
+	settings := ideSettings(roles)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		nonce := rand.Text()
 		header := w.Header()
@@ -58,15 +64,7 @@ func addIDE(mux *http.ServeMux, demoToken string) {
 }
 
 // ideSettings returns the settings of the page's script.
-func ideSettings(demoToken string) map[string]any {
-	token := demoToken
-	if token == "" {
-		token = "your token"
-	}
-	headers, err := json.MarshalIndent(map[string]string{"X-Auth-Token": token}, "", "  ")
-	if err != nil {
-		panic(err) // a map of strings
-	}
+func ideSettings(roles []DemoRole) map[string]any {
 	var tabs []string
 	for _, name := range ideTabs {
 		query, err := fs.ReadFile(ideFiles, "ide/queries/"+name+".graphql")
@@ -75,7 +73,17 @@ func ideSettings(demoToken string) map[string]any {
 		}
 		tabs = append(tabs, string(query))
 	}
-	return map[string]any{"demoToken": demoToken, "headers": string(headers), "tabs": tabs}
+	if roles == nil {
+		roles = []DemoRole{}
+	}
+	return map[string]any{"roles": roles, "tabs": tabs}
+}
+
+// addNoIDE answers at / that the IDE is not served, and what is.
+func addNoIDE(mux *http.ServeMux) {
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		plain(w, http.StatusNotFound, "The IDE is not served in the profile locked. The API is at /graphql; cadastre serve --profile open serves the IDE here.\n")
+	})
 }
 
 // asset returns a handler of a file, which is compressed once, for clients that

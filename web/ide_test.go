@@ -3,9 +3,11 @@ package web_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +24,7 @@ func TestTheTabsOfTheIDEWorkOnTheDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob("ide/queries/*.graphql")
-	if err != nil || len(files) != 4 {
+	if err != nil || len(files) != 5 {
 		t.Fatalf("got %v, %v", files, err)
 	}
 	for _, file := range files {
@@ -47,7 +49,7 @@ func TestTheTabsOfTheIDEWorkOnTheDemo(t *testing.T) {
 // runs no script but its own.
 func TestThePageOfTheIDEIsProtected(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(o *web.Options) { o.DemoToken = "admin-token" })
+	s := start(t, func(o *web.Options) { o.DemoRoles = demoRoles })
 	page := s.send("GET", "/", "", "X-Auth-Token", "")
 	policy := page.header.Get("Content-Security-Policy")
 	nonce := regexp.MustCompile(`'nonce-([A-Z0-9]{20,})'`).FindStringSubmatch(policy)
@@ -71,7 +73,7 @@ func TestTheAssetsOfTheIDEAreServed(t *testing.T) {
 	s := start(t, nil)
 	page := s.send("GET", "/", "", "X-Auth-Token", "")
 	addresses := regexp.MustCompile(`(?:src|href)="(/[^"]+)"`).FindAllStringSubmatch(page.body, -1)
-	if len(addresses) != 4 {
+	if len(addresses) != 6 {
 		t.Fatalf("got %v", addresses)
 	}
 	for _, address := range addresses {
@@ -90,18 +92,47 @@ func TestTheAssetsOfTheIDEAreServed(t *testing.T) {
 // TestTheIDEHasATokenInADemoOnly reads the settings on the page.
 func TestTheIDEHasATokenInADemoOnly(t *testing.T) {
 	t.Parallel()
-	page := start(t, func(o *web.Options) { o.DemoToken = "admin-token" }).send("GET", "/", "", "X-Auth-Token", "")
-	var settings struct {
-		DemoToken string
-		Headers   string
-		Tabs      []string
+	settings := func(change func(*web.Options)) (of struct {
+		Roles []web.DemoRole
+		Tabs  []string
+	}) {
+		page := start(t, change).send("GET", "/", "", "X-Auth-Token", "")
+		text := regexp.MustCompile(`const settings = (\{.*\});`).FindStringSubmatch(page.body)
+		if len(text) != 2 || json.Unmarshal([]byte(text[1]), &of) != nil || len(of.Tabs) != 5 {
+			t.Errorf("settings %v", text)
+		}
+		return of
 	}
-	text := regexp.MustCompile(`const settings = (\{.*\});`).FindStringSubmatch(page.body)
-	if len(text) != 2 || json.Unmarshal([]byte(text[1]), &settings) != nil || settings.DemoToken != "admin-token" || len(settings.Tabs) != 4 {
-		t.Errorf("settings %v", text)
+	if got := settings(func(o *web.Options) { o.DemoRoles = demoRoles }).Roles; !slices.Equal(got, demoRoles) {
+		t.Errorf("a demo has the roles %v", got)
 	}
-	other := start(t, nil)
-	if body := other.send("GET", "/", "").body; strings.Contains(body, "admin-token") || !strings.Contains(body, "your token") {
-		t.Error("outside of a demo the page has a token, or no field for one")
+	if got := settings(nil).Roles; len(got) != 0 {
+		t.Errorf("a server that is no demo has the roles %v", got)
+	}
+}
+
+// TestTheRootSaysWhereTheIDEIsHidden asks for the page in both profiles.
+func TestTheRootSaysWhereTheIDEIsHidden(t *testing.T) {
+	t.Parallel()
+	locked := start(t, func(o *web.Options) { o.Profile = web.Locked }).send("GET", "/", "", "X-Auth-Token", "")
+	if locked.status != http.StatusNotFound || !strings.Contains(locked.body, "locked") || !strings.Contains(locked.body, "--profile open") {
+		t.Errorf("%d %s", locked.status, locked.body)
+	}
+	if other := start(t, nil).send("GET", "/else", "", "X-Auth-Token", ""); other.status != http.StatusNotFound {
+		t.Errorf("another path is %d", other.status)
+	}
+}
+
+// TestTheSchemaHasATag asks for the schema again with its tag.
+func TestTheSchemaHasATag(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	first := s.send("GET", "/schema.graphql", "")
+	tag := first.header.Get("ETag")
+	if again := s.send("GET", "/schema.graphql", "", "If-None-Match", tag); tag == "" || again.status != http.StatusNotModified || again.body != "" {
+		t.Errorf("%q: %d, %d bytes", tag, again.status, len(again.body))
+	}
+	if other := s.send("GET", "/schema.graphql", "", "If-None-Match", `"other"`); other.status != http.StatusOK || other.body != first.body {
+		t.Errorf("another tag: %d", other.status)
 	}
 }

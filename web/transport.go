@@ -3,12 +3,15 @@ package web
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -135,8 +138,18 @@ func (t *transport) serveSchema(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	plain(w, http.StatusOK, schema.SDL())
+	header := w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("Cache-Control", "no-cache")
+	header.Set("ETag", schemaTag())
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(schema.SDL()))
 }
+
+// schemaTag returns the entity tag of the schema.
+var schemaTag = sync.OnceValue(func() string {
+	sum := sha256.Sum256([]byte(schema.SDL()))
+	return `"` + hex.EncodeToString(sum[:8]) + `"`
+})
 
 // mayReadSchema refuses the schema to viewers who may not read it.
 func (t *transport) mayReadSchema(viewer access.Viewer) *refusal {

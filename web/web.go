@@ -62,8 +62,9 @@ type Options struct {
 	// SchemaAccess is who may read the schema; empty is SchemaForAnyone in the open
 	// profile and SchemaForViewers in the other one.
 	SchemaAccess SchemaAccess
-	// DemoToken is sent by the IDE by itself; empty outside a demo.
-	DemoToken string
+	// DemoRoles are what the IDE can be tried as, the first one at first; none
+	// outside a demo, where it asks for a token.
+	DemoRoles []DemoRole
 	// SlowOperation is how long an operation runs that is logged as a slow one; 0
 	// logs none.
 	SlowOperation time.Duration
@@ -122,7 +123,9 @@ func New(options Options) http.Handler {
 	}
 	mux.HandleFunc("GET /schema.graphql", transport.serveSchema)
 	if options.Profile == Open {
-		addIDE(mux, options.DemoToken)
+		addIDE(mux, options.DemoRoles)
+	} else {
+		addNoIDE(mux)
 	}
 	return observe(compressed(mux), options, measured)
 }

@@ -80,6 +80,16 @@ function application(name, sdl, heading) {
   return folder;
 }
 
+// Relay wants a fragment that may not match to have a name in the answer.
+const alias = { kind: graphql.Kind.DIRECTIVE, name: { kind: graphql.Kind.NAME, value: "alias" } };
+const aliased = (document) =>
+  graphql.visit(document, {
+    InlineFragment: (of) =>
+      of.selectionSet.selections.some(({ kind }) => kind === graphql.Kind.FRAGMENT_SPREAD)
+        ? { ...of, selectionSet: { ...of.selectionSet, selections: of.selectionSet.selections.map((one) => (one.kind === graphql.Kind.FRAGMENT_SPREAD ? { ...one, directives: [alias] } : one)) } }
+        : undefined,
+  });
+
 // relay names operations after their module, as it wants them.
 function relay(sdl) {
   const folder = application("relay", sdl, "Relay");
@@ -89,7 +99,7 @@ function relay(sdl) {
       .replace(/^#.*\n|^ +#.*\n/gm, "")
       .replace(/^(query|mutation) (\w+)/gm, (_, kind, name) => `${kind} document${index}${name}${kind[0].toUpperCase()}${kind.slice(1)}`)
       .replace(/\\/g, "\\\\");
-    const definitions = graphql.parse(document).definitions.map((definition) => "graphql`\n" + graphql.print(definition).replace(/`/g, "\\`") + "\n`;\n");
+    const definitions = aliased(graphql.parse(document)).definitions.map((definition) => "graphql`\n" + graphql.print(definition).replace(/`/g, "\\`") + "\n`;\n");
     fs.writeFileSync(path.join(folder, "src", `document${index}.ts`), 'import { graphql } from "relay-runtime";\n' + definitions.join(""));
   }
   return run(folder, "relay-compiler/cli.js", "settings.json") || run(folder, "typescript/bin/tsc");
