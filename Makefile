@@ -10,7 +10,7 @@ FUZZ ?= 5s
 LINTER := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs
+.PHONY: run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs chaos
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -76,6 +76,9 @@ weights: ## what the work of an operation takes, for the weights in graph/docume
 
 bench-quick: ## the shapes and the growth of the works of bench, which hold on every machine
 	$(GO) test ./bench -count=1 -run '^TestBench$$/^shapes_and_growth$$'
+
+chaos: ## attacks and faults, on servers of its own: make chaos CHAOS='-attacks contains -for 1m'
+	$(GO) run ./bench/chaos $(CHAOS)
 
 # The program to compare with, as make bench-docs BEFORE=/path.
 BEFORE ?=

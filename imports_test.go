@@ -19,7 +19,9 @@ var mayImport = map[string][]string{
 	"access":                      {"problem"},
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
-	"bench":                       {"access", "auth", "defaults", "web"}, // all but defaults for the floor, a handler behind Cadastre's own authentication and server
+	"bench":                       {"access", "auth", "bench/local", "defaults", "web"}, // all but defaults for the floor, a handler behind Cadastre's own authentication and server
+	"bench/chaos":                 {"bench/local"},
+	"bench/local":                 {},
 	"cli":                         {"client", "client/optional", "defaults", "internal/lists", "metadef"},
 	"client":                      {"client/optional"},
 	"client/optional":             {},

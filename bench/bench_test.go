@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
 // TestMain is the floor where the benchmark would be.
@@ -34,11 +36,11 @@ func TestMain(m *testing.M) {
 func TestBench(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cadastre")
-	if err := build(t.Context(), path); err != nil {
+	if err := local.Build(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	databases := []string{sqlite, postgres}
-	if _, err := postgresPrograms(); errors.Is(err, errNoPostgres) && os.Getenv("CI") != "true" {
+	if _, err := local.PostgresPrograms(); errors.Is(err, local.ErrNoPostgres) && os.Getenv("CI") != "true" {
 		t.Log(err)
 		databases = databases[:1]
 	}
@@ -85,7 +87,7 @@ func checkRows(t *testing.T, rows []row) {
 			"its names":                 row.Work == "" || row.Server == "" || (row.Database != "") == row.Peer,
 			"what the client counts":    min(row.Operations, row.Rows, row.Bytes) <= 0,
 			"time by the clock":         row.Median <= 0 || row.P99 < row.Median || row.PerSecond <= 0,
-			"time on processors":        measuresCPU() && (none(row.ServerCPU) || (row.DatabaseCPU == nil) != (row.Database != postgres)),
+			"time on processors":        local.MeasuresCPU() && (none(row.ServerCPU) || (row.DatabaseCPU == nil) != (row.Database != postgres)),
 			"PostgreSQL's processor":    row.Work == "claim" && row.DatabaseCPU != nil && none(row.DatabaseCPU),
 			"what the server counts":    !row.Peer && (row.Statements == nil || none(row.Allocations)),
 			"what the server's heap is": !row.Peer && none(row.AllocatedBytes),
@@ -240,18 +242,18 @@ func TestQuantile(t *testing.T) {
 // TestStoppedProcessIsGone ends a program that would run on.
 func TestStoppedProcessIsGone(t *testing.T) {
 	t.Parallel()
-	p, err := startProcess(filepath.Join(t.TempDir(), "log"), "TERM", nil, os.Environ(), "sleep", "600")
+	p, err := local.Start(filepath.Join(t.TempDir(), "log"), "TERM", nil, os.Environ(), "sleep", "600")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(p.pid, 0); err != nil {
-		t.Errorf("process %d does not run: %v", p.pid, err)
+	if err := syscall.Kill(p.PID, 0); err != nil {
+		t.Errorf("process %d does not run: %v", p.PID, err)
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
-	if err := syscall.Kill(p.pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d still runs: %v", p.pid, err)
+	if err := syscall.Kill(p.PID, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process %d still runs: %v", p.PID, err)
 	}
 }
 

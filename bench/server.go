@@ -5,24 +5,20 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
-)
 
-// startTime is how long a server may take until it is ready.
-const startTime = 60 * time.Second
+	"github.com/cadastre-dev/cadastre/bench/local"
+)
 
 // manyPoints is a limit that no work reaches.
 const manyPoints = 1_000_000_000
 
 // server is a Cadastre server in a process of its own.
 type server struct {
-	*process
+	*local.Process
 	*client
 	host     string // and port
 	profiles string // address of its profiles, if it knows how to serve them
@@ -38,29 +34,27 @@ func startServer(ctx context.Context, folder, name, program, database string) (*
 	if err := os.WriteFile(tokens, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := local.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := freePort()
+	profiles, err := local.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	address := loopback(port)
-	env := append(serverEnvironment(), "CADASTRE_PPROF_LISTEN="+loopback(profiles))
-	p, err := startProcess(filepath.Join(folder, name+".log"), "TERM", nil, env,
+	address := local.Loopback(port)
+	env := append(serverEnvironment(), "CADASTRE_PPROF_LISTEN="+local.Loopback(profiles))
+	p, err := local.Start(filepath.Join(folder, name+".log"), "TERM", nil, env,
 		program, "serve", "--listen", address, "--database", database, "--tokens", tokens)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{process: p, client: newClient("http://"+address, token), host: address, profiles: loopback(profiles), tokens: tokens}
-	if err := p.await(startTime, func() error { return s.ready(ctx) }); err != nil {
+	s := &server{Process: p, client: newClient("http://"+address, token), host: address, profiles: local.Loopback(profiles), tokens: tokens}
+	if err := p.Await(local.StartTime, func() error { return s.ready(ctx) }); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
 }
-
-func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // serverEnvironment returns the environment of the benchmark, with no limit that
 // could stop it; those that count requests are large, so that they count. As variables, because a program that does not know one of them
@@ -101,15 +95,5 @@ func (s *server) ready(ctx context.Context) error {
 // stop ends the server.
 func (s *server) stop() error {
 	s.close()
-	return s.process.stop()
-}
-
-// freePort returns a port of the loopback address that nobody listens on.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
+	return s.Process.Stop()
 }

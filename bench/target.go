@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/bench/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -20,9 +21,9 @@ type bench struct {
 	works        []work
 	deadline     time.Time // no round begins that would end later
 	large, small *world
-	cluster      *cluster  // nil without PostgreSQL
-	targets      []*target // in the order in which they started
-	missing      []string  // peers that are not timed, and why
+	cluster      *local.Cluster // nil without PostgreSQL
+	targets      []*target      // in the order in which they started
+	missing      []string       // peers that are not timed, and why
 }
 
 // target is a program under test: a server of Cadastre, or a peer.
@@ -33,12 +34,12 @@ type target struct {
 	world    *world // nil for a peer without one
 	address  string // host and port
 	headers  string // lines that each of its requests has
-	process  *process
-	once     bool     // whether it takes one request a connection
-	family   bool     // whether children of the process do its work
-	cluster  *cluster // nil without PostgreSQL
-	storage  string   // its database in the cluster
-	server   *server  // nil for a peer
+	process  *local.Process
+	once     bool           // whether it takes one request a connection
+	family   bool           // whether children of the process do its work
+	cluster  *local.Cluster // nil without PostgreSQL
+	storage  string         // its database in the cluster
+	server   *server        // nil for a peer
 }
 
 func (t *target) String() string {
@@ -52,7 +53,7 @@ func (t *target) String() string {
 // work needs, fills them, and starts the peers.
 func (b *bench) start(ctx context.Context) (err error) {
 	if slices.Contains(b.databases, postgres) {
-		if b.cluster, err = startCluster(ctx, b.folder); err != nil {
+		if b.cluster, err = local.StartCluster(ctx, b.folder, "shared_buffers=512MB", "max_wal_size=2GB"); err != nil {
 			return err
 		}
 	}
@@ -89,16 +90,16 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 	url := "sqlite://" + filepath.Join(b.folder, fmt.Sprintf("cadastre-%d.db", number))
 	if kind == postgres {
 		t.cluster, t.storage = b.cluster, fmt.Sprintf("cadastre_%d", number)
-		if err := b.cluster.createDatabase(ctx, t.storage); err != nil {
+		if err := b.cluster.CreateDatabase(ctx, t.storage); err != nil {
 			return err
 		}
-		url = b.cluster.url(t.storage)
+		url = b.cluster.URL(t.storage)
 	}
 	server, err := startServer(ctx, b.folder, fmt.Sprintf("server-%d", number), program.path, url)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", t, err)
 	}
-	t.server, t.process, t.address = server, server.process, server.host
+	t.server, t.process, t.address = server, server.Process, server.host
 	t.headers = "Content-Type: application/json\r\nAuthorization: Bearer " + server.token + "\r\n"
 	b.targets = append(b.targets, t)
 	return nil
@@ -111,10 +112,10 @@ func (b *bench) stop() error {
 		if t.server != nil {
 			t.server.close()
 		}
-		err = errors.Join(err, t.process.stop())
+		err = errors.Join(err, t.process.Stop())
 	}
 	if b.cluster != nil {
-		err = errors.Join(err, b.cluster.stop())
+		err = errors.Join(err, b.cluster.Stop())
 	}
 	return err
 }
@@ -139,7 +140,7 @@ func (b *bench) load(ctx context.Context) error {
 		if t.cluster == nil {
 			continue
 		}
-		if err := t.cluster.settle(ctx, t.storage); err != nil {
+		if err := t.cluster.Settle(ctx, t.storage); err != nil {
 			return err
 		}
 	}
@@ -148,16 +149,16 @@ func (b *bench) load(ctx context.Context) error {
 
 // cpu returns what the target's processes used so far.
 func (t *target) cpu() (used cpu, err error) {
-	if !measuresCPU() {
+	if !local.MeasuresCPU() {
 		return used, nil
 	}
-	of := cpuOf
+	of := local.CPUOf
 	if t.family {
-		of = cpuOfFamily
+		of = local.CPUOfFamily
 	}
-	if used.server, err = of(t.process.pid); err != nil || t.cluster == nil {
+	if used.server, err = of(t.process.PID); err != nil || t.cluster == nil {
 		return used, err
 	}
-	used.database, err = cpuOfFamily(t.cluster.pid)
+	used.database, err = local.CPUOfFamily(t.cluster.PID)
 	return used, err
 }

@@ -1,4 +1,7 @@
-package main
+// Package local runs servers on this machine for the programs that time them and
+// break them: processes that end with whoever started them, and a PostgreSQL of
+// their own.
+package local
 
 import (
 	"bufio"
@@ -30,9 +33,9 @@ wait $program; code=$?
 kill $reader 2>/dev/null
 exit $code`
 
-// process is a program that runs under a guard.
-type process struct {
-	pid   int
+// Process is a program that runs under a guard.
+type Process struct {
+	PID   int
 	log   string // file with what it wrote
 	guard *exec.Cmd
 	input io.Closer
@@ -40,15 +43,15 @@ type process struct {
 	err   error         // why it ended; valid once it did
 }
 
-// startProcess starts a program that a signal ends, as the user of a credential;
-// nil is the user of the benchmark.
-func startProcess(log, signal string, as *syscall.Credential, env []string, program string, args ...string) (*process, error) {
+// Start starts a program that a signal ends, as the user of a credential; nil is
+// the user of whoever starts it. Its output goes to a file.
+func Start(log, signal string, as *syscall.Credential, env []string, program string, args ...string) (*Process, error) {
 	output, err := os.Create(log)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = output.Close() }()
-	p := &process{log: log, ended: make(chan struct{})}
+	p := &Process{log: log, ended: make(chan struct{})}
 	p.guard = exec.Command("/bin/sh", append([]string{"-c", guard, "guard", signal, program}, args...)...)
 	p.guard.Dir, p.guard.Env, p.guard.Stderr = filepath.Dir(log), env, output
 	// An interrupt from the terminal is the benchmark's to pass on.
@@ -65,38 +68,54 @@ func startProcess(log, signal string, as *syscall.Credential, env []string, prog
 	}
 	line, err := bufio.NewReader(printed).ReadString('\n')
 	if err == nil {
-		p.pid, err = strconv.Atoi(strings.TrimSpace(line))
+		p.PID, err = strconv.Atoi(strings.TrimSpace(line))
 	}
 	go func() {
 		p.err = p.guard.Wait()
 		close(p.ended)
 	}()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read the process id of %s: %w", program, err), p.stop())
+		return nil, errors.Join(fmt.Errorf("read the process id of %s: %w", program, err), p.Stop())
 	}
 	return p, nil
 }
 
-// stop ends the process, with force when it takes too long.
-func (p *process) stop() error {
+// Stop ends the process, with force when it takes too long.
+func (p *Process) Stop() error {
 	_ = p.input.Close() // which tells the guard
 	select {
 	case <-p.ended:
 		return nil
 	case <-time.After(stopTime):
 	}
-	err := fmt.Errorf("process %d did not end within %v", p.pid, stopTime)
-	if p.pid > 0 {
-		err = errors.Join(err, syscall.Kill(p.pid, syscall.SIGKILL))
+	err := fmt.Errorf("process %d did not end within %v", p.PID, stopTime)
+	if p.PID > 0 {
+		err = errors.Join(err, syscall.Kill(p.PID, syscall.SIGKILL))
 	}
 	err = errors.Join(err, p.guard.Process.Kill())
 	<-p.ended
 	return err
 }
 
-// await asks until something is ready, at most until a deadline. It returns an
+// Signal sends a signal that ends the process, and waits until it ended.
+func (p *Process) Signal(signal syscall.Signal) error {
+	if err := syscall.Kill(p.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(stopTime):
+		return errors.Join(fmt.Errorf("process %d did not end within %v of %v", p.PID, stopTime, signal), p.Stop())
+	}
+}
+
+// Ended returns what is closed once the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Await asks until something is ready, at most until a deadline. It returns an
 // error at once when the process ends meanwhile.
-func (p *process) await(atMost time.Duration, ready func() error) error {
+func (p *Process) Await(atMost time.Duration, ready func() error) error {
 	for deadline := time.Now().Add(atMost); ; time.Sleep(20 * time.Millisecond) {
 		err := ready()
 		if err == nil {
@@ -104,17 +123,17 @@ func (p *process) await(atMost time.Duration, ready func() error) error {
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("it ended (%w):\n%s", p.err, p.lastLines())
+			return fmt.Errorf("it ended (%w):\n%s", p.err, p.LastLines())
 		default:
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("it was not ready after %v: %w\n%s", atMost, err, p.lastLines())
+			return fmt.Errorf("it was not ready after %v: %w\n%s", atMost, err, p.LastLines())
 		}
 	}
 }
 
-// lastLines returns the end of what the process wrote.
-func (p *process) lastLines() string {
+// LastLines returns the end of what the process wrote.
+func (p *Process) LastLines() string {
 	const enough = 2000
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -123,14 +142,14 @@ func (p *process) lastLines() string {
 	return string(text[max(0, len(text)-enough):])
 }
 
-// measuresCPU reports whether the times of processes can be read on this machine.
-func measuresCPU() bool {
+// MeasuresCPU reports whether the times of processes can be read on this machine.
+func MeasuresCPU() bool {
 	_, err := os.Stat("/proc/self/schedstat")
 	return runtime.GOOS == "linux" && err == nil
 }
 
-// cpuOf returns the CPU time used so far by the running threads of a process.
-func cpuOf(pid int) (time.Duration, error) {
+// CPUOf returns the CPU time used so far by the running threads of a process.
+func CPUOf(pid int) (time.Duration, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {
 		return 0, err
@@ -157,10 +176,10 @@ func cpuOf(pid int) (time.Duration, error) {
 // hundredths of a second.
 const clockTick = 10 * time.Millisecond
 
-// cpuOfFamily returns the time on processors of a process and of its children,
+// CPUOfFamily returns the time on processors of a process and of its children,
 // those that ended included.
-func cpuOfFamily(pid int) (time.Duration, error) {
-	sum, err := cpuOf(pid)
+func CPUOfFamily(pid int) (time.Duration, error) {
+	sum, err := CPUOf(pid)
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +192,7 @@ func cpuOfFamily(pid int) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		used, err := cpuOf(child)
+		used, err := CPUOf(child)
 		if err != nil {
 			return 0, err
 		}

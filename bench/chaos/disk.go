@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
+)
+
+// errNoDisk means that no file system can be made on this machine that becomes
+// full: that takes the right to mount one, in a mount namespace.
+var errNoDisk = errors.New("this user may not mount a file system in a namespace of its own")
+
+// disk is a small file system that only processes in its namespace see. It goes
+// when it is stopped.
+type disk struct {
+	*local.Process // holds the namespace
+	folder         string
+}
+
+// newDisk makes a file system of so many bytes.
+func newDisk(folder string, bytes int64) (*disk, error) {
+	if err := os.MkdirAll(folder, 0o711); err != nil {
+		return nil, err
+	}
+	for _, program := range []string{"unshare", "nsenter", "mount"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNoDisk, err)
+		}
+	}
+	script := fmt.Sprintf("mount -t tmpfs -o size=%d none %q && touch %[2]q/mounted && exec sleep 86400", bytes, folder)
+	p, err := local.Start(folder+".log", "KILL", nil, os.Environ(), "unshare", "--mount", "--propagation", "private", "sh", "-c", script)
+	if err != nil {
+		return nil, err
+	}
+	d := &disk{Process: p, folder: folder}
+	if err := p.Await(local.StartTime, func() error { _, err := os.Stat(d.path("mounted")); return err }); err != nil {
+		return nil, errors.Join(errNoDisk, err, p.Stop())
+	}
+	return d, nil
+}
+
+// holder returns the process whose namespace has the file system.
+func (d *disk) holder() string { return strconv.Itoa(d.PID) }
+
+// path returns where this process finds a file of the file system.
+func (d *disk) path(name string) string {
+	return filepath.Join("/proc", d.holder(), "root", d.folder, name)
+}
+
+// fill takes all the space that is left; empty gives it back.
+func (d *disk) fill() error {
+	file, err := os.Create(d.path("filler"))
+	if err != nil {
+		return err
+	}
+	zeros := strings.NewReader(strings.Repeat("0", 1<<20))
+	for err == nil {
+		_, err = zeros.Seek(0, io.SeekStart)
+		if err == nil {
+			_, err = io.Copy(file, zeros)
+		}
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		err = nil
+	}
+	return errors.Join(err, file.Close())
+}
+
+func (d *disk) empty() error { return os.Remove(d.path("filler")) }
+
+func (d *disk) stop() error { return d.Process.Stop() }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// ledger is what claims were acknowledged, to be compared with the database at
+// the end. Each consumer is claimed for by one client, one request after the
+// other.
+type ledger struct {
+	mu       sync.Mutex
+	expected map[string]*expectation // by consumer
+	asked    int
+}
+
+// expectation is what a consumer may have: what was acknowledged last, and what
+// was asked for since without a clear answer.
+type expectation struct {
+	acknowledged string // what it has, see holding
+	possible     []string
+	claimed      bool // whether anything was acknowledged
+}
+
+// nothing is what a consumer has without allocations.
+const nothing = ""
+
+// holding is what a consumer has after a claim, as a text.
+func holding(provider string, amount int) string { return fmt.Sprint(provider, ":", amount) }
+
+func newLedger() *ledger { return &ledger{expected: map[string]*expectation{}} }
+
+// note notes what became of a request that was to leave a consumer with something.
+func (l *ledger) note(consumer, with, code string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked++
+	of := l.expected[consumer]
+	if of == nil {
+		of = &expectation{}
+		l.expected[consumer] = of
+	}
+	switch code {
+	case answered:
+		of.acknowledged, of.possible, of.claimed = with, nil, true
+	case unanswered, "OUTCOME_UNKNOWN", "TIMEOUT":
+		of.possible = append(of.possible, with)
+	}
+}
+
+// verdict is what a database has instead of what was acknowledged.
+type verdict struct {
+	Claims        int      `json:"claims"`        // that were asked for
+	Acknowledged  int      `json:"acknowledged"`  // consumers of whom something was
+	Lost          []string `json:"lost"`          // acknowledged, and not there
+	Unasked       []string `json:"unasked"`       // refused, and there nevertheless
+	OverAllocated []string `json:"overAllocated"` // inventories that give more than they have
+	Miscounted    []string `json:"miscounted"`    // inventories whose use is not the sum of their allocations
+}
+
+// failures returns how many there are.
+func (v verdict) failures() int {
+	return len(v.Lost) + len(v.Unasked) + len(v.OverAllocated) + len(v.Miscounted)
+}
+
+// judge compares what a server shows with what was acknowledged.
+func (l *ledger) judge(ctx context.Context, admin *party) (verdict, error) {
+	found, of, err := allocationsOf(ctx, admin)
+	if err == nil {
+		l.compare(found, &of)
+	}
+	return of, err
+}
+
+// compare adds to a verdict what consumers have instead of what was acknowledged.
+func (l *ledger) compare(found map[string][]string, of *verdict) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of.Claims = l.asked
+	for _, consumer := range slices.Sorted(maps.Keys(l.expected)) {
+		want, got := l.expected[consumer], strings.Join(found[consumer], " ")
+		if want.claimed {
+			of.Acknowledged++
+		}
+		if got == want.acknowledged || slices.Contains(want.possible, got) {
+			continue
+		}
+		text := fmt.Sprintf("consumer %s has %q, want %q", consumer, got, append([]string{want.acknowledged}, want.possible...))
+		if got == nothing || want.acknowledged != nothing {
+			of.Lost = append(of.Lost, text)
+		} else {
+			of.Unasked = append(of.Unasked, text)
+		}
+	}
+}
+
+// pageInfo is where a page ends.
+type pageInfo struct {
+	HasNextPage bool
+	EndCursor   string
+}
+
+// providerFound is a provider as a server shows it.
+type providerFound struct {
+	UUID        string
+	Inventories []struct {
+		ResourceClass  string
+		Capacity, Used int
+	}
+	Allocations allocationsFound
+}
+
+type allocationsFound struct {
+	PageInfo pageInfo
+	Nodes    []struct {
+		Used     int
+		Consumer struct{ UUID string }
+	}
+}
+
+// allocationsOf reads what all consumers have, and which inventories are wrong.
+func allocationsOf(ctx context.Context, admin *party) (map[string][]string, verdict, error) {
+	const document = `query($after: String) { resourceProviders(first: 20, after: $after) {
+		nodes { uuid inventories { resourceClass capacity used } allocations(first: 1000) { pageInfo { endCursor hasNextPage } nodes { used consumer { uuid } } } }
+		pageInfo { hasNextPage endCursor } } }`
+	found, of, after := map[string][]string{}, verdict{}, any(nil)
+	for {
+		var got struct {
+			ResourceProviders struct {
+				Nodes    []providerFound
+				PageInfo pageInfo
+			}
+		}
+		if err := admin.ask(ctx, request{Query: document, Variables: object{"after": after}}, &got); err != nil {
+			return nil, of, err
+		}
+		for _, provider := range got.ResourceProviders.Nodes {
+			if err := provider.add(ctx, admin, found, &of); err != nil {
+				return nil, of, err
+			}
+		}
+		if !got.ResourceProviders.PageInfo.HasNextPage {
+			return found, of, nil
+		}
+		after = got.ResourceProviders.PageInfo.EndCursor
+	}
+}
+
+// add adds what consumers have of a provider, and what is wrong with its
+// inventories.
+func (p providerFound) add(ctx context.Context, admin *party, found map[string][]string, to *verdict) error {
+	const more = `query($uuid: UUID!, $after: String) { resourceProvider(uuid: $uuid) {
+		allocations(first: 1000, after: $after) { pageInfo { endCursor hasNextPage } nodes { used consumer { uuid } } } } }`
+	sum := 0
+	for {
+		for _, one := range p.Allocations.Nodes {
+			sum += one.Used
+			found[one.Consumer.UUID] = append(found[one.Consumer.UUID], holding(p.UUID, one.Used))
+		}
+		if !p.Allocations.PageInfo.HasNextPage {
+			break
+		}
+		var next struct {
+			ResourceProvider struct{ Allocations allocationsFound }
+		}
+		if err := admin.ask(ctx, request{Query: more, Variables: object{"uuid": p.UUID, "after": p.Allocations.PageInfo.EndCursor}}, &next); err != nil {
+			return err
+		}
+		p.Allocations = next.ResourceProvider.Allocations
+	}
+	for _, inventory := range p.Inventories {
+		text := fmt.Sprintf("%s of %s: %d of %d, allocations %d", inventory.ResourceClass, p.UUID, inventory.Used, inventory.Capacity, sum)
+		if max(sum, inventory.Used) > inventory.Capacity {
+			to.OverAllocated = append(to.OverAllocated, text)
+		}
+		if sum != inventory.Used {
+			to.Miscounted = append(to.Miscounted, text)
+		}
+	}
+	return nil
+}

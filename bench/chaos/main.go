@@ -1,0 +1,259 @@
+// Chaos attacks servers of Cadastre and breaks what they stand on, all of it on
+// this machine: two servers on a PostgreSQL and one on a SQLite file, each with
+// the limits that servers have by themselves.
+//
+//	go run ./bench/chaos                               all attacks, then faults
+//	go run ./bench/chaos -attacks 'contains' -for 0    some attacks and no faults
+//	go run ./bench/chaos -attacks none -for 5m         faults alone
+//
+// Attacks are those of one viewer of one project. While each is under way, an
+// innocent project looks things up and claims; then it does the same beside the
+// attacker's client, which uses as much of a processor against a server that
+// refuses it. The report says how many times as long the slowest of a hundred
+// took, and what the servers' own metrics say.
+//
+// Faults are those of servers, databases, connections and disks, while hundreds
+// of viewers read, search and write, and one attacks. At the end the database is
+// compared with what was acknowledged.
+//
+// The report is tables on the standard output and, with -json, a file. The
+// program fails where something is lost, over-allocated or INTERNAL, where memory
+// is beyond its limit or does not return, and where somebody else than the
+// attacker is told 503 for longer than a second; with -strict, also where the
+// innocents take longer than they may.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
+)
+
+// options are the flags.
+type options struct {
+	binary    string // server program; "" is a build of this tree
+	databases []string
+	only      *regexp.Regexp // of the names of attacks; nil is all
+	round     time.Duration
+	rounds    int
+	size      size
+	memory    int64 // that the servers have, in bytes; 0 is all
+	faults    time.Duration
+	clients   int
+	think     time.Duration
+	seed      uint64
+	flags     []string // of the servers
+	json      string
+	strict    bool
+	timeout   time.Duration
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == attackCommand {
+		if err := runAttacker(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "chaos:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		err = runAndReport(ctx, o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
+}
+
+// parse reads the flags.
+func parse(args []string, output io.Writer) (options, error) {
+	o := options{databases: []string{sqlite, postgres}}
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	flags.SetOutput(output)
+	flags.StringVar(&o.binary, "binary", "", "server `program`; a build of this tree when absent")
+	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", func(text string) error {
+		o.databases = strings.Split(text, ",")
+		for _, name := range o.databases {
+			if name != sqlite && name != postgres {
+				return errors.New("want some of sqlite, postgres")
+			}
+		}
+		return nil
+	})
+	flags.Func("attacks", "attacks whose names match a regular `EXPRESSION`, or none", func(text string) (err error) {
+		o.only, err = regexp.Compile(text)
+		return err
+	})
+	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the quiet after it")
+	flags.IntVar(&o.rounds, "rounds", 2, "`number` of rounds")
+	flags.IntVar(&o.size.Resources, "resources", 5000, "`number` of resources")
+	flags.IntVar(&o.size.Items, "items", 20, "`number` of metadata items of each")
+	flags.IntVar(&o.size.Providers, "providers", 2000, "`number` of resource providers")
+	flags.Int64Var(&o.memory, "memory", 512<<20, "`bytes` of memory of a server; 0 is all that there is")
+	flags.DurationVar(&o.faults, "for", time.Minute, "`time` of faults on each database; 0 is none")
+	flags.IntVar(&o.clients, "clients", viewers, "`number` of readers, searchers and writers beside faults")
+	flags.DurationVar(&o.think, "think", 400*time.Millisecond, "`time` of each of them between two requests, on average")
+	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of what is random")
+	flags.Func("server", "a `FLAG` of the servers, such as --limit-principal-points=0, once for each", func(text string) error {
+		o.flags = append(o.flags, text)
+		return nil
+	})
+	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON, too")
+	flags.BoolVar(&o.strict, "strict", false, "fail where innocents take longer than they may")
+	flags.DurationVar(&o.timeout, "timeout", time.Hour, "`time` after which the program gives up")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if o.rounds < 1 || o.round < time.Second || o.size.Resources < 1 || o.size.Items < 1 || o.size.Providers < 2*scarce || o.clients < 10 {
+		return o, fmt.Errorf("-rounds, -resources and -items must be 1 or more, -round 1s, -clients 10, -providers %d", 2*scarce)
+	}
+	return o, nil
+}
+
+// chosen returns the attacks to measure.
+func (o options) chosen() []attack {
+	return slices.DeleteFunc(attacks(), func(a attack) bool { return o.only != nil && !o.only.MatchString(a.name) })
+}
+
+func runAndReport(ctx context.Context, o options) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	r, err := run(ctx, o, os.Stderr)
+	if r == nil {
+		return err
+	}
+	err = errors.Join(err, r.write(os.Stdout))
+	if o.json != "" {
+		err = errors.Join(err, r.writeJSON(o.json))
+	}
+	for _, failure := range r.failures(o.strict) {
+		err = errors.Join(err, errors.New(failure))
+	}
+	return err
+}
+
+// run attacks and breaks one database after the other, and ends every process
+// that it started before it returns.
+func run(ctx context.Context, o options, progress io.Writer) (r *report, err error) {
+	folder, err := os.MkdirTemp("", "cadastre-chaos-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if err := os.Chmod(folder, 0o711); err != nil { // the user of PostgreSQL passes through
+		return nil, err
+	}
+	if o.binary == "" {
+		o.binary = filepath.Join(folder, "cadastre")
+		if err := local.Build(ctx, o.binary, "CGO_ENABLED=0"); err != nil {
+			return nil, err
+		}
+	} else if o.binary, err = filepath.Abs(o.binary); err != nil {
+		return nil, err
+	}
+	tokens, err := newTokens(folder)
+	if err != nil {
+		return nil, err
+	}
+	r = newReport(o)
+	for _, kind := range o.databases {
+		if err := runOn(ctx, o, kind, folder, tokens, r, progress); err != nil {
+			return r, fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return r, nil
+}
+
+// runOn attacks and breaks one database.
+func runOn(ctx context.Context, o options, kind, folder string, of *tokens, r *report, progress io.Writer) (err error) {
+	c, err := newCloud(ctx, kind, folder, o.binary, of, o.memory, o.flags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	if kind == sqlite && o.faults > 0 {
+		if c.disk, err = newDisk(filepath.Join(c.folder, "disk"), 1<<30); errors.Is(err, errNoDisk) {
+			r.Skipped = append(r.Skipped, fmt.Sprintf("full disk: %v", err))
+		} else if err != nil {
+			return err
+		} else {
+			c.database = "sqlite://" + filepath.Join(c.disk.folder, "cadastre.db")
+		}
+	}
+	w := &world{o.size}
+	began := time.Now()
+	if err := c.besides(ctx, func(operator *party) error { return w.fill(ctx, operator) }); err != nil {
+		return fmt.Errorf("fill: %w", err)
+	}
+	if _, err := fmt.Fprintf(progress, "%s: filled in %.0f s\n", kind, time.Since(began).Seconds()); err != nil {
+		return err
+	}
+	l := newLedger()
+	if of := o.chosen(); len(of) > 0 {
+		if err := attackOn(ctx, o, c, w, l, of, r, progress); err != nil {
+			return err
+		}
+	}
+	if o.faults == 0 {
+		return nil
+	}
+	if err := c.start(ctx, 2, c.proxied()); err != nil {
+		return err
+	}
+	crowd := &crowd{cloud: c, world: w, ledger: l, seed: o.seed, clients: o.clients, think: o.think}
+	endured, err := crowd.endure(ctx, o.faults, progress)
+	r.Endured = append(r.Endured, endured)
+	return err
+}
+
+// attackOn measures attacks on one database.
+func attackOn(ctx context.Context, o options, c *cloud, w *world, l *ledger, of []attack, r *report, progress io.Writer) (err error) {
+	if err := c.start(ctx, 2, c.database); err != nil {
+		return err
+	}
+	refusing, err := c.newServer("refusing", "sqlite://"+filepath.Join(c.folder, "refusing.db"), "--limit-principal-points", "0.001", "--limit-service-points", "0.001")
+	if err != nil {
+		return err
+	}
+	refusing.inside = ""
+	if err := refusing.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, refusing.Stop()) }()
+	m := &attackSide{cloud: c, world: w, innocents: newInnocents(w, c, l), refusing: refusing, round: o.round, rounds: o.rounds}
+	defer m.innocents.close()
+	rows, after, err := m.all(ctx, of, progress)
+	r.Rows, r.Memory = append(r.Rows, rows...), append(r.Memory, after)
+	if err != nil {
+		return err
+	}
+	if err := c.stopServers(); err != nil {
+		return err
+	}
+	return c.besides(ctx, func(operator *party) error {
+		of, err := l.judge(ctx, operator)
+		r.Verdicts = append(r.Verdicts, judged{c.kind, of})
+		return err
+	})
+}

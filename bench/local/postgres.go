@@ -1,0 +1,181 @@
+package local
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+
+	_ "github.com/lib/pq" // registers the driver "postgres"
+)
+
+// ErrNoPostgres means that the programs of PostgreSQL are not on the machine.
+var ErrNoPostgres = errors.New("no PostgreSQL found: install its server (Debian: apt-get install postgresql; macOS: brew install postgresql), or do without: -db sqlite")
+
+// Cluster is a PostgreSQL server that belongs to whoever started it.
+type Cluster struct {
+	*Process
+	Version  string
+	folder   string
+	programs string
+	as       *syscall.Credential
+	port     int
+	settings []string
+}
+
+// StartCluster starts a PostgreSQL server in a folder below the given one, with
+// settings such as "shared_buffers=512MB" and otherwise as it comes: what is
+// committed is on the disk.
+func StartCluster(ctx context.Context, folder string, settings ...string) (*Cluster, error) {
+	programs, err := PostgresPrograms()
+	if err != nil {
+		return nil, err
+	}
+	folder = filepath.Join(folder, "postgres")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return nil, err
+	}
+	as, err := unprivileged(folder)
+	if err != nil {
+		return nil, err
+	}
+	initdb := exec.CommandContext(ctx, filepath.Join(programs, "initdb"), "--pgdata", filepath.Join(folder, "data"), "--username", "cadastre",
+		"--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync")
+	initdb.Dir, initdb.SysProcAttr = folder, &syscall.SysProcAttr{Credential: as}
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	port, err := FreePort()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{folder: folder, programs: programs, as: as, port: port, settings: settings}
+	if err := c.Start(ctx); err != nil {
+		return nil, err
+	}
+	if c.Version, err = c.Text(ctx, "postgres", "SELECT 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1)"); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// Start starts the cluster again after it ended, at the same port.
+func (c *Cluster) Start(ctx context.Context) error {
+	args := []string{"-D", filepath.Join(c.folder, "data"), "-p", strconv.Itoa(c.port), "-k", c.folder, "-c", "listen_addresses=127.0.0.1"}
+	for _, setting := range c.settings {
+		args = append(args, "-c", setting)
+	}
+	p, err := Start(filepath.Join(c.folder, "log"), "INT", c.as, os.Environ(), filepath.Join(c.programs, "postgres"), args...)
+	if err != nil {
+		return err
+	}
+	c.Process = p
+	if err := p.Await(StartTime, func() error { return c.Run(ctx, "postgres", "SELECT 1") }); err != nil {
+		return errors.Join(fmt.Errorf("start PostgreSQL: %w", err), c.Stop())
+	}
+	return nil
+}
+
+// Crash ends the cluster at once, as a crash does: it recovers when it starts.
+func (c *Cluster) Crash() error { return c.Signal(syscall.SIGQUIT) }
+
+// Address returns the host and port of the cluster.
+func (c *Cluster) Address() string { return Loopback(c.port) }
+
+// URL returns the URL of a database of the cluster.
+func (c *Cluster) URL(database string) string {
+	return fmt.Sprintf("postgres://cadastre@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
+}
+
+// CreateDatabase creates an empty database.
+func (c *Cluster) CreateDatabase(ctx context.Context, name string) error {
+	return c.Run(ctx, "postgres", "CREATE DATABASE "+name)
+}
+
+// Settle does what a database does by itself some time after it was filled, so
+// that it does not do so while something is timed.
+func (c *Cluster) Settle(ctx context.Context, database string) error {
+	return c.Run(ctx, database, "VACUUM (ANALYZE)", "CHECKPOINT")
+}
+
+// Run runs statements in a database, one after the other.
+func (c *Cluster) Run(ctx context.Context, database string, statements ...string) error {
+	db, err := sql.Open("postgres", c.URL(database))
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", statement, err), db.Close())
+		}
+	}
+	return db.Close()
+}
+
+// Text returns the one value that a query of a database returns, as text.
+func (c *Cluster) Text(ctx context.Context, database, query string, args ...any) (text string, err error) {
+	db, err := sql.Open("postgres", c.URL(database))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = db.QueryRowContext(ctx, query, args...).Scan(&text)
+	return text, err
+}
+
+// PostgresPrograms returns the folder with initdb and postgres: on the path, or
+// where Debian keeps them, the newest first.
+func PostgresPrograms() (string, error) {
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		if resolved, err := filepath.EvalSymlinks(initdb); err == nil {
+			return filepath.Dir(resolved), nil
+		}
+	}
+	folders, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil {
+		return "", err
+	}
+	version := func(folder string) int {
+		number, _ := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
+		return number
+	}
+	slices.SortFunc(folders, func(a, b string) int { return version(b) - version(a) })
+	for _, folder := range folders {
+		if _, err := os.Stat(filepath.Join(folder, "initdb")); err == nil {
+			return folder, nil
+		}
+	}
+	return "", ErrNoPostgres
+}
+
+// unprivileged returns the user to run PostgreSQL as, which refuses to run as
+// root: postgres or nobody, who gets the folder, when the benchmark is root's, and
+// otherwise nil, which is the user of the benchmark.
+func unprivileged(folder string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		account, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(account.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(account.Gid, 10, 32)
+		if err := errors.Join(uidErr, gidErr); err != nil {
+			return nil, err
+		}
+		if err := os.Chown(folder, int(uid), int(gid)); err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+}

@@ -1,0 +1,41 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// Module is the package of the program.
+const Module = "github.com/cadastre-dev/cadastre"
+
+// StartTime is how long a server may take until it is ready.
+const StartTime = 60 * time.Second
+
+// Build builds the server of this tree, with variables of the environment:
+// without C is how it is released.
+func Build(ctx context.Context, path string, variables ...string) error {
+	command := exec.CommandContext(ctx, "go", "build", "-o", path, Module)
+	command.Env = append(os.Environ(), variables...)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the server: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// FreePort returns a port of the loopback address that nobody listens on.
+func FreePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	return port, listener.Close()
+}
+
+// Loopback returns the loopback address with a port.
+func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
