@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/cadastre-dev/cadastre/store"
@@ -37,6 +40,49 @@ func useMemory(log *slog.Logger) int64 {
 	}
 	log.Debug("memory", "limit", limit)
 	return limit
+}
+
+// Memory that is not used any more is given back when nothing was collected for
+// so long, and there is so much of it: an idle program allocates too little to
+// ever collect what a busy time has left.
+const (
+	returnEvery = 5 * time.Second
+	returnBytes = 32 << 20
+)
+
+// returnMemory gives memory back to the system whenever the program has become
+// idle, until the context ends.
+func returnMemory(ctx context.Context) {
+	ticks := time.NewTicker(returnEvery)
+	defer ticks.Stop()
+	collected, least := heldMemory()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		cycles, held := heldMemory()
+		if idle := cycles == collected; idle && held > least+returnBytes {
+			debug.FreeOSMemory()
+			cycles, least = heldMemory()
+		}
+		collected, least = cycles, min(least, held)
+	}
+}
+
+// heldMemory returns how often garbage was collected, and how many bytes the heap
+// has of the system.
+func heldMemory() (cycles, held uint64) {
+	samples := []metrics.Sample{
+		{Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+	}
+	metrics.Read(samples)
+	for _, sample := range samples[1:] {
+		held += sample.Value.Uint64()
+	}
+	return samples[0].Value.Uint64(), held
 }
 
 // cacheBytes returns how much of a SQLite file is kept in memory, by all
