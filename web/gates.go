@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +20,7 @@ import (
 // so that nobody who waits keeps another one from going on.
 type gates struct {
 	operations *admission.Gate // that were read and are not answered
+	readings   *admission.Gate // long requests that are being read
 	unread     *admission.Gate // bytes of answers that clients have not taken
 	searches   *admission.Gate // heavy operations that run
 	statements *admission.Gate // other ones that run and need the database
@@ -28,6 +30,7 @@ func newGates(options Options) gates {
 	places := options.Executor.Places()
 	return gates{
 		operations: admission.NewGate(int64(options.Limits.Concurrent)),
+		readings:   admission.NewGate(int64(max(1, runtime.GOMAXPROCS(0)/2))),
 		unread:     admission.NewGate(options.Memory / 4),
 		searches:   admission.NewGate(int64(places.Searches)),
 		statements: admission.NewGate(int64(places.Statements)),
@@ -53,6 +56,12 @@ func partyOf(viewer access.Viewer, r *http.Request) admission.Party {
 // enter takes a place for a request to be read and answered.
 func (g *gates) enter(ctx context.Context, of admission.Party) (*admission.Pass, *refusal) {
 	pass, err := g.operations.Enter(ctx, of, 1, waitForPlace)
+	return pass, refusedAtGate(err)
+}
+
+// read takes a place for a request that is long to read.
+func (g *gates) read(ctx context.Context, of admission.Party) (*admission.Pass, *refusal) {
+	pass, err := g.readings.Enter(ctx, of, 1, waitToRun)
 	return pass, refusedAtGate(err)
 }
 
@@ -124,7 +133,7 @@ func (g *gates) Collect(metrics chan<- prometheus.Metric) {
 	for _, of := range []struct {
 		name string
 		gate *admission.Gate
-	}{{"operations", g.operations}, {"unread_bytes", g.unread}, {"searches", g.searches}, {"statements", g.statements}} {
+	}{{"operations", g.operations}, {"readings", g.readings}, {"unread_bytes", g.unread}, {"searches", g.searches}, {"statements", g.statements}} {
 		gauge := func(suffix, help string, value int64, project ...string) {
 			var labels []string
 			if len(project) > 0 {

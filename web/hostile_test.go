@@ -26,8 +26,13 @@ import (
 // the document. docs/limits.md has the times measured.
 func TestHostileDocumentsAreAnsweredShortlyAndSoon(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(o *web.Options) { o.Profile = web.Locked })
-	open := start(t, nil)
+	unpaid := func(profile web.Profile) func(*web.Options) {
+		return func(o *web.Options) {
+			o.Profile, o.Limits = profile, web.DefaultLimits()
+			o.Limits.PrincipalPoints, o.Limits.AdminPoints = 0, 0
+		}
+	}
+	s, open := start(t, unpaid(web.Locked)), start(t, unpaid(web.Open))
 	for name, test := range documenttest.HostileDocuments() {
 		for _, server := range []*server{s, open} {
 			began := time.Now()

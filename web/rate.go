@@ -125,9 +125,20 @@ func newBudgets(limits Limits) budgets {
 	return budgets{ordinary: newBuckets(limits.PrincipalPoints), service: newBuckets(limits.ServicePoints), admin: newBuckets(limits.AdminPoints)}
 }
 
-// take takes points from a viewer's bucket: of the largest budget that one of
-// the viewer's roles has.
+// take takes points from a viewer's bucket.
 func (b budgets) take(viewer access.Viewer, points int, now time.Time) *refusal {
+	return b.of(viewer).take(principal(viewer), points, now)
+}
+
+// charge takes points from a viewer's bucket, which can owe.
+func (b budgets) charge(viewer access.Viewer, points int, now time.Time) {
+	if points > 0 {
+		b.of(viewer).charge(principal(viewer), points, now)
+	}
+}
+
+// of returns the largest of the budgets that the viewer's roles have.
+func (b budgets) of(viewer access.Viewer) *buckets {
 	of := b.ordinary
 	if viewer.IsService() {
 		of = of.larger(b.service)
@@ -135,7 +146,7 @@ func (b budgets) take(viewer access.Viewer, points int, now time.Time) *refusal 
 	if viewer.IsAdmin() {
 		of = of.larger(b.admin)
 	}
-	return of.take(principal(viewer), points, now)
+	return of
 }
 
 // larger returns the buckets that fill faster; nil ones admit everything.

@@ -31,8 +31,8 @@ func notUnicode(field string) *refusal {
 		message: "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair"}
 }
 
-// readBody returns the request of a POST.
-func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
+// receiveBody returns the body of a POST.
+func receiveBody(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 	if !isJSON(r.Header) {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,
 			message: "the Content-Type of the request is not application/json in UTF-8"}
@@ -55,6 +55,11 @@ func readBody(r *http.Request, maxBytes int64) (*request, *refusal) {
 		}
 		return nil, bad("the body could not be read to its end")
 	}
+	return text, nil
+}
+
+// readBody returns the request of a body.
+func readBody(text []byte) (*request, *refusal) {
 	value, err := parseJSON(text)
 	if err != nil {
 		return nil, badJSON("the body", "", err)

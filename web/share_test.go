@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -144,4 +145,73 @@ func TestHeavyOperationsOfOneViewerAreTheirOwnQueue(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// hard returns a document that takes long to validate, another one for each n.
+func hard(n int) string {
+	return "{ viewer {" + strings.Repeat(" userId projectId isAdmin roles __typename", 590) + fmt.Sprintf(" a%d: userId } }", n)
+}
+
+// TestReadingDocumentsIsPaidFor has a viewer send documents that are hard to
+// validate, each of which selects next to nothing: after a few they are refused,
+// and others are not. A document that is kept costs nothing to read.
+func TestReadingDocumentsIsPaidFor(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) { o.Limits = web.DefaultLimits() })
+	refused := 0
+	for n := range 20 {
+		if got := s.query(hard(n), "X-Auth-Token", "reader-token"); got.status == http.StatusTooManyRequests {
+			refused++
+		} else if got.code() != "" {
+			t.Fatalf("%d %.300s", got.status, got.body)
+		}
+	}
+	if refused == 0 {
+		t.Error("no document is refused")
+	}
+	for range 50 {
+		if got := s.query(hard(1000)); got.code() != "" {
+			t.Fatalf("another viewer, with one document: %d %.300s", got.status, got.body)
+		}
+	}
+}
+
+// TestLongRequestsAreReadAFewAtATime has a viewer send documents that are hard to
+// validate, many at once: no more of them are read at a time than half of the
+// cores can, and those who send short ones do not wait for them.
+func TestLongRequestsAreReadAFewAtATime(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.PrincipalPoints, o.Limits.AdminPoints, o.Limits.AddressPoints = 0, 0, 0
+	})
+	var greedy sync.WaitGroup
+	stop := make(chan struct{})
+	for client := range 30 {
+		greedy.Go(func() {
+			for n := client; ; n += 30 {
+				select {
+				case <-stop:
+					return
+				default:
+					if got := s.query(hard(n), "X-Auth-Token", "reader-token"); got.code() != "" && got.code() != "RATE_LIMITED" {
+						t.Errorf("%d %.300s", got.status, got.body)
+					}
+				}
+			}
+		})
+	}
+	if !patience.Until(t, 10*time.Second, func() bool { return s.metric("cadastre_readings_waiting ") > 5 }) {
+		t.Error("nothing waits")
+	}
+	for range 50 {
+		if got := s.metric("cadastre_readings_in_use "); got > float64(max(1, runtime.GOMAXPROCS(0)/2)) {
+			t.Errorf("%v are read at once", got)
+		}
+		if got := s.query(`{ viewer { userId } }`); got.code() != "" {
+			t.Errorf("another viewer: %d %.300s", got.status, got.body)
+		}
+	}
+	close(stop)
+	greedy.Wait()
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lru"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/schema"
+	"github.com/cadastre-dev/cadastre/web/admission"
 )
 
 // transport serves /graphql: GraphQL over HTTP by POST and, for queries, GET.
@@ -78,16 +79,9 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		return refused
 	}
 	defer place.Leave()
-	request, refused := t.read(r)
+	text, refused := t.receive(r)
 	if refused != nil {
 		return refused
-	}
-	requested, refused := t.resolve(request)
-	if refused != nil {
-		return refused
-	}
-	if r.Method == http.MethodGet && t.Profile != Open && !requested.persisted {
-		return onlyByPost(w, "the query is not a persisted one, which GET requires: send it by POST")
 	}
 	ctx := access.WithViewer(r.Context(), viewer)
 	if limit := t.Limits.OperationTime; limit > 0 {
@@ -95,16 +89,8 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	operation, refused := t.prepare(ctx, w, r, request, requested)
+	operation, refused := t.read(ctx, w, r, text, viewer, party)
 	if refused != nil {
-		return refused
-	}
-	if operation.Introspects {
-		if refused := t.mayReadSchema(viewer); refused != nil {
-			return refused
-		}
-	}
-	if refused := t.spend(viewer, operation); refused != nil {
 		return refused
 	}
 	held, refused := t.gates.run(ctx, party, operation, place, t.room(operation))
@@ -115,6 +101,48 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	t.run(ctx, w, media, operation, held)
 	return nil
 }
+
+// read returns the operation of a request, which it takes its price for. What is
+// long to read waits for a place among those that are read, and is paid for
+// whether or not it is refused.
+func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Request, text []byte, viewer access.Viewer, party admission.Party) (*document.Operation, *refusal) {
+	bytes := len(text) + len(r.URL.RawQuery)
+	if bytes > longRequest {
+		place, refused := t.gates.read(ctx, party)
+		if refused != nil {
+			return nil, refused
+		}
+		defer place.Leave()
+	}
+	request, refused := t.request(r, text)
+	if refused != nil {
+		return nil, refused
+	}
+	requested, refused := t.resolve(request)
+	if refused != nil {
+		return nil, refused
+	}
+	if r.Method == http.MethodGet && t.Profile != Open && !requested.persisted {
+		return nil, onlyByPost(w, "the query is not a persisted one, which GET requires: send it by POST")
+	}
+	prepared := t.preparer.Prepare(ctx, document.Request{
+		Text: requested.text, OperationName: request.operationName, Variables: request.variables,
+		Trusted: requested.trusted, Hints: t.Profile == Open,
+	})
+	t.principals.charge(viewer, int((prepared.Effort+int64(bytes/bytesOfCost))/pointCost), time.Now())
+	if refused := t.check(ctx, w, r, viewer, requested, prepared); refused != nil {
+		return nil, refused
+	}
+	return prepared.Operation, t.spend(viewer, prepared.Operation)
+}
+
+// longRequest is how many bytes of a request are long to read: shorter ones take
+// a few milliseconds at most.
+const longRequest = 2 << 10
+
+// bytesOfCost is how many bytes of a request's JSON cost as much as a field of an
+// answer.
+const bytesOfCost = 50
 
 // room returns how many bytes the answer to an operation may have, as far as its
 // price says: prices are right within a factor of three.
@@ -159,21 +187,16 @@ func (t *transport) mayReadSchema(viewer access.Viewer) *refusal {
 	return nil
 }
 
-// prepare returns the operation of a request. It keeps the text of a valid
-// document that was sent with its hash.
-func (t *transport) prepare(ctx context.Context, w http.ResponseWriter, r *http.Request, request *request, source source) (*document.Operation, *refusal) {
-	prepared := t.preparer.Prepare(ctx, document.Request{
-		Text: source.text, OperationName: request.operationName, Variables: request.variables,
-		Trusted: source.trusted, Hints: t.Profile == Open,
-	})
+// check returns why an operation that was prepared may not run. It keeps the text
+// of a valid document that was sent with its hash.
+func (t *transport) check(ctx context.Context, w http.ResponseWriter, r *http.Request, viewer access.Viewer, from source, prepared document.Prepared) *refusal {
 	if prepared.Valid {
-		t.register(source)
+		t.register(from)
 	}
-	operation := prepared.Operation
-	if operation != nil {
+	if operation := prepared.Operation; operation != nil {
 		requestLogOf(ctx).operation = clip(operation.Definition.Name, 100)
 		if r.Method == http.MethodGet && operation.Definition.Operation != ast.Query {
-			return nil, onlyByPost(w, "the operation is not a query, which GET requires: send it by POST")
+			return onlyByPost(w, "the operation is not a query, which GET requires: send it by POST")
 		}
 	}
 	if prepared.Refused != nil {
@@ -181,9 +204,12 @@ func (t *transport) prepare(ctx context.Context, w http.ResponseWriter, r *http.
 		if prepared.NotUnicode {
 			why.status = http.StatusBadRequest
 		}
-		return nil, why
+		return why
 	}
-	return operation, nil
+	if prepared.Operation.Introspects {
+		return t.mayReadSchema(viewer)
+	}
+	return nil
 }
 
 // checkMethod refuses methods and media types that no answer has.
@@ -253,7 +279,11 @@ func (t *transport) refuseUnauthenticated(r *http.Request, message string) *refu
 	if t.Profile == Open || r.ContentLength < 0 || r.ContentLength > unauthenticatedBytes {
 		return why
 	}
-	if asked, refused := t.read(r); refused == nil && introspects.MatchString(asked.query) {
+	text, refused := t.receive(r)
+	if refused != nil {
+		return why
+	}
+	if asked, refused := t.request(r, text); refused == nil && introspects.MatchString(asked.query) {
 		disabled := graph.ProtocolError(r.Context(), graph.CodeIntrospectionDisabled, "introspection needs a valid token")
 		why.errors = gqlerror.List{disabled, unauthenticated}
 	}
@@ -269,10 +299,18 @@ func innermost(err error) error {
 	return err
 }
 
-// read returns the request, of either method.
-func (t *transport) read(r *http.Request) (*request, *refusal) {
+// receive returns what a request is read from: its body, or nothing for a GET.
+func (t *transport) receive(r *http.Request) ([]byte, *refusal) {
 	if r.Method == http.MethodPost {
-		return readBody(r, t.Limits.BodyBytes)
+		return receiveBody(r, t.Limits.BodyBytes)
+	}
+	return nil, nil
+}
+
+// request returns the request, of either method, for what receive returned.
+func (t *transport) request(r *http.Request, text []byte) (*request, *refusal) {
+	if r.Method == http.MethodPost {
+		return readBody(text)
 	}
 	return readURL(r.URL.RawQuery)
 }

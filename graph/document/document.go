@@ -85,6 +85,8 @@ type Prepared struct {
 	Refused gqlerror.List
 	// NotUnicode is whether it is because a literal holds half of a surrogate pair.
 	NotUnicode bool
+	// Effort is the cost of reading the document, valid or not; 0 where it was kept.
+	Effort int64
 }
 
 // Operation is one operation of a valid document, with its variables coerced to
@@ -134,15 +136,15 @@ func (r *Reader) Prepare(request Request) Prepared {
 	if err := checkVariables(request.Variables, r.limits.ListMembers); err != nil {
 		return Prepared{Refused: refuse(err)}
 	}
-	valid, refused := r.read(request)
+	valid, effort, refused := r.read(request)
 	if refused != nil {
-		return Prepared{Refused: refused, NotUnicode: errors.Is(refused, errNotUnicode)}
+		return Prepared{Refused: refused, NotUnicode: errors.Is(refused, errNotUnicode), Effort: effort}
 	}
 	operation, refused := valid.operation(request.OperationName, request.Variables)
 	if refused != nil {
-		return Prepared{Valid: true, Refused: refused}
+		return Prepared{Valid: true, Refused: refused, Effort: effort}
 	}
-	prepared := Prepared{Valid: true, Operation: operation}
+	prepared := Prepared{Valid: true, Operation: operation, Effort: effort}
 	var err error
 	if operation.planned, err = valid.plan(operation, r.limits.Places); err == nil {
 		operation.Introspects = slices.ContainsFunc(operation.planned.Root.Fields, func(f *Field) bool { return f.Number == Schema || f.Number == Type })
@@ -156,20 +158,21 @@ func (r *Reader) Prepare(request Request) Prepared {
 }
 
 // read returns the valid document of a request: one that was kept, or one that
-// is parsed, checked against the limits and validated now.
-func (r *Reader) read(request Request) (*document, gqlerror.List) {
+// is parsed, checked against the limits and validated now, with the cost of that.
+func (r *Reader) read(request Request) (valid *document, effort int64, refused gqlerror.List) {
 	if kept, ok := r.kept.Get(request.Text); ok {
-		return kept, nil
+		return kept, 0, nil
 	}
-	valid, refused := r.readNew(request)
+	w := &walker{limits: r.limits}
+	valid, refused = r.readNew(request, w)
 	if refused == nil {
 		r.kept.Add(request.Text, valid, int64(len(request.Text))*keptWeight)
 	}
-	return valid, refused
+	return valid, w.effort(len(request.Text)), refused
 }
 
 // readNew returns the valid document of a request that was not kept.
-func (r *Reader) readNew(request Request) (*document, gqlerror.List) {
+func (r *Reader) readNew(request Request, w *walker) (*document, gqlerror.List) {
 	if err := checkNames(request.Text); err != nil {
 		return nil, refuse(err)
 	}
@@ -186,7 +189,7 @@ func (r *Reader) readNew(request Request) (*document, gqlerror.List) {
 	if len(parsed.Operations) == 0 {
 		return nil, invalidDocument("the document has no operation")
 	}
-	w := &walker{limits: r.limits, document: parsed}
+	w.document = parsed
 	if err := w.walk(request.Text); err != nil {
 		return nil, refuse(err)
 	}

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -27,6 +28,11 @@ const (
 	costOfScannedRow = 1   // 0.07 and 0.07 us
 	costOfTest       = 1   // 0.12 and 0.02 us
 	bytesOfCost      = 100 // 0.02 and 0.01 us, and compressed ten times as long
+
+	// Of a document that is read and was not kept.
+	costOfNode  = 20 // a field, an argument, a value: 2 us
+	costOfPair  = 1  // of fields of one response name, which validation compares: 0.1 us
+	bytesOfText = 5  // of which no more is read than what they are: 0.02 us each
 
 	// costOfMutation is that of a field of Mutation besides its answer: about eight
 	// statements, one of which waits for the disk.
@@ -78,6 +84,20 @@ func needsOf(o *Operation) Needs {
 		return NeedsDatabase
 	}
 	return NeedsNothing
+}
+
+// effort returns the cost of reading the document of so many bytes, as far as it
+// was read.
+func (w *walker) effort(bytes int) int64 {
+	nodes := int64(w.visits)
+	if w.document == nil { // parsing ended, no later than at the limit of tokens
+		nodes = int64(min(bytes/2, cmp.Or(w.limits.Tokens, bytes)))
+	}
+	cost := int64(bytes)/bytesOfText + nodes*costOfNode
+	for _, count := range w.names {
+		cost = add(cost, int64(count)*int64(count-1)/2*costOfPair)
+	}
+	return cost
 }
 
 // CostOf returns the cost of what was counted while an operation ran.
