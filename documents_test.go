@@ -44,12 +44,19 @@ func help(t *testing.T, command string) string {
 	return out.String()
 }
 
-// commands returns those that the help of the program lists: `metadefs load`.
+// commands returns those that the help of the program, and of each noun, lists:
+// `metadefs load`.
 func commands(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, match := range regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)*)`).FindAllStringSubmatch(help(t, ""), -1) {
-		found = append(found, match[1])
+	for _, noun := range regexp.MustCompile(`(?m)^  ([a-z-]+)  `).FindAllStringSubmatch(help(t, ""), -1) {
+		verbs := regexp.MustCompile(`(?m)^  (`+noun[1]+` [a-z-]+)(?: \(|  )`).FindAllStringSubmatch(help(t, noun[1]), -1)
+		for _, verb := range verbs {
+			found = append(found, verb[1])
+		}
+		if verbs == nil {
+			found = append(found, noun[1])
+		}
 	}
 	if len(found) < 10 {
 		t.Fatalf("the help shows the commands %q only", found)
@@ -79,6 +86,9 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 		helps.WriteString(help(t, command))
 	}
 	known := regexp.MustCompile(flag).FindAllString(helps.String(), -1)
+	for _, negatable := range regexp.MustCompile(`--\[no-\]([a-z-]+)`).FindAllStringSubmatch(helps.String(), -1) {
+		known = append(known, "--"+negatable[1], "--no-"+negatable[1])
+	}
 	eachNamed(t, flag, func(page, name string) {
 		prefix := strings.HasSuffix(name, "-") && slices.ContainsFunc(known, func(flag string) bool { return strings.HasPrefix(flag, name) })
 		others := []string{"--data-urlencode", "--prefix"} // of curl and of npm

@@ -33,7 +33,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "cadastre:", err)
-		os.Exit(1)
+		os.Exit(cli.ExitStatus(err))
 	}
 }
 

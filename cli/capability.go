@@ -1,172 +1,227 @@
 package cli
 
 import (
-	"fmt"
-	"strconv"
-
 	"github.com/cadastre-dev/cadastre/client"
 )
 
 type capabilityCommand struct {
-	List   capabilityListCommand   `cmd:"" help:"List the capabilities of a resource type."`
-	Get    capabilityGetCommand    `cmd:"" help:"Show the values of one capability."`
-	Set    capabilitySetCommand    `cmd:"" help:"Set who discovers a capability."`
-	Create capabilityCreateCommand `cmd:"" help:"Register a capability."`
+	List     capabilityListCommand     `cmd:"" help:"List the capabilities of a resource type." example:"cadastre capability list physical:host ;; cadastre capability list physical:host --all --detail -o csv"`
+	Show     capabilityShowCommand     `cmd:"" aliases:"get" help:"Show the values of one capability." example:"cadastre capability show physical:host gpu"`
+	Create   capabilityCreateCommand   `cmd:"" help:"Register a capability." example:"cadastre capability create physical:host cooling --public"`
+	Set      capabilitySetCommand      `cmd:"" help:"Set who discovers a capability." example:"cadastre capability set physical:host cooling --private"`
+	Delete   capabilityDeleteCommand   `cmd:"" help:"Delete a capability; asks first." example:"cadastre capability delete physical:host cooling --yes"`
+	Of       capabilityOfCommand       `cmd:"" help:"List the capabilities of a resource." example:"cadastre capability of compute-19 --all"`
+	Assign   capabilityAssignCommand   `cmd:"" help:"Give capabilities with values to a resource; the others stay." example:"cadastre capability assign compute-19 gpu='NVIDIA A2' 'nic=[\"mlx5\", \"ice\"]' -c name,value"`
+	Unassign capabilityUnassignCommand `cmd:"" help:"Take capabilities from a resource; asks first." example:"cadastre capability unassign compute-19 nic --yes -q"`
 }
 
-// shownCapability is the JSON of a capability.
-type shownCapability struct {
-	Name       string               `json:"name"`
-	Private    bool                 `json:"private"`
-	ValueCount *int                 `json:"valueCount,omitempty"`
-	Values     []*client.ValueInUse `json:"values,omitempty"`
+// capabilityColumns are the columns of capabilities of a type.
+func capabilityColumns() []column { return columnsOf("name private valueCount") }
+
+// valueColumns are the columns of the values of one capability, and of several.
+func valueColumns(several bool) []column {
+	if several {
+		return columnsOf("name private value resourceCount")
+	}
+	return columnsOf("value resourceCount")
+}
+
+// capabilityValue is a value of a capability, as a row of its own.
+type capabilityValue struct {
+	Name          string `json:"name"`
+	Private       bool   `json:"private"`
+	Value         string `json:"value"`
+	ResourceCount int    `json:"resourceCount"`
 }
 
 type capabilityListCommand struct {
-	remote
-	output
-	Type   string `arg:"" help:"The name of the resource type, such as physical:host."`
+	common
+	Type   string `arg:"" of:"resource-type" help:"The name of the resource type, such as physical:host."`
 	All    bool   `help:"Private ones, too; only administrators see them."`
-	Detail bool   `help:"With the values in use."`
+	Detail bool   `help:"A row for each value in use."`
 }
 
 func (c *capabilityListCommand) Run(run *session) error {
-	answer, err := client.ListCapabilities(run.ctx, c.client(), c.Type, c.All, c.Detail)
+	answer, err := client.ListCapabilities(run.ctx, run.api, c.Type, c.All, c.Detail)
 	if err != nil {
-		return c.explained(err)
+		return err
 	}
 	if answer.ResourceType == nil {
-		return fmt.Errorf("resource type %q does not exist", c.Type)
+		return missing("resource type", c.Type)
 	}
-	var shown []shownCapability
+	if !c.Detail {
+		return list(run, capabilityColumns(), answer.ResourceType.Capabilities)
+	}
+	var rows []capabilityValue
 	for _, of := range answer.ResourceType.Capabilities {
-		one := shownCapability{Name: of.Name, Private: of.Private, ValueCount: &of.ValueCount}
-		if c.Detail {
-			one.Values = of.Values.Nodes
-			if of.Values.PageInfo.HasNextPage {
-				if one.Values, err = c.allValues(run, c.Type, of.Name, of.Values.Nodes, of.Values.PageInfo.EndCursor); err != nil {
-					return err
-				}
+		values := of.Values.Nodes
+		if of.Values.PageInfo.HasNextPage {
+			if values, err = client.Collect(client.CapabilityValues(run.ctx, run.api, c.Type, of.Name), 0); err != nil {
+				return err
 			}
 		}
-		shown = append(shown, one)
-	}
-	if !c.Detail || c.Output == "json" {
-		return show(run.stdout, c.output, shown, []string{"NAME", "PRIVATE", "VALUES"}, func(of shownCapability) []string {
-			return []string{of.Name, yesOrNo(of.Private), strconv.Itoa(*of.ValueCount)}
-		})
-	}
-	var rows [][]string
-	for _, of := range shown {
-		for _, value := range of.Values {
-			rows = append(rows, []string{of.Name, yesOrNo(of.Private), value.Value, strconv.Itoa(value.ResourceCount)})
+		for _, value := range values {
+			rows = append(rows, capabilityValue{of.Name, of.Private, value.Value, value.ResourceCount})
 		}
 	}
-	return show(run.stdout, c.output, rows, []string{"NAME", "PRIVATE", "VALUE", "RESOURCES"}, func(row []string) []string { return row })
+	return list(run, valueColumns(true), rows)
 }
 
-type capabilityGetCommand struct {
-	remote
-	output
-	Type string `arg:"" help:"The name of the resource type."`
-	Name string `arg:"" help:"The name of the capability."`
+type capabilityShowCommand struct {
+	common
+	Type string `arg:"" of:"resource-type" help:"The name of the resource type."`
+	Name string `arg:"" of:"capability" help:"The name of the capability."`
 }
 
-func (c *capabilityGetCommand) Run(run *session) error {
-	answer, err := client.ReadCapability(run.ctx, c.client(), c.Type, c.Name, nil)
+func (c *capabilityShowCommand) Run(run *session) error {
+	answer, err := client.ReadCapability(run.ctx, run.api, c.Type, c.Name, nil)
 	if err != nil {
-		return c.explained(err)
+		return err
 	}
 	if answer.ResourceType == nil {
-		return fmt.Errorf("resource type %q does not exist", c.Type)
+		return missing("resource type", c.Type)
 	}
 	of := answer.ResourceType.Capability
 	if of == nil {
-		return unknownCapability(c.Type, c.Name)
+		return missing("capability of "+c.Type, c.Name)
 	}
-	values := of.Values.Nodes
-	if of.Values.PageInfo.HasNextPage {
-		if values, err = c.allValues(run, c.Type, c.Name, values, of.Values.PageInfo.EndCursor); err != nil {
-			return err
-		}
-	}
-	if c.Output == "json" {
-		return show(run.stdout, c.output, []shownCapability{{of.Name, of.Private, &of.ValueCount, values}}, nil, nil)
-	}
-	return show(run.stdout, c.output, values, []string{"VALUE", "RESOURCES"}, func(value *client.ValueInUse) []string {
-		return []string{value.Value, strconv.Itoa(value.ResourceCount)}
-	})
-}
-
-func unknownCapability(resourceType, name string) error {
-	return fmt.Errorf("capability %q of the resource type %s does not exist", name, resourceType)
-}
-
-// allValues returns the values of a capability: those that were read, and all
-// after the cursor.
-func (r remote) allValues(run *session, resourceType, name string, values []*client.ValueInUse, after *string) ([]*client.ValueInUse, error) {
-	for after != nil {
-		answer, err := client.ReadCapability(run.ctx, r.client(), resourceType, name, after)
-		if err != nil {
-			return nil, r.explained(err)
-		}
-		if answer.ResourceType == nil || answer.ResourceType.Capability == nil { // deleted meanwhile
-			return nil, unknownCapability(resourceType, name)
-		}
-		page := answer.ResourceType.Capability.Values
-		values = append(values, page.Nodes...)
-		after = nil
-		if page.PageInfo.HasNextPage {
-			after = page.PageInfo.EndCursor
-		}
-	}
-	return values, nil
-}
-
-type capabilitySetCommand struct {
-	remote
-	output
-	Type    string `arg:"" help:"The name of the resource type."`
-	Name    string `arg:"" help:"The name of the capability."`
-	Private bool   `required:"" xor:"visibility" help:"Only administrators discover it."`
-	Public  bool   `required:"" xor:"visibility" help:"Everyone discovers it who may discover capabilities."`
-}
-
-func (c *capabilitySetCommand) Run(run *session) error {
-	answer, err := client.SetCapabilityVisibility(run.ctx, c.client(), &client.SetCapabilityVisibilityInput{
-		ResourceType: c.Type, Name: c.Name, Private: c.Private,
-	})
+	values, err := client.Collect(client.CapabilityValues(run.ctx, run.api, c.Type, c.Name), 0)
 	if err != nil {
-		return c.explained(err)
+		return err
 	}
-	of := answer.SetCapabilityVisibility.Capability
-	return showVisibility(run, c.output, of.Name, of.Private)
+	if !run.out.isData() {
+		return list(run, valueColumns(false), values)
+	}
+	return one(run, columnsOf("name private values"), struct {
+		Name    string               `json:"name"`
+		Private bool                 `json:"private"`
+		Values  []*client.ValueInUse `json:"values"`
+	}{of.Name, of.Private, values})
+}
+
+// visibility is who discovers a capability.
+type visibility struct {
+	Private bool `xor:"visibility" help:"Only administrators discover it."`
+	Public  bool `xor:"visibility" help:"Everyone discovers it who may discover capabilities."`
 }
 
 type capabilityCreateCommand struct {
-	remote
-	output
-	Type    string `arg:"" help:"The name of the resource type."`
-	Name    string `arg:"" help:"The name of the capability, 1 to 255 characters."`
-	Private bool   `xor:"visibility" help:"Only administrators discover it."`
-	Public  bool   `xor:"visibility" help:"Everyone discovers it who may discover capabilities. With neither flag the server's default holds."`
+	common
+	visibility
+	Type string `arg:"" at:"input.resourceType" of:"resource-type" help:"The name of the resource type."`
+	Name string `arg:"" at:"input.name" help:"The name of the capability, 1 to 255 characters. With neither --private nor --public the server's default holds."`
 }
 
 func (c *capabilityCreateCommand) Run(run *session) error {
-	input := &client.CreateCapabilityInput{ResourceType: c.Type, Name: c.Name}
+	input, err := argument[client.CreateCapabilityInput](run, c, "input")
+	if err != nil {
+		return err
+	}
 	if c.Private || c.Public {
 		input.Private = &c.Private
 	}
-	answer, err := client.CreateCapability(run.ctx, c.client(), input)
+	answer, err := client.CreateCapability(run.ctx, run.api, input)
 	if err != nil {
-		return c.explained(err)
+		return err
 	}
-	of := answer.CreateCapability.Capability
-	return showVisibility(run, c.output, of.Name, of.Private)
+	return list(run, columnsOf("name private"), []any{answer.CreateCapability.Capability})
 }
 
-func showVisibility(run *session, form output, name string, private bool) error {
-	return show(run.stdout, form, []shownCapability{{Name: name, Private: private}}, []string{"NAME", "PRIVATE"}, func(of shownCapability) []string {
-		return []string{of.Name, yesOrNo(of.Private)}
-	})
+type capabilitySetCommand struct {
+	common
+	visibility
+	Type string `arg:"" at:"input.resourceType" of:"resource-type" help:"The name of the resource type."`
+	Name string `arg:"" at:"input.name" of:"capability" help:"The name of the capability."`
+}
+
+func (c *capabilitySetCommand) Run(run *session) error {
+	if !c.Private && !c.Public {
+		return usagef("say who discovers it: --private or --public")
+	}
+	input, err := argument[client.SetCapabilityVisibilityInput](run, c, "input")
+	if err != nil {
+		return err
+	}
+	input.Private = c.Private
+	answer, err := client.SetCapabilityVisibility(run.ctx, run.api, input)
+	if err != nil {
+		return err
+	}
+	return list(run, columnsOf("name private"), []any{answer.SetCapabilityVisibility.Capability})
+}
+
+type capabilityDeleteCommand struct {
+	common
+	deletion
+	Type  string `arg:"" at:"input.resourceType" of:"resource-type" help:"The name of the resource type."`
+	Name  string `arg:"" at:"input.name" of:"capability" help:"The name of the capability."`
+	Force bool   `at:"input.force" help:"Remove the values that resources have of it, too."`
+}
+
+func (c *capabilityDeleteCommand) Run(run *session) error {
+	if err := c.confirm(run, "yes", "Delete the capability %q of %s?", c.Name, c.Type); err != nil {
+		return err
+	}
+	answer, err := change(run, c, client.DeleteCapability)
+	if err != nil {
+		return err
+	}
+	return list(run, columnsOf("name=capability.name private=capability.private removed=removedCount"), []any{answer.DeleteCapability})
+}
+
+// ownColumns are the columns of the capabilities of a resource.
+func ownColumns() []column { return columnsOf("name value private") }
+
+type capabilityOfCommand struct {
+	common
+	Resource string `arg:"" ref:"resource" help:"The uuid or the name of the resource, or the beginning of one."`
+	All      bool   `help:"Private ones, too; only administrators see them."`
+}
+
+func (c *capabilityOfCommand) Run(run *session) error {
+	if err := run.resolve(c); err != nil {
+		return err
+	}
+	answer, err := client.ReadResourceCapabilities(run.ctx, run.api, c.Resource, c.All)
+	if err != nil {
+		return err
+	}
+	if answer.Resource == nil {
+		return missing("resource", c.Resource)
+	}
+	return list(run, ownColumns(), answer.Resource.Capabilities)
+}
+
+type capabilityAssignCommand struct {
+	common
+	Resource     string   `arg:"" ref:"resource" at:"input.resource" help:"The uuid or the name of the resource, or the beginning of one."`
+	Capabilities []string `arg:"" sep:"none" at:"input.capabilities" help:"Capabilities as NAME=VALUE; a value that is a JSON array of texts is a list."`
+	Revision     *int     `at:"input.revision" placeholder:"N" help:"Only if the resource has this revision."`
+}
+
+func (c *capabilityAssignCommand) Run(run *session) error {
+	answer, err := change(run, c, client.SetCapabilities)
+	if err != nil {
+		return err
+	}
+	return list(run, ownColumns(), answer.SetCapabilities.Resource.Capabilities)
+}
+
+type capabilityUnassignCommand struct {
+	common
+	deletion
+	Resource string   `arg:"" ref:"resource" at:"input.resource" help:"The uuid or the name of the resource, or the beginning of one."`
+	Names    []string `arg:"" sep:"none" at:"input.names" help:"The names of capabilities."`
+	Revision *int     `at:"input.revision" placeholder:"N" help:"Only if the resource has this revision."`
+}
+
+func (c *capabilityUnassignCommand) Run(run *session) error {
+	if err := c.confirm(run, "yes", "Take %s from the resource %s?", quoted(c.Names), c.Resource); err != nil {
+		return err
+	}
+	answer, err := change(run, c, client.UnsetCapabilities)
+	if err != nil {
+		return err
+	}
+	return list(run, ownColumns(), answer.UnsetCapabilities.Resource.Capabilities)
 }

@@ -1,19 +1,23 @@
 // Package cli is the command line: its grammar, and the commands that are
 // clients of a server. Serving itself is a function that the program hands
 // over.
+//
+// The struct commands is the one table of nouns and verbs: kong makes the grammar
+// of it. A command says in tags which field of its operation each flag is (see
+// input.go), sends one operation of the package client, and shows rows whose
+// columns its noun has in one place (see columns.go).
 package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/alecthomas/kong"
-
-	"github.com/cadastre-dev/cadastre/client"
 )
 
 // Program is what the command line knows of the program that it belongs to.
@@ -30,12 +34,26 @@ type Program struct {
 
 // commands is the grammar of the command line.
 type commands struct {
-	Serve      serveCommand      `cmd:"" help:"Serve the GraphQL API and the IDE."`
-	Metadefs   metadefsCommand   `cmd:"" help:"Work with metadata definitions."`
-	Capability capabilityCommand `cmd:"" help:"List and register capabilities, and set who discovers them."`
-	Metadata   metadataCommand   `cmd:"" help:"Read and write the metadata of resources."`
-	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema."`
-	Version    versionCommand    `cmd:"" help:"Print the version and the commit."`
+	Serve serveCommand `cmd:"" group:"Server" help:"Serve the GraphQL API and the IDE." example:"cadastre serve --demo"`
+
+	Query queryCommand `cmd:"" group:"Any operation" help:"Send a GraphQL document and show the answer." example:"cadastre query '{ viewer { userId roles } }' ;; cadastre query 'query($type: String!) { resources(filter: {types: [$type]}, first: 2) { totalCount nodes { name } } }' -v type=physical:host ;; cadastre query --paginate 'query($after: String) { traits(first: 100, after: $after) { nodes { name } pageInfo { hasNextPage endCursor } } }' -o value -c name"`
+
+	Namespace namespaceCommand `cmd:"" group:"Definitions" help:"Namespaces: named sets of definitions."`
+
+	Property     propertyCommand     `cmd:"" group:"Definitions" help:"Properties: which metadata keys exist and what they may hold."`
+	Object       objectCommand       `cmd:"" group:"Definitions" help:"Objects: properties that are used together."`
+	Tag          tagCommand          `cmd:"" group:"Definitions" help:"Tags that namespaces define."`
+	Association  associationCommand  `cmd:"" group:"Definitions" help:"Which resource types namespaces apply to."`
+	ResourceType resourceTypeCommand `cmd:"" group:"Definitions" help:"Resource types."`
+	Metadefs     metadefsCommand     `cmd:"" group:"Definitions" help:"Load, export and unload definition files."`
+
+	Resource   resourceCommand   `cmd:"" group:"Resources" help:"Resources."`
+	Capability capabilityCommand `cmd:"" group:"Resources" help:"What hosts and other resources can do, and who discovers it."`
+	Metadata   metadataCommand   `cmd:"" group:"Resources" help:"What people and services wrote on resources."`
+
+	Schema  schemaCommand  `cmd:"" group:"Other" help:"Print the GraphQL schema." example:"cadastre schema"`
+	Help    helpCommand    `cmd:"" group:"Other" help:"Explain a command." example:"cadastre help metadata set"`
+	Version versionCommand `cmd:"" group:"Other" help:"Print the version and the commit." example:"cadastre version"`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version and the commit."`
 }
@@ -49,26 +67,74 @@ func (p Program) inWords() string {
 	return fmt.Sprintf("cadastre %s (commit %s)", p.Version, commit)
 }
 
+// newParser returns the parser of the command line, which calls exit after it
+// has printed a help.
+func newParser(run *session, exit func()) (*kong.Kong, error) {
+	return kong.New(&commands{}, kong.Name("cadastre"),
+		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
+		kong.Writers(run.stdout, run.stderr), kong.DefaultEnvars("CADASTRE"), kong.PostBuild(onlyTheServer), kong.PostBuild(sayExclusive),
+		kong.Vars{"version": run.program.inWords()}, kong.Exit(func(int) { exit() }), kong.Bind(run),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 120}), kong.Help(printHelp))
+}
+
 // Run runs the command that the arguments name. Its error is for people: the
-// program prints it and ends with the status 1.
+// program prints it and ends with the status that ExitStatus returns.
 func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {
 	run := &session{ctx: ctx, program: program, stdout: stdout, stderr: stderr}
 	exited := false
-	parser, err := kong.New(&commands{}, kong.Name("cadastre"),
-		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
-		kong.Writers(stdout, stderr), kong.DefaultEnvars("CADASTRE"), kong.PostBuild(onlyTheServer), kong.Vars{"version": program.inWords()},
-		kong.Exit(func(int) { exited = true }), kong.Bind(run))
+	parser, err := newParser(run, func() { exited = true })
 	if err != nil {
 		return err
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(withHelp(args))
 	if exited { // the help was printed
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w; see `cadastre --help`", err)
+		if incomplete := new(kong.ParseError); errors.As(err, &incomplete) && isBareNoun(incomplete.Context) {
+			return Run(ctx, program, append(slices.Clone(args), "--help"), stdout, stderr)
+		}
+		if usage := (usageError{}); errors.As(err, &usage) {
+			return err
+		}
+		return usagef("%w; see `cadastre --help`", err)
 	}
+	run.parsed = parsed
 	return parsed.Run(run)
+}
+
+// isBareNoun reports whether a command line names nothing, or a noun without a
+// verb, and nothing else is wrong with it.
+func isBareNoun(parsed *kong.Context) bool {
+	if parsed == nil || parsed.Error != nil {
+		return false
+	}
+	for _, part := range parsed.Path {
+		if part.Flag != nil || part.Positional != nil {
+			return false
+		}
+	}
+	return len(parsed.Args) <= 1 && len(selectedNode(parsed).Children) > 0
+}
+
+// selectedNode returns the command or the noun that a command line names, the
+// program where it names none.
+func selectedNode(parsed *kong.Context) *kong.Node {
+	if node := parsed.Selected(); node != nil {
+		return node
+	}
+	return parsed.Model.Node
+}
+
+// withHelp returns the arguments of `help x` as those of `x --help`.
+func withHelp(args []string) []string {
+	if len(args) == 0 {
+		return []string{"--help"}
+	}
+	if args[0] == "help" {
+		return append(append([]string{}, args[1:]...), "--help")
+	}
+	return args
 }
 
 // session is one run of the command line.
@@ -76,16 +142,12 @@ type session struct {
 	ctx            context.Context
 	program        Program
 	stdout, stderr io.Writer
+	parsed         *kong.Context
+	out            output
+	isDefaultForm  bool // neither a flag nor the environment says the form of the answer
+	server         server
+	api            graphql.Client
 }
-
-// printf writes what the command is run for.
-func (s *session) printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(s.stdout, format, args...)
-	return err
-}
-
-// notef writes a note for people. The command goes on where nobody can read it.
-func (s *session) notef(format string, args ...any) { _, _ = fmt.Fprintf(s.stderr, format, args...) }
 
 type schemaCommand struct{}
 
@@ -99,40 +161,64 @@ func (versionCommand) Run(run *session) error {
 	return run.printf("%s\n", run.program.inWords())
 }
 
-// remote are the flags of every command that is a client of a server.
-type remote struct {
-	Server  string        `default:"http://127.0.0.1:8080" help:"Address of the server, with or without the scheme and /graphql; without a scheme it is http for this machine and https for others."`
-	Token   string        `help:"Token to send to the server."`
-	Timeout time.Duration `default:"60s" min:"1ms" help:"How long a request may take."`
+// helpCommand is in the grammar so that it is listed; Run sees the word before
+// the grammar does.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"The command."`
 }
 
-// Validate returns an error for flags that are wrong. The command line calls it.
-func (r remote) Validate(parsed *kong.Context) error {
-	if _, err := client.Endpoint(r.Server); err != nil {
-		return fmt.Errorf("--server: %w", err)
+func (helpCommand) Run(*session) error { return nil }
+
+// printHelp prints the help of a command with its examples.
+func printHelp(options kong.HelpOptions, parsed *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(options, parsed); err != nil {
+		return err
 	}
-	return checkNumbers(parsed)
+	text := ""
+	for _, example := range examplesOf(selectedNode(parsed)) {
+		text += "\n  $ " + example
+	}
+	if text == "" {
+		return nil
+	}
+	_, err := io.WriteString(parsed.Stdout, "\nExamples:"+text+"\n")
+	return err
 }
 
-func (r remote) client() graphql.Client {
-	return client.New(r.Server, client.WithToken(r.Token), client.WithTimeout(r.Timeout))
+// examplesOf returns the examples of a command. They are separated by " ;; ".
+func examplesOf(node *kong.Node) []string {
+	if node.Tag == nil || !node.Tag.Has("example") {
+		return nil
+	}
+	return strings.Split(node.Tag.Get("example"), " ;; ")
 }
 
-// onlyTheServer takes the environment variables of all flags of clients, except
-// those that say which server is asked, by whom, and in which form the answer is
-// shown: none decides what a command does.
-func onlyTheServer(parser *kong.Kong) error {
+// sayExclusive says in the help of each flag which others it cannot be used
+// together with.
+func sayExclusive(parser *kong.Kong) error {
 	var walk func(node *kong.Node)
 	walk = func(node *kong.Node) {
+		groups := map[string][]string{}
 		for _, flag := range node.Flags {
-			if !slices.Contains([]string{"server", "token", "timeout", "output"}, flag.Name) {
-				flag.Envs, flag.Tag.Envs = nil, nil
+			for _, group := range flag.Xor {
+				groups[group] = append(groups[group], "--"+flag.Name)
+			}
+		}
+		for _, flag := range node.Flags {
+			var others []string
+			for _, group := range flag.Xor {
+				for _, name := range groups[group] {
+					if name != "--"+flag.Name {
+						others = append(others, name)
+					}
+				}
+			}
+			if len(others) > 0 {
+				flag.Help += " Not together with " + strings.Join(others, " or ") + "."
 			}
 		}
 		for _, child := range node.Children {
-			if child.Name != "serve" {
-				walk(child)
-			}
+			walk(child)
 		}
 	}
 	walk(parser.Model.Node)

@@ -8,13 +8,12 @@ import (
 )
 
 type metadataProblemsCommand struct {
-	remote
-	output
-	Namespace *string  `help:"Only what breaks a definition of the namespace of this name."`
-	Key       *string  `help:"Only items with this key."`
-	Rule      *string  `help:"Only what breaks this rule, such as maximum or enum."`
-	Types     []string `name:"type" sep:"none" help:"Only resources of the type of this name; can be given several times."`
-	Projects  []string `name:"project" sep:"none" help:"Only resources of the project with this id; can be given several times."`
+	common
+	Namespace *string  `at:"filter.namespace" of:"namespace" placeholder:"NAME" help:"Only what breaks a definition of the namespace of this name."`
+	Key       *string  `at:"filter.key" placeholder:"KEY" help:"Only items with this key."`
+	Rule      *string  `at:"filter.rule" placeholder:"RULE" help:"Only what breaks this rule, such as maximum or enum."`
+	Types     []string `name:"type" at:"filter.resources.types" of:"resource-type" placeholder:"NAME" sep:"none" help:"Only resources of the type of this name; can be given several times."`
+	Projects  []string `name:"project" at:"filter.resources.projectIds" placeholder:"ID" sep:"none" help:"Only resources of the project with this id; can be given several times."`
 }
 
 // brokenItem is an item that breaks a rule, as it is shown.
@@ -49,10 +48,10 @@ func (c *metadataProblemsCommand) Run(run *session) error {
 	if c.Types != nil || c.Projects != nil {
 		filter.Resources = &client.ResourceFilter{Types: c.Types, ProjectIds: c.Projects}
 	}
-	to := c.client()
+	to := run.api
 	counted, err := client.CountResources(run.ctx, to, filter.Resources)
 	if err != nil {
-		return c.explained(err)
+		return err
 	}
 	done := run.progress("looking through resources", counted.Resources.TotalCount)
 	defer done.end()
@@ -61,7 +60,7 @@ func (c *metadataProblemsCommand) Run(run *session) error {
 	for after := (*string)(nil); ; {
 		answer, err := client.MetadataProblems(run.ctx, to, filter, after)
 		if err != nil {
-			return c.explained(err)
+			return err
 		}
 		page := answer.MetadataProblems
 		items, resources, scanned = append(items, brokenItems(page.Nodes)...), resources+len(page.Nodes), scanned+page.Scanned
@@ -72,9 +71,7 @@ func (c *metadataProblemsCommand) Run(run *session) error {
 		after = page.ScannedTo
 	}
 	done.end()
-	if err := show(run.stdout, c.output, items, []string{"RESOURCE", "NAME", "TYPE", "KEY", "VALUE", "RULE", "PROBLEM"}, func(item *brokenItem) []string {
-		return []string{item.Resource, item.Name, item.Type, item.Key, item.Value, string(item.Rule), item.Message}
-	}); err != nil {
+	if err := list(run, columnsOf("resource name type key value rule message +namespace"), items); err != nil {
 		return err
 	}
 	run.notef("%s, of %d looked through\n", broken(resources), scanned)

@@ -14,9 +14,9 @@ func TestMetadataProblems(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		c := serve(t, database)
 		c.addResources()
-		const heading = "RESOURCE NAME TYPE KEY VALUE RULE PROBLEM"
+		const heading = "RESOURCE NAME TYPE KEY VALUE RULE MESSAGE"
 		const problem = `"b" is not one of the values of the enum`
-		c.prints("member", "KEY VALUE USERS MAY CHANGE\nmanaged yes no\npurpose b yes", "metadata", "set", share, "purpose=b")
+		c.prints("member", "KEY VALUE USER MODIFIABLE\nmanaged yes no\npurpose b yes", "metadata", "set", share, "purpose=b")
 		c.prints("reader", heading, "metadata", "problems")
 		file := c.file("narrow.json", `{"namespace": "Narrow", "visibility": "public", "properties": {"purpose": {"title": "Purpose", "type": "string", "enum": ["a"]}},
 			"resource_type_associations": [{"name": "OS::Manila::Share"}]}`)

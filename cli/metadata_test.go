@@ -33,12 +33,12 @@ func TestMetadata(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		c := serve(t, database)
 		c.addResources()
-		const heading = "KEY VALUE USERS MAY CHANGE"
+		const heading = "KEY VALUE USER MODIFIABLE"
 		c.prints("member", heading+"\nmanaged yes no\npurpose a=b, c yes", "metadata", "set", share, "purpose=a=b, c")
 		c.prints("reader", heading+"\npurpose a=b, c yes", "metadata", "get", share, "purpose", "none")
 		c.prints("reader", "[\n{\n\"key\": \"purpose\",\n\"value\": \"a=b, c\",\n\"userModifiable\": true\n}\n]", "metadata", "get", share, "purpose", "-o", "json")
 		c.prints("reader", "[]", "metadata", "get", share, "none", "-o", "json")
-		const managed = "[\n{\n\"key\": \"managed\",\n\"value\": \"yes\",\n\"userModifiable\": false\n}\n]"
+		const managed = "[\n{\n\"key\": \"managed\",\n\"userModifiable\": false,\n\"value\": \"yes\"\n}\n]"
 		c.prints("member", "{\n\"metadata\": "+managed+",\n\"retained\": "+managed+"\n}", "metadata", "replace", share, "--yes", "-o", "json")
 		c.notes("member", "kept, because only administrators and services change them: managed\n", "metadata", "replace", share, "c=3")
 		c.prints("member", heading+"\na 1 yes\nb 2 yes\nmanaged yes no", "metadata", "replace", share, "a=1", "b=2")
@@ -55,19 +55,19 @@ func TestMetadataRefused(t *testing.T) {
 	c.fails("reader", "FORBIDDEN: ", command("metadata set", share, "a=1"))
 	c.fails("member", "FORBIDDEN: ", command("metadata replace --yes", share, "--include-service-owned"))
 	c.fails("member", "NOT_FOUND: ", command("metadata unset --yes", share, "none"))
-	c.fails("member", "input.items[0].value: ", command("metadata set", share, "a="))
-	c.fails("member", "resource "+host+" does not exist", command("metadata get", host))
-	c.fails("member", "not a UUID", command("metadata get no-uuid"))
+	c.fails("member", "BAD_USER_INPUT: <items> \"a=\" value: must not be empty", command("metadata set", share, "a="))
+	c.fails("member", `resource "`+host+`" does not exist`, command("metadata get", host))
+	c.fails("member", `resource "no-uuid" does not exist: it is neither a uuid nor a name`, command("metadata get no-uuid"))
 	c.fails("wrong", c.address+": unknown token; set --token or CADASTRE_TOKEN", command("metadata get", share))
 	refuse(t, map[string]string{
-		"metadata":                            "expected one of",
 		"metadata get":                        "<resource>",
-		"metadata get " + share + " -o yaml":  `--output must be one of "table","json"`,
+		"metadata get " + share + " -o xml":   `--output must be one of "","table","json","yaml","csv","value"`,
 		"metadata get " + share + " --keys a": "unknown flag --keys",
 		"metadata set " + share:               "<items>",
 		"metadata set " + share + " no-value": `"no-value" is not of the form KEY=VALUE`,
 		"metadata replace " + share + " a":    `"a" is not of the form KEY=VALUE`,
 		"metadata unset " + share:             "<keys>",
+		"metadata set " + share + " =value":   `"=value" has no key`,
 		"metadata forget " + share:            "unexpected argument forget",
 	})
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/Khan/genqlient/graphql"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 type exportCommand struct {
-	remote
+	common
 	Names         []string `name:"name" sep:"none" help:"Only the namespace of this name; can be given several times."`
 	ResourceTypes []string `name:"resource-type" sep:"none" help:"Only namespaces that apply to this resource type; can be given several times."`
 	Portable      bool     `help:"Leave the owners out, for import elsewhere: there the namespaces belong to the project of whoever imports them."`
@@ -33,9 +34,9 @@ const exportBatch = 20
 func (c *exportCommand) Run(run *session) error {
 	names := slices.Compact(slices.Sorted(slices.Values(c.Names)))
 	if len(names) == 0 || len(c.ResourceTypes) > 0 {
-		listed, err := namespaceNames(run, c.client(), c.ResourceTypes)
+		listed, err := namespaceNames(run, run.api, c.ResourceTypes)
 		if err != nil {
-			return c.explained(err)
+			return err
 		}
 		if len(names) > 0 {
 			listed = slices.DeleteFunc(listed, func(name string) bool { return !slices.Contains(names, name) })
@@ -48,7 +49,7 @@ func (c *exportCommand) Run(run *session) error {
 	for chunk := range slices.Chunk(names, exportBatch) {
 		texts, err := c.texts(run, chunk)
 		if err != nil {
-			return c.explained(err)
+			return err
 		}
 		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 			return err
@@ -68,13 +69,23 @@ func (c *exportCommand) Run(run *session) error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil { // without namespaces, too
 		return err
 	}
-	return run.printf("%s exported to %s\n", counted(len(names), "namespace"), c.Dir)
+	if run.out.isTable() {
+		return run.printf("%s exported to %s\n", counted(len(names), "namespace"), c.Dir)
+	}
+	rows := lists.Map(names, func(name string) exportedFile { return exportedFile{filepath.Join(c.Dir, files[name]), name} })
+	return list(run, columnsOf("file namespace"), rows)
+}
+
+// exportedFile is a file that was written.
+type exportedFile struct {
+	File      string `json:"file"`
+	Namespace string `json:"namespace"`
 }
 
 // texts returns the files of namespaces: in one answer or, where that would be too
 // large, one by one and in parts.
 func (c *exportCommand) texts(run *session, names []string) ([]string, error) {
-	answer, err := client.ExportNamespaces(run.ctx, c.client(), names, nil, c.Portable)
+	answer, err := client.ExportNamespaces(run.ctx, run.api, names, nil, c.Portable)
 	if err == nil {
 		return answer.ExportNamespaces, nil
 	}
@@ -119,7 +130,7 @@ func (c *exportCommand) parts(run *session, name string) ([]string, error) {
 	var parts []string
 	var after *string
 	for {
-		answer, err := client.ExportNamespacePart(run.ctx, c.client(), name, c.Portable, after)
+		answer, err := client.ExportNamespacePart(run.ctx, run.api, name, c.Portable, after)
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ import (
 )
 
 type loadCommand struct {
-	remote
+	common
 	deletion
 	Mode             string   `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits. Overwrite deletes what the files lack, after asking."`
 	DryRun           bool     `help:"Report what would be done, and which metadata would break definitions, and do nothing."`
@@ -53,14 +53,38 @@ func (c *loadCommand) Run(run *session) error {
 		return err
 	}
 	if !c.DryRun && (c.Mode == "overwrite" || c.IncludeProtected) {
-		if err := c.confirm(run, "yes", "Delete what the files lack from the namespaces of %s that they define?", c.Server); err != nil {
+		if err := c.confirm(run, "yes", "Delete what the files lack from the namespaces of %s that they define?", run.server.address); err != nil {
 			return err
 		}
 	}
-	l := &load{command: c, run: run, to: c.client(), tally: map[client.ImportOutcome]int{}, broken: map[string]bool{}, done: run.progress("loading", len(files))}
+	l := &load{command: c, run: run, to: run.api, tally: map[client.ImportOutcome]int{}, broken: map[string]bool{}, done: run.progress("loading", len(files))}
 	defer l.done.end()
+	files = l.readable(files)
+	total := len(files) + len(l.failed)
+	for len(files) > 0 {
+		n := batch(files)
+		send := l.send
+		if len(files[0].text) > maxBatch {
+			send = l.sendParts
+		}
+		if err := send(files[:n]); err != nil {
+			return err
+		}
+		files = files[n:]
+	}
+	l.done.end()
+	err = l.summarize(total)
+	if len(l.failed) > 0 {
+		return fmt.Errorf("%d of %s failed: %s", len(l.failed), counted(total, "file"), strings.Join(l.failed, ", "))
+	}
+	return err
+}
+
+// readable returns the files without those that cannot be read, and those of a
+// namespace that another defines, too.
+func (l *load) readable(files []definitionFile) []definitionFile {
 	defining := map[string]string{} // the file of each namespace; a request does not see those of another
-	files = slices.DeleteFunc(files, func(file definitionFile) bool {
+	return slices.DeleteFunc(files, func(file definitionFile) bool {
 		if file.err != nil {
 			l.fail(file, file.err.Error())
 			return true
@@ -77,42 +101,32 @@ func (c *loadCommand) Run(run *session) error {
 		defining[document.Name] = file.path
 		return false
 	})
-	total := len(files) + len(l.failed)
-	for len(files) > 0 {
-		n := batch(files)
-		send := l.send
-		if len(files[0].text) > maxBatch {
-			send = l.sendParts
-		}
-		if err := send(files[:n]); err != nil {
-			return err
-		}
-		files = files[n:]
-	}
-	l.done.end()
+}
+
+// summarize shows what became of the files.
+func (l *load) summarize(total int) error {
 	what := ""
-	if c.DryRun {
+	if l.command.DryRun {
 		what = " (dry run, nothing was done)"
 		if len(l.broken) > 0 {
 			what = fmt.Sprintf("; metadata of %s would break definitions", counted(len(l.broken), "resource")) + what
 		}
 	}
-	err = run.printf("%s: %d created, %d updated, %d unchanged, %d skipped, %d failed%s\n", counted(total, "namespace"),
+	if !l.run.out.isTable() {
+		return list(l.run, columnsOf("file namespace outcome warnings errors +differences"), l.rows)
+	}
+	return l.run.printf("%s: %d created, %d updated, %d unchanged, %d skipped, %d failed%s\n", counted(total, "namespace"),
 		l.tally[client.ImportOutcomeCreated], l.tally[client.ImportOutcomeUpdated], l.tally[client.ImportOutcomeUnchanged],
 		l.tally[client.ImportOutcomeSkipped], len(l.failed), what)
-	if len(l.failed) > 0 {
-		return fmt.Errorf("%d of %s failed: %s", len(l.failed), counted(total, "file"), strings.Join(l.failed, ", "))
-	}
-	return err
 }
 
 // files returns those that the command names.
 func (c *loadCommand) files() ([]definitionFile, error) {
 	switch {
 	case c.IncludeProtected && c.Mode != "overwrite" && c.Mode != "prefer-new":
-		return nil, errors.New("--include-protected needs --mode overwrite or --mode prefer-new")
+		return nil, usagef("--include-protected needs --mode overwrite or --mode prefer-new")
 	case !c.Builtin && len(c.Paths) == 0:
-		return nil, errors.New("nothing to load: name definition files, folders with *.json files, or --builtin")
+		return nil, usagef("nothing to load: name definition files, folders with *.json files, or --builtin")
 	}
 	var files []definitionFile
 	names := c.Names
@@ -216,6 +230,7 @@ type load struct {
 	done    *progress
 	tally   map[client.ImportOutcome]int
 	failed  []string
+	rows    []loadedFile
 	broken  map[string]bool // resources whose metadata would break definitions, by uuid
 }
 
@@ -224,6 +239,7 @@ func (l *load) fail(file definitionFile, problems ...string) {
 		l.done.notef("%s: %s\n", file.path, problem)
 	}
 	l.failed = append(l.failed, file.path)
+	l.rows = append(l.rows, loadedFile{File: file.path, Outcome: string(client.ImportOutcomeFailed), Errors: problems})
 }
 
 // send loads the files of one request. A file that the server refuses to read
@@ -265,11 +281,11 @@ func (l *load) sendParts(files []definitionFile) error {
 	for i, part := range parts {
 		_, err := client.StageNamespacePart(l.run.ctx, l.to, &client.StageNamespacePartInput{Upload: upload, Part: i, Text: part})
 		if err != nil && isAboutInput(err) {
-			l.fail(file, refusals(err)...)
+			l.fail(file, l.run.refusalsOf(err)...)
 			return nil
 		}
 		if err != nil {
-			return l.command.explained(err)
+			return err
 		}
 	}
 	input := l.input()
@@ -281,17 +297,17 @@ func (l *load) sendParts(files []definitionFile) error {
 func (l *load) request(files []definitionFile, input *client.ImportNamespacesInput) error {
 	answer, err := client.ImportNamespaces(l.run.ctx, l.to, input, l.scan(nil))
 	if err != nil && len(files) == 1 && isAboutInput(err) {
-		l.fail(files[0], refusals(err)...)
+		l.fail(files[0], l.run.refusalsOf(err)...)
 		return nil
 	}
 	if err != nil {
-		return l.command.explained(err)
+		return err
 	}
 	for i, report := range answer.ImportNamespaces.Reports {
 		l.report(files[i], report)
 	}
 	if err := l.noteProblems(input, answer.ImportNamespaces.Problems); err != nil {
-		return l.command.explained(err)
+		return err
 	}
 	l.done.add(len(files))
 	return nil
@@ -328,14 +344,26 @@ func (l *load) noteProblems(input *client.ImportNamespacesInput, page *client.Br
 
 type importReport = client.ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport
 
+// loadedFile is a file and what became of it.
+type loadedFile struct {
+	File        string   `json:"file"`
+	Namespace   string   `json:"namespace"`
+	Outcome     string   `json:"outcome"`
+	Warnings    []string `json:"warnings"`
+	Errors      []string `json:"errors"`
+	Differences []string `json:"differences"`
+}
+
 func (l *load) report(file definitionFile, report *importReport) {
 	for _, warning := range report.Warnings {
 		l.done.notef("%s: warning: %s\n", file.path, warning)
 	}
 	if report.Outcome == client.ImportOutcomeFailed {
 		l.fail(file, report.Errors...)
+		l.rows[len(l.rows)-1].Namespace = report.Namespace
 		return
 	}
+	l.rows = append(l.rows, loadedFile{file.path, report.Namespace, string(report.Outcome), report.Warnings, nil, report.Differences})
 	if report.Outcome == client.ImportOutcomeUnloaded {
 		l.tally[client.ImportOutcomeSkipped]++
 		l.done.notef("%s: skipped: it was unloaded or deleted here; --name %s loads it again\n", file.path, strconv.Quote(report.Namespace))

@@ -10,7 +10,7 @@ import (
 )
 
 type unloadCommand struct {
-	remote
+	common
 	deletion
 	All              bool     `help:"Delete all namespaces."`
 	Origin           *string  `help:"Only namespaces of this origin; cadastre is that of the program's own."`
@@ -25,9 +25,9 @@ func (c *unloadCommand) Run(run *session) error {
 	chosen := len(c.Names)+len(c.ResourceTypes) > 0 || c.Origin != nil
 	switch {
 	case c.All && chosen:
-		return errors.New("--all excludes names, --resource-type and --origin")
+		return usagef("--all excludes names, --resource-type and --origin")
 	case !c.All && !chosen:
-		return errors.New("nothing to unload: name namespaces, --resource-type, --origin or --all")
+		return usagef("nothing to unload: name namespaces, --resource-type, --origin or --all")
 	}
 	if err := c.ask(run); err != nil {
 		return err
@@ -42,7 +42,11 @@ func (c *unloadCommand) Run(run *session) error {
 	if err != nil && u.unloaded == 0 {
 		return err
 	}
-	err = errors.Join(err, run.printf("%s unloaded, %d failed\n", counted(u.unloaded, "namespace"), len(u.failed)))
+	if run.out.isTable() {
+		err = errors.Join(err, run.printf("%s unloaded, %d failed\n", counted(u.unloaded, "namespace"), len(u.failed)))
+	} else {
+		err = errors.Join(err, list(run, columnsOf("namespace outcome errors"), u.reports))
+	}
 	if len(u.failed) > 0 {
 		err = errors.Join(err, fmt.Errorf("%s not unloaded: %s", counted(len(u.failed), "namespace"), strings.Join(u.failed, ", ")))
 	}
@@ -59,14 +63,15 @@ type unload struct {
 	run      *session
 	unloaded int
 	failed   []string
+	reports  []any
 }
 
 // all deletes all namespaces in parts, each in a request and a transaction of its
 // own, so that the server does not run out of time.
 func (u *unload) all() error {
-	names, err := namespaceNames(u.run, u.command.client(), nil)
+	names, err := namespaceNames(u.run, u.run.api, nil)
 	if err != nil {
-		return u.command.explained(err)
+		return err
 	}
 	done := u.run.progress("unloading", len(names))
 	defer done.end()
@@ -81,11 +86,12 @@ func (u *unload) all() error {
 
 // send deletes the namespaces of one request.
 func (u *unload) send(input *client.UnloadNamespacesInput) error {
-	answer, err := client.UnloadNamespaces(u.run.ctx, u.command.client(), input)
+	answer, err := client.UnloadNamespaces(u.run.ctx, u.run.api, input)
 	if err != nil {
-		return u.command.explained(err)
+		return err
 	}
 	for _, report := range answer.UnloadNamespaces.Reports {
+		u.reports = append(u.reports, report)
 		if report.Outcome == client.UnloadOutcomeUnloaded {
 			u.unloaded++
 			continue
@@ -101,7 +107,7 @@ func (u *unload) send(input *client.UnloadNamespacesInput) error {
 // ask asks whether to delete the chosen namespaces.
 func (c *unloadCommand) ask(run *session) error {
 	if c.All {
-		return c.confirm(run, "all", "Delete all namespaces of %s, with everything in them?", c.Server)
+		return c.confirm(run, "all", "Delete all namespaces of %s, with everything in them?", run.server.address)
 	}
 	chosen := "namespaces"
 	if len(c.Names) > 0 {
@@ -113,5 +119,5 @@ func (c *unloadCommand) ask(run *session) error {
 	if c.Origin != nil {
 		chosen += fmt.Sprintf(" of the origin %q", *c.Origin)
 	}
-	return c.confirm(run, "yes", "Delete %s of %s, with everything in them?", chosen, c.Server)
+	return c.confirm(run, "yes", "Delete %s of %s, with everything in them?", chosen, run.server.address)
 }

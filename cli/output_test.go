@@ -1,31 +1,62 @@
 package cli
 
 import (
-	"bytes"
+	"strings"
 	"testing"
 )
 
-// TestItemsKeepWhatFollowsTheFirstSign holds that values can have a sign in
-// them, be empty, which the server refuses, and have commas.
-func TestItemsKeepWhatFollowsTheFirstSign(t *testing.T) {
-	t.Parallel()
-	items, err := keyValues([]string{"a=b=c", "empty=", "list=<or> a,b"})
-	if err != nil || len(items) != 3 || items[0].Value != "b=c" || items[1].Value != "" || items[2].Value != "<or> a,b" {
-		t.Errorf("%v, error %v", items, err)
-	}
+// thing is what the tests of output show.
+type thing struct {
+	Name  string            `json:"name"`
+	Tags  []string          `json:"tags"`
+	Of    map[string]string `json:"of"`
+	Big   int64             `json:"big"`
+	Is    bool              `json:"is"`
+	At    string            `json:"createdAt"`
+	Items []map[string]any  `json:"items"`
+	None  *string           `json:"none"`
 }
 
-func TestTablesAndJSON(t *testing.T) {
+// TestForms shows things in every form: texts with controls of a terminal,
+// numbers that no float holds, and characters that a form writes in another way.
+func TestForms(t *testing.T) {
 	t.Parallel()
-	things := []shownCapability{{Name: "arch\x1b[2J", Private: true}}
-	row := func(of shownCapability) []string { return []string{of.Name, yesOrNo(of.Private)} }
-	for form, want := range map[string]string{
-		"table": "NAME      PRIVATE\narch�[2J  yes\n",
-		"json":  "[\n  {\n    \"name\": \"arch\\u001b[2J\",\n    \"private\": true\n  }\n]\n",
+	things := []thing{
+		{Name: "a\x1b[2J<b>", Tags: []string{"x", "y"}, Of: map[string]string{"name": "n"}, Big: 1<<62 + 1, Is: true, At: "2026-01-31T12:00:00.123456Z",
+			Items: []map[string]any{{"key": "k", "value": "v, w"}}},
+		{Name: `say "hi", you`, At: "soon"},
+	}
+	const spec = "name tags of=of.name big is createdAt +items +none"
+	for _, of := range []struct {
+		form   output
+		single bool
+		want   string
+	}{
+		{output{Output: "table"}, false, "NAME           TAGS  OF  BIG                  IS   CREATED AT\n" +
+			"a\uFFFD[2J<b>       x, y  n   4611686018427387905  yes  2026-01-31 12:00:00\nsay \"hi\", you            0                    no   soon\n"},
+		{output{Output: "table", Columns: []string{"is", "CREATED AT", "items"}}, false, "IS   CREATED AT           ITEMS\nyes  2026-01-31 12:00:00  k=v, w\nno   soon\n"},
+		{output{Output: "table"}, true, "FIELD       VALUE\nNAME        a\uFFFD[2J<b>\nTAGS        x, y\nOF          n\nBIG         4611686018427387905\nIS          yes\nCREATED AT  2026-01-31 12:00:00\nITEMS       k=v, w\nNONE\n"},
+		{output{Output: "json", Columns: []string{"name", "big", "none"}}, false, "[\n  {\n    \"name\": \"a\\u001b[2J<b>\",\n    \"big\": 4611686018427387905,\n    \"none\": null\n  },\n  {\n    \"name\": \"say \\\"hi\\\", you\",\n    \"big\": 0,\n    \"none\": null\n  }\n]\n"},
+		{output{Output: "json", Columns: []string{"items", "of"}}, true, "{\n  \"items\": [\n    {\n      \"key\": \"k\",\n      \"value\": \"v, w\"\n    }\n  ],\n  \"of\": \"n\"\n}\n"},
+		{output{Output: "yaml", Columns: []string{"of", "big", "tags", "is"}}, false, "- of: \"n\"\n  big: 4611686018427387905\n  tags:\n  - x\n  - \"y\"\n  is: true\n- of: null\n  big: 0\n  tags: null\n  is: false\n"},
+		{output{Output: "csv", Columns: []string{"name", "is", "createdAt"}}, false, "name,is,createdAt\na\x1b[2J<b>,true,2026-01-31T12:00:00.123456Z\n\"say \"\"hi\"\", you\",false,soon\n"},
+		{output{Output: "value", Columns: []string{"big", "of"}}, false, "4611686018427387905 n\n0 \n"},
+		{output{Output: "value", Columns: []string{"big", "of"}}, true, "4611686018427387905\nn\n"},
+		{output{Output: "json", Quiet: true}, false, "a\uFFFD[2J<b>\nsay \"hi\", you\n"},
+		{output{Output: "table", Quiet: true, Columns: []string{"of"}}, false, "n\n\n"},
 	} {
-		var out bytes.Buffer
-		if err := show(&out, output{form}, things, []string{"NAME", "PRIVATE"}, row); err != nil || out.String() != want {
-			t.Errorf("%s: %q, error %v", form, out.String(), err)
+		var out strings.Builder
+		run := &session{stdout: &out, out: of.form}
+		show := func() error { return list(run, columnsOf(spec), things) }
+		if of.single {
+			show = func() error { return one(run, columnsOf(spec), things[0]) }
 		}
+		if err := show(); err != nil || out.String() != of.want {
+			t.Errorf("%+v: %v\ngot\n%s\nwant\n%s", of.form, err, out.String(), of.want)
+		}
+	}
+	if err := list(&session{out: output{Output: "table", Columns: []string{"name", "size"}}}, columnsOf(spec), things); err == nil ||
+		err.Error() != `--columns: there is no column "size"; there are name, tags, of, big, is, createdAt, items, none` {
+		t.Errorf("an unknown column: %v", err)
 	}
 }

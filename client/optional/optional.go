@@ -9,16 +9,26 @@ import "encoding/json"
 // omitempty.
 type Of[T any] map[bool]T
 
-// The fields that inputs have.
-type (
-	String  = Of[string]
-	Strings = Of[[]string]
-	Int     = Of[int]
-	Float   = Of[float64]
-	Bool    = Of[bool]
-	JSON    = Of[json.RawMessage]
-	JSONs   = Of[[]json.RawMessage]
-)
+// String is a text.
+type String = Of[string]
+
+// Strings is a list of texts.
+type Strings = Of[[]string]
+
+// Int is a whole number.
+type Int = Of[int]
+
+// Float is a number.
+type Float = Of[float64]
+
+// Bool is true or false.
+type Bool = Of[bool]
+
+// JSON is any value of JSON.
+type JSON = Of[json.RawMessage]
+
+// JSONs is a list of values of JSON.
+type JSONs = Of[[]json.RawMessage]
 
 // Value returns a field with a value.
 func Value[T any](value T) Of[T] { return Of[T]{true: value} }

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// column is one of the things that a table shows.
+type column struct {
+	name string // in JSON and for --columns
+	path string // where it is in the JSON of the client's type, member after member
+	// detail columns are in tables of one thing and in JSON, not in tables of many.
+	detail bool
+}
+
+// title returns the heading of a column: names in camel case as words.
+func (c column) title() string {
+	var title strings.Builder
+	for i, r := range c.name {
+		if unicode.IsUpper(r) && i > 0 {
+			title.WriteByte(' ')
+		}
+		title.WriteRune(unicode.ToUpper(r))
+	}
+	return title.String()
+}
+
+// columnsOf returns columns that are written as `name`, `name=path.to.it` or, with
+// a plus before it, those that only one thing is shown with. The first one is what
+// --quiet shows.
+func columnsOf(written string) (columns []column) {
+	for _, word := range strings.Fields(written) {
+		word, detail := strings.CutPrefix(word, "+")
+		name, path, ok := strings.Cut(word, "=")
+		if !ok {
+			path = name
+		}
+		columns = append(columns, column{name: name, path: path, detail: detail})
+	}
+	return columns
+}
+
+// chosen returns the columns that names say, in their order, as they are in JSON
+// or in a heading, whatever their case.
+func chosen(columns []column, names []string) (out []column, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(columns, func(c column) bool {
+			return strings.EqualFold(c.name, name) || strings.EqualFold(c.title(), name)
+		})
+		if i < 0 {
+			known := make([]string, len(columns))
+			for i, c := range columns {
+				known[i] = c.name
+			}
+			return nil, usagef("--columns: there is no column %q; there are %s", name, strings.Join(known, ", "))
+		}
+		out = append(out, columns[i])
+	}
+	return out, nil
+}
+
+// valueAt returns the part of a JSON value at a path; nil where there is none. Of
+// a list it is the list of its members' parts.
+func valueAt(value any, path string) any {
+	if path == "" {
+		return value
+	}
+	switch of := value.(type) {
+	case map[string]any:
+		first, rest, _ := strings.Cut(path, ".")
+		return valueAt(of[first], rest)
+	case []any:
+		parts := make([]any, len(of))
+		for i, member := range of {
+			parts[i] = valueAt(member, path)
+		}
+		return parts
+	}
+	return nil
+}
+
+// generic returns a value of the client as its JSON, with numbers as they are
+// written.
+func generic(value any) (out any, err error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	return out, decoder.Decode(&out)
+}
+
+// record is an object of JSON whose members keep their order.
+type record struct {
+	names  []string
+	values []any
+}
+
+// MarshalJSON returns the object.
+func (r record) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	text.WriteByte('{')
+	for i, name := range r.names {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		if err := encoder.Encode(name); err != nil {
+			return nil, err
+		}
+		text.WriteByte(':')
+		if err := encoder.Encode(r.values[i]); err != nil {
+			return nil, err
+		}
+	}
+	text.WriteByte('}')
+	return text.Bytes(), nil
+}
+
+// records returns things as objects with these columns.
+func records(columns []column, things []any) []record {
+	out := make([]record, len(things))
+	for i, thing := range things {
+		for _, c := range columns {
+			out[i].names = append(out[i].names, c.name)
+			out[i].values = append(out[i].values, valueAt(thing, c.path))
+		}
+	}
+	return out
+}
+
+// cell returns a value as a text on one line. Lists are separated by commas, and
+// of their members those with two parts, such as keys with values, are joined by
+// an equals sign.
+func cell(value any, people bool) string {
+	switch of := value.(type) {
+	case nil:
+		return ""
+	case string:
+		if at, err := time.Parse(time.RFC3339Nano, of); err == nil && people {
+			return at.UTC().Format(time.DateTime)
+		}
+		return of
+	case bool:
+		if people {
+			return yesOrNo(of)
+		}
+		return fmt.Sprint(of)
+	case []any:
+		cells := make([]string, len(of))
+		for i, member := range of {
+			cells[i] = cell(pair(member), people)
+		}
+		return strings.Join(cells, ", ")
+	case map[string]any:
+		text, err := json.Marshal(of)
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+	return fmt.Sprint(value)
+}
+
+// pair returns an object of a key and a value, a name and a value, or a resource
+// class and an amount as one text, and the name of an object that has a name only;
+// anything else as it is.
+func pair(value any) any {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	for _, names := range [][2]string{{"key", "value"}, {"name", "value"}, {"resourceClass", "amount"}, {"resourceClass", "used"}, {"resourceClass", "free"}, {"projectId", "role"}} {
+		first, ok := object[names[0]]
+		second, both := object[names[1]]
+		if ok && both {
+			return fmt.Sprintf("%v=%v", first, second)
+		}
+	}
+	if name, ok := object["name"]; ok && len(object) <= 2 {
+		return name
+	}
+	return value
+}

@@ -1,0 +1,213 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/auth"
+	"github.com/cadastre-dev/cadastre/cli"
+	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/schema"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+var update = flag.Bool("update", false, "write the goldens and docs/cli.md anew")
+
+// serveDemo serves the demo cloud until the test ends and returns its address.
+func serveDemo(t *testing.T) string {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	s, err := store.Open(t.Context(), store.Options{URL: storetest.SQLite(t), Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := demo.Fill(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	var tokens []auth.Token
+	for token, viewer := range demo.Viewers() {
+		tokens = append(tokens, auth.NewToken(token, viewer))
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := web.New(web.Options{Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Authenticate: auth.New(auth.Tokens(tokens)).Authenticate})
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(ctx, listener, handler, web.ServeOptions{Log: log}) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-served, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// preparations are commands that the examples of a noun need before them.
+var preparations = map[string][]string{
+	"property list": {"cadastre namespace create Lab::Racks --visibility public -q"},
+}
+
+// TestExamples runs the examples of every command, in the order of the grammar,
+// as an administrator of one new demo, and compares what they print with a golden
+// for each command.
+func TestExamples(t *testing.T) {
+	goldens, err := filepath.Abs("testdata/commands")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := serveDemo(t)
+	t.Setenv("CADASTRE_SERVER", address)
+	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
+	t.Setenv("CADASTRE_CONFIG", filepath.Join(t.TempDir(), "contexts.yaml"))
+	t.Chdir(t.TempDir())
+	all, err := cli.Commands()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, command := range all {
+		for _, example := range preparations[command.Path] {
+			if _, status := shell(t, example); status != 0 {
+				t.Fatalf("%s ends with %d", example, status)
+			}
+		}
+		if len(command.Examples) == 0 {
+			t.Errorf("%s has no example", command.Path)
+		}
+		var golden strings.Builder
+		for _, example := range command.Examples {
+			printed, status := shell(t, example)
+			if !strings.HasPrefix(example+" ", "cadastre "+command.Path+" ") && !strings.Contains(example, "cadastre help") {
+				t.Errorf("%s has an example of another command: %s", command.Path, example)
+			}
+			fmt.Fprintf(&golden, "$ %s\n%s", example, normal(address, printed))
+			if status != 0 {
+				fmt.Fprintf(&golden, "[ends with %d]\n", status)
+			}
+			golden.WriteString("\n")
+		}
+		name := strings.ReplaceAll(command.Path, " ", "-") + ".txt"
+		known[name] = true
+		compare(t, filepath.Join(goldens, name), golden.String())
+	}
+	files, err := os.ReadDir(goldens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !known[file.Name()] {
+			t.Errorf("%s is the golden of no command", file.Name())
+		}
+	}
+}
+
+// compare compares a text with a golden, or writes it with -update.
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || string(want) != got {
+		t.Errorf("%s: %v\ngot\n%s\nwant\n%s", filepath.Base(path), err, got, want)
+	}
+}
+
+// shell runs a line as a shell would, and returns what it prints and the status it
+// ends with. Long texts are cut.
+func shell(t *testing.T, line string) (printed string, status int) {
+	t.Helper()
+	var out strings.Builder
+	program := cli.Program{Version: "1.2.3", Commit: "abc", SDL: schema.SDL(), Serve: func(_ context.Context, options cli.ServeOptions) error {
+		_, err := fmt.Fprintf(&out, "serves on %s\n", options.Listen)
+		return err
+	}}
+	err := cli.Run(t.Context(), program, words(t, line)[1:], &out, &out)
+	if err != nil {
+		fmt.Fprintln(&out, "cadastre:", err)
+	}
+	return out.String(), cli.ExitStatus(err)
+}
+
+// words returns the words of a line as a shell does: blanks separate them but in
+// quotation marks, and what $(...) prints is put in its place.
+func words(t *testing.T, line string) (all []string) {
+	t.Helper()
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for i := 0; i < len(line); i++ {
+		r := rune(line[i])
+		switch {
+		case strings.HasPrefix(line[i:], "$(") && quote != '\'':
+			end := strings.Index(line[i:], ")")
+			printed, status := shell(t, line[i+2:i+end])
+			if status != 0 {
+				t.Fatalf("%s: %s", line, printed)
+			}
+			word.WriteString(strings.TrimRight(printed, "\n"))
+			i, begun = i+end, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, begun = r, true
+		case quote == 0 && r == ' ':
+			if begun {
+				all = append(all, word.String())
+				word.Reset()
+				begun = false
+			}
+		default:
+			word.WriteByte(line[i])
+			begun = true
+		}
+	}
+	if begun {
+		all = append(all, word.String())
+	}
+	return all
+}
+
+var (
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+Z)?`)
+	made  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+)
+
+// normal returns a text without what differs from run to run: the address, times,
+// and uuids that were drawn.
+func normal(address, text string) string {
+	text = strings.ReplaceAll(text, address, "http://127.0.0.1:8080")
+	if here, err := os.Getwd(); err == nil {
+		text = strings.ReplaceAll(text, here, "/here")
+	}
+	text = times.ReplaceAllStringFunc(text, func(at string) string {
+		if strings.Contains(at, "T") {
+			return "2026-01-31T12:00:00Z"
+		}
+		return "2026-01-31 12:00:00"
+	})
+	text = made.ReplaceAllString(text, "00000000-0000-4000-8000-00000000000d")
+	const longest = 200
+	if lines := strings.SplitAfter(text, "\n"); len(lines) > longest {
+		text = strings.Join(lines[:20], "") + fmt.Sprintf("[and %d more lines]\n", len(lines)-20)
+	}
+	return text
+}
