@@ -51,6 +51,19 @@ type commands struct {
 	Capability capabilityCommand `cmd:"" group:"Resources" help:"What hosts and other resources can do, and who discovers it."`
 	Metadata   metadataCommand   `cmd:"" group:"Resources" help:"What people and services wrote on resources."`
 
+	Candidates    candidatesCommand    `cmd:"" group:"Placement" help:"Find where a request fits, in the manner of openstack allocation candidate list." example:"cadastre candidates --resource VCPU=2 --resource MEMORY_MB=2048 --limit 2 ;; cadastre candidates --resource VCPU=4 --required 'in:HW_CPU_X86_AVX512F,HW_CPU_X86_AVX2' --required '!HW_CPU_HYPERTHREADING' --explain ;; cadastre candidates --resource VCPU=4 --group _NET --resource SRIOV_NET_VF=1 --required CUSTOM_PHYSNET_PUBLIC --limit 1 ;; cadastre candidates --from-flavor n1.large --limit 1 -o json"`
+	Provider      providerCommand      `cmd:"" group:"Placement" help:"Providers: what has inventories, such as hosts, in trees."`
+	Inventory     inventoryCommand     `cmd:"" group:"Placement" help:"How much providers have of a resource class."`
+	Trait         traitCommand         `cmd:"" group:"Placement" help:"Traits: what providers can be asked for."`
+	ResourceClass resourceClassCommand `cmd:"" group:"Placement" help:"Resource classes: what inventories are of."`
+	Aggregate     aggregateCommand     `cmd:"" group:"Placement" help:"Aggregates: sets of providers."`
+	Allocation    allocationCommand    `cmd:"" group:"Placement" help:"What consumers use of providers."`
+	Consumer      consumerCommand      `cmd:"" group:"Placement" help:"Who uses resources, such as instances."`
+	Usage         usageCommand         `cmd:"" group:"Placement" help:"What is used in all."`
+	Capacity      capacityCommand      `cmd:"" group:"Placement" help:"What there is in all, and how much of it is free."`
+
+	Audit auditCommand `cmd:"" group:"Other" help:"Who changed what."`
+
 	Schema  schemaCommand  `cmd:"" group:"Other" help:"Print the GraphQL schema." example:"cadastre schema"`
 	Help    helpCommand    `cmd:"" group:"Other" help:"Explain a command." example:"cadastre help metadata set"`
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version and the commit." example:"cadastre version"`
@@ -144,7 +157,8 @@ type session struct {
 	stdout, stderr io.Writer
 	parsed         *kong.Context
 	out            output
-	isDefaultForm  bool // neither a flag nor the environment says the form of the answer
+	told           map[string]string // flags by the paths of fields that no tag names
+	isDefaultForm  bool              // neither a flag nor the environment says the form of the answer
 	server         server
 	api            graphql.Client
 }

@@ -177,7 +177,7 @@ func pair(value any) any {
 	if !ok {
 		return value
 	}
-	for _, names := range [][2]string{{"key", "value"}, {"name", "value"}, {"resourceClass", "amount"}, {"resourceClass", "used"}, {"resourceClass", "free"}, {"projectId", "role"}} {
+	for _, names := range [][2]string{{"key", "value"}, {"name", "value"}, {"resourceClass", "amount"}, {"resourceClass", "total"}, {"resourceClass", "used"}, {"projectId", "role"}} {
 		first, ok := object[names[0]]
 		second, both := object[names[1]]
 		if ok && both {

@@ -137,6 +137,11 @@ func (s *session) flagOf(field string) string {
 	if s.parsed == nil || s.parsed.Selected() == nil || field == "" {
 		return ""
 	}
+	for path := field; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
+		if flag, ok := s.told[path]; ok {
+			return flag
+		}
+	}
 	best, label, value := "", "", (*kong.Value)(nil)
 	look := func(of *kong.Value, name string) {
 		for _, at := range of.Tag.GetAll("at") {
@@ -155,6 +160,14 @@ func (s *session) flagOf(field string) string {
 		return ""
 	}
 	return label + given(value, strings.TrimPrefix(field, best))
+}
+
+// tell notes the flag that a field, and what is in it, was given with.
+func (s *session) tell(path, flag string) {
+	if s.told == nil {
+		s.told = map[string]string{}
+	}
+	s.told[path] = flag
 }
 
 // given returns what is said of a value after its flag: which of several, and

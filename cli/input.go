@@ -36,15 +36,21 @@ func change[I, A any](run *session, command any, send func(context.Context, grap
 // argument returns an argument of an operation as the flags of a command say; nil
 // where none says anything.
 func argument[I any](run *session, command any, at string) (*I, error) {
-	if err := run.resolve(command); err != nil {
-		return nil, err
-	}
 	argument := new(I)
-	filled, err := fill(reflect.ValueOf(argument).Elem(), command, at+".")
+	filled, err := argumentInto(run, command, at, argument)
 	if err != nil || !filled {
 		return nil, err
 	}
 	return argument, nil
+}
+
+// argumentInto changes an argument of an operation as the flags of a command say,
+// and reports whether any does.
+func argumentInto[I any](run *session, command any, at string, argument *I) (bool, error) {
+	if err := run.resolve(command); err != nil {
+		return false, err
+	}
+	return fill(reflect.ValueOf(argument).Elem(), command, at+".")
 }
 
 // fill sets the fields of an argument whose paths begin with a text, and reports

@@ -30,6 +30,9 @@ func (s *session) resolve(command any) error {
 		}
 		switch of := value.Addr().Interface().(type) {
 		case *string:
+			if _, isArgument := field.Tag.Lookup("arg"); !isArgument && *of == "" {
+				return nil // the flag was not given
+			}
 			if *of == "" {
 				return usagef("<%s> is empty: write a name, a uuid, or the beginning of one", flagName(field))
 			}

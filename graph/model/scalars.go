@@ -45,8 +45,12 @@ func ScalarProblem(name string, value any) string {
 func MarshalUUID(uuid string) graphql.Marshaler { return graphql.MarshalString(uuid) }
 
 // UnmarshalUUID returns the canonical spelling, lower case with dashes, of a
-// UUID in any usual spelling.
+// UUID in any usual spelling. Null is the empty text: validation lets it through
+// only where a UUID may be absent.
 func UnmarshalUUID(v any) (string, error) {
+	if v == nil {
+		return "", nil
+	}
 	text, ok := v.(string)
 	if !ok {
 		return "", refuseValue("not a string")
