@@ -28,6 +28,8 @@ type CapabilityMember struct {
 	ValueHash int64 `json:"value_hash,omitempty"`
 	// the value as a number, in a text that compares as numbers do; null where it is none
 	NumberKey *string `json:"number_key,omitempty"`
+	// the value, folded; null where that is the same
+	ValueKey *string `json:"value_key,omitempty"`
 	// whether the value is a member of a list
 	InList bool `json:"in_list,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -78,7 +80,7 @@ func (*CapabilityMember) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case capabilitymember.FieldID, capabilitymember.FieldResourceID, capabilitymember.FieldCapabilityID, capabilitymember.FieldValueHash:
 			values[i] = new(sql.NullInt64)
-		case capabilitymember.FieldValue, capabilitymember.FieldNumberKey:
+		case capabilitymember.FieldValue, capabilitymember.FieldNumberKey, capabilitymember.FieldValueKey:
 			values[i] = new(sql.NullString)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -131,6 +133,13 @@ func (_m *CapabilityMember) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.NumberKey = new(string)
 				*_m.NumberKey = value.String
+			}
+		case capabilitymember.FieldValueKey:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field value_key", values[i])
+			} else if value.Valid {
+				_m.ValueKey = new(string)
+				*_m.ValueKey = value.String
 			}
 		case capabilitymember.FieldInList:
 			if value, ok := values[i].(*sql.NullBool); !ok {
@@ -198,6 +207,11 @@ func (_m *CapabilityMember) String() string {
 	builder.WriteString(", ")
 	if v := _m.NumberKey; v != nil {
 		builder.WriteString("number_key=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.ValueKey; v != nil {
+		builder.WriteString("value_key=")
 		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")

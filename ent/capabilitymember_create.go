@@ -61,6 +61,20 @@ func (_c *CapabilityMemberCreate) SetNillableNumberKey(v *string) *CapabilityMem
 	return _c
 }
 
+// SetValueKey sets the "value_key" field.
+func (_c *CapabilityMemberCreate) SetValueKey(v string) *CapabilityMemberCreate {
+	_c.mutation.SetValueKey(v)
+	return _c
+}
+
+// SetNillableValueKey sets the "value_key" field if the given value is not nil.
+func (_c *CapabilityMemberCreate) SetNillableValueKey(v *string) *CapabilityMemberCreate {
+	if v != nil {
+		_c.SetValueKey(*v)
+	}
+	return _c
+}
+
 // SetInList sets the "in_list" field.
 func (_c *CapabilityMemberCreate) SetInList(v bool) *CapabilityMemberCreate {
 	_c.mutation.SetInList(v)
@@ -183,6 +197,10 @@ func (_c *CapabilityMemberCreate) createSpec() (*CapabilityMember, *sqlgraph.Cre
 		_spec.SetField(capabilitymember.FieldNumberKey, field.TypeString, value)
 		_node.NumberKey = &value
 	}
+	if value, ok := _c.mutation.ValueKey(); ok {
+		_spec.SetField(capabilitymember.FieldValueKey, field.TypeString, value)
+		_node.ValueKey = &value
+	}
 	if value, ok := _c.mutation.InList(); ok {
 		_spec.SetField(capabilitymember.FieldInList, field.TypeBool, value)
 		_node.InList = value
@@ -304,6 +322,9 @@ func (u *CapabilityMemberUpsertOne) UpdateNewValues() *CapabilityMemberUpsertOne
 		}
 		if _, exists := u.create.mutation.NumberKey(); exists {
 			s.SetIgnore(capabilitymember.FieldNumberKey)
+		}
+		if _, exists := u.create.mutation.ValueKey(); exists {
+			s.SetIgnore(capabilitymember.FieldValueKey)
 		}
 		if _, exists := u.create.mutation.InList(); exists {
 			s.SetIgnore(capabilitymember.FieldInList)
@@ -534,6 +555,9 @@ func (u *CapabilityMemberUpsertBulk) UpdateNewValues() *CapabilityMemberUpsertBu
 			}
 			if _, exists := b.mutation.NumberKey(); exists {
 				s.SetIgnore(capabilitymember.FieldNumberKey)
+			}
+			if _, exists := b.mutation.ValueKey(); exists {
+				s.SetIgnore(capabilitymember.FieldValueKey)
 			}
 			if _, exists := b.mutation.InList(); exists {
 				s.SetIgnore(capabilitymember.FieldInList)

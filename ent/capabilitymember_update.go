@@ -92,6 +92,9 @@ func (_u *CapabilityMemberUpdate) sqlSave(ctx context.Context) (_node int, err e
 	if _u.mutation.NumberKeyCleared() {
 		_spec.ClearField(capabilitymember.FieldNumberKey, field.TypeString)
 	}
+	if _u.mutation.ValueKeyCleared() {
+		_spec.ClearField(capabilitymember.FieldValueKey, field.TypeString)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -207,6 +210,9 @@ func (_u *CapabilityMemberUpdateOne) sqlSave(ctx context.Context) (_node *Capabi
 	}
 	if _u.mutation.NumberKeyCleared() {
 		_spec.ClearField(capabilitymember.FieldNumberKey, field.TypeString)
+	}
+	if _u.mutation.ValueKeyCleared() {
+		_spec.ClearField(capabilitymember.FieldValueKey, field.TypeString)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &CapabilityMember{config: _u.config}

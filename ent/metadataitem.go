@@ -32,6 +32,8 @@ type MetadataItem struct {
 	ValueHash int64 `json:"value_hash,omitempty"`
 	// the first 64 characters of the value
 	ValuePrefix string `json:"value_prefix,omitempty"`
+	// the value, folded; null where that is the same
+	ValueKey *string `json:"value_key,omitempty"`
 	// UserModifiable holds the value of the "user_modifiable" field.
 	UserModifiable bool `json:"user_modifiable,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -69,7 +71,7 @@ func (*MetadataItem) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case metadataitem.FieldID, metadataitem.FieldResourceID, metadataitem.FieldValueHash:
 			values[i] = new(sql.NullInt64)
-		case metadataitem.FieldKey, metadataitem.FieldValue, metadataitem.FieldValuePrefix:
+		case metadataitem.FieldKey, metadataitem.FieldValue, metadataitem.FieldValuePrefix, metadataitem.FieldValueKey:
 			values[i] = new(sql.NullString)
 		case metadataitem.FieldCreatedAt, metadataitem.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -135,6 +137,13 @@ func (_m *MetadataItem) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field value_prefix", values[i])
 			} else if value.Valid {
 				_m.ValuePrefix = value.String
+			}
+		case metadataitem.FieldValueKey:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field value_key", values[i])
+			} else if value.Valid {
+				_m.ValueKey = new(string)
+				*_m.ValueKey = value.String
 			}
 		case metadataitem.FieldUserModifiable:
 			if value, ok := values[i].(*sql.NullBool); !ok {
@@ -203,6 +212,11 @@ func (_m *MetadataItem) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("value_prefix=")
 	builder.WriteString(_m.ValuePrefix)
+	builder.WriteString(", ")
+	if v := _m.ValueKey; v != nil {
+		builder.WriteString("value_key=")
+		builder.WriteString(*v)
+	}
 	builder.WriteString(", ")
 	builder.WriteString("user_modifiable=")
 	builder.WriteString(fmt.Sprintf("%v", _m.UserModifiable))

@@ -65,6 +65,20 @@ func (_c *MetadataItemCreate) SetValuePrefix(v string) *MetadataItemCreate {
 	return _c
 }
 
+// SetValueKey sets the "value_key" field.
+func (_c *MetadataItemCreate) SetValueKey(v string) *MetadataItemCreate {
+	_c.mutation.SetValueKey(v)
+	return _c
+}
+
+// SetNillableValueKey sets the "value_key" field if the given value is not nil.
+func (_c *MetadataItemCreate) SetNillableValueKey(v *string) *MetadataItemCreate {
+	if v != nil {
+		_c.SetValueKey(*v)
+	}
+	return _c
+}
+
 // SetUserModifiable sets the "user_modifiable" field.
 func (_c *MetadataItemCreate) SetUserModifiable(v bool) *MetadataItemCreate {
 	_c.mutation.SetUserModifiable(v)
@@ -217,6 +231,10 @@ func (_c *MetadataItemCreate) createSpec() (*MetadataItem, *sqlgraph.CreateSpec)
 		_spec.SetField(metadataitem.FieldValuePrefix, field.TypeString, value)
 		_node.ValuePrefix = value
 	}
+	if value, ok := _c.mutation.ValueKey(); ok {
+		_spec.SetField(metadataitem.FieldValueKey, field.TypeString, value)
+		_node.ValueKey = &value
+	}
 	if value, ok := _c.mutation.UserModifiable(); ok {
 		_spec.SetField(metadataitem.FieldUserModifiable, field.TypeBool, value)
 		_node.UserModifiable = value
@@ -341,6 +359,24 @@ func (u *MetadataItemUpsert) SetValuePrefix(v string) *MetadataItemUpsert {
 // UpdateValuePrefix sets the "value_prefix" field to the value that was provided on create.
 func (u *MetadataItemUpsert) UpdateValuePrefix() *MetadataItemUpsert {
 	u.SetExcluded(metadataitem.FieldValuePrefix)
+	return u
+}
+
+// SetValueKey sets the "value_key" field.
+func (u *MetadataItemUpsert) SetValueKey(v string) *MetadataItemUpsert {
+	u.Set(metadataitem.FieldValueKey, v)
+	return u
+}
+
+// UpdateValueKey sets the "value_key" field to the value that was provided on create.
+func (u *MetadataItemUpsert) UpdateValueKey() *MetadataItemUpsert {
+	u.SetExcluded(metadataitem.FieldValueKey)
+	return u
+}
+
+// ClearValueKey clears the value of the "value_key" field.
+func (u *MetadataItemUpsert) ClearValueKey() *MetadataItemUpsert {
+	u.SetNull(metadataitem.FieldValueKey)
 	return u
 }
 
@@ -473,6 +509,27 @@ func (u *MetadataItemUpsertOne) SetValuePrefix(v string) *MetadataItemUpsertOne 
 func (u *MetadataItemUpsertOne) UpdateValuePrefix() *MetadataItemUpsertOne {
 	return u.Update(func(s *MetadataItemUpsert) {
 		s.UpdateValuePrefix()
+	})
+}
+
+// SetValueKey sets the "value_key" field.
+func (u *MetadataItemUpsertOne) SetValueKey(v string) *MetadataItemUpsertOne {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.SetValueKey(v)
+	})
+}
+
+// UpdateValueKey sets the "value_key" field to the value that was provided on create.
+func (u *MetadataItemUpsertOne) UpdateValueKey() *MetadataItemUpsertOne {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.UpdateValueKey()
+	})
+}
+
+// ClearValueKey clears the value of the "value_key" field.
+func (u *MetadataItemUpsertOne) ClearValueKey() *MetadataItemUpsertOne {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.ClearValueKey()
 	})
 }
 
@@ -773,6 +830,27 @@ func (u *MetadataItemUpsertBulk) SetValuePrefix(v string) *MetadataItemUpsertBul
 func (u *MetadataItemUpsertBulk) UpdateValuePrefix() *MetadataItemUpsertBulk {
 	return u.Update(func(s *MetadataItemUpsert) {
 		s.UpdateValuePrefix()
+	})
+}
+
+// SetValueKey sets the "value_key" field.
+func (u *MetadataItemUpsertBulk) SetValueKey(v string) *MetadataItemUpsertBulk {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.SetValueKey(v)
+	})
+}
+
+// UpdateValueKey sets the "value_key" field to the value that was provided on create.
+func (u *MetadataItemUpsertBulk) UpdateValueKey() *MetadataItemUpsertBulk {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.UpdateValueKey()
+	})
+}
+
+// ClearValueKey clears the value of the "value_key" field.
+func (u *MetadataItemUpsertBulk) ClearValueKey() *MetadataItemUpsertBulk {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.ClearValueKey()
 	})
 }
 

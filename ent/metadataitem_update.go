@@ -92,6 +92,26 @@ func (_u *MetadataItemUpdate) SetNillableValuePrefix(v *string) *MetadataItemUpd
 	return _u
 }
 
+// SetValueKey sets the "value_key" field.
+func (_u *MetadataItemUpdate) SetValueKey(v string) *MetadataItemUpdate {
+	_u.mutation.SetValueKey(v)
+	return _u
+}
+
+// SetNillableValueKey sets the "value_key" field if the given value is not nil.
+func (_u *MetadataItemUpdate) SetNillableValueKey(v *string) *MetadataItemUpdate {
+	if v != nil {
+		_u.SetValueKey(*v)
+	}
+	return _u
+}
+
+// ClearValueKey clears the value of the "value_key" field.
+func (_u *MetadataItemUpdate) ClearValueKey() *MetadataItemUpdate {
+	_u.mutation.ClearValueKey()
+	return _u
+}
+
 // SetUserModifiable sets the "user_modifiable" field.
 func (_u *MetadataItemUpdate) SetUserModifiable(v bool) *MetadataItemUpdate {
 	_u.mutation.SetUserModifiable(v)
@@ -179,6 +199,12 @@ func (_u *MetadataItemUpdate) sqlSave(ctx context.Context) (_node int, err error
 	if value, ok := _u.mutation.ValuePrefix(); ok {
 		_spec.SetField(metadataitem.FieldValuePrefix, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.ValueKey(); ok {
+		_spec.SetField(metadataitem.FieldValueKey, field.TypeString, value)
+	}
+	if _u.mutation.ValueKeyCleared() {
+		_spec.ClearField(metadataitem.FieldValueKey, field.TypeString)
+	}
 	if value, ok := _u.mutation.UserModifiable(); ok {
 		_spec.SetField(metadataitem.FieldUserModifiable, field.TypeBool, value)
 	}
@@ -264,6 +290,26 @@ func (_u *MetadataItemUpdateOne) SetNillableValuePrefix(v *string) *MetadataItem
 	if v != nil {
 		_u.SetValuePrefix(*v)
 	}
+	return _u
+}
+
+// SetValueKey sets the "value_key" field.
+func (_u *MetadataItemUpdateOne) SetValueKey(v string) *MetadataItemUpdateOne {
+	_u.mutation.SetValueKey(v)
+	return _u
+}
+
+// SetNillableValueKey sets the "value_key" field if the given value is not nil.
+func (_u *MetadataItemUpdateOne) SetNillableValueKey(v *string) *MetadataItemUpdateOne {
+	if v != nil {
+		_u.SetValueKey(*v)
+	}
+	return _u
+}
+
+// ClearValueKey clears the value of the "value_key" field.
+func (_u *MetadataItemUpdateOne) ClearValueKey() *MetadataItemUpdateOne {
+	_u.mutation.ClearValueKey()
 	return _u
 }
 
@@ -383,6 +429,12 @@ func (_u *MetadataItemUpdateOne) sqlSave(ctx context.Context) (_node *MetadataIt
 	}
 	if value, ok := _u.mutation.ValuePrefix(); ok {
 		_spec.SetField(metadataitem.FieldValuePrefix, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.ValueKey(); ok {
+		_spec.SetField(metadataitem.FieldValueKey, field.TypeString, value)
+	}
+	if _u.mutation.ValueKeyCleared() {
+		_spec.ClearField(metadataitem.FieldValueKey, field.TypeString)
 	}
 	if value, ok := _u.mutation.UserModifiable(); ok {
 		_spec.SetField(metadataitem.FieldUserModifiable, field.TypeBool, value)

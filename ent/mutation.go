@@ -3157,6 +3157,7 @@ type CapabilityMemberMutation struct {
 	value_hash        *int64
 	addvalue_hash     *int64
 	number_key        *string
+	value_key         *string
 	in_list           *bool
 	clearedFields     map[string]struct{}
 	resource          *int64
@@ -3485,6 +3486,55 @@ func (m *CapabilityMemberMutation) ResetNumberKey() {
 	delete(m.clearedFields, capabilitymember.FieldNumberKey)
 }
 
+// SetValueKey sets the "value_key" field.
+func (m *CapabilityMemberMutation) SetValueKey(s string) {
+	m.value_key = &s
+}
+
+// ValueKey returns the value of the "value_key" field in the mutation.
+func (m *CapabilityMemberMutation) ValueKey() (r string, exists bool) {
+	v := m.value_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValueKey returns the old "value_key" field's value of the CapabilityMember entity.
+// If the CapabilityMember object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapabilityMemberMutation) OldValueKey(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValueKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValueKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValueKey: %w", err)
+	}
+	return oldValue.ValueKey, nil
+}
+
+// ClearValueKey clears the value of the "value_key" field.
+func (m *CapabilityMemberMutation) ClearValueKey() {
+	m.value_key = nil
+	m.clearedFields[capabilitymember.FieldValueKey] = struct{}{}
+}
+
+// ValueKeyCleared returns if the "value_key" field was cleared in this mutation.
+func (m *CapabilityMemberMutation) ValueKeyCleared() bool {
+	_, ok := m.clearedFields[capabilitymember.FieldValueKey]
+	return ok
+}
+
+// ResetValueKey resets all changes to the "value_key" field.
+func (m *CapabilityMemberMutation) ResetValueKey() {
+	m.value_key = nil
+	delete(m.clearedFields, capabilitymember.FieldValueKey)
+}
+
 // SetInList sets the "in_list" field.
 func (m *CapabilityMemberMutation) SetInList(b bool) {
 	m.in_list = &b
@@ -3609,7 +3659,7 @@ func (m *CapabilityMemberMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CapabilityMemberMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 7)
 	if m.resource != nil {
 		fields = append(fields, capabilitymember.FieldResourceID)
 	}
@@ -3624,6 +3674,9 @@ func (m *CapabilityMemberMutation) Fields() []string {
 	}
 	if m.number_key != nil {
 		fields = append(fields, capabilitymember.FieldNumberKey)
+	}
+	if m.value_key != nil {
+		fields = append(fields, capabilitymember.FieldValueKey)
 	}
 	if m.in_list != nil {
 		fields = append(fields, capabilitymember.FieldInList)
@@ -3646,6 +3699,8 @@ func (m *CapabilityMemberMutation) Field(name string) (ent.Value, bool) {
 		return m.ValueHash()
 	case capabilitymember.FieldNumberKey:
 		return m.NumberKey()
+	case capabilitymember.FieldValueKey:
+		return m.ValueKey()
 	case capabilitymember.FieldInList:
 		return m.InList()
 	}
@@ -3667,6 +3722,8 @@ func (m *CapabilityMemberMutation) OldField(ctx context.Context, name string) (e
 		return m.OldValueHash(ctx)
 	case capabilitymember.FieldNumberKey:
 		return m.OldNumberKey(ctx)
+	case capabilitymember.FieldValueKey:
+		return m.OldValueKey(ctx)
 	case capabilitymember.FieldInList:
 		return m.OldInList(ctx)
 	}
@@ -3712,6 +3769,13 @@ func (m *CapabilityMemberMutation) SetField(name string, value ent.Value) error 
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetNumberKey(v)
+		return nil
+	case capabilitymember.FieldValueKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValueKey(v)
 		return nil
 	case capabilitymember.FieldInList:
 		v, ok := value.(bool)
@@ -3768,6 +3832,9 @@ func (m *CapabilityMemberMutation) ClearedFields() []string {
 	if m.FieldCleared(capabilitymember.FieldNumberKey) {
 		fields = append(fields, capabilitymember.FieldNumberKey)
 	}
+	if m.FieldCleared(capabilitymember.FieldValueKey) {
+		fields = append(fields, capabilitymember.FieldValueKey)
+	}
 	return fields
 }
 
@@ -3784,6 +3851,9 @@ func (m *CapabilityMemberMutation) ClearField(name string) error {
 	switch name {
 	case capabilitymember.FieldNumberKey:
 		m.ClearNumberKey()
+		return nil
+	case capabilitymember.FieldValueKey:
+		m.ClearValueKey()
 		return nil
 	}
 	return fmt.Errorf("unknown CapabilityMember nullable field %s", name)
@@ -3807,6 +3877,9 @@ func (m *CapabilityMemberMutation) ResetField(name string) error {
 		return nil
 	case capabilitymember.FieldNumberKey:
 		m.ResetNumberKey()
+		return nil
+	case capabilitymember.FieldValueKey:
+		m.ResetValueKey()
 		return nil
 	case capabilitymember.FieldInList:
 		m.ResetInList()
@@ -7166,6 +7239,7 @@ type MetadataItemMutation struct {
 	value_hash      *int64
 	addvalue_hash   *int64
 	value_prefix    *string
+	value_key       *string
 	user_modifiable *bool
 	clearedFields   map[string]struct{}
 	resource        *int64
@@ -7551,6 +7625,55 @@ func (m *MetadataItemMutation) ResetValuePrefix() {
 	m.value_prefix = nil
 }
 
+// SetValueKey sets the "value_key" field.
+func (m *MetadataItemMutation) SetValueKey(s string) {
+	m.value_key = &s
+}
+
+// ValueKey returns the value of the "value_key" field in the mutation.
+func (m *MetadataItemMutation) ValueKey() (r string, exists bool) {
+	v := m.value_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValueKey returns the old "value_key" field's value of the MetadataItem entity.
+// If the MetadataItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MetadataItemMutation) OldValueKey(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValueKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValueKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValueKey: %w", err)
+	}
+	return oldValue.ValueKey, nil
+}
+
+// ClearValueKey clears the value of the "value_key" field.
+func (m *MetadataItemMutation) ClearValueKey() {
+	m.value_key = nil
+	m.clearedFields[metadataitem.FieldValueKey] = struct{}{}
+}
+
+// ValueKeyCleared returns if the "value_key" field was cleared in this mutation.
+func (m *MetadataItemMutation) ValueKeyCleared() bool {
+	_, ok := m.clearedFields[metadataitem.FieldValueKey]
+	return ok
+}
+
+// ResetValueKey resets all changes to the "value_key" field.
+func (m *MetadataItemMutation) ResetValueKey() {
+	m.value_key = nil
+	delete(m.clearedFields, metadataitem.FieldValueKey)
+}
+
 // SetUserModifiable sets the "user_modifiable" field.
 func (m *MetadataItemMutation) SetUserModifiable(b bool) {
 	m.user_modifiable = &b
@@ -7648,7 +7771,7 @@ func (m *MetadataItemMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MetadataItemMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
 	if m.created_at != nil {
 		fields = append(fields, metadataitem.FieldCreatedAt)
 	}
@@ -7669,6 +7792,9 @@ func (m *MetadataItemMutation) Fields() []string {
 	}
 	if m.value_prefix != nil {
 		fields = append(fields, metadataitem.FieldValuePrefix)
+	}
+	if m.value_key != nil {
+		fields = append(fields, metadataitem.FieldValueKey)
 	}
 	if m.user_modifiable != nil {
 		fields = append(fields, metadataitem.FieldUserModifiable)
@@ -7695,6 +7821,8 @@ func (m *MetadataItemMutation) Field(name string) (ent.Value, bool) {
 		return m.ValueHash()
 	case metadataitem.FieldValuePrefix:
 		return m.ValuePrefix()
+	case metadataitem.FieldValueKey:
+		return m.ValueKey()
 	case metadataitem.FieldUserModifiable:
 		return m.UserModifiable()
 	}
@@ -7720,6 +7848,8 @@ func (m *MetadataItemMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldValueHash(ctx)
 	case metadataitem.FieldValuePrefix:
 		return m.OldValuePrefix(ctx)
+	case metadataitem.FieldValueKey:
+		return m.OldValueKey(ctx)
 	case metadataitem.FieldUserModifiable:
 		return m.OldUserModifiable(ctx)
 	}
@@ -7780,6 +7910,13 @@ func (m *MetadataItemMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetValuePrefix(v)
 		return nil
+	case metadataitem.FieldValueKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValueKey(v)
+		return nil
 	case metadataitem.FieldUserModifiable:
 		v, ok := value.(bool)
 		if !ok {
@@ -7831,7 +7968,11 @@ func (m *MetadataItemMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *MetadataItemMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(metadataitem.FieldValueKey) {
+		fields = append(fields, metadataitem.FieldValueKey)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -7844,6 +7985,11 @@ func (m *MetadataItemMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *MetadataItemMutation) ClearField(name string) error {
+	switch name {
+	case metadataitem.FieldValueKey:
+		m.ClearValueKey()
+		return nil
+	}
 	return fmt.Errorf("unknown MetadataItem nullable field %s", name)
 }
 
@@ -7871,6 +8017,9 @@ func (m *MetadataItemMutation) ResetField(name string) error {
 		return nil
 	case metadataitem.FieldValuePrefix:
 		m.ResetValuePrefix()
+		return nil
+	case metadataitem.FieldValueKey:
+		m.ResetValueKey()
 		return nil
 	case metadataitem.FieldUserModifiable:
 		m.ResetUserModifiable()
@@ -13016,6 +13165,7 @@ type ResourceMutation struct {
 	name                      *string
 	name_key                  *string
 	description               *string
+	description_key           *string
 	project_id                *string
 	visibility                *string
 	revision                  *int
@@ -13464,6 +13614,55 @@ func (m *ResourceMutation) DescriptionCleared() bool {
 func (m *ResourceMutation) ResetDescription() {
 	m.description = nil
 	delete(m.clearedFields, resource.FieldDescription)
+}
+
+// SetDescriptionKey sets the "description_key" field.
+func (m *ResourceMutation) SetDescriptionKey(s string) {
+	m.description_key = &s
+}
+
+// DescriptionKey returns the value of the "description_key" field in the mutation.
+func (m *ResourceMutation) DescriptionKey() (r string, exists bool) {
+	v := m.description_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescriptionKey returns the old "description_key" field's value of the Resource entity.
+// If the Resource object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceMutation) OldDescriptionKey(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescriptionKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescriptionKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescriptionKey: %w", err)
+	}
+	return oldValue.DescriptionKey, nil
+}
+
+// ClearDescriptionKey clears the value of the "description_key" field.
+func (m *ResourceMutation) ClearDescriptionKey() {
+	m.description_key = nil
+	m.clearedFields[resource.FieldDescriptionKey] = struct{}{}
+}
+
+// DescriptionKeyCleared returns if the "description_key" field was cleared in this mutation.
+func (m *ResourceMutation) DescriptionKeyCleared() bool {
+	_, ok := m.clearedFields[resource.FieldDescriptionKey]
+	return ok
+}
+
+// ResetDescriptionKey resets all changes to the "description_key" field.
+func (m *ResourceMutation) ResetDescriptionKey() {
+	m.description_key = nil
+	delete(m.clearedFields, resource.FieldDescriptionKey)
 }
 
 // SetProjectID sets the "project_id" field.
@@ -14006,7 +14205,7 @@ func (m *ResourceMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceMutation) Fields() []string {
-	fields := make([]string, 0, 11)
+	fields := make([]string, 0, 12)
 	if m.created_at != nil {
 		fields = append(fields, resource.FieldCreatedAt)
 	}
@@ -14030,6 +14229,9 @@ func (m *ResourceMutation) Fields() []string {
 	}
 	if m.description != nil {
 		fields = append(fields, resource.FieldDescription)
+	}
+	if m.description_key != nil {
+		fields = append(fields, resource.FieldDescriptionKey)
 	}
 	if m.project_id != nil {
 		fields = append(fields, resource.FieldProjectID)
@@ -14064,6 +14266,8 @@ func (m *ResourceMutation) Field(name string) (ent.Value, bool) {
 		return m.NameKey()
 	case resource.FieldDescription:
 		return m.Description()
+	case resource.FieldDescriptionKey:
+		return m.DescriptionKey()
 	case resource.FieldProjectID:
 		return m.ProjectID()
 	case resource.FieldVisibility:
@@ -14095,6 +14299,8 @@ func (m *ResourceMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldNameKey(ctx)
 	case resource.FieldDescription:
 		return m.OldDescription(ctx)
+	case resource.FieldDescriptionKey:
+		return m.OldDescriptionKey(ctx)
 	case resource.FieldProjectID:
 		return m.OldProjectID(ctx)
 	case resource.FieldVisibility:
@@ -14165,6 +14371,13 @@ func (m *ResourceMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetDescription(v)
+		return nil
+	case resource.FieldDescriptionKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescriptionKey(v)
 		return nil
 	case resource.FieldProjectID:
 		v, ok := value.(string)
@@ -14238,6 +14451,9 @@ func (m *ResourceMutation) ClearedFields() []string {
 	if m.FieldCleared(resource.FieldDescription) {
 		fields = append(fields, resource.FieldDescription)
 	}
+	if m.FieldCleared(resource.FieldDescriptionKey) {
+		fields = append(fields, resource.FieldDescriptionKey)
+	}
 	return fields
 }
 
@@ -14257,6 +14473,9 @@ func (m *ResourceMutation) ClearField(name string) error {
 		return nil
 	case resource.FieldDescription:
 		m.ClearDescription()
+		return nil
+	case resource.FieldDescriptionKey:
+		m.ClearDescriptionKey()
 		return nil
 	}
 	return fmt.Errorf("unknown Resource nullable field %s", name)
@@ -14289,6 +14508,9 @@ func (m *ResourceMutation) ResetField(name string) error {
 		return nil
 	case resource.FieldDescription:
 		m.ResetDescription()
+		return nil
+	case resource.FieldDescriptionKey:
+		m.ResetDescriptionKey()
 		return nil
 	case resource.FieldProjectID:
 		m.ResetProjectID()

@@ -34,6 +34,8 @@ type Resource struct {
 	NameKey string `json:"name_key,omitempty"`
 	// Description holds the value of the "description" field.
 	Description *string `json:"description,omitempty"`
+	// the description, folded; null where that is the same
+	DescriptionKey *string `json:"description_key,omitempty"`
 	// ProjectID holds the value of the "project_id" field.
 	ProjectID string `json:"project_id,omitempty"`
 	// Visibility holds the value of the "visibility" field.
@@ -152,7 +154,7 @@ func (*Resource) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case resource.FieldID, resource.FieldResourceTypeID, resource.FieldParentID, resource.FieldRevision:
 			values[i] = new(sql.NullInt64)
-		case resource.FieldUUID, resource.FieldName, resource.FieldNameKey, resource.FieldDescription, resource.FieldProjectID, resource.FieldVisibility:
+		case resource.FieldUUID, resource.FieldName, resource.FieldNameKey, resource.FieldDescription, resource.FieldDescriptionKey, resource.FieldProjectID, resource.FieldVisibility:
 			values[i] = new(sql.NullString)
 		case resource.FieldCreatedAt, resource.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -226,6 +228,13 @@ func (_m *Resource) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Description = new(string)
 				*_m.Description = value.String
+			}
+		case resource.FieldDescriptionKey:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field description_key", values[i])
+			} else if value.Valid {
+				_m.DescriptionKey = new(string)
+				*_m.DescriptionKey = value.String
 			}
 		case resource.FieldProjectID:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -346,6 +355,11 @@ func (_m *Resource) String() string {
 	builder.WriteString(", ")
 	if v := _m.Description; v != nil {
 		builder.WriteString("description=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.DescriptionKey; v != nil {
+		builder.WriteString("description_key=")
 		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")

@@ -92,6 +92,20 @@ func (_c *ResourceCreate) SetNillableDescription(v *string) *ResourceCreate {
 	return _c
 }
 
+// SetDescriptionKey sets the "description_key" field.
+func (_c *ResourceCreate) SetDescriptionKey(v string) *ResourceCreate {
+	_c.mutation.SetDescriptionKey(v)
+	return _c
+}
+
+// SetNillableDescriptionKey sets the "description_key" field if the given value is not nil.
+func (_c *ResourceCreate) SetNillableDescriptionKey(v *string) *ResourceCreate {
+	if v != nil {
+		_c.SetDescriptionKey(*v)
+	}
+	return _c
+}
+
 // SetProjectID sets the "project_id" field.
 func (_c *ResourceCreate) SetProjectID(v string) *ResourceCreate {
 	_c.mutation.SetProjectID(v)
@@ -353,6 +367,10 @@ func (_c *ResourceCreate) createSpec() (*Resource, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Description(); ok {
 		_spec.SetField(resource.FieldDescription, field.TypeString, value)
 		_node.Description = &value
+	}
+	if value, ok := _c.mutation.DescriptionKey(); ok {
+		_spec.SetField(resource.FieldDescriptionKey, field.TypeString, value)
+		_node.DescriptionKey = &value
 	}
 	if value, ok := _c.mutation.ProjectID(); ok {
 		_spec.SetField(resource.FieldProjectID, field.TypeString, value)
@@ -620,6 +638,24 @@ func (u *ResourceUpsert) ClearDescription() *ResourceUpsert {
 	return u
 }
 
+// SetDescriptionKey sets the "description_key" field.
+func (u *ResourceUpsert) SetDescriptionKey(v string) *ResourceUpsert {
+	u.Set(resource.FieldDescriptionKey, v)
+	return u
+}
+
+// UpdateDescriptionKey sets the "description_key" field to the value that was provided on create.
+func (u *ResourceUpsert) UpdateDescriptionKey() *ResourceUpsert {
+	u.SetExcluded(resource.FieldDescriptionKey)
+	return u
+}
+
+// ClearDescriptionKey clears the value of the "description_key" field.
+func (u *ResourceUpsert) ClearDescriptionKey() *ResourceUpsert {
+	u.SetNull(resource.FieldDescriptionKey)
+	return u
+}
+
 // SetProjectID sets the "project_id" field.
 func (u *ResourceUpsert) SetProjectID(v string) *ResourceUpsert {
 	u.Set(resource.FieldProjectID, v)
@@ -800,6 +836,27 @@ func (u *ResourceUpsertOne) UpdateDescription() *ResourceUpsertOne {
 func (u *ResourceUpsertOne) ClearDescription() *ResourceUpsertOne {
 	return u.Update(func(s *ResourceUpsert) {
 		s.ClearDescription()
+	})
+}
+
+// SetDescriptionKey sets the "description_key" field.
+func (u *ResourceUpsertOne) SetDescriptionKey(v string) *ResourceUpsertOne {
+	return u.Update(func(s *ResourceUpsert) {
+		s.SetDescriptionKey(v)
+	})
+}
+
+// UpdateDescriptionKey sets the "description_key" field to the value that was provided on create.
+func (u *ResourceUpsertOne) UpdateDescriptionKey() *ResourceUpsertOne {
+	return u.Update(func(s *ResourceUpsert) {
+		s.UpdateDescriptionKey()
+	})
+}
+
+// ClearDescriptionKey clears the value of the "description_key" field.
+func (u *ResourceUpsertOne) ClearDescriptionKey() *ResourceUpsertOne {
+	return u.Update(func(s *ResourceUpsert) {
+		s.ClearDescriptionKey()
 	})
 }
 
@@ -1156,6 +1213,27 @@ func (u *ResourceUpsertBulk) UpdateDescription() *ResourceUpsertBulk {
 func (u *ResourceUpsertBulk) ClearDescription() *ResourceUpsertBulk {
 	return u.Update(func(s *ResourceUpsert) {
 		s.ClearDescription()
+	})
+}
+
+// SetDescriptionKey sets the "description_key" field.
+func (u *ResourceUpsertBulk) SetDescriptionKey(v string) *ResourceUpsertBulk {
+	return u.Update(func(s *ResourceUpsert) {
+		s.SetDescriptionKey(v)
+	})
+}
+
+// UpdateDescriptionKey sets the "description_key" field to the value that was provided on create.
+func (u *ResourceUpsertBulk) UpdateDescriptionKey() *ResourceUpsertBulk {
+	return u.Update(func(s *ResourceUpsert) {
+		s.UpdateDescriptionKey()
+	})
+}
+
+// ClearDescriptionKey clears the value of the "description_key" field.
+func (u *ResourceUpsertBulk) ClearDescriptionKey() *ResourceUpsertBulk {
+	return u.Update(func(s *ResourceUpsert) {
+		s.ClearDescriptionKey()
 	})
 }
 

@@ -116,6 +116,26 @@ func (_u *ResourceUpdate) ClearDescription() *ResourceUpdate {
 	return _u
 }
 
+// SetDescriptionKey sets the "description_key" field.
+func (_u *ResourceUpdate) SetDescriptionKey(v string) *ResourceUpdate {
+	_u.mutation.SetDescriptionKey(v)
+	return _u
+}
+
+// SetNillableDescriptionKey sets the "description_key" field if the given value is not nil.
+func (_u *ResourceUpdate) SetNillableDescriptionKey(v *string) *ResourceUpdate {
+	if v != nil {
+		_u.SetDescriptionKey(*v)
+	}
+	return _u
+}
+
+// ClearDescriptionKey clears the value of the "description_key" field.
+func (_u *ResourceUpdate) ClearDescriptionKey() *ResourceUpdate {
+	_u.mutation.ClearDescriptionKey()
+	return _u
+}
+
 // SetProjectID sets the "project_id" field.
 func (_u *ResourceUpdate) SetProjectID(v string) *ResourceUpdate {
 	_u.mutation.SetProjectID(v)
@@ -464,6 +484,12 @@ func (_u *ResourceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.DescriptionCleared() {
 		_spec.ClearField(resource.FieldDescription, field.TypeString)
+	}
+	if value, ok := _u.mutation.DescriptionKey(); ok {
+		_spec.SetField(resource.FieldDescriptionKey, field.TypeString, value)
+	}
+	if _u.mutation.DescriptionKeyCleared() {
+		_spec.ClearField(resource.FieldDescriptionKey, field.TypeString)
 	}
 	if value, ok := _u.mutation.ProjectID(); ok {
 		_spec.SetField(resource.FieldProjectID, field.TypeString, value)
@@ -880,6 +906,26 @@ func (_u *ResourceUpdateOne) ClearDescription() *ResourceUpdateOne {
 	return _u
 }
 
+// SetDescriptionKey sets the "description_key" field.
+func (_u *ResourceUpdateOne) SetDescriptionKey(v string) *ResourceUpdateOne {
+	_u.mutation.SetDescriptionKey(v)
+	return _u
+}
+
+// SetNillableDescriptionKey sets the "description_key" field if the given value is not nil.
+func (_u *ResourceUpdateOne) SetNillableDescriptionKey(v *string) *ResourceUpdateOne {
+	if v != nil {
+		_u.SetDescriptionKey(*v)
+	}
+	return _u
+}
+
+// ClearDescriptionKey clears the value of the "description_key" field.
+func (_u *ResourceUpdateOne) ClearDescriptionKey() *ResourceUpdateOne {
+	_u.mutation.ClearDescriptionKey()
+	return _u
+}
+
 // SetProjectID sets the "project_id" field.
 func (_u *ResourceUpdateOne) SetProjectID(v string) *ResourceUpdateOne {
 	_u.mutation.SetProjectID(v)
@@ -1258,6 +1304,12 @@ func (_u *ResourceUpdateOne) sqlSave(ctx context.Context) (_node *Resource, err 
 	}
 	if _u.mutation.DescriptionCleared() {
 		_spec.ClearField(resource.FieldDescription, field.TypeString)
+	}
+	if value, ok := _u.mutation.DescriptionKey(); ok {
+		_spec.SetField(resource.FieldDescriptionKey, field.TypeString, value)
+	}
+	if _u.mutation.DescriptionKeyCleared() {
+		_spec.ClearField(resource.FieldDescriptionKey, field.TypeString)
 	}
 	if value, ok := _u.mutation.ProjectID(); ok {
 		_spec.SetField(resource.FieldProjectID, field.TypeString, value)

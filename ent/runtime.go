@@ -48,7 +48,7 @@ func init() {
 	metadataitemFields := schema.MetadataItem{}.Fields()
 	_ = metadataitemFields
 	// metadataitemDescUserModifiable is the schema descriptor for user_modifiable field.
-	metadataitemDescUserModifiable := metadataitemFields[5].Descriptor()
+	metadataitemDescUserModifiable := metadataitemFields[6].Descriptor()
 	// metadataitem.DefaultUserModifiable holds the default value on creation for the user_modifiable field.
 	metadataitem.DefaultUserModifiable = metadataitemDescUserModifiable.Default.(bool)
 	namespaceMixin := schema.Namespace{}.Mixin()
@@ -85,7 +85,7 @@ func init() {
 	resourceFields := schema.Resource{}.Fields()
 	_ = resourceFields
 	// resourceDescRevision is the schema descriptor for revision field.
-	resourceDescRevision := resourceFields[8].Descriptor()
+	resourceDescRevision := resourceFields[9].Descriptor()
 	// resource.DefaultRevision holds the default value on creation for the revision field.
 	resource.DefaultRevision = resourceDescRevision.Default.(int)
 	resourcetypeMixin := schema.ResourceType{}.Mixin()

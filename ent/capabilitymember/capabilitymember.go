@@ -22,6 +22,8 @@ const (
 	FieldValueHash = "value_hash"
 	// FieldNumberKey holds the string denoting the number_key field in the database.
 	FieldNumberKey = "number_key"
+	// FieldValueKey holds the string denoting the value_key field in the database.
+	FieldValueKey = "value_key"
 	// FieldInList holds the string denoting the in_list field in the database.
 	FieldInList = "in_list"
 	// EdgeResource holds the string denoting the resource edge name in mutations.
@@ -54,6 +56,7 @@ var Columns = []string{
 	FieldValue,
 	FieldValueHash,
 	FieldNumberKey,
+	FieldValueKey,
 	FieldInList,
 }
 
@@ -98,6 +101,11 @@ func ByValueHash(opts ...sql.OrderTermOption) OrderOption {
 // ByNumberKey orders the results by the number_key field.
 func ByNumberKey(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNumberKey, opts...).ToFunc()
+}
+
+// ByValueKey orders the results by the value_key field.
+func ByValueKey(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldValueKey, opts...).ToFunc()
 }
 
 // ByInList orders the results by the in_list field.

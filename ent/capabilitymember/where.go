@@ -78,6 +78,11 @@ func NumberKey(v string) predicate.CapabilityMember {
 	return predicate.CapabilityMember(sql.FieldEQ(FieldNumberKey, v))
 }
 
+// ValueKey applies equality check predicate on the "value_key" field. It's identical to ValueKeyEQ.
+func ValueKey(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldEQ(FieldValueKey, v))
+}
+
 // InList applies equality check predicate on the "in_list" field. It's identical to InListEQ.
 func InList(v bool) predicate.CapabilityMember {
 	return predicate.CapabilityMember(sql.FieldEQ(FieldInList, v))
@@ -301,6 +306,81 @@ func NumberKeyEqualFold(v string) predicate.CapabilityMember {
 // NumberKeyContainsFold applies the ContainsFold predicate on the "number_key" field.
 func NumberKeyContainsFold(v string) predicate.CapabilityMember {
 	return predicate.CapabilityMember(sql.FieldContainsFold(FieldNumberKey, v))
+}
+
+// ValueKeyEQ applies the EQ predicate on the "value_key" field.
+func ValueKeyEQ(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldEQ(FieldValueKey, v))
+}
+
+// ValueKeyNEQ applies the NEQ predicate on the "value_key" field.
+func ValueKeyNEQ(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldNEQ(FieldValueKey, v))
+}
+
+// ValueKeyIn applies the In predicate on the "value_key" field.
+func ValueKeyIn(vs ...string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldIn(FieldValueKey, vs...))
+}
+
+// ValueKeyNotIn applies the NotIn predicate on the "value_key" field.
+func ValueKeyNotIn(vs ...string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldNotIn(FieldValueKey, vs...))
+}
+
+// ValueKeyGT applies the GT predicate on the "value_key" field.
+func ValueKeyGT(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldGT(FieldValueKey, v))
+}
+
+// ValueKeyGTE applies the GTE predicate on the "value_key" field.
+func ValueKeyGTE(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldGTE(FieldValueKey, v))
+}
+
+// ValueKeyLT applies the LT predicate on the "value_key" field.
+func ValueKeyLT(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldLT(FieldValueKey, v))
+}
+
+// ValueKeyLTE applies the LTE predicate on the "value_key" field.
+func ValueKeyLTE(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldLTE(FieldValueKey, v))
+}
+
+// ValueKeyContains applies the Contains predicate on the "value_key" field.
+func ValueKeyContains(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldContains(FieldValueKey, v))
+}
+
+// ValueKeyHasPrefix applies the HasPrefix predicate on the "value_key" field.
+func ValueKeyHasPrefix(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldHasPrefix(FieldValueKey, v))
+}
+
+// ValueKeyHasSuffix applies the HasSuffix predicate on the "value_key" field.
+func ValueKeyHasSuffix(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldHasSuffix(FieldValueKey, v))
+}
+
+// ValueKeyIsNil applies the IsNil predicate on the "value_key" field.
+func ValueKeyIsNil() predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldIsNull(FieldValueKey))
+}
+
+// ValueKeyNotNil applies the NotNil predicate on the "value_key" field.
+func ValueKeyNotNil() predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldNotNull(FieldValueKey))
+}
+
+// ValueKeyEqualFold applies the EqualFold predicate on the "value_key" field.
+func ValueKeyEqualFold(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldEqualFold(FieldValueKey, v))
+}
+
+// ValueKeyContainsFold applies the ContainsFold predicate on the "value_key" field.
+func ValueKeyContainsFold(v string) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldContainsFold(FieldValueKey, v))
 }
 
 // InListEQ applies the EQ predicate on the "in_list" field.

@@ -26,6 +26,8 @@ const (
 	FieldValueHash = "value_hash"
 	// FieldValuePrefix holds the string denoting the value_prefix field in the database.
 	FieldValuePrefix = "value_prefix"
+	// FieldValueKey holds the string denoting the value_key field in the database.
+	FieldValueKey = "value_key"
 	// FieldUserModifiable holds the string denoting the user_modifiable field in the database.
 	FieldUserModifiable = "user_modifiable"
 	// EdgeResource holds the string denoting the resource edge name in mutations.
@@ -51,6 +53,7 @@ var Columns = []string{
 	FieldValue,
 	FieldValueHash,
 	FieldValuePrefix,
+	FieldValueKey,
 	FieldUserModifiable,
 }
 
@@ -110,6 +113,11 @@ func ByValueHash(opts ...sql.OrderTermOption) OrderOption {
 // ByValuePrefix orders the results by the value_prefix field.
 func ByValuePrefix(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldValuePrefix, opts...).ToFunc()
+}
+
+// ByValueKey orders the results by the value_key field.
+func ByValueKey(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldValueKey, opts...).ToFunc()
 }
 
 // ByUserModifiable orders the results by the user_modifiable field.

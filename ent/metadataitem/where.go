@@ -90,6 +90,11 @@ func ValuePrefix(v string) predicate.MetadataItem {
 	return predicate.MetadataItem(sql.FieldEQ(FieldValuePrefix, v))
 }
 
+// ValueKey applies equality check predicate on the "value_key" field. It's identical to ValueKeyEQ.
+func ValueKey(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldEQ(FieldValueKey, v))
+}
+
 // UserModifiable applies equality check predicate on the "user_modifiable" field. It's identical to UserModifiableEQ.
 func UserModifiable(v bool) predicate.MetadataItem {
 	return predicate.MetadataItem(sql.FieldEQ(FieldUserModifiable, v))
@@ -428,6 +433,81 @@ func ValuePrefixEqualFold(v string) predicate.MetadataItem {
 // ValuePrefixContainsFold applies the ContainsFold predicate on the "value_prefix" field.
 func ValuePrefixContainsFold(v string) predicate.MetadataItem {
 	return predicate.MetadataItem(sql.FieldContainsFold(FieldValuePrefix, v))
+}
+
+// ValueKeyEQ applies the EQ predicate on the "value_key" field.
+func ValueKeyEQ(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldEQ(FieldValueKey, v))
+}
+
+// ValueKeyNEQ applies the NEQ predicate on the "value_key" field.
+func ValueKeyNEQ(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldNEQ(FieldValueKey, v))
+}
+
+// ValueKeyIn applies the In predicate on the "value_key" field.
+func ValueKeyIn(vs ...string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldIn(FieldValueKey, vs...))
+}
+
+// ValueKeyNotIn applies the NotIn predicate on the "value_key" field.
+func ValueKeyNotIn(vs ...string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldNotIn(FieldValueKey, vs...))
+}
+
+// ValueKeyGT applies the GT predicate on the "value_key" field.
+func ValueKeyGT(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldGT(FieldValueKey, v))
+}
+
+// ValueKeyGTE applies the GTE predicate on the "value_key" field.
+func ValueKeyGTE(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldGTE(FieldValueKey, v))
+}
+
+// ValueKeyLT applies the LT predicate on the "value_key" field.
+func ValueKeyLT(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldLT(FieldValueKey, v))
+}
+
+// ValueKeyLTE applies the LTE predicate on the "value_key" field.
+func ValueKeyLTE(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldLTE(FieldValueKey, v))
+}
+
+// ValueKeyContains applies the Contains predicate on the "value_key" field.
+func ValueKeyContains(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldContains(FieldValueKey, v))
+}
+
+// ValueKeyHasPrefix applies the HasPrefix predicate on the "value_key" field.
+func ValueKeyHasPrefix(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldHasPrefix(FieldValueKey, v))
+}
+
+// ValueKeyHasSuffix applies the HasSuffix predicate on the "value_key" field.
+func ValueKeyHasSuffix(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldHasSuffix(FieldValueKey, v))
+}
+
+// ValueKeyIsNil applies the IsNil predicate on the "value_key" field.
+func ValueKeyIsNil() predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldIsNull(FieldValueKey))
+}
+
+// ValueKeyNotNil applies the NotNil predicate on the "value_key" field.
+func ValueKeyNotNil() predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldNotNull(FieldValueKey))
+}
+
+// ValueKeyEqualFold applies the EqualFold predicate on the "value_key" field.
+func ValueKeyEqualFold(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldEqualFold(FieldValueKey, v))
+}
+
+// ValueKeyContainsFold applies the ContainsFold predicate on the "value_key" field.
+func ValueKeyContainsFold(v string) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldContainsFold(FieldValueKey, v))
 }
 
 // UserModifiableEQ applies the EQ predicate on the "user_modifiable" field.

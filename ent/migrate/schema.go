@@ -188,6 +188,7 @@ var (
 		{Name: "value", Type: field.TypeString, Size: 2147483647},
 		{Name: "value_hash", Type: field.TypeInt64},
 		{Name: "number_key", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(80)"}},
+		{Name: "value_key", Type: field.TypeString, Nullable: true, Size: 2147483647},
 		{Name: "in_list", Type: field.TypeBool},
 		{Name: "capability_id", Type: field.TypeInt64},
 		{Name: "resource_id", Type: field.TypeInt64},
@@ -200,13 +201,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "capability_members_capabilities_members",
-				Columns:    []*schema.Column{CapabilityMembersColumns[5]},
+				Columns:    []*schema.Column{CapabilityMembersColumns[6]},
 				RefColumns: []*schema.Column{CapabilitiesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "capability_members_resources_capability_members",
-				Columns:    []*schema.Column{CapabilityMembersColumns[6]},
+				Columns:    []*schema.Column{CapabilityMembersColumns[7]},
 				RefColumns: []*schema.Column{ResourcesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
@@ -215,17 +216,17 @@ var (
 			{
 				Name:    "capabilitymember_resource_id_capability_id",
 				Unique:  false,
-				Columns: []*schema.Column{CapabilityMembersColumns[6], CapabilityMembersColumns[5]},
+				Columns: []*schema.Column{CapabilityMembersColumns[7], CapabilityMembersColumns[6]},
 			},
 			{
 				Name:    "capabilitymember_capability_id_value_hash_resource_id",
 				Unique:  false,
-				Columns: []*schema.Column{CapabilityMembersColumns[5], CapabilityMembersColumns[2], CapabilityMembersColumns[6]},
+				Columns: []*schema.Column{CapabilityMembersColumns[6], CapabilityMembersColumns[2], CapabilityMembersColumns[7]},
 			},
 			{
 				Name:    "capabilitymember_capability_id_number_key_resource_id",
 				Unique:  false,
-				Columns: []*schema.Column{CapabilityMembersColumns[5], CapabilityMembersColumns[3], CapabilityMembersColumns[6]},
+				Columns: []*schema.Column{CapabilityMembersColumns[6], CapabilityMembersColumns[3], CapabilityMembersColumns[7]},
 			},
 		},
 	}
@@ -391,6 +392,7 @@ var (
 		{Name: "value", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(1023)"}},
 		{Name: "value_hash", Type: field.TypeInt64},
 		{Name: "value_prefix", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "value_key", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(1023)"}},
 		{Name: "user_modifiable", Type: field.TypeBool, Default: true},
 		{Name: "resource_id", Type: field.TypeInt64},
 	}
@@ -402,7 +404,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "metadata_items_resources_metadata",
-				Columns:    []*schema.Column{MetadataItemsColumns[8]},
+				Columns:    []*schema.Column{MetadataItemsColumns[9]},
 				RefColumns: []*schema.Column{ResourcesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
@@ -411,17 +413,17 @@ var (
 			{
 				Name:    "metadataitem_resource_id_key",
 				Unique:  true,
-				Columns: []*schema.Column{MetadataItemsColumns[8], MetadataItemsColumns[3]},
+				Columns: []*schema.Column{MetadataItemsColumns[9], MetadataItemsColumns[3]},
 			},
 			{
 				Name:    "metadataitem_key_value_hash_resource_id",
 				Unique:  false,
-				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[5], MetadataItemsColumns[8]},
+				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[5], MetadataItemsColumns[9]},
 			},
 			{
 				Name:    "metadataitem_key_value_prefix_resource_id",
 				Unique:  false,
-				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[6], MetadataItemsColumns[8]},
+				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[6], MetadataItemsColumns[9]},
 			},
 		},
 	}
@@ -702,6 +704,7 @@ var (
 		{Name: "name", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "name_key", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "description", Type: field.TypeString, Nullable: true, Size: 2147483647},
+		{Name: "description_key", Type: field.TypeString, Nullable: true, Size: 2147483647},
 		{Name: "project_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "visibility", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(16)"}},
 		{Name: "revision", Type: field.TypeInt, Default: 1},
@@ -716,13 +719,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "resources_resources_children",
-				Columns:    []*schema.Column{ResourcesColumns[10]},
+				Columns:    []*schema.Column{ResourcesColumns[11]},
 				RefColumns: []*schema.Column{ResourcesColumns[0]},
 				OnDelete:   schema.Restrict,
 			},
 			{
 				Symbol:     "resources_resource_types_resources",
-				Columns:    []*schema.Column{ResourcesColumns[11]},
+				Columns:    []*schema.Column{ResourcesColumns[12]},
 				RefColumns: []*schema.Column{ResourceTypesColumns[0]},
 				OnDelete:   schema.Restrict,
 			},
@@ -746,32 +749,32 @@ var (
 			{
 				Name:    "resource_resource_type_id_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[11], ResourcesColumns[4], ResourcesColumns[3]},
+				Columns: []*schema.Column{ResourcesColumns[12], ResourcesColumns[4], ResourcesColumns[3]},
 			},
 			{
 				Name:    "resource_project_id_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[7], ResourcesColumns[4], ResourcesColumns[3]},
+				Columns: []*schema.Column{ResourcesColumns[8], ResourcesColumns[4], ResourcesColumns[3]},
 			},
 			{
 				Name:    "resource_parent_id_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[10], ResourcesColumns[4], ResourcesColumns[3]},
+				Columns: []*schema.Column{ResourcesColumns[11], ResourcesColumns[4], ResourcesColumns[3]},
 			},
 			{
 				Name:    "resource_visibility_name_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[8], ResourcesColumns[4], ResourcesColumns[3]},
+				Columns: []*schema.Column{ResourcesColumns[9], ResourcesColumns[4], ResourcesColumns[3]},
 			},
 			{
 				Name:    "resource_resource_type_id_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[11], ResourcesColumns[3]},
+				Columns: []*schema.Column{ResourcesColumns[12], ResourcesColumns[3]},
 			},
 			{
 				Name:    "resource_project_id_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ResourcesColumns[7], ResourcesColumns[3]},
+				Columns: []*schema.Column{ResourcesColumns[8], ResourcesColumns[3]},
 			},
 		},
 	}

@@ -28,6 +28,8 @@ const (
 	FieldNameKey = "name_key"
 	// FieldDescription holds the string denoting the description field in the database.
 	FieldDescription = "description"
+	// FieldDescriptionKey holds the string denoting the description_key field in the database.
+	FieldDescriptionKey = "description_key"
 	// FieldProjectID holds the string denoting the project_id field in the database.
 	FieldProjectID = "project_id"
 	// FieldVisibility holds the string denoting the visibility field in the database.
@@ -115,6 +117,7 @@ var Columns = []string{
 	FieldName,
 	FieldNameKey,
 	FieldDescription,
+	FieldDescriptionKey,
 	FieldProjectID,
 	FieldVisibility,
 	FieldRevision,
@@ -181,6 +184,11 @@ func ByNameKey(opts ...sql.OrderTermOption) OrderOption {
 // ByDescription orders the results by the description field.
 func ByDescription(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDescription, opts...).ToFunc()
+}
+
+// ByDescriptionKey orders the results by the description_key field.
+func ByDescriptionKey(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDescriptionKey, opts...).ToFunc()
 }
 
 // ByProjectID orders the results by the project_id field.

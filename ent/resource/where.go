@@ -95,6 +95,11 @@ func Description(v string) predicate.Resource {
 	return predicate.Resource(sql.FieldEQ(FieldDescription, v))
 }
 
+// DescriptionKey applies equality check predicate on the "description_key" field. It's identical to DescriptionKeyEQ.
+func DescriptionKey(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldEQ(FieldDescriptionKey, v))
+}
+
 // ProjectID applies equality check predicate on the "project_id" field. It's identical to ProjectIDEQ.
 func ProjectID(v string) predicate.Resource {
 	return predicate.Resource(sql.FieldEQ(FieldProjectID, v))
@@ -508,6 +513,81 @@ func DescriptionEqualFold(v string) predicate.Resource {
 // DescriptionContainsFold applies the ContainsFold predicate on the "description" field.
 func DescriptionContainsFold(v string) predicate.Resource {
 	return predicate.Resource(sql.FieldContainsFold(FieldDescription, v))
+}
+
+// DescriptionKeyEQ applies the EQ predicate on the "description_key" field.
+func DescriptionKeyEQ(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldEQ(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyNEQ applies the NEQ predicate on the "description_key" field.
+func DescriptionKeyNEQ(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldNEQ(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyIn applies the In predicate on the "description_key" field.
+func DescriptionKeyIn(vs ...string) predicate.Resource {
+	return predicate.Resource(sql.FieldIn(FieldDescriptionKey, vs...))
+}
+
+// DescriptionKeyNotIn applies the NotIn predicate on the "description_key" field.
+func DescriptionKeyNotIn(vs ...string) predicate.Resource {
+	return predicate.Resource(sql.FieldNotIn(FieldDescriptionKey, vs...))
+}
+
+// DescriptionKeyGT applies the GT predicate on the "description_key" field.
+func DescriptionKeyGT(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldGT(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyGTE applies the GTE predicate on the "description_key" field.
+func DescriptionKeyGTE(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldGTE(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyLT applies the LT predicate on the "description_key" field.
+func DescriptionKeyLT(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldLT(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyLTE applies the LTE predicate on the "description_key" field.
+func DescriptionKeyLTE(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldLTE(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyContains applies the Contains predicate on the "description_key" field.
+func DescriptionKeyContains(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldContains(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyHasPrefix applies the HasPrefix predicate on the "description_key" field.
+func DescriptionKeyHasPrefix(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldHasPrefix(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyHasSuffix applies the HasSuffix predicate on the "description_key" field.
+func DescriptionKeyHasSuffix(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldHasSuffix(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyIsNil applies the IsNil predicate on the "description_key" field.
+func DescriptionKeyIsNil() predicate.Resource {
+	return predicate.Resource(sql.FieldIsNull(FieldDescriptionKey))
+}
+
+// DescriptionKeyNotNil applies the NotNil predicate on the "description_key" field.
+func DescriptionKeyNotNil() predicate.Resource {
+	return predicate.Resource(sql.FieldNotNull(FieldDescriptionKey))
+}
+
+// DescriptionKeyEqualFold applies the EqualFold predicate on the "description_key" field.
+func DescriptionKeyEqualFold(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldEqualFold(FieldDescriptionKey, v))
+}
+
+// DescriptionKeyContainsFold applies the ContainsFold predicate on the "description_key" field.
+func DescriptionKeyContainsFold(v string) predicate.Resource {
+	return predicate.Resource(sql.FieldContainsFold(FieldDescriptionKey, v))
 }
 
 // ProjectIDEQ applies the EQ predicate on the "project_id" field.

@@ -80,18 +80,19 @@ func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter m
 
 // mentions holds for a folded text in the name, title or description of a
 // namespace or of a property or object in it, or in the name of a tag.
-func mentions(s *entsql.Selector, text string) *entsql.Predicate {
+func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
-	holds := func(table, namespaceID, column string) *entsql.Predicate {
+	those := func(table, namespaceID string, searched sqldb.SearchedText) *entsql.Selector {
 		t := build.Table(table)
-		return entsql.In(s.C(namespace.FieldID), build.Select(t.C(namespaceID)).From(t).Where(entsql.Contains(t.C(column), text)))
+		if table == namespace.Table {
+			t.As("mentioning")
+		}
+		return build.Select(t.C(namespaceID)).From(t).Where(searched.Contains(t.C, folded))
 	}
-	return entsql.Or(
-		entsql.Contains(s.C(namespace.FieldSearchKey), text),
-		holds(propertydefinition.Table, propertydefinition.FieldNamespaceID, propertydefinition.FieldSearchKey),
-		holds(objectdefinition.Table, objectdefinition.FieldNamespaceID, objectdefinition.FieldSearchKey),
-		holds(tag.Table, tag.FieldNamespaceID, tag.FieldNameKey),
-	)
+	return sqldb.FoundIn(s.C(namespace.FieldID), those(namespace.Table, namespace.FieldID, sqldb.TextsOfNamespaces).
+		UnionAll(those(propertydefinition.Table, propertydefinition.FieldNamespaceID, sqldb.TextsOfProperties)).
+		UnionAll(those(objectdefinition.Table, objectdefinition.FieldNamespaceID, sqldb.TextsOfObjects)).
+		UnionAll(those(tag.Table, tag.FieldNamespaceID, sqldb.NamesOfTags)))
 }
 
 // defines holds for a property of the key's own name, or one that has it under

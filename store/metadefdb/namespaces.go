@@ -27,6 +27,9 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 	if err := s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...); err != nil {
 		return page.Page[*metadef.Namespace]{}, err
 	}
+	if filter.Search != nil { // which plan is good depends on how frequent the text is
+		ctx = sqldb.Unprepared(ctx)
+	}
 	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
 	return sqldb.PageOf(ctx, s.DB, namespaceTable, paging, err, namespaceNoun, namespacePosition(order),
 		visible.Namespaces(ctx), namespacesMatching(filter))

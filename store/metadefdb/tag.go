@@ -32,6 +32,9 @@ func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Req
 	if text.Check(&problems, "search", search, 0, metadef.MaxSearch); len(problems) > 0 {
 		return page.Page[*metadef.Tag]{}, problems.Err()
 	}
+	if search != "" { // which plan is good depends on how frequent the text is
+		ctx = sqldb.Unprepared(ctx)
+	}
 	paging, err := sqldb.NewPaging("tags", tagOrders, page.Order{Field: "NAME"}, request)
 	return sqldb.PageOf(ctx, s.DB, tagTable, paging, err, tagNoun, func(row *ent.Tag) (any, string) { return row.NameKey, row.UUID },
 		visible.InNamespaces(ctx), tagsNamedLike(search))
@@ -46,7 +49,7 @@ func tagsNamedLike(search string) predicate.Tag {
 	if search == "" {
 		return func(*entsql.Selector) {}
 	}
-	return tag.NameKeyContains(text.Fold(search))
+	return func(s *entsql.Selector) { s.Where(sqldb.NamesOfTags.Contains(s.C, text.Fold(search))) }
 }
 
 // CountTagged returns how many of the resources that the viewer may see carry

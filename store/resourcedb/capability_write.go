@@ -110,7 +110,7 @@ func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabili
 		values, inList := resource.CapabilityMembers(write.value)
 		for _, value := range values {
 			create := tx.CapabilityMember.Create().SetResourceID(write.resourceID).SetCapabilityID(write.capabilityID).
-				SetValue(value).SetValueHash(sqldb.HashOf(value)).SetInList(inList)
+				SetValue(value).SetValueHash(sqldb.HashOf(value)).SetNillableValueKey(sqldb.FoldedOrNil(value)).SetInList(inList)
 			if key, ok := resource.NumberKey(value); ok {
 				create.SetNumberKey(key)
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -114,7 +113,8 @@ func (a *alternatives) itemTest(test resource.Test) *entsql.Predicate {
 	case resource.HasPrefix:
 		return entsql.And(is, hasPrefix(value, a.items.C(metadataitem.FieldValuePrefix), test.Operands[0]))
 	case resource.Has:
-		return entsql.And(is, containsText(value, test.Operands[0]))
+		part := test.Operands[0]
+		return entsql.And(entsql.EQ(sqldb.Beside(a.s, a.items.C(metadataitem.FieldKey), part), test.Name), sqldb.MetadataValues.ContainsExactly(a.items.C, part))
 	}
 	return is
 }
@@ -122,13 +122,15 @@ func (a *alternatives) itemTest(test resource.Test) *entsql.Predicate {
 // memberTest holds for the members of capabilities that a test holds of.
 func (a *alternatives) memberTest(test resource.Test, ids []int64, operand string) *entsql.Predicate {
 	value, number := a.members.C(capabilitymember.FieldValue), a.members.C(capabilitymember.FieldNumberKey)
+	among := func(column string) *entsql.Predicate { return sqldb.IsAmong(a.s, column, ids) }
+	of := among(a.members.C(capabilitymember.FieldCapabilityID))
 	same := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldValueHash), sqldb.HashOf(operand)), entsql.EQ(value, operand))
 	key, isNumber := resource.NumberKey(operand)
 	var holds *entsql.Predicate
 	switch {
 	case test.Operator == resource.Has || test.Operator == resource.HasAll:
-		inText := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldInList), false), containsText(value, operand))
-		holds = entsql.Or(same, inText)
+		inText := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldInList), false), sqldb.CapabilityValues.ContainsExactly(a.members.C, operand))
+		return entsql.Or(entsql.And(of, same), entsql.And(among(sqldb.Beside(a.s, a.members.C(capabilitymember.FieldCapabilityID), operand)), inText))
 	case test.Comparison == resource.AsText:
 		holds = compared(test.Operator, value, operand, same)
 	case isNumber:
@@ -138,7 +140,7 @@ func (a *alternatives) memberTest(test resource.Test, ids []int64, operand strin
 	default:
 		return entsql.ExprP("1 = 0")
 	}
-	return entsql.And(sqldb.IsAmong(a.s, a.members.C(capabilitymember.FieldCapabilityID), ids), holds)
+	return entsql.And(of, holds)
 }
 
 // compared returns the comparison of a column with an operand; equal is the
@@ -213,16 +215,4 @@ func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []st
 		known[row.Name] = append(known[row.Name], row.ID)
 	}
 	return known, nil
-}
-
-// containsText holds where a column has a text somewhere, code point by code
-// point.
-func containsText(column, text string) *entsql.Predicate {
-	return entsql.P(func(b *entsql.Builder) {
-		function := "instr("
-		if b.Dialect() == dialect.Postgres {
-			function = "strpos("
-		}
-		b.WriteString(function).Ident(column).Comma().Arg(text).WriteString(") > 0")
-	})
 }

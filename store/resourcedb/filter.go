@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -146,7 +147,7 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 	equals("name", entresource.FieldName, filter.Name)
 	if filter.NameContains != nil {
 		add("nameContains", func(s *entsql.Selector) *entsql.Predicate {
-			return containsText(s.C(entresource.FieldNameKey), text.Fold(*filter.NameContains))
+			return sqldb.ResourceNames.Contains(s.C, text.Fold(*filter.NameContains))
 		})
 	}
 	if filter.Search != nil {
@@ -188,14 +189,19 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 }
 
 // mentions holds for the resources with a folded text in their name, their
-// description or the value of a metadata item.
+// description or the value of a metadata item. Each is looked for by itself,
+// where an index can serve it.
 func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
-	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
-	return entsql.Or(
-		containsText(s.C(entresource.FieldNameKey), folded),
-		sqldb.ContainsFolded(s.C(entresource.FieldDescription), folded),
-		resourcesWith(s, items, sqldb.ContainsFolded(items.C(metadataitem.FieldValue), folded)),
-	)
+	build := entsql.Dialect(s.Dialect())
+	named, described, items := build.Table(entresource.Table).As("named"), build.Table(entresource.Table).As("described"), build.Table(metadataitem.Table)
+	valued := build.Select(items.C(metadataitem.FieldResourceID)).From(items).Where(sqldb.MetadataValues.Contains(items.C, folded))
+	if s.Dialect() != dialect.Postgres && !sqldb.IsIndexed(folded) { // looked for in one resource after the other
+		return entsql.Or(sqldb.ResourceNames.Contains(s.C, folded), sqldb.ResourceDescriptions.Contains(s.C, folded), entsql.In(s.C(entresource.FieldID), valued))
+	}
+	return sqldb.FoundIn(s.C(entresource.FieldID), build.
+		Select(named.C(entresource.FieldID)).From(named).Where(sqldb.ResourceNames.Contains(named.C, folded)).
+		UnionAll(build.Select(described.C(entresource.FieldID)).From(described).Where(sqldb.ResourceDescriptions.Contains(described.C, folded))).
+		UnionAll(valued))
 }
 
 // isBelow holds for the resources at any depth below the one with a uuid, by

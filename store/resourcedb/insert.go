@@ -91,7 +91,7 @@ func (s *ResourceStore) insertResourceLevel(ctx context.Context, tx *sqldb.Tx, l
 		creates := make([]*ent.ResourceCreate, len(chunk))
 		for i, r := range chunk {
 			creates[i] = tx.Resource.Create().SetUUID(r.UUID).SetResourceTypeID(r.typeID).SetName(r.Name).
-				SetNameKey(text.Fold(r.Name)).SetNillableDescription(sqldb.TextOrNil(r.Description)).SetProjectID(r.ProjectID).
+				SetNameKey(text.Fold(r.Name)).SetNillableDescription(sqldb.TextOrNil(r.Description)).SetNillableDescriptionKey(sqldb.FoldedOrNil(r.Description)).SetProjectID(r.ProjectID).
 				SetVisibility(string(r.Visibility)).SetRevision(1).SetCreatedAt(now).SetUpdatedAt(now)
 			if r.parentID != 0 {
 				creates[i].SetParentID(r.parentID)

@@ -33,7 +33,7 @@ func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys 
 }
 
 var metadataItems = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadataitem.Columns,
-	metadataitem.FieldValueHash, metadataitem.FieldValuePrefix).Timeless()
+	metadataitem.FieldValueHash, metadataitem.FieldValuePrefix, metadataitem.FieldValueKey).Timeless()
 
 // MetadataByKey returns the metadata items of resources that the viewer may see.
 func (s *ResourceStore) MetadataByKey(ctx context.Context, keys []resource.ItemKey) (map[resource.ItemKey]*resource.MetadataItem, error) {

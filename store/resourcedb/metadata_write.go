@@ -176,7 +176,7 @@ func writeMetadata(ctx context.Context, tx *sqldb.Tx, plan resource.MetadataPlan
 		creates := lists.Map(items, func(item resource.MetadataItem) *ent.MetadataItemCreate { return newMetadataItem(tx, item, now) })
 		err := tx.MetadataItem.CreateBulk(creates...).
 			OnConflict(entsql.ConflictColumns(metadataitem.FieldResourceID, metadataitem.FieldKey), entsql.ResolveWith(func(u *entsql.UpdateSet) {
-				for _, column := range []string{metadataitem.FieldValue, metadataitem.FieldValueHash, metadataitem.FieldValuePrefix, metadataitem.FieldUserModifiable, metadataitem.FieldUpdatedAt} {
+				for _, column := range []string{metadataitem.FieldValue, metadataitem.FieldValueHash, metadataitem.FieldValuePrefix, metadataitem.FieldValueKey, metadataitem.FieldUserModifiable, metadataitem.FieldUpdatedAt} {
 					u.SetExcluded(column)
 				}
 			})).Exec(ctx)
@@ -189,7 +189,7 @@ func writeMetadata(ctx context.Context, tx *sqldb.Tx, plan resource.MetadataPlan
 
 func newMetadataItem(tx *sqldb.Tx, item resource.MetadataItem, now time.Time) *ent.MetadataItemCreate {
 	return tx.MetadataItem.Create().SetResourceID(item.ResourceID).SetKey(item.Key).SetValue(item.Value).
-		SetValueHash(sqldb.HashOf(item.Value)).SetValuePrefix(sqldb.PrefixOf(item.Value)).SetUserModifiable(item.UserModifiable).
+		SetValueHash(sqldb.HashOf(item.Value)).SetValuePrefix(sqldb.PrefixOf(item.Value)).SetNillableValueKey(sqldb.FoldedOrNil(item.Value)).SetUserModifiable(item.UserModifiable).
 		SetCreatedAt(now).SetUpdatedAt(now)
 }
 

@@ -27,7 +27,7 @@ var scopeColumns = map[resource.Scope]string{
 
 // The tables that lists read.
 var (
-	resourceTable = sqldb.NewTable[ent.Resource](entresource.Table, entresource.Columns).Timeless()
+	resourceTable = sqldb.NewTable[ent.Resource](entresource.Table, entresource.Columns, entresource.FieldNameKey, entresource.FieldDescriptionKey).Timeless()
 	countTable    = sqldb.NewTable[ent.CapabilityCount](capabilitycount.Table, capabilitycount.Columns)
 	resourceTags  = sqldb.NewTable[ent.ResourceTag](resourcetag.Table, resourcetag.Columns)
 )

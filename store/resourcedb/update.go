@@ -87,6 +87,11 @@ func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch reso
 		if wanted.Description == nil {
 			update.ClearDescription()
 		}
+		if key := sqldb.FoldedOrNil(text.OrEmpty(wanted.Description)); key == nil {
+			update.ClearDescriptionKey()
+		} else {
+			update.SetDescriptionKey(*key)
+		}
 		if changed, err = update.Save(ctx); err != nil {
 			return nil, err
 		}

@@ -127,7 +127,7 @@ func (d *DB) Ping(ctx context.Context) error {
 }
 
 // Migrate brings the tables to the newest version.
-func (d *DB) Migrate(ctx context.Context) error { return d.Pool.migrate(ctx) }
+func (d *DB) Migrate(ctx context.Context) error { return d.Pool.migrate(ctx, d.Log) }
 
 // Options say which database to open and how.
 type Options struct {

@@ -29,7 +29,7 @@ func OpenWithoutMigrating(ctx context.Context, url string) (*Database, func() er
 
 // Migrate brings the database to a version; version -1 is the newest.
 func (d *Database) Migrate(ctx context.Context, version int64) error {
-	migrator, err := d.migrator()
+	migrator, _, err := d.migrator()
 	if err != nil {
 		return err
 	}
@@ -42,6 +42,14 @@ func (d *Database) Migrate(ctx context.Context, version int64) error {
 		err = errors.Join(err, migrator.Close())
 	}
 	return err
+}
+
+// LastInGo returns the version of the last migration that is not a file.
+func (d *Database) LastInGo() (last int64) {
+	for _, migration := range d.writtenInGo() {
+		last = max(last, migration.Version)
+	}
+	return last
 }
 
 // SQL is the pool that writes.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 
 	"entgo.io/ent/dialect"
@@ -20,27 +21,54 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrator walks the migrations of the database's dialect; it is to be closed.
-// On PostgreSQL it holds an advisory lock meanwhile, so that several servers may
-// start at once. A SQLite file is locked by its server; its foreign keys are off
-// meanwhile, as SQLite wants it for changes of tables that refer to each other.
-func (d *Database) migrator() (*goose.Provider, error) {
+// migrator walks the migrations of the database's dialect; it is to be closed,
+// which closes its pool. A SQLite file is locked by its server; its foreign keys
+// are off meanwhile, as SQLite wants it for changes of tables that refer to each
+// other.
+func (d *Database) migrator() (*goose.Provider, *sql.DB, error) {
+	of, folder, open := goose.DialectSQLite3, "migrations/sqlite", func() (*sql.DB, error) { return openSQLitePool(d.path, 1, "foreign_keys(0)") }
 	if d.dialectName == dialect.Postgres {
-		locker, err := lock.NewPostgresSessionLocker()
-		if err != nil {
-			return nil, err
-		}
-		pool, err := openUnbounded(d.address)
-		if err != nil {
-			return nil, err
-		}
-		return newMigrator(goose.DialectPostgres, pool, "migrations/postgres", goose.WithSessionLocker(locker))
+		of, folder, open = goose.DialectPostgres, "migrations/postgres", func() (*sql.DB, error) { return openUnbounded(d.address) }
 	}
-	pool, err := openSQLitePool(d.path, 1, "foreign_keys(0)")
+	pool, err := open()
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := fs.Sub(migrations, folder)
+	if err != nil {
+		return nil, nil, errors.Join(err, pool.Close())
+	}
+	migrator, err := goose.NewProvider(of, pool, files, goose.WithTableName("schema_migrations"), goose.WithGoMigrations(d.writtenInGo()...))
+	if err != nil {
+		return nil, nil, errors.Join(err, pool.Close())
+	}
+	return migrator, pool, nil
+}
+
+// lockSeconds is how long a server waits for the migrations of another.
+const lockSeconds = 30 * 60
+
+// lockMigrations waits until no other server migrates the database, and returns
+// what lets the next one. On PostgreSQL that is an advisory lock, so that several
+// servers may start at once.
+func (d *Database) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {
+	if d.dialectName != dialect.Postgres {
+		return func() error { return nil }, nil
+	}
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, lockSeconds))
 	if err != nil {
 		return nil, err
 	}
-	return newMigrator(goose.DialectSQLite3, pool, "migrations/sqlite")
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := locker.SessionLock(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return func() error {
+		return errors.Join(locker.SessionUnlock(context.WithoutCancel(ctx), conn), conn.Close())
+	}, nil
 }
 
 // openUnbounded opens a PostgreSQL database for what may take its time.
@@ -55,29 +83,26 @@ func openUnbounded(address string) (*sql.DB, error) {
 	return sql.Open("postgres", parsed.String())
 }
 
-func newMigrator(of goose.Dialect, pool *sql.DB, folder string, options ...goose.ProviderOption) (*goose.Provider, error) {
-	files, err := fs.Sub(migrations, folder)
-	if err != nil {
-		return nil, err
-	}
-	return goose.NewProvider(of, pool, files, append(options, goose.WithTableName("schema_migrations"))...)
-}
-
-// migrate brings the database to the newest migration. It refuses a database
-// that a newer program has migrated, and leaves it as it is.
-func (d *Database) migrate(ctx context.Context) error {
-	migrator, err := d.migrator()
+// migrate brings the database to the newest migration and makes the indexes of
+// texts that it lacks. It refuses a database that a newer program has migrated,
+// and leaves it as it is.
+func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
+	migrator, pool, err := d.migrator()
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
+	}
+	unlock, err := d.lockMigrations(ctx, pool)
+	if err != nil {
+		return fmt.Errorf("wait for the migrations of other servers: %w", errors.Join(err, migrator.Close()))
 	}
 	err = checkNotNewer(ctx, migrator)
 	if err == nil {
 		_, err = migrator.Up(ctx)
 	}
-	if err == nil { // a newer program may have migrated it meanwhile
-		err = checkNotNewer(ctx, migrator)
+	if err == nil {
+		err = d.makeTextIndexes(ctx, pool, log)
 	}
-	err = errors.Join(err, migrator.Close())
+	err = errors.Join(err, unlock(), migrator.Close())
 	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,21 +62,28 @@ func TestWriteMigration(t *testing.T) {
 		if err := migrate.NamedDiff(t.Context(), *write, sqldb.Tables(db.Dialect())...); err != nil {
 			t.Fatal(err)
 		}
-		numberMigrations(t, folder)
+		numberMigrations(t, folder, db)
 	}
 }
 
 // numberMigrations names the file that was written with a time by the next number
-// instead, so that both dialects count alike.
-func numberMigrations(t *testing.T, folder string) {
+// instead, after those of all other migrations, which are files or Go.
+func numberMigrations(t *testing.T, folder string, db sqldb.OpenedDatabase) {
 	t.Helper()
 	files, err := filepath.Glob(folder + "/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, file := range files {
-		_, name, _ := strings.Cut(filepath.Base(file), "_")
-		if err := os.Rename(file, fmt.Sprintf("%s/%05d_%s", folder, i+1, name)); err != nil {
+	next := db.LastInGo() + 1
+	for _, file := range files {
+		number, name, _ := strings.Cut(filepath.Base(file), "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(number) == 5 {
+			next = max(next, version+1)
+		} else if err := os.Rename(file, fmt.Sprintf("%s/%05d_%s", folder, next, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,8 +27,9 @@ type tableSizes struct {
 	asked bool // since they were read
 }
 
-// Sizes returns about how many rows each table has, by its name: what was read
-// last, without waiting; nil before the first time. Nobody changes it.
+// Sizes returns about how many rows each table has, by its name, and has the
+// names of the indexes of texts that there are: what was read last, without
+// waiting; nil before the first time. Nobody changes it.
 func (d *DB) Sizes() map[string]int64 {
 	d.tableSizes.mu.Lock()
 	defer d.tableSizes.mu.Unlock()
@@ -67,11 +68,13 @@ func (d *DB) ReadSizes(ctx context.Context) error {
 	if d.Postgres() {
 		err = read(`SELECT c.relname, CASE WHEN s.n_live_tup > 0 THEN s.n_live_tup ELSE GREATEST(c.reltuples, 0)::bigint END
 			FROM pg_class c LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid
-			WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace`)
+			WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
+			UNION ALL SELECT c.relname, 1 FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
+			WHERE i.indisvalid AND c.relname LIKE '%\_trigrams' AND c.relnamespace = current_schema()::regnamespace`)
 	} else {
-		err = read(`SELECT name, 0 FROM sqlite_master WHERE type = 'table'`)
+		err = read(`SELECT name, name LIKE '%\_trigrams' ESCAPE '\' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\_trigrams\__%' ESCAPE '\'`)
 		for _, name := range slices.Sorted(maps.Keys(rows)) {
-			if err == nil {
+			if err == nil && rows[name] == 0 {
 				err = read(fmt.Sprintf(`SELECT '%s', COUNT(*) FROM (SELECT 1 FROM "%s" LIMIT %d)`, name, name, maxCounted))
 			}
 		}

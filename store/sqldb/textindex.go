@@ -1,0 +1,183 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"github.com/lib/pq"
+)
+
+// makeTextIndexes makes the indexes of texts that the database lacks, and makes
+// those anew that are not as they should be. It is run at every start, after the
+// migrations and under their lock: on PostgreSQL the extension that it takes may
+// be there later than the tables. Where the extension is not, searches look at
+// every row, and the log says how to get it.
+func (d *Database) makeTextIndexes(ctx context.Context, pool *sql.DB, log *slog.Logger) error {
+	makeAll := makeTrigramsSQLite
+	if d.dialectName == dialect.Postgres {
+		makeAll = makeTrigramsPostgres
+	}
+	if err := makeAll(ctx, pool, log); err != nil {
+		return fmt.Errorf("make the indexes of texts: %w", err)
+	}
+	return nil
+}
+
+// makeTrigramsSQLite makes the tables of trigrams that are not there with all of
+// their triggers, as a table has none left that a migration made anew.
+func makeTrigramsSQLite(ctx context.Context, pool *sql.DB, log *slog.Logger) error {
+	for _, of := range searchedTexts() {
+		create, there := of.createTrigrams(), 0
+		for _, statement := range create {
+			var is int
+			if err := pool.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master WHERE sql = ?", statement).Scan(&is); err != nil {
+				return err
+			}
+			there += is
+		}
+		if there == len(create) {
+			continue
+		}
+		began := time.Now()
+		if err := makeTrigramsOf(ctx, pool, of); err != nil {
+			return fmt.Errorf("of %s: %w", of.table, err)
+		}
+		logMade(ctx, log, of, time.Since(began))
+	}
+	return nil
+}
+
+// makeTrigramsOf makes a table of trigrams anew, in one transaction.
+func makeTrigramsOf(ctx context.Context, pool *sql.DB, of SearchedText) error {
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	var statements []string
+	for _, event := range []string{"insert", "delete", "update"} {
+		statements = append(statements, "DROP TRIGGER IF EXISTS "+of.index()+"_"+event)
+	}
+	statements = append(statements, "DROP TABLE IF EXISTS "+of.index())
+	statements = append(statements, of.createTrigrams()...)
+	for _, statement := range append(statements, of.fillTrigrams()) {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", statement, err), tx.Rollback())
+		}
+	}
+	return tx.Commit()
+}
+
+// soonMade is how long making an index takes that the log need not tell of.
+const soonMade = time.Second
+
+func logMade(ctx context.Context, log *slog.Logger, of SearchedText, took time.Duration) {
+	if took >= soonMade {
+		log.InfoContext(ctx, "an index for searches was made", "index", of.index(), "took", took.Round(time.Millisecond).String())
+	}
+}
+
+// makeTrigramsPostgres makes the indexes of trigrams, where the extension is
+// there or can be created. What the database refuses is told in the log, and the
+// server goes on without.
+func makeTrigramsPostgres(ctx context.Context, pool *sql.DB, log *slog.Logger) error {
+	schema, err := extensionSchema(ctx, pool)
+	var refused *pq.Error
+	if errors.As(err, &refused) {
+		log.WarnContext(ctx, "searches for a part of a text look at every row, as the extension pg_trgm is not there", "error", refused.Message, "remedy", remedy(ctx, pool))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, of := range searchedTexts() {
+		err := makeTrigramIndex(ctx, pool, log, schema, of)
+		if errors.As(err, &refused) {
+			log.WarnContext(ctx, "searches for a part of a text look at every row of "+of.table+", as the index could not be made", "error", refused.Message,
+				"remedy", fmt.Sprintf("let the owner of the table run this, or mend what it says and start a server, which makes the index: CREATE INDEX CONCURRENTLY %s", of.createIndex(schema)))
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("of %s: %w", of.table, err)
+		}
+	}
+	return nil
+}
+
+// remedy says how the extension gets into the database.
+func remedy(ctx context.Context, pool *sql.DB) string {
+	var database, role string
+	var available, may bool
+	err := pool.QueryRowContext(ctx, `SELECT current_database(), current_user, EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm'),
+		has_database_privilege(current_database(), 'CREATE')`).Scan(&database, &role, &available, &may)
+	text := "start a server again, which then makes the indexes"
+	if err == nil && !may {
+		text = fmt.Sprintf("as the owner of the database, or as a superuser, run in the database %s: CREATE EXTENSION pg_trgm; "+
+			"or GRANT CREATE ON DATABASE %s TO %s; then %s", pq.QuoteIdentifier(database), pq.QuoteIdentifier(database), pq.QuoteIdentifier(role), text)
+	}
+	if err == nil && !available {
+		text = "install the package with the extensions of PostgreSQL on the database's machine (postgresql-contrib); then " + text
+	}
+	return text
+}
+
+// extensionSchema returns the schema that has the extension of trigrams, and
+// creates it where it is not. It belongs to the database: it is put where other
+// schemas can be dropped without it.
+func extensionSchema(ctx context.Context, pool *sql.DB) (schema string, err error) {
+	find := func() (string, error) {
+		err := pool.QueryRowContext(ctx, `SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_trgm'`).Scan(&schema)
+		return schema, err
+	}
+	if schema, err = find(); !errors.Is(err, sql.ErrNoRows) {
+		return schema, err
+	}
+	err = pool.QueryRowContext(ctx, `SELECT COALESCE((SELECT nspname FROM pg_namespace WHERE nspname = 'public' AND has_schema_privilege(oid, 'USAGE')), current_schema())`).Scan(&schema)
+	if err != nil {
+		return "", err
+	}
+	_, err = pool.ExecContext(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA "+pq.QuoteIdentifier(schema))
+	if found, again := find(); again == nil { // somebody else may have created it meanwhile
+		return found, nil
+	}
+	return "", err
+}
+
+// fewRows is how many rows are indexed at once. The index of more is made while
+// other servers write.
+const fewRows = 10_000
+
+// makeTrigramIndex makes an index of trigrams that is not there, or that was not
+// finished.
+func makeTrigramIndex(ctx context.Context, pool *sql.DB, log *slog.Logger, schema string, of SearchedText) error {
+	var valid bool
+	err := pool.QueryRowContext(ctx, `SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+		WHERE c.relname = $1 AND c.relnamespace = current_schema()::regnamespace`, of.index()).Scan(&valid)
+	switch {
+	case err == nil && valid:
+		return nil
+	case err == nil:
+		if _, err := pool.ExecContext(ctx, "DROP INDEX CONCURRENTLY "+pq.QuoteIdentifier(of.index())); err != nil {
+			return err
+		}
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	var many bool
+	if err := pool.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM %s OFFSET %d)", of.table, fewRows)).Scan(&many); err != nil {
+		return err
+	}
+	how, began := "CREATE INDEX ", time.Now()
+	if many {
+		how += "CONCURRENTLY "
+	}
+	if _, err := pool.ExecContext(ctx, how+of.createIndex(schema)); err != nil {
+		return err
+	}
+	logMade(ctx, log, of, time.Since(began))
+	return nil
+}
