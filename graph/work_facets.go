@@ -99,7 +99,7 @@ func facetsWork(c document.Call) document.Work {
 			s.rows = min(s.rows, list.Objects()*childrenOfOne)
 		}
 		work.Scanned += s.likely() + s.scanned + valuesOfFacet(c, kind, s.likely())
-		work.Tests += s.tests
+		work.Tests, work.AtMost = work.Tests+s.tests, work.AtMost+s.atMost
 		work.Read += min(facetLimit(of)+1, s.likely(), differentValues(c, kind))
 		named = named || kind == resource.FacetCapabilityValue
 		byType = byType || kind == resource.FacetType && filter["types"] != nil

@@ -62,7 +62,7 @@ func pageOf(table string, tests func(document.Call) document.Work) func(document
 		work.Statements = 1
 		if tests != nil {
 			more := tests(c)
-			work.Scanned, work.Tests = work.Scanned+more.Scanned, more.Tests
+			work.Scanned, work.Tests, work.AtMost = work.Scanned+more.Scanned, more.Tests, more.AtMost
 		}
 		return work
 	}
@@ -119,29 +119,34 @@ func countOf(table string, tests func(document.Call) document.Work) func(documen
 		work := document.Work{Statements: 1, Scanned: size, Read: 1}
 		if tests != nil {
 			more := tests(c)
-			work.Scanned, work.Tests = work.Scanned+more.Scanned, more.Tests
+			work.Scanned, work.Tests, work.AtMost = work.Scanned+more.Scanned, more.Tests, more.AtMost
 		}
 		return work
 	}
 }
 
-// scanOf is the tests of a text in all rows of tables.
-func scanOf(c document.Call, tables ...string) document.Work {
-	var rows int64
-	for _, table := range tables {
-		size := c.Size(table)
-		rows += size
+// searchedIn is a table whose texts are searched for a part of them, and its
+// index.
+type searchedIn struct{ table, index string }
+
+// partsOf is the search for a part of the texts of tables.
+func partsOf(c document.Call, part any, tables ...searchedIn) document.Work {
+	var work document.Work
+	for _, in := range tables {
+		rows, more := partly(c, part, in.table, in.index)
+		work = work.Plus(document.Work{Scanned: rows, Tests: rows, AtMost: 2 * more})
 	}
-	return document.Work{Scanned: rows, Tests: rows}
+	return work
 }
 
 // namespaceTests is what the filter of namespaces looks at: a searched text in
-// all that they define; the others are found by indexes.
+// what they define; the others are found by indexes.
 func namespaceTests(c document.Call) document.Work {
 	filter := objectOf(c.Argument("filter"))
 	var work document.Work
 	if filter["search"] != nil {
-		work = scanOf(c, tableNamespaces, tableProperties, tableObjects, tableTags)
+		work = partsOf(c, filter["search"], searchedIn{tableNamespaces, indexOfNamespaces}, searchedIn{tableProperties, indexOfProperties},
+			searchedIn{tableObjects, indexOfObjects}, searchedIn{tableTags, indexOfTags})
 	}
 	for _, indexed := range []struct{ argument, table string }{
 		{"resourceTypes", tableAssociations}, {"propertiesTarget", tableAssociations}, {"definesKey", tableProperties}, {"tag", tableTags},
@@ -157,7 +162,7 @@ func tagTests(c document.Call) document.Work {
 	if c.Argument("search") == nil {
 		return document.Work{}
 	}
-	return scanOf(c, tableTags)
+	return partsOf(c, c.Argument("search"), searchedIn{tableTags, indexOfTags})
 }
 
 // consumerTests is what the filter of consumers looks at before their order.
@@ -196,5 +201,5 @@ func keysWork(c document.Call) document.Work {
 		s.clauses++
 	}
 	items := atMost(c, s.likely()*average(c, tableMetadataItems, tableResources), tableMetadataItems)
-	return document.Work{Statements: 1 + s.statements, Scanned: items + s.likely() + s.scanned, Tests: 3*items + s.tests, Read: atMost(c, c.Page()+1, tableMetadataItems)}
+	return document.Work{Statements: 1 + s.statements, Scanned: items + s.likely() + s.scanned, Tests: 3*items + s.tests, AtMost: s.atMost, Read: atMost(c, c.Page()+1, tableMetadataItems)}
 }

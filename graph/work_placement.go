@@ -52,7 +52,7 @@ func hostsWork(c document.Call, filter any) document.Work {
 		return document.Work{}
 	}
 	s := searchFor(c, objectOf(filter))
-	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned + c.Size(tableProviders), Read: 1, Tests: s.tests}
+	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned + c.Size(tableProviders), Read: 1, Tests: s.tests, AtMost: s.atMost}
 }
 
 // usedWork looks for a provider that has a trait or a resource class.

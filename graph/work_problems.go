@@ -54,7 +54,7 @@ func problemsWork(c document.Call) document.Work {
 func scanWork(c document.Call, filter map[string]any, scan any) document.Work {
 	s := searchFor(c, objectOf(filter["resources"]))
 	if filter["key"] != nil {
-		s.add(c, []testGroup{{tableMetadataItems, 1}})
+		s.add(c, []testGroup{{table: tableMetadataItems, tests: 1}})
 	}
 	work := judged(c, min(windowOf(scan), s.rows))
 	work.Statements = s.statements
@@ -64,7 +64,7 @@ func scanWork(c document.Call, filter map[string]any, scan any) document.Work {
 	if s.whole {
 		work.Scanned += s.rows
 	}
-	work.Scanned, work.Tests = work.Scanned+s.scanned, work.Tests+s.tests
+	work.Scanned, work.Tests, work.AtMost = work.Scanned+s.scanned, work.Tests+s.tests, s.atMost
 	return work
 }
 

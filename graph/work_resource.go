@@ -1,11 +1,11 @@
 package graph
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // resourceWorks returns what the fields of resources and of their metadata do,
@@ -71,6 +71,7 @@ type search struct {
 	whole      bool  // whether all of them are looked at before the first is found
 	scanned    int64 // rows of other tables
 	tests      int64
+	atMost     int64 // rows and tests besides, where a text that is searched for is frequent
 	clauses    int64
 }
 
@@ -105,15 +106,15 @@ func searchFor(c document.Call, filter map[string]any) search {
 		below := min(all, indexedRows)
 		s.whole, s.rows, s.scanned, s.clauses = true, min(s.rows, below), s.scanned+below, s.clauses+1
 	}
-	if filter["nameContains"] != nil {
-		s.whole, s.tests, s.clauses = true, s.rows, s.clauses+1
+	if part := filter["nameContains"]; part != nil {
+		named, more := partly(c, part, tableResources, indexOfNames)
+		s.whole, s.rows, s.atMost, s.clauses = true, min(s.rows, named), s.atMost+2*more, s.clauses+1
+		s.tests += s.rows
 	}
-	if filter["search"] != nil { // all values are looked through
-		values := c.Size(tableMetadataItems)
-		if s.rows <= namedRows { // where one of a few resources is left to ask of
-			values = divide(values, 2)
-		}
-		s.whole, s.scanned, s.tests, s.clauses = true, s.scanned+values, s.tests+2*s.rows+values, s.clauses+1
+	if part := filter["search"]; part != nil {
+		found := partsOf(c, part, searchedIn{tableResources, indexOfNames}, searchedIn{tableResources, indexOfDescriptions}, searchedIn{tableMetadataItems, indexOfValues})
+		s.whole, s.rows, s.scanned, s.tests = true, min(s.rows, found.Scanned), s.scanned+found.Scanned, s.tests+found.Tests
+		s.atMost, s.clauses = s.atMost+found.AtMost, s.clauses+1
 	}
 	for _, table := range []struct{ argument, name string }{{"metadata", tableMetadataItems}, {"tags", tableResourceTags}, {"anyTags", tableResourceTags}} {
 		if count := lengthOf(filter[table.argument]); count > 0 {
@@ -132,6 +133,13 @@ func (s *search) add(c document.Call, groups []testGroup) {
 	for _, group := range groups {
 		size := c.Size(group.table)
 		rows := min(size, all*group.tests)
+		if found := group.found(c); found < rows {
+			s.atMost += (rows - found) * (1 + group.tests)
+			rows = found
+		}
+		if group.narrows {
+			s.rows = min(s.rows, rows)
+		}
 		s.whole, s.scanned, s.tests, s.clauses = true, s.scanned+rows, s.tests+rows*group.tests, s.clauses+1
 		if group.table == tableCapabilityItems {
 			s.statements = 1 // which looks the names of capabilities up
@@ -143,6 +151,52 @@ func (s *search) add(c document.Call, groups []testGroup) {
 type testGroup struct {
 	table string
 	tests int64
+	parts []any // which some of the tests look for in values
+	// narrows is whether only resources match that have one of the values.
+	narrows bool
+}
+
+// found returns how many rows the index of texts leaves for the tests, all where
+// it does not serve each of them.
+func (g testGroup) found(c document.Call) int64 {
+	index := indexOfValues
+	if g.table == tableCapabilityItems {
+		index = indexOfCapabilities
+	}
+	if int64(len(g.parts)) < g.tests {
+		return c.Size(g.table)
+	}
+	var found int64
+	for _, part := range g.parts {
+		rows, _ := partly(c, part, g.table, index)
+		found += rows
+	}
+	return found
+}
+
+// The indexes of texts, as store/sqldb names them.
+const (
+	indexOfValues       = "metadata_items_value_trigrams"
+	indexOfCapabilities = "capability_members_value_trigrams"
+	indexOfNames        = "resources_name_key_trigrams"
+	indexOfDescriptions = "resources_description_trigrams"
+	indexOfNamespaces   = "namespaces_search_key_trigrams"
+	indexOfProperties   = "property_definitions_search_key_trigrams"
+	indexOfObjects      = "object_definitions_search_key_trigrams"
+	indexOfTags         = "tags_name_key_trigrams"
+)
+
+// partly returns how many rows of a table a search for a part of their texts
+// looks at, and how many more where the part is frequent. All of them, where the
+// part is too short for the index or the database has none; else half of a small
+// table, and no more of a large one than makes reading all of it better.
+func partly(c document.Call, part any, table, index string) (rows, more int64) {
+	size := c.Size(table)
+	if of, _ := part.(string); !text.HasTrigram(of) || !c.Indexed(index) {
+		return size, 0
+	}
+	rows = max(min(divide(size, 2), indexedRows), size/wholePart)
+	return rows, size - rows
 }
 
 // maxTests is how many tests are counted: more are refused by their field.
@@ -153,11 +207,11 @@ func conditionTests(filter map[string]any) []testGroup {
 	var groups []testGroup
 	for _, one := range firstOf(listOf(filter["requirements"])) {
 		requirement, _ := objectOf(one)["requirement"].(string)
-		groups = append(groups, testGroup{tableCapabilityItems, max(1, int64(strings.Count(requirement, "<or>")+strings.Count(requirement, ",")))})
+		groups = append(groups, testGroup{table: tableCapabilityItems, tests: max(1, int64(strings.Count(requirement, "<or>")+strings.Count(requirement, ",")))})
 	}
 	if matching, _ := filter["matching"].(string); matching != "" {
 		for range min(max(1, strings.Count(matching, "$")), maxTests) {
-			groups = append(groups, testGroup{tableCapabilityItems, 1})
+			groups = append(groups, testGroup{table: tableCapabilityItems, tests: 1})
 		}
 	}
 	return append(groups, testsOf(filter["where"])...)
@@ -169,25 +223,37 @@ func firstOf(list []any) []any { return list[:min(len(list), maxTests)] }
 // group for each table, others are groups of their own.
 func testsOf(condition any) []testGroup {
 	object := objectOf(condition)
-	if test := objectOf(object["metadata"]); test != nil {
-		return []testGroup{{tableMetadataItems, max(1, lengthOf(test["in"])/10)}}
-	}
-	if test := objectOf(object["capability"]); test != nil {
-		return []testGroup{{tableCapabilityItems, max(1, lengthOf(test["in"])/10)}}
+	for _, of := range []struct{ argument, table string }{{"metadata", tableMetadataItems}, {"capability", tableCapabilityItems}} {
+		if test := objectOf(object[of.argument]); test != nil {
+			group := testGroup{table: of.table, tests: max(1, lengthOf(test["in"])/10)}
+			if part := test["contains"]; part != nil {
+				group.parts, group.narrows = []any{part}, true
+			}
+			return []testGroup{group}
+		}
 	}
 	var groups []testGroup
-	for _, member := range firstOf(slices.Concat(listOf(object["all"]), listOf(object["not"]))) {
+	for _, member := range firstOf(listOf(object["all"])) {
 		groups = append(groups, testsOf(member)...)
 	}
-	of := map[string]int64{}
+	for _, member := range firstOf(listOf(object["not"])) {
+		for _, group := range testsOf(member) {
+			group.narrows = false
+			groups = append(groups, group)
+		}
+	}
+	of, narrow := map[string]testGroup{}, true
 	for _, member := range firstOf(listOf(object["any"])) {
 		for _, group := range testsOf(member) {
-			of[group.table] += group.tests
+			sum := of[group.table]
+			narrow = narrow && group.narrows
+			of[group.table] = testGroup{table: group.table, tests: sum.tests + group.tests, parts: append(sum.parts, group.parts...)}
 		}
 	}
 	for _, table := range []string{tableMetadataItems, tableCapabilityItems} {
-		if of[table] > 0 {
-			groups = append(groups, testGroup{table, of[table]})
+		if group := of[table]; group.tests > 0 {
+			group.narrows = narrow && len(of) == 1
+			groups = append(groups, group)
 		}
 	}
 	return groups
@@ -212,7 +278,7 @@ func resourcesPage(c document.Call) document.Work {
 	case s.clauses > 0 && order != "" && order != "NAME": // no index has both
 		work.Scanned = max(work.Scanned, min(s.rows, indexedRows))
 	}
-	work.Statements, work.Scanned, work.Tests = 1+s.statements, work.Scanned+s.scanned, s.tests
+	work.Statements, work.Scanned, work.Tests, work.AtMost = 1+s.statements, work.Scanned+s.scanned, s.tests, s.atMost
 	if order == string(resource.OrderByType) { // as many of each type, and their names
 		types := c.Size(tableResourceTypes)
 		work.Statements, work.Scanned = work.Statements+1, work.Scanned+2*types+min(types*(c.Page()+1), c.Size(tableResources))
@@ -223,14 +289,14 @@ func resourcesPage(c document.Call) document.Work {
 // resourcesCount counts the resources of a filter.
 func resourcesCount(c document.Call) document.Work {
 	s := searchOf(c)
-	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned, Tests: s.tests}
+	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned, Tests: s.tests, AtMost: s.atMost}
 }
 
 // explainWork asks every condition of every resource.
 func explainWork(c document.Call) document.Work {
 	s := searchOf(c)
 	all := c.Size(tableResources)
-	return document.Work{Statements: s.statements, Scanned: all + s.scanned, Tests: 2*all*max(s.clauses, 1) + s.tests}
+	return document.Work{Statements: s.statements, Scanned: all + s.scanned, Tests: 2*all*max(s.clauses, 1) + s.tests, AtMost: s.atMost}
 }
 
 // metadataFacetsWork groups the values of keys on the resources of a filter.
@@ -239,7 +305,7 @@ func metadataFacetsWork(c document.Call) document.Work {
 	s := searchOf(list)
 	keys := lengthOf(c.Argument("keys"))
 	items := atMost(c, s.rows*keys, tableMetadataItems)
-	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned + items, Read: items, Tests: s.tests, Length: max(keys, 1)}
+	return document.Work{Statements: 1 + s.statements, Scanned: s.rows + s.scanned + items, Read: items, Tests: s.tests, AtMost: s.atMost, Length: max(keys, 1)}
 }
 
 // metadataValuesWork is as many values as facets are asked for.

@@ -54,6 +54,9 @@ type Price struct {
 	// Scanned, Read and Tests are the rows that statements look at and read, and the
 	// values that are compared one by one.
 	Scanned, Read, Tests int64
+	// AtMost is how many more rows and tests there are where all that is searched
+	// for is frequent.
+	AtMost int64
 	// World is whether any field reads the resident world.
 	World bool
 	// mutations is how many fields of Mutation there are.
@@ -61,6 +64,7 @@ type Price struct {
 }
 
 // heavyCost is the cost beyond which an operation is heavy: about 30 ms of a core.
+// What it takes at most counts: a text that is searched for can be frequent.
 const heavyCost = 300_000
 
 // Needs is what an operation needs while it runs, besides memory.
@@ -78,7 +82,7 @@ const (
 
 func needsOf(o *Operation) Needs {
 	switch {
-	case o.Price.Cost > heavyCost:
+	case add(o.Price.Cost, o.Price.AtMost) > heavyCost:
 		return NeedsLong
 	case o.Price.Statements > 0 || o.Definition.Operation == ast.Mutation:
 		return NeedsDatabase
@@ -208,6 +212,7 @@ func (p *pricer) work(field *Field, objects int64) Work {
 	p.price.Statements += work.Statements
 	p.price.World = p.price.World || work.World
 	p.price.Scanned, p.price.Read, p.price.Tests = add(p.price.Scanned, work.Scanned), add(p.price.Read, work.Read), add(p.price.Tests, work.Tests)
+	p.price.AtMost = add(p.price.AtMost, work.AtMost)
 	return work
 }
 

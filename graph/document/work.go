@@ -17,6 +17,9 @@ type Work struct {
 	// Tests is about how many values are compared one by one, in the database or in
 	// memory.
 	Tests int64
+	// AtMost is how many rows and tests there are besides where what is searched
+	// for is frequent. It costs nothing, and decides whether an operation is heavy.
+	AtMost int64
 	// Bytes is about how many bytes of text the field has for each object, where
 	// that is more than the values of its type usually have.
 	Bytes int64
@@ -33,7 +36,7 @@ func (w Work) Plus(more Work) Work {
 	return Work{
 		Statements: w.Statements + more.Statements, World: w.World || more.World,
 		Scanned: add(w.Scanned, more.Scanned), Read: add(w.Read, more.Read), Tests: add(w.Tests, more.Tests),
-		Bytes: add(w.Bytes, more.Bytes), Length: add(w.Length, more.Length),
+		AtMost: add(w.AtMost, more.AtMost), Bytes: add(w.Bytes, more.Bytes), Length: add(w.Length, more.Length),
 	}
 }
 
@@ -41,7 +44,8 @@ func (w Work) Plus(more Work) Work {
 // A field that is not there does nothing besides writing its answer.
 type Works map[string]Work
 
-// Sizes are about how many rows tables have, by their names.
+// Sizes are about how many rows tables have, by their names, and indexes that
+// the database may lack.
 type Sizes map[string]int64
 
 // A table counts as at least so many rows and at most as so many, and between
@@ -94,6 +98,12 @@ func (c Call) Parent() (Call, bool) {
 
 // Size returns about how many rows a table has.
 func (c Call) Size(table string) int64 { return c.pricer.sizes.of(table) }
+
+// Indexed reports whether the database has an index, by its name.
+func (c Call) Indexed(name string) bool {
+	_, ok := c.pricer.sizes[name]
+	return ok
+}
 
 // Argument returns the value of an argument or, where it is absent, its default;
 // nil for null, for one that cannot be read, and for neither.

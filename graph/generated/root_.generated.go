@@ -4614,7 +4614,8 @@ input ResourceFilter {
   """
   With this text somewhere, whatever its case, in the name, the description or the
   value of a metadata item; at most 200 characters. The empty text is in every
-  name. All of these texts are looked through, which the price counts.
+  name. An index serves texts with three letters or digits in a row; for others all
+  of these texts are looked through, which the price counts.
   """
   search: String
   "Changed at this time or later: the resource or anything on it."
