@@ -238,3 +238,31 @@ func migrate(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 }
+
+// TestMetadataOfOneResourceLooksAtNoOther holds that a member who reads the metadata
+// of one resource has the database look whether they may see that one, and not
+// make a list of all that they may see.
+func TestMetadataOfOneResourceLooksAtNoOther(t *testing.T) {
+	t.Parallel()
+	count := planSize()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		fillResources(t, url, count)
+		recording, recorded := resourcedb.RecordStatements(storetest.Open(t, url).ResourceStore)
+		one := 1
+		page, err := recording.Resources(asMember("demo"), resource.Filter{}, page.Order{Field: "NAME"}, page.Request{First: &one})
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("%d resources, error %v", len(page.Items), err)
+		}
+		*recorded = nil
+		if items, err := recording.MetadataOf(asMember("demo"), []int64{page.Items[0].ID}, nil); err != nil || len(items) != 1 {
+			t.Fatalf("metadata of %d resources, error %v", len(items), err)
+		}
+		for _, statement := range *recorded {
+			plan := resourcedb.Explain(t, recording, statement)
+			if strings.Contains(plan, "SCAN resources") || strings.Contains(plan, "SCAN seen") || strings.Contains(plan, "Seq Scan on resources") ||
+				!strings.Contains(plan, "USING INTEGER PRIMARY KEY (rowid=?)") && !strings.Contains(plan, "Index Scan") {
+				t.Errorf("it looks at other resources:\n%s\n%s", statement.Query, plan)
+			}
+		}
+	})
+}

@@ -33,9 +33,11 @@ func refersTo(
 		if seesEvery(viewer) {
 			return
 		}
-		referred := entsql.Dialect(s.Dialect()).Table(table)
-		s.Where(entsql.In(s.C(column), entsql.Dialect(s.Dialect()).Select(referred.C("id")).From(referred).
-			Where(condition(viewer, referred.C))))
+		// A list of all that the viewer sees would be made anew by each statement on
+		// SQLite, for one row as for many.
+		referred := entsql.Dialect(s.Dialect()).Table(table).As("seen")
+		s.Where(entsql.Exists(entsql.Dialect(s.Dialect()).Select(referred.C("id")).From(referred).
+			Where(entsql.And(entsql.ColumnsEQ(referred.C("id"), s.C(column)), condition(viewer, referred.C)))))
 	}
 }
 
@@ -173,9 +175,9 @@ func ConsumerClause(ctx context.Context, project string, next int) (clause strin
 
 // OfConsumersClause is ConsumerClause for a column that refers to a consumer.
 func OfConsumersClause(ctx context.Context, consumer string, next int) (clause string, args []any) {
-	clause, args = ConsumerClause(ctx, "project_id", next)
+	clause, args = ConsumerClause(ctx, "seen.project_id", next)
 	if len(args) > 0 {
-		clause = consumer + " IN (SELECT id FROM consumers WHERE " + clause + ")"
+		clause = "EXISTS (SELECT seen.id FROM consumers AS seen WHERE seen.id = " + consumer + " AND " + clause + ")"
 	}
 	return clause, args
 }
