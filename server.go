@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
@@ -224,5 +225,8 @@ func metricsOf(s *store.Store) *prometheus.Registry {
 		Name: "cadastre_sql_statements_total",
 		Help: "SQL statements sent for requests, those excluded that only control transactions.",
 	}, func() float64 { return float64(s.Statements()) }))
+	for name, pool := range s.Pools() {
+		registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
+	}
 	return registry
 }

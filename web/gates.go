@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,10 +21,11 @@ import (
 // so that nobody who waits keeps another one from going on.
 type gates struct {
 	operations *admission.Gate // that were read and are not answered
-	readings   *admission.Gate // long requests that are being read
+	readings   *admission.Gate // requests that are being read: long ones, and those of greedy viewers
 	unread     *admission.Gate // bytes of answers that clients have not taken
 	searches   *admission.Gate // heavy operations that run
 	statements *admission.Gate // other ones that run and need the database
+	points     *admission.Counts
 }
 
 func newGates(options Options) gates {
@@ -34,6 +36,7 @@ func newGates(options Options) gates {
 		unread:     admission.NewGate(options.Memory / 4),
 		searches:   admission.NewGate(int64(places.Searches)),
 		statements: admission.NewGate(int64(places.Statements)),
+		points:     &admission.Counts{},
 	}
 }
 
@@ -59,7 +62,8 @@ func (g *gates) enter(ctx context.Context, of admission.Party) (*admission.Pass,
 	return pass, refusedAtGate(err)
 }
 
-// read takes a place for a request that is long to read.
+// read takes a place for a request that is long to read, or whose viewer is
+// greedy.
 func (g *gates) read(ctx context.Context, of admission.Party) (*admission.Pass, *refusal) {
 	pass, err := g.readings.Enter(ctx, of, 1, waitToRun)
 	return pass, refusedAtGate(err)
@@ -69,8 +73,9 @@ func (g *gates) read(ctx context.Context, of admission.Party) (*admission.Pass, 
 type running struct{ place, runs, unread *admission.Pass }
 
 // run takes what an operation needs to run, besides its place: room for an answer
-// of so many bytes, and a place among those that it runs beside.
-func (g *gates) run(ctx context.Context, of admission.Party, operation *document.Operation, place *admission.Pass, bytes int64) (*running, *refusal) {
+// of so many bytes, and a place among those that it runs beside. What took a turn
+// to be read takes another one to be answered from memory.
+func (g *gates) run(ctx context.Context, of admission.Party, operation *document.Operation, place *admission.Pass, bytes int64, turns bool) (*running, *refusal) {
 	held := &running{place: place}
 	var err error
 	if bytes > smallAnswer {
@@ -79,6 +84,10 @@ func (g *gates) run(ctx context.Context, of admission.Party, operation *document
 		}
 	}
 	switch operation.Needs {
+	case document.NeedsNothing:
+		if turns {
+			held.runs, err = g.readings.Enter(ctx, of, 1, waitToRun)
+		}
 	case document.NeedsLong:
 		held.runs, err = g.searches.Enter(ctx, of, 1, waitToRun)
 	case document.NeedsDatabase:
@@ -128,25 +137,57 @@ func (g *gates) Describe(descriptions chan<- *prometheus.Desc) {
 	prometheus.DescribeByCollect(g, descriptions)
 }
 
-// Collect collects them. Only projects that have something are among the labels.
+// Collect collects them. Of what is in use, only projects that have something are
+// among the labels.
 func (g *gates) Collect(metrics chan<- prometheus.Metric) {
 	for _, of := range []struct {
 		name string
 		gate *admission.Gate
 	}{{"operations", g.operations}, {"readings", g.readings}, {"unread_bytes", g.unread}, {"searches", g.searches}, {"statements", g.statements}} {
-		gauge := func(suffix, help string, value int64, project ...string) {
-			var labels []string
-			if len(project) > 0 {
-				labels = []string{"project"}
-			}
-			description := prometheus.NewDesc("cadastre_"+of.name+suffix, help, labels, nil)
-			metrics <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(value), project...)
-		}
+		told := metricsOf{metrics, "cadastre_" + of.name}
 		used, waiting := of.gate.InUse()
-		gauge("_in_use", "How much of the gate docs/limits.md describes is in use.", used)
-		gauge("_waiting", "Operations that wait at it.", int64(waiting))
+		told.tell(prometheus.GaugeValue, "_in_use", "How much of the gate docs/limits.md describes is in use.", float64(used))
+		told.tell(prometheus.GaugeValue, "_waiting", "Operations that wait at it.", float64(waiting))
 		for project, used := range of.gate.InUseByProjects() {
-			gauge("_in_use_by_project", "How much of it a project uses.", used, project)
+			told.tell(prometheus.GaugeValue, "_in_use_by_project", "How much of it a project uses.", float64(used), "project", project)
+		}
+		for project, count := range of.gate.Counts() {
+			told.tell(prometheus.CounterValue, "_waits_total", "How often operations of a project waited at it.", float64(count.Waits), "project", project)
+			told.tell(prometheus.CounterValue, "_wait_seconds_total", "How long they did.", count.Waited.Seconds(), "project", project)
+			told.refused(project, count)
+		}
+	}
+	told := metricsOf{metrics, "cadastre_points"}
+	for project, count := range g.points.All() {
+		told.refused(project, count)
+	}
+}
+
+// metricsOf sends metrics whose names begin alike.
+type metricsOf struct {
+	to   chan<- prometheus.Metric
+	name string
+}
+
+// tell sends a metric with labels, each a name and a value.
+func (m metricsOf) tell(kind prometheus.ValueType, suffix, help string, value float64, labels ...string) {
+	var names, values []string
+	for i := 0; i < len(labels); i += 2 {
+		text := labels[i+1]
+		if text == admission.Others {
+			text = "others"
+		}
+		names, values = append(names, labels[i]), append(values, strings.ToValidUTF8(text, "\uFFFD"))
+	}
+	m.to <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.name+suffix, help, names, nil), kind, value, values...)
+}
+
+// refused sends how often a project was refused, and why.
+func (m metricsOf) refused(project string, count admission.Count) {
+	const help = "Operations of a project that were refused here: by 429 because it had its share, or by 503 because the server was full."
+	for why, times := range map[string]uint64{"share": count.OverShare, "full": count.Full} {
+		if times > 0 {
+			m.tell(prometheus.CounterValue, "_refused_total", help, float64(times), "project", project, "why", why)
 		}
 	}
 }

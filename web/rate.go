@@ -137,6 +137,13 @@ func (b budgets) charge(viewer access.Viewer, points int, now time.Time) {
 	}
 }
 
+// isGreedy reports whether a viewer has spent an eighth of what a full bucket
+// holds: half a second of what they may spend, at once.
+func (b budgets) isGreedy(viewer access.Viewer, now time.Time) bool {
+	of := b.of(viewer)
+	return of != nil && of.of(principal(viewer)).TokensAt(now) < float64(of.burst)*7/8
+}
+
 // of returns the largest of the budgets that the viewer's roles have.
 func (b budgets) of(viewer access.Viewer) *buckets {
 	of := b.ordinary

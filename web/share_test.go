@@ -215,3 +215,61 @@ func TestLongRequestsAreReadAFewAtATime(t *testing.T) {
 	close(stop)
 	greedy.Wait()
 }
+
+// TestGreedyViewersTakeTurns has one viewer keep busy what reads long requests, and
+// another one send short ones: these take no turn until their viewer has spent an
+// eighth of what a bucket holds.
+func TestGreedyViewersTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.PrincipalPoints, o.Limits.AdminPoints, o.Limits.AddressPoints = 40, 0, 0
+	})
+	var busy sync.WaitGroup
+	stop := make(chan struct{})
+	for client := range 8 {
+		busy.Go(func() {
+			for n := client; ; n += 8 {
+				select {
+				case <-stop:
+					return
+				default:
+					s.query(hard(n))
+				}
+			}
+		})
+	}
+	if !patience.Until(t, 10*time.Second, func() bool { return s.metric("cadastre_readings_waiting ") > 2 }) {
+		t.Error("nothing waits")
+	}
+	metrics := func() string { return s.send(http.MethodGet, "/metrics", "").body }
+	short := func() {
+		if got := s.query(`{ viewer { userId } }`, "X-Auth-Token", "reader-token"); got.code() != "" && got.code() != "RATE_LIMITED" {
+			t.Errorf("%d %.300s", got.status, got.body)
+		}
+	}
+	for range 5 {
+		short()
+	}
+	const waits = `cadastre_readings_waits_total{project="demo"}`
+	if strings.Contains(metrics(), waits) {
+		t.Error("a viewer who has spent little waits for a turn")
+	}
+	waited := patience.Until(t, 20*time.Second, func() bool {
+		s.query(`{ traits(first: 1000) { nodes { id name custom } } }`, "X-Auth-Token", "reader-token")
+		short()
+		return strings.Contains(metrics(), waits)
+	})
+	if !waited {
+		t.Error("a viewer who has spent much does not wait for a turn")
+	}
+	close(stop)
+	busy.Wait()
+	refused := patience.Until(t, 20*time.Second, func() bool {
+		short()
+		return strings.Contains(metrics(), `cadastre_points_refused_total{project="demo",why="share"}`)
+	})
+	if !refused {
+		t.Error("nobody is counted as refused")
+	}
+}

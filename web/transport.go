@@ -89,11 +89,16 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	operation, refused := t.read(ctx, w, r, text, viewer, party)
+	reading, refused := t.turn(ctx, r, text, viewer, party)
 	if refused != nil {
 		return refused
 	}
-	held, refused := t.gates.run(ctx, party, operation, place, t.room(operation))
+	operation, refused := t.read(ctx, w, r, text, viewer)
+	reading.Leave()
+	if refused != nil {
+		return refused
+	}
+	held, refused := t.gates.run(ctx, party, operation, place, t.room(operation), reading != nil)
 	if refused != nil {
 		return refused
 	}
@@ -102,18 +107,21 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	return nil
 }
 
-// read returns the operation of a request, which it takes its price for. What is
-// long to read waits for a place among those that are read, and is paid for
-// whether or not it is refused.
-func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Request, text []byte, viewer access.Viewer, party admission.Party) (*document.Operation, *refusal) {
-	bytes := len(text) + len(r.URL.RawQuery)
-	if bytes > longRequest {
-		place, refused := t.gates.read(ctx, party)
-		if refused != nil {
-			return nil, refused
-		}
-		defer place.Leave()
+// turn waits for a place among the requests that are read, where a request is
+// long or its viewer greedy: those have half of the cores at most.
+func (t *transport) turn(ctx context.Context, r *http.Request, text []byte, viewer access.Viewer, party admission.Party) (*admission.Pass, *refusal) {
+	if lengthOf(r, text) <= longRequest && !t.principals.isGreedy(viewer, time.Now()) {
+		return nil, nil
 	}
+	return t.gates.read(ctx, party)
+}
+
+// lengthOf returns how many bytes of a request are read.
+func lengthOf(r *http.Request, text []byte) int { return len(text) + len(r.URL.RawQuery) }
+
+// read returns the operation of a request, which it takes its price for. Reading
+// is paid for whether or not the request is refused.
+func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Request, text []byte, viewer access.Viewer) (*document.Operation, *refusal) {
 	request, refused := t.request(r, text)
 	if refused != nil {
 		return nil, refused
@@ -129,7 +137,7 @@ func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Req
 		Text: requested.text, OperationName: request.operationName, Variables: request.variables,
 		Trusted: requested.trusted, Hints: t.Profile == Open,
 	})
-	t.principals.charge(viewer, int((prepared.Effort+int64(bytes/bytesOfCost))/pointCost), time.Now())
+	t.principals.charge(viewer, int((prepared.Effort+int64(lengthOf(r, text)/bytesOfCost))/pointCost), time.Now())
 	if refused := t.check(ctx, w, r, viewer, requested, prepared); refused != nil {
 		return nil, refused
 	}
@@ -236,9 +244,18 @@ func onlyByPost(w http.ResponseWriter, message string) *refusal {
 // bucket.
 func (t *transport) spend(viewer access.Viewer, operation *document.Operation) *refusal {
 	if points := int(operation.Price.Cost / pointCost); points > 0 {
-		return t.principals.take(viewer, points, time.Now())
+		return t.take(viewer, points)
 	}
 	return nil
+}
+
+// take takes points from a viewer's bucket, and counts whom it refuses.
+func (t *transport) take(viewer access.Viewer, points int) *refusal {
+	refused := t.principals.take(viewer, points, time.Now())
+	if refused != nil {
+		t.gates.points.Add(viewer.ProjectID, admission.Count{OverShare: 1})
+	}
+	return refused
 }
 
 // viewer returns who sent the request, unless their address or they themselves
@@ -253,7 +270,7 @@ func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (access.Viewe
 	if err == nil {
 		t.addresses.prove(sent)
 		requestLogOf(r.Context()).viewer = viewer
-		return viewer, t.principals.take(viewer, 1, time.Now())
+		return viewer, t.take(viewer, 1)
 	}
 	if refusal := new(problem.Refusal); errors.As(err, &refusal) && errors.Is(err, problem.ErrUnauthenticated) {
 		t.addresses.disprove(from, sent)

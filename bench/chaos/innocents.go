@@ -18,8 +18,8 @@ const (
 type innocents struct {
 	world  *world
 	ledger *ledger
-	reads  []*party // one for each server
-	writes []*party
+	reads  *party
+	writes *party
 	asked  int // requests so far, for names that nobody else has
 
 	mu      sync.Mutex
@@ -43,17 +43,14 @@ type ending struct {
 func newInnocents(w *world, of *cloud, l *ledger) *innocents {
 	all := &innocents{world: w, ledger: l}
 	const connections = 32
-	for _, host := range of.hosts() {
-		all.reads = append(all.reads, newParty(host, of.tokens.calm, calmAddress, connections))
-		all.writes = append(all.writes, newParty(host, of.tokens.calmService, calmAddress, connections))
-	}
+	host := of.hosts()[0]
+	all.reads, all.writes = newParty(host, of.tokens.calm, calmAddress, connections), newParty(host, of.tokens.calmService, calmAddress, connections)
 	return all
 }
 
 func (all *innocents) close() {
-	for _, p := range append(all.reads, all.writes...) {
-		p.close()
-	}
+	all.reads.close()
+	all.writes.close()
 }
 
 // ask asks for some time, and returns how look-ups and claims fared.
@@ -62,14 +59,14 @@ func (all *innocents) ask(ctx context.Context, during time.Duration) (lookUps, c
 	var running sync.WaitGroup
 	running.Go(func() {
 		all.every(ctx, lookUpEvery, during, func(n int, due time.Time) {
-			got := all.reads[n%len(all.reads)].send(ctx, all.world.lookUp(n*7919).body())
+			got := all.reads.send(ctx, all.world.lookUp(n*7919).body())
 			all.note(&all.lookUps, got, due)
 		})
 	})
 	running.Go(func() {
 		all.every(ctx, claimEvery, during, func(n int, due time.Time) {
 			consumer, provider := all.world.uuid("calm", n), all.world.provider(n*7919)
-			got := all.writes[n%len(all.writes)].send(ctx, claimRequest(consumer, provider, 1).body())
+			got := all.writes.send(ctx, claimRequest(consumer, provider, 1).body())
 			all.ledger.note(consumer, holding(provider, 1), got.code)
 			all.note(&all.claims, got, due)
 		})

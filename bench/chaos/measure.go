@@ -53,6 +53,16 @@ func millisecondsOf(of fared) quantiles {
 // pause is how long an attacker's connection does nothing after a refusal.
 const pause = 50 * time.Millisecond
 
+// attacked returns the addresses that are attacked. Where it is measured how
+// innocents fare that is one server, which they ask, too: servers share the
+// processors of this machine, and each lets an attacker have half of them.
+func (m *attackSide) attacked() []string {
+	if m.innocents == nil {
+		return m.hosts()
+	}
+	return m.hosts()[:1]
+}
+
 // attackSide is an attack on a cloud as it is measured.
 type attackSide struct {
 	*cloud
@@ -154,7 +164,7 @@ const varieties = 200
 // ordersOf returns the orders of an attack, with the largest requests that are
 // not too complex.
 func (m *attackSide) ordersOf(ctx context.Context, of attack, out *row) (orders, error) {
-	given := orders{Addresses: m.hosts(), From: greedyAddress, Token: m.tokens.greedy, Manner: of.manner, Connections: of.connections, Pause: pause}
+	given := orders{Addresses: m.attacked(), From: greedyAddress, Token: m.tokens.greedy, Manner: of.manner, Connections: of.connections, Pause: pause}
 	if of.service {
 		given.Token = m.tokens.greedyService
 	}

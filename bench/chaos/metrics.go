@@ -36,7 +36,7 @@ func (c *cloud) metricsOf(ctx context.Context) metrics {
 
 // told reports whether a report tells of a metric.
 func told(name string) bool {
-	for _, beginning := range []string{"cadastre_operations", "cadastre_unread_bytes", "cadastre_searches", "cadastre_statements", "cadastre_refused_total", "go_sql_wait"} {
+	for _, beginning := range []string{"cadastre_operations", "cadastre_readings", "cadastre_unread_bytes", "cadastre_searches", "cadastre_statements", "cadastre_points", "go_sql_wait"} {
 		if strings.HasPrefix(name, beginning) {
 			return true
 		}

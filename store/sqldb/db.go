@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"sync"
@@ -76,6 +77,14 @@ func (d *DB) Postgres() bool { return d.Pool.dialectName == dialect.Postgres }
 
 // Places returns how many operations may have a connection at once.
 func (d *DB) Places() Places { return d.Pool.places }
+
+// Pools returns the pools of connections by their names.
+func (d *DB) Pools() map[string]*sql.DB {
+	if d.Postgres() {
+		return map[string]*sql.DB{"statements": d.Pool.writer, "searches": d.Pool.searches, "followers": d.Pool.followers}
+	}
+	return map[string]*sql.DB{"writer": d.Pool.writer, "readers": d.Pool.readers}
+}
 
 // Address returns the URL of a PostgreSQL database, with the settings of a
 // session.

@@ -45,6 +45,7 @@ type Gate struct {
 	spare   []*use         // of nobody
 	waiting []*waiter      // in the order in which they came
 	turn    uint64         // counts those who were let in
+	counts  Counts
 }
 
 // share is what has a share of a gate: a viewer, a project or a connection.
@@ -111,10 +112,12 @@ func (g *Gate) Enter(ctx context.Context, of Party, amount int64, wait time.Dura
 	}
 	p := &Pass{gate: g, of: of, waiter: waiter{amount: amount}}
 	if in, err := g.begin(p); err != nil {
+		g.counts.Add(of.Project, counted(0, err))
 		return nil, err
 	} else if in {
 		return p, nil
 	}
+	began := time.Now()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -122,10 +125,24 @@ func (g *Gate) Enter(ctx context.Context, of Party, amount int64, wait time.Dura
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	if err := g.giveUp(p); err != nil {
+	err := g.giveUp(p)
+	g.counts.Add(of.Project, counted(time.Since(began), err))
+	if err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// counted returns the count of somebody who waited for some time.
+func counted(waited time.Duration, err error) Count {
+	of := Count{Waits: 1, Waited: waited}
+	switch err {
+	case ErrOverShare:
+		of.OverShare = 1
+	case ErrFull:
+		of.Full = 1
+	}
+	return of
 }
 
 // begin lets somebody in or has them wait.
@@ -356,4 +373,12 @@ func (g *Gate) InUseByProjects() map[string]int64 {
 		}
 	}
 	return out
+}
+
+// Counts returns how often the projects waited and were refused.
+func (g *Gate) Counts() map[string]Count {
+	if g == nil {
+		return nil
+	}
+	return g.counts.All()
 }

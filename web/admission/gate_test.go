@@ -173,6 +173,13 @@ func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
 				t.Errorf("%d: %s of %s is told %v, want %v", i, of.viewer, of.project, got, of.want)
 			}
 		}
+		want := Count{Waits: 2, Waited: 2 * time.Second, OverShare: 2}
+		if got := g.Counts()["one"]; got != want {
+			t.Errorf("counted %+v, want %+v", got, want)
+		}
+		if got := g.Counts()["two"]; got.Full != 1 || got.OverShare != 0 {
+			t.Errorf("counted %+v of another project", got)
+		}
 		for range waitingOfViewer {
 			go func() { _ = enter("ada", "one", 1) }()
 		}
@@ -182,4 +189,20 @@ func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
 			t.Errorf("one more that waits is told %v after %v", err, time.Since(began))
 		}
 	})
+}
+
+// TestCountsAreBounded counts for more projects than are counted apart.
+func TestCountsAreBounded(t *testing.T) {
+	t.Parallel()
+	c := &Counts{}
+	for i := range 3 * maxCounted {
+		c.Add(fmt.Sprint(i%(2*maxCounted)), Count{OverShare: 1})
+	}
+	all, sum := c.All(), uint64(0)
+	for _, of := range all {
+		sum += of.OverShare
+	}
+	if len(all) != maxCounted+1 || sum != 3*maxCounted || all["0"].OverShare != 2 || all[Others].OverShare != maxCounted {
+		t.Errorf("%d counted, %d in all, %+v of the first, %+v of others", len(all), sum, all["0"], all[Others])
+	}
 }

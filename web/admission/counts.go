@@ -1,0 +1,55 @@
+package admission
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// maxCounted bounds how many projects are counted apart: all others are counted
+// together, as Others.
+const maxCounted = 1000
+
+// Others stands for the projects beyond those that are counted apart. No project
+// has this name.
+const Others = "\x00others"
+
+// Count is how often somebody waited, and was refused.
+type Count struct {
+	Waits     uint64 // that ended, in vain or not
+	Waited    time.Duration
+	OverShare uint64 // refused by ErrOverShare
+	Full      uint64 // refused by ErrFull
+}
+
+// Counts are counts by project. The zero value has none.
+type Counts struct {
+	mu        sync.Mutex
+	byProject map[string]Count
+}
+
+// Add adds a count to that of a project.
+func (c *Counts) Add(project string, more Count) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byProject == nil {
+		c.byProject = map[string]Count{}
+	}
+	of, known := c.byProject[project]
+	if !known && len(c.byProject) >= maxCounted {
+		project = Others
+		of = c.byProject[project]
+	}
+	of.Waits += more.Waits
+	of.Waited += more.Waited
+	of.OverShare += more.OverShare
+	of.Full += more.Full
+	c.byProject[project] = of
+}
+
+// All returns the counts of all projects that have any.
+func (c *Counts) All() map[string]Count {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.byProject)
+}
