@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
@@ -136,10 +137,51 @@ func TestEveryMutationIsAudited(t *testing.T) {
 				t.Errorf("%s is not sent: add it to auditedMutations", field.Name)
 			}
 		}
+		a.ask("admin", `mutation { createResource(input: {type: "physical:host", name: "tagged", tags: ["t"]}) { __typename } }`)
+		a.ask("admin", `mutation { createNamespace(input: {name: "Words", resourceTypeAssociations: [{resourceType: "physical:host"}]}) { __typename } }`)
+		for _, event := range events(t, a.ask) {
+			a.checkWords(event.Kind, event.Before, event)
+			a.checkWords(event.Kind, event.After, event)
+		}
 		if strings.Contains(a.lines.text(), "secret-user") {
 			t.Error("the log holds a value")
 		}
 	})
+}
+
+// checkWords holds that what an event has of a thing are fields and arguments of
+// the API, and that a list is a list and an enum one of its values, as the API
+// shows them.
+func (a *auditing) checkWords(kind string, had any, of event) {
+	a.t.Helper()
+	fields, _ := had.(map[string]any)
+	schema := a.executor.Schema()
+	var shown *ast.Definition
+	for name, definition := range schema.Types {
+		if strings.ToUpper(name) == strings.ReplaceAll(kind, "_", "") {
+			shown = definition
+		}
+	}
+	for name, value := range fields {
+		known := false
+		for _, definition := range schema.Types {
+			known = known || definition.Fields.ForName(name) != nil
+		}
+		if enum := schema.Types["NamespaceContent"]; !known && enum.EnumValues.ForName(name) == nil {
+			a.t.Errorf("%s is no word of the API: %+v", name, of)
+		}
+		field := shown.Fields.ForName(name)
+		if field == nil {
+			continue
+		}
+		_, isList := value.([]any)
+		if list := field.Type.Elem != nil || strings.HasSuffix(field.Type.Name(), "Connection"); list && !isList {
+			a.t.Errorf("%s is %v, not a list: %+v", name, value, of)
+		}
+		if enum := schema.Types[field.Type.Name()]; enum.Kind == ast.Enum && enum.EnumValues.ForName(fmt.Sprint(value)) == nil {
+			a.t.Errorf("%s is %v, no %s: %+v", name, value, enum.Name, of)
+		}
+	}
 }
 
 // auditing sends mutations and compares the events and lines of the log that

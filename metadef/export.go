@@ -45,12 +45,6 @@ func (d *Document) Portable() *Document {
 // Line returns the definition file of the document without white space.
 func (d *Document) Line() string { return string(d.compact()) }
 
-// MarshalJSON returns the document as one line of JSON.
-func (d *Document) MarshalJSON() ([]byte, error) { return []byte(d.compact()), nil }
-
-// MarshalJSON returns the object as one line of JSON.
-func (o DocumentObject) MarshalJSON() ([]byte, error) { return []byte(o.compact()), nil }
-
 // compact returns the file's text without white space.
 func (d *Document) compact() text.JSON {
 	return jsonvalue.MapOf(

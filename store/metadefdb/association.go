@@ -161,7 +161,3 @@ func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, uuid
 	}
 	return there, there[at], nil
 }
-
-func associationFields(a *metadef.ResourceTypeAssociation) sqldb.Fields {
-	return sqldb.Fields{"resourceType": a.ResourceTypeName, "prefix": a.Prefix, "propertiesTarget": a.PropertiesTarget}
-}

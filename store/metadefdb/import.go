@@ -288,7 +288,7 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 		if err := s.touchNamespace(ctx, tx, row); err != nil {
 			return plan, err
 		}
-		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: existing, After: plan.Result})
+		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: documentFields(existing), After: documentFields(plan.Result)})
 		tx.Changed("Namespace", row.Name)
 	} else {
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name})

@@ -48,7 +48,7 @@ func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.Namesp
 			return nil, nil
 		}
 		setFields(row, after)
-		return &sqldb.Event{Kind: "Namespace", Key: before.Name, Before: before, After: after}, writeNamespace(ctx, tx, row)
+		return &sqldb.Event{Kind: "Namespace", Key: before.Name, Before: namespaceFields(before), After: namespaceFields(after)}, writeNamespace(ctx, tx, row)
 	})
 	if sqldb.IsDuplicate(err) {
 		return nil, refuseTaken(*input.NewName.Value, "input.newName").Because(err)
@@ -109,7 +109,7 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 	ids := make([]int64, len(rows))
 	for i, row := range rows {
 		ids[i] = row.ID
-		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: held[i]})
+		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: documentFields(held[i])})
 		tx.Changed("Namespace", row.Name)
 	}
 	if _, err = tx.Namespace.Delete().Where(sqldb.Among(namespace.FieldID, ids)).Exec(ctx); err != nil {

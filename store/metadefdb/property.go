@@ -230,7 +230,3 @@ func (p container) noun(row *ent.PropertyDefinition) *metadef.PropertyDefinition
 	row.Edges.Object = p.object
 	return propertyNoun(row)
 }
-
-func propertyFields(row *ent.PropertyDefinition) sqldb.Fields {
-	return sqldb.Fields{"name": row.Name, "jsonSchema": text.JSON(row.Keywords)}
-}

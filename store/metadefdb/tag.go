@@ -3,6 +3,7 @@ package metadefdb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -98,7 +99,7 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (t
 		if err := e.admit(row); err != nil {
 			return nil, err
 		}
-		before := tagTexts(rows)
+		before := tagsFields(rows)
 		if input.Append {
 			ids := lists.Index(rows, func(there *ent.Tag) (string, int64) { return there.NameKey, there.ID })
 			err = insertTags(ctx, tx, row.ID, wanted, ids, s.Now())
@@ -113,7 +114,7 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (t
 		for i, there := range after {
 			tags[i] = tagNoun(there)
 		}
-		return &sqldb.Event{Kind: "Namespace", Key: row.Name, Before: before, After: tagTexts(after)}, err
+		return &sqldb.Event{Kind: "Namespace", Key: row.Name, Before: before, After: tagsFields(after)}, err
 	})
 	return tags, in, err
 }
@@ -127,18 +128,6 @@ func losesTags(rows []*ent.Tag, tags []metadef.DocumentTag) bool {
 
 func refuseTagTaken(name, in, field string) error {
 	return problem.Refuse(problem.ErrAlreadyExists, "tag %q already exists in namespace %q; case makes no difference", name, in).On(field)
-}
-
-// tagTexts returns tags for the audit log, each with its parent.
-func tagTexts(rows []*ent.Tag) sqldb.Fields {
-	names := lists.Index(rows, func(row *ent.Tag) (int64, string) { return row.ID, row.Name })
-	tags := make([]sqldb.Fields, len(rows))
-	for i, row := range rows {
-		if tags[i] = (sqldb.Fields{"name": row.Name}); row.ParentID != nil {
-			tags[i]["parent"] = names[*row.ParentID]
-		}
-	}
-	return sqldb.Fields{"tags": tags}
 }
 
 // UpdateTag changes the name or the parent of a tag.
@@ -165,10 +154,10 @@ func (s *MetadefStore) UpdateTag(ctx context.Context, input metadef.TagChange) (
 		if err := e.admit(row); err != nil {
 			return nil, err
 		}
-		before := tagFields(current, there)
+		before := tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))
 		err = writeTag(ctx, tx, current, name, parent, s.Now())
 		changed = tagNoun(current)
-		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + input.Name, Before: before, After: tagFields(current, there)}, err
+		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + input.Name, Before: before, After: tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))}, err
 	})
 	return changed, in, err
 }
@@ -225,17 +214,7 @@ func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string, re
 		}
 		deleted = tagNoun(current)
 		_, err = tx.Tag.Delete().Where(tag.ID(current.ID)).Exec(ctx)
-		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + current.Name, Before: tagFields(current, there)}, err
+		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + current.Name, Before: tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))}, err
 	})
 	return deleted, in, err
-}
-
-func tagFields(row *ent.Tag, there map[string]*ent.Tag) sqldb.Fields {
-	out := sqldb.Fields{"name": row.Name}
-	for _, other := range there {
-		if row.ParentID != nil && other.ID == *row.ParentID {
-			out["parent"] = other.Name
-		}
-	}
-	return out
 }

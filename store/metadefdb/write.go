@@ -62,7 +62,7 @@ func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx, documen
 	if err != nil {
 		return nil, err
 	}
-	tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: document.Name, After: document})
+	tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: document.Name, After: documentFields(document)})
 	return row, nil
 }
 

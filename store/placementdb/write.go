@@ -249,27 +249,14 @@ func (s *PlacementStore) worldAfter(ctx context.Context) *placement.World {
 
 // providerFields returns a provider for the audit log.
 func providerFields(p *placement.Provider) sqldb.Fields {
-	out := sqldb.Fields{"name": p.Name, "generation": p.Generation}
-	if p.Parent != "" {
-		out["parent"] = p.Parent
+	return sqldb.Fields{
+		"name": p.Name, "generation": p.Generation, "parent": sqldb.TextOrNil(p.Parent), "resource": sqldb.TextOrNil(p.Resource),
+		"traits": append([]string{}, p.Traits...), "aggregates": append([]string{}, p.Aggregates...),
+		"inventories": lists.Map(p.Inventories, func(v placement.Inventory) sqldb.Fields {
+			return sqldb.Fields{"resourceClass": v.ResourceClass, "total": v.Total, "reserved": v.Reserved, "minUnit": v.MinUnit,
+				"maxUnit": v.MaxUnit, "stepSize": v.StepSize, "allocationRatio": v.AllocationRatio}
+		}),
 	}
-	if p.Resource != "" {
-		out["resource"] = p.Resource
-	}
-	inventories := lists.Map(p.Inventories, func(v placement.Inventory) sqldb.Fields {
-		return sqldb.Fields{"resourceClass": v.ResourceClass, "total": v.Total, "reserved": v.Reserved, "minUnit": v.MinUnit,
-			"maxUnit": v.MaxUnit, "stepSize": v.StepSize, "allocationRatio": v.AllocationRatio}
-	})
-	if len(inventories) > 0 {
-		out["inventories"] = inventories
-	}
-	if len(p.Traits) > 0 {
-		out["traits"] = p.Traits
-	}
-	if len(p.Aggregates) > 0 {
-		out["aggregates"] = p.Aggregates
-	}
-	return out
 }
 
 // rowsNamed returns the row ids of a table by names. The rows stay until the

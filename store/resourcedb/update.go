@@ -253,7 +253,7 @@ func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags [
 			return err
 		}
 		resources[0].Tags = append([]string{}, tags...)
-		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"tags": had}, After: sqldb.Fields{"tags": tags}})
+		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"tags": had}, After: sqldb.Fields{"tags": resources[0].Tags}})
 		return nil
 	})
 	if err != nil {
