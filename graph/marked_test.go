@@ -88,12 +88,16 @@ func isOf(object map[string]any, condition string, parent *ast.Definition) bool 
 // has them: they cannot fail for themselves.
 var keptWith = []string{"Capability.resourceType", "Resource.type"}
 
+// anythingGoes are fields that refuse no value of their arguments.
+var anythingGoes = []string{"Resource.metadata"}
+
 // nullSays are pages whose null is an answer: nothing is asked for.
 var nullSays = []string{"Resource.allocationCandidates"}
 
 // TestFieldsBelowTheRootFailAlone holds the fields below Query and Mutation
-// against testdata/marked_fields.txt, and against the rule: a page, and what
-// another domain knows, can fail alone, so it is nullable; its null is an answer
+// against testdata/marked_fields.txt, and against the rule: a page, what another
+// domain knows, and what has an argument that can be refused can fail alone, so
+// it is nullable; its null is an answer
 // or it is marked. What the viewer may do with an object is not read elsewhere.
 func TestFieldsBelowTheRootFailAlone(t *testing.T) {
 	t.Parallel()
@@ -133,7 +137,10 @@ func checkAlone(t *testing.T, of *ast.Definition, field *ast.FieldDefinition, be
 	isPage := strings.HasSuffix(below.Name, "Connection")
 	isOwn := from == own || from == "permission" // which asks the type's own domain
 	isElsewhere := !isOwn || !below.IsLeafType() && !slices.Contains([]string{own, "common"}, domainOf(below.Position))
-	if (isPage || isElsewhere) && field.Type.NonNull && !slices.Contains(keptWith, name) {
+	isRefusable := !slices.Contains(anythingGoes, name) && slices.ContainsFunc(field.Arguments, func(argument *ast.ArgumentDefinition) bool {
+		return argument.Type.Elem != nil || !slices.Contains([]string{"Boolean", "Operation"}, argument.Type.Name())
+	})
+	if (isPage || isElsewhere || isRefusable) && field.Type.NonNull && !slices.Contains(keptWith, name) {
 		t.Errorf("%s cannot fail alone: its type is %s", name, field.Type)
 	}
 	if isPage && !isMarked(field) && !slices.Contains(nullSays, name) || isMarked(field) && field.Type.NonNull {
@@ -148,6 +155,10 @@ func TestWhatFailsBelowTheRootFailsAlone(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := executorOf(t, openFixture(t, url))
 		for _, of := range []struct{ query, data, errors string }{
+			{`{ namespace(name: "Open") { name properties(resourceType: "nope") { name } objects(resourceType: "nope") { name } resourceTypeAssociations(filter: {resourceTypes: ["nope"]}) { id } } }`,
+				`{"namespace":{"name":"Open","properties":null,"objects":null,"resourceTypeAssociations":null}}`,
+				"namespace.objects BAD_USER_INPUT, namespace.properties BAD_USER_INPUT, namespace.resourceTypeAssociations BAD_USER_INPUT"},
+			{`{ metadataProblems { complete counts(first: 2000) { key } } }`, `{"metadataProblems":{"complete":true,"counts":null}}`, "metadataProblems.counts BAD_USER_INPUT"},
 			{`{ resource(uuid: "11111111-1111-4111-8111-111111111111") { name children(after: "bad") { totalCount } } }`,
 				`{"resource":{"name":"host","children":null}}`, "resource.children BAD_USER_INPUT"},
 			{`{ resourceType(name: "physical:host") { name resources(filter: {matching: "["}) { totalCount } namespaces(first: -1) { totalCount } associations(first: 2000) { totalCount } } }`,

@@ -427,10 +427,10 @@ func (ec *executionContext) _MetadataProblemConnection_counts(ctx context.Contex
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*resource.ProblemCount) graphql.Marshaler {
-			return ec.marshalNMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(ctx, selections, v)
+			return ec.marshalOMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_MetadataProblemConnection_counts(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -962,7 +962,7 @@ func (ec *executionContext) _MetadataProblemConnection(ctx context.Context, sel 
 			}
 		case "counts":
 			out.Values[i] = ec._MetadataProblemConnection_counts(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -1193,22 +1193,6 @@ func (ec *executionContext) marshalNMetadataProblem2ᚖgithubᚗcomᚋcadastre�
 	return ec._MetadataProblem(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.ProblemCount) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNMetadataProblemCount2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCount(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) marshalNMetadataProblemCount2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCount(ctx context.Context, sel ast.SelectionSet, v *resource.ProblemCount) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -1317,6 +1301,25 @@ func (ec *executionContext) marshalOMetadataProblemConnection2ᚖgithubᚗcomᚋ
 		return graphql.Null
 	}
 	return ec._MetadataProblemConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(ctx context.Context, sel ast.SelectionSet, v []*resource.ProblemCount) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMetadataProblemCount2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCount(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOMetadataProblemFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemFilter(ctx context.Context, v any) (*model.MetadataProblemFilter, error) {

@@ -2168,6 +2168,7 @@ func (d *direct) objectMetadataProblemConnection(s *document.Selection, obj *mod
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*resource.ProblemCount](d.Writer, f)
 			if !known {
 				v, err = obj.Counts(args["by"].([]resource.ProblemGrouping), args["first"].(int))
@@ -2180,7 +2181,8 @@ func (d *direct) objectMetadataProblemConnection(s *document.Selection, obj *mod
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(f, v) && ok
+			ok = d.writeOMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		}
 	}
 	if !ok {
@@ -3509,6 +3511,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*metadef.PropertyDefinition](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().Properties(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string))
@@ -3521,7 +3524,8 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
+			ok = d.writeOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 12: // property
 			args := d.Arguments(f)
 			if args == nil {
@@ -3553,6 +3557,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*metadef.ObjectDefinition](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().Objects(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string))
@@ -3565,7 +3570,8 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f, v) && ok
+			ok = d.writeOObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 14: // object
 			args := d.Arguments(f)
 			if args == nil {
@@ -3705,6 +3711,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*metadef.ResourceTypeAssociation](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().ResourceTypeAssociations(d.Context(f), obj, args["filter"].(*metadef.AssociationFilter))
@@ -3717,7 +3724,8 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(f, v) && ok
+			ok = d.writeOResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 21: // members
 			v, known, err := writer.Kept[[]*metadef.NamespaceMember](d.Writer, f)
 			if !known {
@@ -8898,7 +8906,10 @@ func (d *direct) writeNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋc
 	return true
 }
 
-func (d *direct) writeNMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(f *document.Field, v []*resource.ProblemCount) bool {
+func (d *direct) writeOMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐProblemCountᚄ(f *document.Field, v []*resource.ProblemCount) bool {
+	if v == nil {
+		return d.Null()
+	}
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
@@ -8908,7 +8919,8 @@ func (d *direct) writeNMetadataProblemCount2ᚕᚖgithubᚗcomᚋcadastreᚑdev�
 	}
 	d.Leave()
 	if !ok {
-		return d.Drop(start)
+		d.Drop(start)
+		return d.Null()
 	}
 	d.Byte(']')
 	return true
@@ -9317,6 +9329,26 @@ func (d *direct) writeOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return d.objectSetResourceTagsPayload(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f *document.Field, v []*metadef.ObjectDefinition) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f *document.Field, v *metadef.ObjectDefinition) bool {
 	if v == nil {
 		return d.Null()
@@ -9368,7 +9400,10 @@ func (d *direct) writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	return d.objectTagConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(f *document.Field, v []*metadef.ResourceTypeAssociation) bool {
+func (d *direct) writeOResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(f *document.Field, v []*metadef.ResourceTypeAssociation) bool {
+	if v == nil {
+		return d.Null()
+	}
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
@@ -9378,7 +9413,8 @@ func (d *direct) writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑd
 	}
 	d.Leave()
 	if !ok {
-		return d.Drop(start)
+		d.Drop(start)
+		return d.Null()
 	}
 	d.Byte(']')
 	return true
@@ -10224,6 +10260,22 @@ func (d *direct) writeOCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 		return d.Null()
 	}
 	return d.objectCapability(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(f *document.Field, v []*metadef.ResourceTypeAssociation) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
 }
 
 func (d *direct) writeNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdgeᚄ(f *document.Field, v []model.ResourceTypeAssociationEdge) bool {
