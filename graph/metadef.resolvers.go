@@ -34,11 +34,11 @@ func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespa
 	}
 	properties, err := propertiesOfNamespace.Load(ctx, r.Store, obj)
 	if err != nil || resourceType == nil {
-		return properties, err
+		return orEmpty(properties), err
 	}
 	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
 	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
-	return metadef.PropertiesThrough(choice.Of(associations), properties), err
+	return orEmpty(metadef.PropertiesThrough(choice.Of(associations), properties)), err
 }
 
 func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.PropertyDefinition, error) {
@@ -55,11 +55,11 @@ func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace,
 	}
 	objects, err := objectsOfNamespace.Load(ctx, r.Store, obj)
 	if err != nil || resourceType == nil {
-		return objects, err
+		return orEmpty(objects), err
 	}
 	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
 	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
-	return metadef.ObjectsThrough(choice.Of(associations), objects), err
+	return orEmpty(metadef.ObjectsThrough(choice.Of(associations), objects)), err
 }
 
 func (r *namespaceResolver) Object(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.ObjectDefinition, error) {
@@ -115,7 +115,7 @@ func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *m
 		return nil, err
 	}
 	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
-	return wanted.Of(obj.Name, associations), err
+	return orEmpty(wanted.Of(obj.Name, associations)), err
 }
 
 func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error) {

@@ -41,6 +41,14 @@ func named[T any](list []*T, name string, of func(*T) string) *T {
 	return nil
 }
 
+// orEmpty returns a list that is null nowhere.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
 // valueOf returns what a pointer points to, and the zero value for nil.
 func valueOf[T any](pointer *T) T {
 	if pointer == nil {

@@ -167,10 +167,7 @@ func (r *resourceResolver) MetadataReport(ctx context.Context, obj *resource.Res
 
 func (r *resourceResolver) Tags(ctx context.Context, obj *resource.Resource) ([]string, error) {
 	tags, err := tagsOfResource.Load(ctx, r.Store, obj)
-	if tags == nil {
-		tags = []string{}
-	}
-	return tags, err
+	return orEmpty(tags), err
 }
 
 func (r *resourceClauseResolver) Kind(ctx context.Context, obj *resource.Clause) (model.ResourceClauseKind, error) {

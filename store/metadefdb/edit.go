@@ -59,9 +59,10 @@ func (o DefinitionOptions) withDefaults() DefinitionOptions {
 type edit struct {
 	mutation  string
 	namespace string
-	revision  *int // what the caller has seen; nil for whatever it is
-	manages   bool // takes more than being an editor
-	deletes   bool // is refused where the namespace is protected
+	revision  *int   // what the caller has seen; nil for whatever it is
+	manages   bool   // takes more than being an editor
+	because   string // the field of the input for which it does so, empty where the whole mutation does
+	deletes   bool   // is refused where the namespace is protected
 }
 
 // editNamespace changes a namespace or what it holds, in one transaction that
@@ -81,7 +82,7 @@ func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx
 		if err != nil {
 			return err
 		}
-		if err := s.checkStanding(ctx, tx, row, e.manages); err != nil {
+		if err := s.checkStanding(ctx, tx, row, e); err != nil {
 			return err
 		}
 		event, err := change(tx, row)
@@ -153,17 +154,20 @@ func (s *MetadefStore) touchNamespace(ctx context.Context, tx *sqldb.Tx, row *en
 		SetRevision(row.Revision).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
 }
 
-// checkStanding refuses whoever may not make the edit of a transaction, which
-// takes more than being an editor where it manages the namespace.
-func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, manages bool) error {
+// checkStanding refuses whoever may not make an edit, which takes more than being
+// an editor where it manages the namespace.
+func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, e edit) error {
 	standing, err := s.standingIn(ctx, tx, row)
 	if err != nil {
 		return err
 	}
-	if manages {
-		return standing.CheckManage(tx.Mutation)
+	switch {
+	case !e.manages:
+		return standing.CheckDefine(tx.Mutation)
+	case e.because != "" && standing.MayDefine():
+		return problem.Under(standing.CheckManage("changing "+e.because), "input."+e.because)
 	}
-	return standing.CheckDefine(tx.Mutation)
+	return standing.CheckManage(tx.Mutation)
 }
 
 // mayOwnNamespaces refuses whoever may not manage the namespaces of the

@@ -32,7 +32,7 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 		return nil, err
 	}
 	if err := metadef.MayImportFrom(access.ViewerFrom(ctx), request.Origin); err != nil {
-		return nil, err
+		return nil, problem.Under(err, "input.origin")
 	}
 	var problems problem.Problems
 	text.CheckCount(&problems, "input.documents", total, metadef.MaxDocuments)

@@ -20,8 +20,15 @@ import (
 // it is called and described as; the rest takes whoever manages it. A new name
 // that is taken is ErrAlreadyExists.
 func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*metadef.Namespace, error) {
-	manages := input.NewName.Set || input.Visibility.Set || input.Protected.Set || input.Owner.Set
-	e := edit{mutation: "updateNamespace", namespace: input.Name, revision: input.Revision, manages: manages}
+	e := edit{mutation: "updateNamespace", namespace: input.Name, revision: input.Revision}
+	for _, managed := range []struct {
+		field string
+		given bool
+	}{{"newName", input.NewName.Set}, {"visibility", input.Visibility.Set}, {"protected", input.Protected.Set}, {"owner", input.Owner.Set}} {
+		if managed.given && !e.manages {
+			e.manages, e.because = true, managed.field
+		}
+	}
 	if err := text.CheckAny("input.name", input.Name); err != nil {
 		return nil, err
 	}

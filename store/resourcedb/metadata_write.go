@@ -61,9 +61,15 @@ func (s *ResourceStore) mayChangeMetadata(ctx context.Context, changes []resourc
 	var problems problem.Problems
 	seen := map[string]bool{}
 	for i, change := range changes {
-		if change.UserModifiable != nil || change.IncludeServiceOwned {
+		for _, decides := range []struct {
+			field string
+			given bool
+		}{{"userModifiable", change.UserModifiable != nil}, {"includeServiceOwned", change.IncludeServiceOwned}} {
+			if !decides.given {
+				continue
+			}
 			if err := viewer.Require(access.RuleServiceMetadata, "deciding who may change metadata"); err != nil {
-				return err
+				return problem.Under(err, problem.Join(path(i), decides.field))
 			}
 		}
 		change.Check(&problems, path(i))

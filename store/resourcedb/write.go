@@ -101,12 +101,12 @@ func (s *ResourceStore) refuseInput(ctx context.Context, problems problem.Proble
 func mayCreateResource(viewer access.Viewer, input resource.Input) error {
 	if len(input.ServiceMetadata) > 0 {
 		if err := viewer.Require(access.RuleServiceMetadata, "writing metadata that users cannot change"); err != nil {
-			return err
+			return problem.Under(err, "input.serviceMetadata")
 		}
 	}
 	if len(input.Capabilities) > 0 {
 		if err := viewer.Require(access.RuleCapabilitiesWrite, "writing capabilities"); err != nil {
-			return err
+			return problem.Under(err, "input.capabilities")
 		}
 	}
 	if input.ProjectID != nil {
