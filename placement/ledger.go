@@ -101,6 +101,10 @@ func (r *refusals) add(kind RefusalKind, path, format string, args ...any) {
 	*r = append(*r, Refusal{Kind: kind, Problem: Problem{Path: path, Message: fmt.Sprintf(format, args...)}})
 }
 
+func (r *refusals) addUnknown(of Problem) {
+	*r = append(*r, Refusal{Kind: UnknownReference, Problem: of})
+}
+
 // ofLowestKind returns the refusals of the lowest kind in their order.
 func (r refusals) ofLowestKind() []Refusal {
 	lowest := slices.MinFunc(r, func(a, b Refusal) int { return cmp.Compare(a.Kind, b.Kind) }).Kind
@@ -204,7 +208,7 @@ func (c *claimCheck) checkAmount(provider string, amount Amount, path string) {
 		}
 		c.planned[key] = planned + amount.Amount
 	case !c.known.ResourceClass(amount.ResourceClass):
-		c.refusals.add(UnknownReference, under(path, "resourceClass"), "unknown resource class %q", amount.ResourceClass)
+		c.refusals.addUnknown(UnknownClass(under(path, "resourceClass"), amount.ResourceClass))
 	case held != nil:
 		refuse("resourceClass", NoInventory)
 	}

@@ -35,7 +35,7 @@ func (v *validator) checkTrait(path, name string) {
 	if !isName(name) {
 		v.add(path, nameRule)
 	} else if !v.world.HasTrait(name) {
-		v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf("unknown trait %q", name), Trait: name})
+		v.problems = append(v.problems, UnknownTrait(path, name))
 	}
 }
 
@@ -49,7 +49,17 @@ func (v *validator) checkClass(path, name string) {
 }
 
 func (v *validator) unknownClass(path, name string) {
-	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf("unknown resource class %q", name), ResourceClass: name})
+	v.problems = append(v.problems, UnknownClass(path, name))
+}
+
+// UnknownClass is the problem of a resource class that does not exist.
+func UnknownClass(path, name string) Problem {
+	return Problem{Path: path, Message: fmt.Sprintf("unknown resource class %q", name), ResourceClass: name}
+}
+
+// UnknownTrait is the problem of a trait that does not exist.
+func UnknownTrait(path, name string) Problem {
+	return Problem{Path: path, Message: fmt.Sprintf("unknown trait %q", name), Trait: name}
 }
 
 // require adds a problem unless the rule holds.

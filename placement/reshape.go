@@ -65,7 +65,7 @@ func (l *Ledger) addInventories(target ProviderInventories, path string, known K
 	for i, inventory := range target.Inventories {
 		class := inventory.ResourceClass
 		if !known.ResourceClass(class) {
-			found.add(UnknownReference, under(at(under(path, "inventories"), i), "resourceClass"), "unknown resource class %q", class)
+			found.addUnknown(UnknownClass(under(at(under(path, "inventories"), i), "resourceClass"), class))
 		}
 		inventory.Used = provider.Inventories[class].Used
 		inventory.Capacity = Capacity(inventory.Total, inventory.Reserved, inventory.AllocationRatio)

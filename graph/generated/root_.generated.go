@@ -1020,7 +1020,7 @@ type Namespace implements Node {
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
-  ): [PropertyDefinition!]!
+  ): [PropertyDefinition!] @semanticNonNull
   """
   One property that the namespace itself defines; ` + "`" + `null` + "`" + ` when there is none. With
   ` + "`" + `resourceType` + "`" + ` the name is the prefixed one, and the answer is ` + "`" + `null` + "`" + ` where the
@@ -1044,7 +1044,7 @@ type Namespace implements Node {
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
-  ): [ObjectDefinition!]!
+  ): [ObjectDefinition!] @semanticNonNull
   """
   One object; ` + "`" + `null` + "`" + ` when there is none. With ` + "`" + `resourceType` + "`" + ` it is seen through the
   first association of the type, and the answer is ` + "`" + `null` + "`" + ` where the type is not
@@ -1112,7 +1112,7 @@ type Namespace implements Node {
   resourceTypeAssociations(
     "Which of them; all conditions must hold. Absent means all."
     filter: ResourceTypeAssociationFilter
-  ): [ResourceTypeAssociation!]!
+  ): [ResourceTypeAssociation!] @semanticNonNull
   """
   The projects that the namespace is shared with, by id: all of them for
   administrators and the owning project, for others those that concern their own.
@@ -5298,7 +5298,7 @@ type MetadataProblemConnection {
     by: [MetadataProblemGrouping!]! = [NAMESPACE, KEY, RULE]
     "How many groups at most, 0 to 1000."
     first: Int! = 100
-  ): [MetadataProblemCount!]!
+  ): [MetadataProblemCount!] @semanticNonNull
 }
 
 "What problems can be counted by."

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -66,7 +67,7 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 		for _, w := range claims {
 			w.err, w.consumers = nil, nil
 			if refusals := c.ledger.Claim(&w.claim, "input", c.known()); len(refusals) > 0 {
-				w.err = refusalOf(refusals)
+				w.err = refusalOf(s.cache.World(), refusals)
 				if err := s.stillAbsent(ctx, c, w.claim.Consumers); err != nil {
 					return err
 				}
@@ -158,16 +159,13 @@ func hold(consumer *placement.Consumer, of placement.LedgerConsumer) {
 	}
 }
 
-// refusalOf returns the error that refusals of one kind come to.
-func refusalOf(refusals []placement.Refusal) error {
+// refusalOf returns the error that refusals of one kind come to. A world has the
+// names that an unknown one may mean.
+func refusalOf(world *placement.World, refusals []placement.Refusal) error {
 	first := refusals[0]
 	switch first.Kind {
 	case placement.UnknownReference:
-		var problems problem.Problems
-		for _, refusal := range refusals {
-			problems.Add(refusal.Path, "%s", refusal.Message)
-		}
-		return problems.Err()
+		return problemsIn(world, lists.Map(refusals, func(r placement.Refusal) placement.Problem { return r.Problem })).Err()
 	case placement.GenerationConflict:
 		return problem.Refuse(problem.ErrConcurrentUpdate, "%s", first.Message).On(first.Path)
 	case placement.InventoryInUse:

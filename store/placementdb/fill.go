@@ -115,7 +115,7 @@ func (s *PlacementStore) InsertClaims(ctx context.Context, tx *sqldb.Tx, claims 
 	}
 	for i := range claims {
 		if refusals := c.ledger.Claim(&claims[i], "input", c.known()); len(refusals) > 0 {
-			return refusalOf(refusals)
+			return refusalOf(s.cache.World(), refusals)
 		}
 	}
 	return s.writeClaim(ctx, c)

@@ -149,10 +149,12 @@ func (s *PlacementStore) classRows(ctx context.Context, tx *sqldb.Tx, inventorie
 		}
 	}
 	known, err := s.rowsNamed(ctx, tx, "resource_classes", names)
+	var unknown []placement.Problem
 	for i, given := range inventories {
 		if known[given.ResourceClass] == 0 && slices.Contains(names, given.ResourceClass) {
-			problems.Add(path(i)+".resourceClass", "unknown resource class %q", given.ResourceClass)
+			unknown = append(unknown, placement.UnknownClass(problem.Join(path(i), "resourceClass"), given.ResourceClass))
 		}
 	}
+	*problems = append(*problems, problemsIn(s.cache.World(), unknown)...)
 	return known, err
 }

@@ -2,11 +2,11 @@ package placementdb
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -22,13 +22,14 @@ func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.
 			return 0, err
 		}
 		var wanted []int64
+		var unknown []placement.Problem
 		for i, name := range input.Traits {
 			if known[name] == 0 {
-				problems.Add(fmt.Sprintf("input.traits[%d]", i), "unknown trait %q", name)
+				unknown = append(unknown, placement.UnknownTrait(problem.Index("input.traits", i), name))
 			}
 			wanted = append(wanted, known[name])
 		}
-		if err := problems.Err(); err != nil {
+		if err := problemsIn(s.cache.World(), unknown).Err(); err != nil {
 			return 0, err
 		}
 		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)

@@ -61,7 +61,7 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 		if err := s.stillAbsent(ctx, c, reshape.Consumers); err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, refusalOf(refusals)
+		return nil, nil, refusalOf(s.cache.World(), refusals)
 	}
 	if err := s.writeReshape(ctx, c, reshape, classes); err != nil {
 		return nil, nil, err
