@@ -244,10 +244,11 @@ func TestTheExitStatus(t *testing.T) {
 		"version":                {0, "cadastre "},
 		"--version":              {0, "cadastre "},
 		"metadata set --help":    {0, "Usage: cadastre metadata set"},
-		"":                       {1, "cadastre: expected one of "},
-		"serve --limit-depth=-1": {1, "cadastre: serve: --limit-depth must be 0 or more, is -1"},
+		"":                       {0, "Usage: cadastre <command>"},
+		"resources":              {2, "cadastre: unexpected argument resources"},
+		"serve --limit-depth=-1": {2, "cadastre: serve: --limit-depth must be 0 or more, is -1"},
 		"serve --listen nowhere": {1, "cadastre: --listen nowhere: "},
-		"metadata get x --server http://127.0.0.1:1": {1, "cadastre: http://127.0.0.1:1: "},
+		"metadata get x --server http://127.0.0.1:1": {7, "cadastre: http://127.0.0.1:1: "},
 	} {
 		command := exec.Command(program, strings.Fields(args)...)
 		var stdout, stderr strings.Builder

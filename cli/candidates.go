@@ -135,8 +135,8 @@ type requestGroup struct {
 // request returns the request. A flag belongs to the group before it on the
 // command line.
 func (c *candidatesCommand) request(run *session) (*candidateRequest, error) {
-	request, group, groups := &candidateRequest{}, &requestGroup{}, []*requestGroup{{}}
-	group = groups[0]
+	request, group := &candidateRequest{}, &requestGroup{}
+	groups := []*requestGroup{group}
 	next := map[string]int{}
 	for _, part := range run.parsed.Path {
 		if part.Flag == nil {

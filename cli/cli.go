@@ -64,6 +64,11 @@ type commands struct {
 
 	Audit auditCommand `cmd:"" group:"Other" help:"Who changed what."`
 
+	Login      loginCommand      `cmd:"" group:"Other" help:"Keep a server and a token for later commands, in a file of mode 0600: $$CADASTRE_CONFIG, or cadastre/contexts.yaml in the user's folder for settings." example:"cadastre login demo --server 127.0.0.1:8080 --token demo-member ;; echo demo-member | cadastre login ;; cadastre login prod --server cadastre.example.org --os-cloud prod"`
+	Whoami     whoamiCommand     `cmd:"" group:"Other" help:"Show who you are to the server." example:"cadastre whoami"`
+	Context    contextCommand    `cmd:"" group:"Other" help:"The servers that you are logged in at."`
+	Completion completionCommand `cmd:"" group:"Other" help:"Print a script that completes commands, flags and names in a shell." example:"cadastre completion bash ;; cadastre completion zsh ;; cadastre completion fish"`
+
 	Schema  schemaCommand  `cmd:"" group:"Other" help:"Print the GraphQL schema." example:"cadastre schema"`
 	Help    helpCommand    `cmd:"" group:"Other" help:"Explain a command." example:"cadastre help metadata set"`
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version and the commit." example:"cadastre version"`
@@ -94,6 +99,9 @@ func newParser(run *session, exit func()) (*kong.Kong, error) {
 // program prints it and ends with the status that ExitStatus returns.
 func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {
 	run := &session{ctx: ctx, program: program, stdout: stdout, stderr: stderr}
+	if len(args) > 0 && args[0] == completing {
+		return run.complete(args[1:])
+	}
 	exited := false
 	parser, err := newParser(run, func() { exited = true })
 	if err != nil {

@@ -74,7 +74,7 @@ func (c *allocationSetCommand) Run(run *session) error {
 	if err := run.resolve(c); err != nil {
 		return err
 	}
-	allocations, err := c.allocations(run)
+	allocations, err := c.parsed(run)
 	if err != nil {
 		return err
 	}
@@ -111,9 +111,9 @@ func (c *allocationSetCommand) Run(run *session) error {
 	return list(run, allocationColumns(), all)
 }
 
-// allocations returns what is written as rp=PROVIDER,CLASS=AMOUNT,CLASS=AMOUNT, by
+// parsed returns what is written as rp=PROVIDER,CLASS=AMOUNT,CLASS=AMOUNT, by
 // provider.
-func (c *allocationSetCommand) allocations(run *session) (all []*client.ProviderAllocationInput, err error) {
+func (c *allocationSetCommand) parsed(run *session) (all []*client.ProviderAllocationInput, err error) {
 	byProvider := map[string]*client.ProviderAllocationInput{}
 	for _, text := range c.Allocations {
 		name, amounts, _ := strings.Cut(text, ",")

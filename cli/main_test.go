@@ -21,7 +21,18 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+// asProgram makes the binary of the tests the program itself, for shells that run
+// it.
+const asProgram = "CADASTRE_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) == "" {
+		storetest.Main(m)
+		return
+	}
+	err := cli.Run(context.Background(), cli.Program{Stdin: os.Stdin}, os.Args[1:], os.Stdout, os.Stderr)
+	os.Exit(cli.ExitStatus(err))
+}
 
 // console runs commands in this process against one server.
 type console struct {

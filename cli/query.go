@@ -35,7 +35,7 @@ func (c *queryCommand) Run(run *session) error {
 	if err != nil {
 		return usagef("the document: %w", err)
 	}
-	operation, err := c.operation(document)
+	operation, err := c.chosen(document)
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func (c *queryCommand) text(run *session) (string, error) {
 	return "", usagef("nothing to send: write a document, --file, or the standard input")
 }
 
-// operation returns the operation to run.
-func (c *queryCommand) operation(document *ast.QueryDocument) (*ast.OperationDefinition, error) {
+// chosen returns the operation to run.
+func (c *queryCommand) chosen(document *ast.QueryDocument) (*ast.OperationDefinition, error) {
 	operation := document.Operations.ForName(c.Operation)
 	switch {
 	case operation != nil:
@@ -252,14 +252,8 @@ func rowsOf(data any) (rows []any, columns []column) {
 	rows = firstList(data)
 	if rows == nil {
 		object := data
-		for {
-			members, ok := object.(map[string]any)
-			if !ok || len(members) != 1 {
-				break
-			}
-			for _, only := range members {
-				object = only
-			}
+		for only := onlyMember(data); only != nil; only = onlyMember(only) {
+			object = only
 		}
 		rows = []any{object}
 	}
@@ -278,6 +272,18 @@ func rowsOf(data any) (rows []any, columns []column) {
 		columns = []column{{name: "value"}}
 	}
 	return rows, columns
+}
+
+// onlyMember returns the object that is the only member of an object; nil for
+// anything else.
+func onlyMember(value any) any {
+	members, _ := value.(map[string]any)
+	for _, member := range members {
+		if of, ok := member.(map[string]any); ok && len(members) == 1 {
+			return of
+		}
+	}
+	return nil
 }
 
 // firstList returns the first list in a value: of an object, by the names of its

@@ -41,16 +41,13 @@ func (c *common) AfterApply(run *session, parsed *kong.Context) error {
 	if err := checkNumbers(parsed); err != nil {
 		return err
 	}
-	run.out = c.output
-	if run.out.Output == "" {
-		run.out.Output, run.isDefaultForm = "table", true
-	}
+	run.setForm(c.output)
 	where, err := c.remote.where()
 	if err != nil {
 		return err
 	}
-	for _, flag := range parsed.Selected().Flags {
-		if flag.Name == "server" && flag.Set {
+	for _, part := range parsed.Path {
+		if part.Flag != nil && part.Flag.Name == "server" {
 			where.address = c.Server // an empty one, too
 		}
 	}
@@ -170,6 +167,16 @@ func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *gr
 		return &askError{a.run, err}
 	}
 	return nil
+}
+
+// environment returns the value that the environment has for a flag.
+func environment(flag *kong.Flag) string {
+	for _, name := range flag.Envs {
+		if value := os.Getenv(name); value != "" {
+			return value
+		}
+	}
+	return ""
 }
 
 // onlyTheServer takes the environment variables of all flags of clients, except

@@ -1,0 +1,289 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/cli"
+	"github.com/cadastre-dev/cadastre/demo"
+)
+
+// TestExitStatuses runs commands that end in every way, told by the flag that is
+// wrong.
+func TestExitStatuses(t *testing.T) {
+	address := serveDemo(t)
+	t.Setenv("CADASTRE_SERVER", address)
+	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
+	t.Setenv("CADASTRE_CONFIG", filepath.Join(t.TempDir(), "none.yaml"))
+	const refused = "BAD_USER_INPUT: "
+	for line, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"cadastre resource list -q --limit 1": {0, ""},
+		"cadastre":                            {0, "Usage: cadastre <command>"},
+		"cadastre metadata":                   {0, "Usage: cadastre metadata <command>"},
+		"cadastre help":                       {0, "Usage: cadastre <command>"},
+		"cadastre help metadata":              {0, "Usage: cadastre metadata <command>"},
+		"cadastre help metadata set":          {0, "$ cadastre metadata set home ticket=4711"},
+		"cadastre resources":                  {2, `did you mean "resource"`},
+		"cadastre metadata set home":          {2, `expected "<items> ..."`},
+		"cadastre metadata set home =x":       {2, `"=x" has no key`},
+		"cadastre metadata set '' a=1":        {2, "<resource> is empty"},
+		"cadastre resource show ''":           {2, "<resource> is empty"},
+		"cadastre metadata set home a=1 --service-owned --user-owned":                           {2, "--service-owned and --user-owned can't be used together"},
+		"cadastre resource list -c size":                                                        {2, "--columns: there is no column"},
+		"cadastre resource list --where '{metadata: {kex: rack}}'":                              {2, `--where: "{metadata: {kex: rack}}": unknown field`},
+		"cadastre resource list --updated-since soon":                                           {2, "--updated-since: "},
+		"cadastre resource list --sort name:up":                                                 {2, "--sort: "},
+		"cadastre resource list --context none":                                                 {2, `--context: the context "none" does not exist`},
+		"cadastre resource list --token= --os-cloud none":                                       {2, `the cloud "none"`},
+		"cadastre resource list --ca-cert /none":                                                {2, "--ca-cert: "},
+		"cadastre candidates --resource VCPU":                                                   {2, `--resource: "VCPU" is not of the form CLASS=AMOUNT`},
+		"cadastre candidates --from-flavor n1.large --resource VCPU=1":                          {2, "--from-flavor says all of the request"},
+		"cadastre resource show compute-1":                                                      {2, "ambiguous, 10 resources match"},
+		"cadastre query":                                                                        {2, "nothing to send"},
+		"cadastre query '{'":                                                                    {2, "the document: "},
+		"cadastre query '{ viewer { userId } }' -v a=1":                                         {2, "declares no variable $a"},
+		"cadastre query '{ viewer { name } }'":                                                  {3, "GRAPHQL_VALIDATION_FAILED: "},
+		"cadastre resource list --type OS::Manila::Shar":                                        {3, refused + `--type "OS::Manila::Shar": unknown resource type`},
+		"cadastre resource list --type physical:host --type OS::Nova::Flavour":                  {3, refused + `--type "OS::Nova::Flavour": `},
+		"cadastre resource list --tag ''":                                                       {3, refused + "--tag \"\" name: "},
+		"cadastre namespace create ''":                                                          {3, refused + "<name>: "},
+		"cadastre resource create x --type physical:rack --metadata a= --tag ''":                {3, "--metadata \"a=\" value: "},
+		"cadastre provider list --required HW_NONE":                                             {3, refused + "--required HW_NONE: "},
+		"cadastre candidates --resource VCPU=1 --resource NONE=2":                               {3, refused + "--resource NONE=2: unknown resource class"},
+		"cadastre candidates --group _A --resource VCPU=1 --group _B --resource PCPU=0":         {3, refused + "--resource PCPU=0: "},
+		"cadastre candidates --resource VCPU=1 --group _A --resource VGPU=1 --required '!NONE'": {3, refused + "--required !NONE: "},
+		"cadastre property create Lab x --title X --type string --minimum 1":                    {4, "NOT_FOUND: "},
+		"cadastre metadata check OS::Nova::Flavor capabilities:gpu= hw:cpu_cores=1":             {3, "the metadata break their definitions"},
+		"cadastre resource show nothing-of-this-name":                                           {4, `resource "nothing-of-this-name" does not exist`},
+		"cadastre metadata show home none":                                                      {4, `metadata item "none" does not exist`},
+		"cadastre namespace show none":                                                          {4, `namespace "none" does not exist`},
+		"cadastre property list none":                                                           {4, `namespace "none" does not exist`},
+		"cadastre trait show NONE":                                                              {4, `trait "NONE" does not exist`},
+		"cadastre namespace delete none --yes":                                                  {4, "NOT_FOUND: "},
+		"cadastre resource list --token wrong":                                                  {5, "unknown token"},
+		"cadastre audit list --token demo-reader":                                               {5, "FORBIDDEN: "},
+		"cadastre namespace create Cadastre::Watchdog":                                          {6, "ALREADY_EXISTS: "},
+		"cadastre namespace delete Cadastre::Watchdog --yes":                                    {6, "PROTECTED: "},
+		"cadastre metadata set home a=1 --revision 99":                                          {6, "CONCURRENT_UPDATE: "},
+		"cadastre resource list --server 127.0.0.1:1":                                           {7, "connection refused"},
+	} {
+		printed, status := shell(t, line)
+		if status != want.status || !strings.Contains(printed, want.text) {
+			t.Errorf("%s ends with %d and prints\n%.500s\nwant %d and %q", line, status, printed, want.status, want.text)
+		}
+	}
+}
+
+// TestNames finds resources and providers by their names, and by the beginnings of
+// names and uuids.
+func TestNames(t *testing.T) {
+	address := serveDemo(t)
+	t.Setenv("CADASTRE_SERVER", address)
+	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
+	host, _ := shell(t, "cadastre provider show compute-07 -c uuid -o value")
+	for line, want := range map[string]string{
+		"cadastre resource show ebf728f5-376a-5438-8ef0-c3a299ba60eb -c name -o value": "home",
+		"cadastre resource show home -c uuid -o value":                                 "ebf728f5-376a-5438-8ef0-c3a299ba60eb",
+		"cadastre resource show HOME-FRA -c name -o value":                             "home-fra2",
+		"cadastre resource show ci-cache -c name -o value":                             "ci-cache", // exact, though others begin so
+		"cadastre resource list --parent office -q --limit 1":                          "ebf728f5-376a-5438-8ef0-c3a299ba60eb",
+		"cadastre provider show compute-07 -c name -o value":                           "compute-07",
+		"cadastre provider show " + host[:12] + " -c name -o value":                    "compute-07",
+		"cadastre provider list --in-tree compute-07:numa0 --roots -c name -o value":   "compute-07",
+		"cadastre consumer show wiki -c resource -o value":                             "wiki",
+	} {
+		if printed, status := shell(t, line); status != 0 || strings.TrimSpace(printed) != want {
+			t.Errorf("%s ends with %d and prints %q, want %q", line, status, printed, want)
+		}
+	}
+	printed, status := shell(t, "cadastre provider show compute-07:num")
+	if status != 2 || !strings.Contains(printed, `"compute-07:num" is ambiguous, 2 providers match`) || !strings.Contains(printed, "  compute-07:numa0\n") {
+		t.Errorf("an ambiguous name ends with %d and prints %s", status, printed)
+	}
+	if printed, status := shell(t, "cadastre resource show compute"); status != 2 || !strings.Contains(printed, "and 14 more") {
+		t.Errorf("a very ambiguous name ends with %d and prints %s", status, printed)
+	}
+}
+
+// TestPaginate compares a list that is read page by page with the whole.
+func TestPaginate(t *testing.T) {
+	address := serveDemo(t)
+	t.Setenv("CADASTRE_SERVER", address)
+	t.Setenv("CADASTRE_TOKEN", demo.ReaderToken)
+	names := func(line string) (names []string) {
+		printed, status := shell(t, line)
+		var data struct {
+			All struct{ Nodes []struct{ Name string } }
+		}
+		if err := json.Unmarshal([]byte(printed), &data); err != nil || status != 0 {
+			t.Fatalf("%s ends with %d: %v\n%.300s", line, status, err, printed)
+		}
+		for _, node := range data.All.Nodes {
+			names = append(names, node.Name)
+		}
+		return names
+	}
+	want := names("cadastre query '{ all: traits(first: 1000) { nodes { name } } }'")
+	got := names("cadastre query --paginate 'query($n: Int!, $next: String) { all: traits(first: $n, after: $next) { ...P } } fragment P on TraitConnection { nodes { name } pageInfo { endCursor hasNextPage } }' -v n=37")
+	if len(want) < 300 || strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("page by page there are %d traits, at once %d", len(got), len(want))
+	}
+	file := filepath.Join(t.TempDir(), "q.graphql")
+	if err := os.WriteFile(file, []byte("query A { viewer { userId } } query B { viewer { projectId } }"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"cadastre query -f " + file + " --operation B -o value":                                                              "demo",
+		"cadastre query -f " + file:                                                                                          "the document has 2 operations",
+		"cadastre query -f " + file + " --operation C":                                                                       `no operation "C"`,
+		"cadastre query --paginate '{ traits { nodes { name } } }'":                                                          "no query with a list whose argument 'after' is a variable",
+		"cadastre query --paginate 'query($a: String) { traits(after: $a, first: 3) { nodes { name } } }'":                   "select pageInfo { hasNextPage endCursor } of traits",
+		"cadastre query --paginate 'query($a: String) { ...A } fragment A on Query { ...A }'":                                "no query with a list",
+		"echo { viewer { userId } } | cadastre query":                                                                        "",
+		"cadastre query 'query($u: UUID!) { resource(uuid: $u) { name } }' -v u=ebf728f5-376a-5438-8ef0-c3a299ba60eb -o csv": "name\nhome",
+	} {
+		if strings.HasPrefix(line, "echo") {
+			continue // a brace is not for this shell
+		}
+		if printed, _ := shell(t, line); !strings.Contains(printed, want) {
+			t.Errorf("%s prints\n%s\nwant %q", line, printed, want)
+		}
+	}
+}
+
+// TestContexts keeps servers and tokens in a file of the user's own, and sends a
+// token to no server but its own.
+func TestContexts(t *testing.T) {
+	address := serveDemo(t)
+	file := filepath.Join(t.TempDir(), "deep", "contexts.yaml")
+	t.Setenv("CADASTRE_CONFIG", file)
+	t.Chdir(t.TempDir())
+	identity(t)
+	run := func(line, want string, wantStatus int) {
+		t.Helper()
+		if printed, status := shell(t, line); status != wantStatus || !strings.Contains(printed, want) {
+			t.Errorf("%s ends with %d and prints\n%s\nwant %d and %q", line, status, printed, wantStatus, want)
+		}
+	}
+	run("echo wrong | cadastre login --server "+address, "unknown token", 5)
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a token that is unknown is kept")
+	}
+	run("echo | cadastre login --server "+address, "there is no token", 2)
+	run("echo demo-reader | cadastre login --server "+address, "demo-reader", 0)
+	run("cadastre login boss --token demo-admin --server "+address, "the context is boss", 0)
+	for path, mode := range map[string]os.FileMode{file: 0o600, filepath.Dir(file): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v, want the mode %v", path, info.Mode(), err, mode)
+		}
+	}
+	run("cadastre whoami -q", "demo-admin", 0)
+	run("cadastre whoami -q --context default", "demo-reader", 0)
+	run("cadastre whoami -q --token demo-member", "demo-member", 0)
+	run("cadastre context use default", "default", 0)
+	run("cadastre whoami -q", "demo-reader", 0)
+	run("cadastre whoami -q --os-cloud prod --server "+address, "demo-admin", 0)
+	run("cadastre whoami -q --os-cloud wrong --server "+address, "does not accept the credentials", 5)
+	run("cadastre login cloud --os-cloud prod --server "+address, "demo-admin", 0)
+	run("cadastre whoami -q", "demo-admin", 0)
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "secret") {
+		t.Errorf("%v: the file has the cloud's secret\n%s", err, text)
+	}
+	var seen []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("Authorization"))
+		_, _ = io.WriteString(w, `{"data": {"viewer": {"userId": "x"}}}`)
+	}))
+	t.Cleanup(other.Close)
+	run("cadastre whoami -q --server "+other.URL, "x", 0)
+	run("cadastre whoami -q --context boss --server "+other.URL, "x", 0)
+	t.Setenv("OS_TOKEN", "from-openstack")
+	run("cadastre whoami -q --server "+other.URL, "x", 0)
+	if strings.Join(seen, ",") != ",,Bearer from-openstack" {
+		t.Errorf("another server got the tokens %q", seen)
+	}
+	run("cadastre context delete boss none", `context "none" does not exist`, 4)
+	run("cadastre context delete boss cloud default -q", "boss\ncloud\ndefault", 0)
+	run("cadastre context list -o json", "[]", 0)
+	if err := os.WriteFile(file, []byte("contexts: [secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if printed, status := shell(t, "cadastre whoami"); status == 0 || strings.Contains(printed, "secret") || !strings.Contains(printed, file) {
+		t.Errorf("a file that cannot be read ends with %d and prints %s", status, printed)
+	}
+}
+
+// TestAuthorities asks a server whose certificate only --ca-cert knows.
+func TestAuthorities(t *testing.T) {
+	behind, err := url.Parse(serveDemo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }})
+	t.Cleanup(server.Close)
+	folder := t.TempDir()
+	known, other := filepath.Join(folder, "ca.pem"), filepath.Join(folder, "none.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	for path, text := range map[string][]byte{known: certificate, other: []byte("no certificate")} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("CADASTRE_CONFIG", filepath.Join(folder, "contexts.yaml"))
+	line := "cadastre whoami -q --token demo-reader --server " + server.URL
+	for flags, want := range map[string]string{"": "certificate", " --ca-cert " + known: "demo-reader\n", " --ca-cert " + other: "has no certificate in PEM"} {
+		if printed, status := shell(t, line+flags); !strings.Contains(printed, want) || (status == 0) != (want == "demo-reader\n") {
+			t.Errorf("%s ends with %d and prints %s", flags, status, printed)
+		}
+	}
+	if printed, status := shell(t, fmt.Sprintf("cadastre login tls --token demo-reader --server %s --ca-cert %s", server.URL, known)); status != 0 {
+		t.Errorf("login: %s", printed)
+	}
+	if printed, status := shell(t, "cadastre whoami -q"); status != 0 || printed != "demo-reader\n" {
+		t.Errorf("the context lacks the authority: %s", printed)
+	}
+}
+
+// TestTagsNameFields holds that each flag that says which field of an input it is
+// names one that the schema has.
+func TestTagsNameFields(t *testing.T) {
+	t.Parallel()
+	all, err := cli.Commands()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../schema/merged/schema.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, command := range all {
+		for _, flag := range command.Node.Flags {
+			at := flag.Tag.Get("at")
+			if at == "" {
+				continue
+			}
+			named++
+			field := at[strings.LastIndex(at, ".")+1:]
+			if !strings.Contains(string(text), " "+field+":") {
+				t.Errorf("%s --%s is the field %s, which the schema lacks", command.Path, flag.Name, at)
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("%d flags name fields, want 100 at least", named)
+	}
+}
