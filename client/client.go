@@ -58,9 +58,8 @@ func WithTimeout(timeout time.Duration) Option {
 func WithHTTPClient(sender *http.Client) Option { return func(o *options) { o.http = sender } }
 
 // New returns a client of a server, whose address is as Endpoint takes it. A
-// request that takes longer than DefaultTimeout fails. A query that a server had
-// no capacity for is sent again, as WithRetries says; a mutation is sent once. With
-// an address that Endpoint refuses, every request fails with its error.
+// request that takes longer than DefaultTimeout fails. A request that a server had
+// no capacity for is sent again, as WithRetries says. With an address that Endpoint refuses, every request fails with its error.
 func New(server string, opts ...Option) *Client {
 	o := &options{http: &http.Client{Timeout: DefaultTimeout}, retries: DefaultRetries}
 	for _, option := range opts {
@@ -78,7 +77,7 @@ func New(server string, opts ...Option) *Client {
 // MakeRequest sends an operation and reads the answer into resp; generated
 // functions call it. What the server refused is Errors.
 func (c *Client) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
-	return c.repeated(ctx, req, func() error {
+	return c.repeated(ctx, req, func(ctx context.Context) error {
 		wait := &retryAfter{}
 		resp.Errors = nil // those of the attempt before
 		return errorsOf(c.via.MakeRequest(context.WithValue(ctx, retryAfterKey{}, wait), req, resp), wait.wait)
@@ -113,7 +112,7 @@ func isThisMachine(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// authorized sends a token with every request, unless the address is wrong, and
+// authorized sends a token with every request and a key with mutations, unless the address is wrong, and
 // notes when a server says to try again.
 type authorized struct {
 	token string
@@ -126,9 +125,12 @@ func (a authorized) RoundTrip(request *http.Request) (*http.Response, error) {
 	if a.wrong != nil {
 		return nil, a.wrong
 	}
+	request = request.Clone(request.Context())
 	if a.token != "" {
-		request = request.Clone(request.Context())
 		request.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	if key, ok := request.Context().Value(idempotencyKey{}).(string); ok {
+		request.Header.Set(idempotencyHeader, key)
 	}
 	next := a.next
 	if next == nil {

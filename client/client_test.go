@@ -244,7 +244,7 @@ func TestRetries(t *testing.T) {
 		"the header says long":      {read, "busy", "60", 503, 99, nil, 1, ""},
 		"a query that is wrong":     {read, busy("BAD_USER_INPUT", 0.01), "", 200, 99, nil, 1, client.BadUserInput},
 		"a query without an answer": {read, busy("INTERNAL", 0.01), "", 500, 99, nil, 1, client.Internal},
-		"a mutation":                {write, busy("UNAVAILABLE", 0.01), "", 503, 99, nil, 1, client.Unavailable},
+		"a mutation":                {write, busy("UNAVAILABLE", 0.01), "", 503, 99, nil, 4, client.Unavailable},
 		"what cannot be read":       {"query {", busy("UNAVAILABLE", 0.01), "", 503, 99, nil, 1, client.Unavailable},
 	} {
 		var requests atomic.Int64

@@ -2,8 +2,12 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"io"
+	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
@@ -11,19 +15,21 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// DefaultRetries is how often a query is sent again by default.
+// DefaultRetries is how often a request is sent again by default.
 const DefaultRetries = 3
 
-// The waits before a query is sent again: the first where the server says none,
+// The waits before a request is sent again: the first where the server says none,
 // and the longest. A server that says a longer one is not asked again.
 const (
 	firstWait = 250 * time.Millisecond
 	maxWait   = 10 * time.Second
 )
 
-// WithRetries sets how often a query is sent again that the server had no
+// WithRetries sets how often a request is sent again that the server had no
 // capacity for (RATE_LIMITED, UNAVAILABLE, or the status 429 or 503), after the
-// time that the server says; 0 is never. A mutation is never sent again.
+// time that the server says; 0 is never. A mutation has an idempotency key, by
+// which it happens once however often it is sent, so it is sent again also where
+// no answer came, or the server does not know its outcome.
 func WithRetries(n int) Option { return func(o *options) { o.retries = max(0, n) } }
 
 // retryAfter holds what the header Retry-After of a response says.
@@ -33,13 +39,17 @@ type retryAfterKey struct{}
 
 // repeated calls send until it succeeds, fails for good, or was called often
 // enough.
-func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func() error) error {
+func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(context.Context) error) error {
+	kind := kindOf(req)
+	if kind == ast.Mutation {
+		ctx = context.WithValue(ctx, idempotencyKey{}, rand.Text())
+	}
 	for again := 0; ; again++ {
-		err := send()
-		if err == nil || again >= c.retries || !isQuery(req) {
+		err := send(ctx)
+		if err == nil || again >= c.retries || kind == "" || ctx.Err() != nil {
 			return err
 		}
-		wait, ok := waitOf(err, firstWait<<again)
+		wait, ok := waitOf(err, firstWait<<again, kind == ast.Mutation)
 		if !ok {
 			return err
 		}
@@ -54,11 +64,15 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func()
 }
 
 // waitOf returns when to try again what failed with an error: as the server says,
-// or after the time that is given. It reports false for what fails again.
-func waitOf(err error, otherwise time.Duration) (time.Duration, bool) {
+// or after the time that is given. It reports false for what fails again, or may
+// happen again: once says that it does not.
+func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool) {
 	refused := new(Errors)
 	if !errors.As(err, &refused) {
-		return 0, false
+		return otherwise, once && isCut(err)
+	}
+	if once && slices.ContainsFunc(refused.List, isUnsettled) {
+		return otherwise, true // what was refused beside it is tried again, too
 	}
 	wait := otherwise
 	for _, one := range refused.List {
@@ -74,15 +88,36 @@ func waitOf(err error, otherwise time.Duration) (time.Duration, bool) {
 	return wait, wait <= maxWait
 }
 
-// isQuery reports whether a request runs a query, which changes nothing.
-func isQuery(req *graphql.Request) bool {
+// isUnsettled reports whether an error of a mutation does not say what becomes of
+// it: its outcome is not known, or the same request is under way.
+func isUnsettled(one *Error) bool {
+	return one.Code == OutcomeUnknown || one.Code == ConcurrentUpdate && one.Field == idempotencyHeader
+}
+
+// isCut reports whether a connection ended before the answer did.
+func isCut(err error) bool {
+	failed := new(net.OpError)
+	return errors.As(err, &failed) && failed.Op != "dial" || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// idempotencyHeader is the header by which a server makes a mutation once.
+const idempotencyHeader = "Idempotency-Key"
+
+type idempotencyKey struct{}
+
+// kindOf returns what kind of operation a request runs; empty for none that can be
+// read.
+func kindOf(req *graphql.Request) ast.Operation {
 	document, err := parser.ParseQuery(&ast.Source{Input: req.Query})
 	if err != nil {
-		return false
+		return ""
 	}
 	operation := document.Operations.ForName(req.OpName)
 	if req.OpName == "" && len(document.Operations) == 1 {
 		operation = document.Operations[0]
 	}
-	return operation != nil && operation.Operation == ast.Query
+	if operation == nil {
+		return ""
+	}
+	return operation.Operation
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/change"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
+	"github.com/cadastre-dev/cadastre/ent/idempotencykey"
 	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
@@ -66,6 +67,8 @@ type Client struct {
 	Change *ChangeClient
 	// Consumer is the client for interacting with the Consumer builders.
 	Consumer *ConsumerClient
+	// IdempotencyKey is the client for interacting with the IdempotencyKey builders.
+	IdempotencyKey *IdempotencyKeyClient
 	// Inventory is the client for interacting with the Inventory builders.
 	Inventory *InventoryClient
 	// MetadataItem is the client for interacting with the MetadataItem builders.
@@ -121,6 +124,7 @@ func (c *Client) init() {
 	c.CapabilityValue = NewCapabilityValueClient(c.config)
 	c.Change = NewChangeClient(c.config)
 	c.Consumer = NewConsumerClient(c.config)
+	c.IdempotencyKey = NewIdempotencyKeyClient(c.config)
 	c.Inventory = NewInventoryClient(c.config)
 	c.MetadataItem = NewMetadataItemClient(c.config)
 	c.Namespace = NewNamespaceClient(c.config)
@@ -239,6 +243,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		CapabilityValue:         NewCapabilityValueClient(cfg),
 		Change:                  NewChangeClient(cfg),
 		Consumer:                NewConsumerClient(cfg),
+		IdempotencyKey:          NewIdempotencyKeyClient(cfg),
 		Inventory:               NewInventoryClient(cfg),
 		MetadataItem:            NewMetadataItemClient(cfg),
 		Namespace:               NewNamespaceClient(cfg),
@@ -284,6 +289,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		CapabilityValue:         NewCapabilityValueClient(cfg),
 		Change:                  NewChangeClient(cfg),
 		Consumer:                NewConsumerClient(cfg),
+		IdempotencyKey:          NewIdempotencyKeyClient(cfg),
 		Inventory:               NewInventoryClient(cfg),
 		MetadataItem:            NewMetadataItemClient(cfg),
 		Namespace:               NewNamespaceClient(cfg),
@@ -332,11 +338,11 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
-		c.CapabilityValue, c.Change, c.Consumer, c.Inventory, c.MetadataItem,
-		c.Namespace, c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
-		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
-		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
-		c.StagedPart, c.Tag, c.Trait, c.UnloadedNamespace,
+		c.CapabilityValue, c.Change, c.Consumer, c.IdempotencyKey, c.Inventory,
+		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
+		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
+		c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
+		c.ResourceTypeAssociation, c.StagedPart, c.Tag, c.Trait, c.UnloadedNamespace,
 	} {
 		n.Use(hooks...)
 	}
@@ -347,11 +353,11 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
-		c.CapabilityValue, c.Change, c.Consumer, c.Inventory, c.MetadataItem,
-		c.Namespace, c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition,
-		c.ProviderAggregate, c.ProviderTrait, c.Resource, c.ResourceClass,
-		c.ResourceProvider, c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation,
-		c.StagedPart, c.Tag, c.Trait, c.UnloadedNamespace,
+		c.CapabilityValue, c.Change, c.Consumer, c.IdempotencyKey, c.Inventory,
+		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
+		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
+		c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
+		c.ResourceTypeAssociation, c.StagedPart, c.Tag, c.Trait, c.UnloadedNamespace,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -376,6 +382,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Change.mutate(ctx, m)
 	case *ConsumerMutation:
 		return c.Consumer.mutate(ctx, m)
+	case *IdempotencyKeyMutation:
+		return c.IdempotencyKey.mutate(ctx, m)
 	case *InventoryMutation:
 		return c.Inventory.mutate(ctx, m)
 	case *MetadataItemMutation:
@@ -1686,6 +1694,139 @@ func (c *ConsumerClient) mutate(ctx context.Context, m *ConsumerMutation) (Value
 		return (&ConsumerDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Consumer mutation op: %q", m.Op())
+	}
+}
+
+// IdempotencyKeyClient is a client for the IdempotencyKey schema.
+type IdempotencyKeyClient struct {
+	config
+}
+
+// NewIdempotencyKeyClient returns a client for the IdempotencyKey from the given config.
+func NewIdempotencyKeyClient(c config) *IdempotencyKeyClient {
+	return &IdempotencyKeyClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `idempotencykey.Hooks(f(g(h())))`.
+func (c *IdempotencyKeyClient) Use(hooks ...Hook) {
+	c.hooks.IdempotencyKey = append(c.hooks.IdempotencyKey, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `idempotencykey.Intercept(f(g(h())))`.
+func (c *IdempotencyKeyClient) Intercept(interceptors ...Interceptor) {
+	c.inters.IdempotencyKey = append(c.inters.IdempotencyKey, interceptors...)
+}
+
+// Create returns a builder for creating a IdempotencyKey entity.
+func (c *IdempotencyKeyClient) Create() *IdempotencyKeyCreate {
+	mutation := newIdempotencyKeyMutation(c.config, OpCreate)
+	return &IdempotencyKeyCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of IdempotencyKey entities.
+func (c *IdempotencyKeyClient) CreateBulk(builders ...*IdempotencyKeyCreate) *IdempotencyKeyCreateBulk {
+	return &IdempotencyKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *IdempotencyKeyClient) MapCreateBulk(slice any, setFunc func(*IdempotencyKeyCreate, int)) *IdempotencyKeyCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &IdempotencyKeyCreateBulk{err: fmt.Errorf("calling to IdempotencyKeyClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*IdempotencyKeyCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &IdempotencyKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for IdempotencyKey.
+func (c *IdempotencyKeyClient) Update() *IdempotencyKeyUpdate {
+	mutation := newIdempotencyKeyMutation(c.config, OpUpdate)
+	return &IdempotencyKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *IdempotencyKeyClient) UpdateOne(_m *IdempotencyKey) *IdempotencyKeyUpdateOne {
+	mutation := newIdempotencyKeyMutation(c.config, OpUpdateOne, withIdempotencyKey(_m))
+	return &IdempotencyKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *IdempotencyKeyClient) UpdateOneID(id int64) *IdempotencyKeyUpdateOne {
+	mutation := newIdempotencyKeyMutation(c.config, OpUpdateOne, withIdempotencyKeyID(id))
+	return &IdempotencyKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for IdempotencyKey.
+func (c *IdempotencyKeyClient) Delete() *IdempotencyKeyDelete {
+	mutation := newIdempotencyKeyMutation(c.config, OpDelete)
+	return &IdempotencyKeyDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *IdempotencyKeyClient) DeleteOne(_m *IdempotencyKey) *IdempotencyKeyDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *IdempotencyKeyClient) DeleteOneID(id int64) *IdempotencyKeyDeleteOne {
+	builder := c.Delete().Where(idempotencykey.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &IdempotencyKeyDeleteOne{builder}
+}
+
+// Query returns a query builder for IdempotencyKey.
+func (c *IdempotencyKeyClient) Query() *IdempotencyKeyQuery {
+	return &IdempotencyKeyQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeIdempotencyKey},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a IdempotencyKey entity by its id.
+func (c *IdempotencyKeyClient) Get(ctx context.Context, id int64) (*IdempotencyKey, error) {
+	return c.Query().Where(idempotencykey.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *IdempotencyKeyClient) GetX(ctx context.Context, id int64) *IdempotencyKey {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *IdempotencyKeyClient) Hooks() []Hook {
+	return c.hooks.IdempotencyKey
+}
+
+// Interceptors returns the client interceptors.
+func (c *IdempotencyKeyClient) Interceptors() []Interceptor {
+	return c.inters.IdempotencyKey
+}
+
+func (c *IdempotencyKeyClient) mutate(ctx context.Context, m *IdempotencyKeyMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&IdempotencyKeyCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&IdempotencyKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&IdempotencyKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&IdempotencyKeyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown IdempotencyKey mutation op: %q", m.Op())
 	}
 }
 
@@ -4775,18 +4916,18 @@ func (c *UnloadedNamespaceClient) mutate(ctx context.Context, m *UnloadedNamespa
 type (
 	hooks struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
-		CapabilityValue, Change, Consumer, Inventory, MetadataItem, Namespace,
-		NamespaceMember, ObjectDefinition, PropertyDefinition, ProviderAggregate,
-		ProviderTrait, Resource, ResourceClass, ResourceProvider, ResourceTag,
-		ResourceType, ResourceTypeAssociation, StagedPart, Tag, Trait,
+		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
+		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
+		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
+		ResourceTag, ResourceType, ResourceTypeAssociation, StagedPart, Tag, Trait,
 		UnloadedNamespace []ent.Hook
 	}
 	inters struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
-		CapabilityValue, Change, Consumer, Inventory, MetadataItem, Namespace,
-		NamespaceMember, ObjectDefinition, PropertyDefinition, ProviderAggregate,
-		ProviderTrait, Resource, ResourceClass, ResourceProvider, ResourceTag,
-		ResourceType, ResourceTypeAssociation, StagedPart, Tag, Trait,
+		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
+		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
+		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
+		ResourceTag, ResourceType, ResourceTypeAssociation, StagedPart, Tag, Trait,
 		UnloadedNamespace []ent.Interceptor
 	}
 )

@@ -20,6 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/change"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
+	"github.com/cadastre-dev/cadastre/ent/idempotencykey"
 	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
@@ -106,6 +107,7 @@ func checkColumn(t, c string) error {
 			capabilityvalue.Table:         capabilityvalue.ValidColumn,
 			change.Table:                  change.ValidColumn,
 			consumer.Table:                consumer.ValidColumn,
+			idempotencykey.Table:          idempotencykey.ValidColumn,
 			inventory.Table:               inventory.ValidColumn,
 			metadataitem.Table:            metadataitem.ValidColumn,
 			namespace.Table:               namespace.ValidColumn,

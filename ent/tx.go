@@ -30,6 +30,8 @@ type Tx struct {
 	Change *ChangeClient
 	// Consumer is the client for interacting with the Consumer builders.
 	Consumer *ConsumerClient
+	// IdempotencyKey is the client for interacting with the IdempotencyKey builders.
+	IdempotencyKey *IdempotencyKeyClient
 	// Inventory is the client for interacting with the Inventory builders.
 	Inventory *InventoryClient
 	// MetadataItem is the client for interacting with the MetadataItem builders.
@@ -205,6 +207,7 @@ func (tx *Tx) init() {
 	tx.CapabilityValue = NewCapabilityValueClient(tx.config)
 	tx.Change = NewChangeClient(tx.config)
 	tx.Consumer = NewConsumerClient(tx.config)
+	tx.IdempotencyKey = NewIdempotencyKeyClient(tx.config)
 	tx.Inventory = NewInventoryClient(tx.config)
 	tx.MetadataItem = NewMetadataItemClient(tx.config)
 	tx.Namespace = NewNamespaceClient(tx.config)

@@ -105,12 +105,19 @@ func readingFor(operation *document.Operation) (how, afterWrite store.How) {
 // Run runs an operation to its end: field after field in the order of the
 // answer, which is written as it goes. When the context ends meanwhile, the
 // fields that are not yet resolved become errors of the code TIMEOUT. The data
-// has at most so many bytes; 0 is no limit.
+// has at most so many bytes; 0 is no limit. A mutation that is made once
+// (WithIdempotencyKey) may be refused as a whole: then there is no data.
 func (e *Executor) Run(ctx context.Context, operation *document.Operation, answerBytes int) *Answer {
 	plan := operation.Plan()
 	mutation := operation.Definition.Operation == ast.Mutation
 	how, afterWrite := readingFor(operation)
 	ctx, measured := store.Measure(ctx)
+	once, done, err := e.makeOnce(ctx, operation)
+	if err != nil {
+		return &Answer{Errors: PresentErrors(ctx, e.log, gqlerror.List{gqlerror.Wrap(err)})}
+	}
+	defer done()
+	ctx = once
 	if !plan.Times && !mutation {
 		ctx = store.WithoutTimes(ctx)
 	}
@@ -118,6 +125,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 		ctx = store.Searching(ctx)
 	}
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
+	made := madeChanges{}
 	defer func() {
 		if reading.End(); !reading.IsWhole() {
 			e.log.ErrorContext(ctx, "an operation was read at several instants", "requestId", RequestID(ctx), "operation", operation.Definition.Name)
@@ -131,14 +139,20 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 		Recover:   recovered,
 		Begin: func(ctx context.Context, field *document.Field) (context.Context, error) {
 			if mutation {
+				made.note(reading)
 				reading.End()
-				ctx, reading = e.store.WithReading(dataloader.With(ctx), afterWrite)
+				made.field = field.AST.Alias
+				ctx, reading = e.store.WithReading(dataloader.With(store.AtField(ctx, field.AST.Alias)), afterWrite)
 			}
 			return authorize(ctx, field)
 		},
 	})
 	if !e.writers.Write(ctx, to, plan, mutation) {
 		to.Null()
+	}
+	if mutation && len(to.Errors) > 0 {
+		made.note(reading)
+		to.Errors = e.reconsidered(ctx, made.told(to.Errors))
 	}
 	answer := &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, to.Errors)}
 	answer.Taken.Statements, answer.Taken.Rows = measured()

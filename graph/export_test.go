@@ -80,6 +80,9 @@ func refuseAlone(loader string) { panic(loader + " is fetched for one row alone"
 
 func (e *Executor) respond(ctx context.Context, operation *document.Operation, answerBytes int) *graphql.Response {
 	answer := e.Run(dataloader.WatchAlone(ctx, refuseAlone), operation, answerBytes)
+	if answer.Data == nil { // it did not begin
+		return &graphql.Response{Errors: answer.Errors}
+	}
 	defer e.Release(answer.Data...)
 	return &graphql.Response{Data: bytes.Join(answer.Data, nil), Errors: answer.Errors}
 }
@@ -147,4 +150,14 @@ func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Mar
 // below it, has an error.
 func failed(ctx context.Context, key string) bool {
 	return slices.ContainsFunc(graphql.GetErrors(ctx), func(err *gqlerror.Error) bool { return len(err.Path) > 0 && err.Path[0] == ast.PathName(key) })
+}
+
+// ExecuteOnce runs one operation of a document of any length with an idempotency
+// key.
+func (e *Executor) ExecuteOnce(ctx context.Context, key string, params *graphql.RawParams) *graphql.Response {
+	prepared := e.prepare(ctx, params, 0)
+	if prepared.Refused != nil {
+		return &graphql.Response{Errors: prepared.Refused}
+	}
+	return e.respond(WithIdempotencyKey(ctx, key), prepared.Operation, 16<<20)
 }

@@ -203,7 +203,7 @@ func (r *mutationResolver) ShareNamespace(ctx context.Context, input model.Share
 	if err != nil {
 		return nil, err
 	}
-	return &model.ShareNamespacePayload{NamespaceMember: member, Namespace: registered(ctx, namespace)}, nil
+	return &model.ShareNamespacePayload{NamespaceMember: registered(ctx, member), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.UnshareNamespaceInput) (*model.UnshareNamespacePayload, error) {
@@ -211,7 +211,7 @@ func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.Uns
 	if err != nil {
 		return nil, err
 	}
-	return &model.UnshareNamespacePayload{NamespaceMember: member, Namespace: registered(ctx, namespace)}, nil
+	return &model.UnshareNamespacePayload{NamespaceMember: registered(ctx, member), Namespace: registered(ctx, namespace)}, nil
 }
 
 func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest, problems *model.MetadataProblemScan) (*model.ImportNamespacesPayload, error) {

@@ -26,7 +26,7 @@ type Allocation struct {
 	ResourceClass string
 	Used          int64
 	// Holder is the consumer, where the two were read together; else nil.
-	Holder *Consumer
+	Holder *Consumer `json:"-"` // which has the allocation
 }
 
 // ConsumerFilter selects consumers; all fields that are not nil must hold.

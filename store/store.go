@@ -8,10 +8,10 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/auditdb"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/placementdb"
@@ -35,6 +35,9 @@ type Options struct {
 	// CacheBytes bounds what all connections to a SQLite file keep of it; 0 is 256
 	// MiB.
 	CacheBytes int64
+	// KeysPerProject is how many changes a project keeps under idempotency keys; 0
+	// is a million.
+	KeysPerProject int
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 	// RequestID returns the id of the request in a context, for the log; nil
@@ -77,6 +80,9 @@ const (
 	AtOnceAfterWrite = sqldb.AtOnceAfterWrite
 )
 
+// Reading is how the statements of an operation see the database.
+type Reading = sqldb.Reading
+
 // Places are how many operations may have a connection at once.
 type Places = sqldb.Places
 
@@ -93,6 +99,17 @@ func Searching(ctx context.Context) context.Context { return sqldb.Searching(ctx
 // WithoutTimes returns a context in which lists leave out when rows were created
 // and updated: reading two times takes a fifth of the time that a small row takes.
 func WithoutTimes(ctx context.Context) context.Context { return sqldb.WithoutTimes(ctx) }
+
+// IdempotencyKeyHeader is the header of a request that holds its idempotency key.
+const IdempotencyKeyHeader = sqldb.IdempotencyKeyHeader
+
+// AtField returns the context of a field of Mutation in a request that is made
+// once, by its response name; see sqldb.DB.MakeOnce.
+func AtField(ctx context.Context, field string) context.Context { return sqldb.AtField(ctx, field) }
+
+// IsOfTheKey reports whether an error refuses the idempotency key of a request,
+// rather than the request.
+func IsOfTheKey(err error) bool { return sqldb.IsOfTheKey(err) }
 
 // CountStatements returns a context under which the SQL statements sent are
 // counted, transaction control excluded, and the count so far.
@@ -138,7 +155,7 @@ func CheckURL(url string) error { return sqldb.CheckURL(url) }
 // sure that what is built in is there. Several servers may open one PostgreSQL
 // database at once; a SQLite file opens for one.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +169,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := db.ReadSizes(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	db.Start()
+	if err := db.Start(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -179,15 +198,19 @@ func (s *Store) Close() error {
 const readyWithin = 3 * time.Second
 
 // Ready reports why the store cannot serve at the moment: the database does not
-// answer soon, or the placement world may be out of date. Nil means ready.
+// answer soon or takes no writes, or the placement world may be out of date. Nil
+// means ready.
 func (s *Store) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	if err := s.Ping(ctx); err != nil {
-		return fmt.Errorf("reach the database: %w", err)
+		return err
+	}
+	if err := s.CheckWritable(ctx); err != nil {
+		return err
 	}
 	if age := s.WorldAge(); age > placementdb.StaleAfter {
-		return fmt.Errorf("the placement world may be %s old", age.Round(time.Second))
+		return problem.Refuse(problem.ErrUnavailable, "the placement world may be %s old", age.Round(time.Second))
 	}
 	return nil
 }

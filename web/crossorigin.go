@@ -19,7 +19,7 @@ const anyPort = ":*"
 // allowedHeaders are the headers that pages of allowed origins may send: those
 // that the server reads, and those that clients and tracers of browsers add to
 // every request, which it ignores.
-const allowedHeaders = "Accept, Authorization, Cache-Control, Content-Type, X-Auth-Token, X-Request-Id, X-Requested-With, X-Correlation-Id, " +
+const allowedHeaders = "Accept, Authorization, Cache-Control, Content-Type, Idempotency-Key, X-Auth-Token, X-Request-Id, X-Requested-With, X-Correlation-Id, " +
 	"traceparent, tracestate, baggage, sentry-trace, b3, X-B3-TraceId, X-B3-SpanId, X-B3-ParentSpanId, X-B3-Sampled, X-B3-Flags, " +
 	"uber-trace-id, newrelic, X-Amzn-Trace-Id, X-Cloud-Trace-Context, X-Datadog-Origin, X-Datadog-Parent-Id, X-Datadog-Sampling-Priority, X-Datadog-Trace-Id, " +
 	"apollographql-client-name, apollographql-client-version, Apollo-Require-Preflight, X-Apollo-Operation-Id, X-Apollo-Operation-Name, " +

@@ -103,8 +103,10 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		return refused
 	}
 	defer held.end()
-	t.run(ctx, w, media, operation, held)
-	return nil
+	if ctx, refused = once(ctx, r.Header, operation); refused != nil {
+		return refused
+	}
+	return t.run(ctx, w, media, operation, held)
 }
 
 // turn waits for a place among the requests that are read, where a request is
@@ -339,12 +341,16 @@ func (t *transport) register(source source) {
 	}
 }
 
-// run runs an operation and writes its response, with its cost.
-func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation, held *running) {
+// run runs an operation and writes its response, with its cost, or returns why it
+// did not begin.
+func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation, held *running) *refusal {
 	t.measured.operations[operation.Definition.Operation].Inc()
 	t.measured.cost.Add(float64(operation.Price.Cost))
 	began := time.Now()
 	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
+	if answer.Data == nil {
+		return refusedToRun(answer.Errors)
+	}
 	if took := time.Since(began); t.SlowOperation > 0 && took >= t.SlowOperation {
 		t.logSlow(ctx, operation, answer.Taken, took)
 	}
@@ -355,6 +361,7 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 			t.Executor.Release(piece)
 			held.sent(left)
 		}})
+	return nil
 }
 
 // logSlow logs an operation that took long: what it was priced and what it took,

@@ -19,7 +19,7 @@ var way = []string{"(*graph.Preparer).Prepare", "(*graph.Executor).Run"}
 // beside are the other functions of the packages below that this one calls.
 var beside = []string{
 	"(*graph.Executor).Preparer", "graph/document.DefaultLimits", "(*graph.Executor).Places", // when the server starts
-	"graph.WithRequestID", "graph.RequestID", "graph.ProtocolError", // what is refused before any operation
+	"graph.WithRequestID", "graph.WithIdempotencyKey", "graph.RequestID", "graph.ProtocolError", // what is refused before any operation
 	"(*graph.Executor).Release", // after the answer
 }
 

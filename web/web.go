@@ -6,10 +6,12 @@ package web
 import (
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // Profile is how much the server reveals and accepts.
@@ -159,18 +162,26 @@ func compressed(next http.Handler) http.Handler {
 }
 
 // readyz answers 200 when the server can serve requests, and 503 when it
-// cannot. The reason is only logged.
+// cannot, with the kind of reason. What is behind it is only logged.
 func readyz(options Options) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if options.Ready != nil {
 			if err := options.Ready(r.Context()); err != nil {
-				options.Log.WarnContext(r.Context(), "not ready", "requestId", graph.RequestID(r.Context()), "error", err)
-				plain(w, http.StatusServiceUnavailable, "not ready\n")
+				options.Log.WarnContext(r.Context(), "not ready", "requestId", graph.RequestID(r.Context()), "reason", err, "error", innermost(err))
+				plain(w, http.StatusServiceUnavailable, notReady(err))
 				return
 			}
 		}
 		plain(w, http.StatusOK, "ready\n")
 	}
+}
+
+// notReady says why a server is not ready, as far as that is for everybody.
+func notReady(err error) string {
+	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
+		return "not ready: " + strings.TrimSuffix(refusal.Message, ", try again") + "\n"
+	}
+	return "not ready\n"
 }
 
 func plain(w http.ResponseWriter, status int, text string) {

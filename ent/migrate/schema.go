@@ -337,6 +337,40 @@ var (
 			},
 		},
 	}
+	// IdempotencyKeysColumns holds the columns for the "idempotency_keys" table.
+	IdempotencyKeysColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "request", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "field", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "step", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "fingerprint", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "project_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "outcome", Type: field.TypeString, Size: 2147483647},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// IdempotencyKeysTable holds the schema information for the "idempotency_keys" table.
+	IdempotencyKeysTable = &schema.Table{
+		Name:       "idempotency_keys",
+		Columns:    IdempotencyKeysColumns,
+		PrimaryKey: []*schema.Column{IdempotencyKeysColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "idempotencykey_request_field_step",
+				Unique:  true,
+				Columns: []*schema.Column{IdempotencyKeysColumns[1], IdempotencyKeysColumns[2], IdempotencyKeysColumns[3]},
+			},
+			{
+				Name:    "idempotencykey_project_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{IdempotencyKeysColumns[5], IdempotencyKeysColumns[7]},
+			},
+			{
+				Name:    "idempotencykey_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{IdempotencyKeysColumns[7]},
+			},
+		},
+	}
 	// InventoriesColumns holds the columns for the "inventories" table.
 	InventoriesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -1082,6 +1116,7 @@ var (
 		CapabilityValuesTable,
 		ChangesTable,
 		ConsumersTable,
+		IdempotencyKeysTable,
 		InventoriesTable,
 		MetadataItemsTable,
 		NamespacesTable,
@@ -1136,6 +1171,9 @@ func init() {
 	}
 	ConsumersTable.Annotation = &entsql.Annotation{
 		Table: "consumers",
+	}
+	IdempotencyKeysTable.Annotation = &entsql.Annotation{
+		Table: "idempotency_keys",
 	}
 	InventoriesTable.ForeignKeys[0].RefTable = ResourceClassesTable
 	InventoriesTable.ForeignKeys[1].RefTable = ResourceProvidersTable

@@ -30,6 +30,9 @@ type Change func(*sql.Selector)
 // Consumer is the predicate function for consumer builders.
 type Consumer func(*sql.Selector)
 
+// IdempotencyKey is the predicate function for idempotencykey builders.
+type IdempotencyKey func(*sql.Selector)
+
 // Inventory is the predicate function for inventory builders.
 type Inventory func(*sql.Selector)
 

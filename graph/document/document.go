@@ -92,6 +92,8 @@ type Prepared struct {
 // Operation is one operation of a valid document, with its variables coerced to
 // their types.
 type Operation struct {
+	// Asked is what the client asked for.
+	Asked      Request
 	Document   *ast.QueryDocument
 	Definition *ast.OperationDefinition
 	Variables  map[string]any
@@ -144,6 +146,7 @@ func (r *Reader) Prepare(request Request) Prepared {
 	if refused != nil {
 		return Prepared{Valid: true, Refused: refused, Effort: effort}
 	}
+	operation.Asked = request
 	prepared := Prepared{Valid: true, Operation: operation, Effort: effort}
 	var err error
 	if operation.planned, err = valid.plan(operation, r.limits.Places); err == nil {

@@ -615,7 +615,8 @@ has an ` + "`" + `id` + "`" + ` that is unique among all objects of all types. W
 see is answered as if it did not exist. A field that can fail for itself is
 nullable; where its ` + "`" + `null` + "`" + ` always comes with an error it is marked
 ` + "`" + `@semanticNonNull` + "`" + `. Errors carry one of a closed set of codes in
-` + "`" + `extensions.code` + "`" + `: ` + "`" + `BAD_USER_INPUT` + "`" + `, ` + "`" + `UNAUTHENTICATED` + "`" + ` and their kin.
+` + "`" + `extensions.code` + "`" + `: ` + "`" + `BAD_USER_INPUT` + "`" + `, ` + "`" + `UNAUTHENTICATED` + "`" + ` and their kin. Those that
+can pass have ` + "`" + `retryAfter` + "`" + `, in seconds.
 """
 schema {
   query: Query
@@ -689,6 +690,12 @@ The fields of one request run one after the other, and each fails alone: it is
 ` + "`" + `null` + "`" + `, always with an error whose ` + "`" + `path` + "`" + ` begins with it, and what the others
 stored stays stored and is answered. When the time of the operation is over, no
 further field begins: each of them is ` + "`" + `null` + "`" + `, with a ` + "`" + `TIMEOUT` + "`" + ` of its own.
+
+With the header ` + "`" + `Idempotency-Key` + "`" + ` of the request each field is made once, however
+often the request is sent within 24 hours: sent again, it answers what was done.
+So does whoever got no answer or ` + "`" + `OUTCOME_UNKNOWN` + "`" + `, which says that a change may
+have been made. ` + "`" + `UNAVAILABLE` + "`" + ` and ` + "`" + `TIMEOUT` + "`" + ` at a field say that it changed nothing.
+An error below a field is about what is shown: the change is made.
 """
 type Mutation
 

@@ -373,6 +373,12 @@ type MetadataProblemScan struct {
 // `null`, always with an error whose `path` begins with it, and what the others
 // stored stays stored and is answered. When the time of the operation is over, no
 // further field begins: each of them is `null`, with a `TIMEOUT` of its own.
+//
+// With the header `Idempotency-Key` of the request each field is made once, however
+// often the request is sent within 24 hours: sent again, it answers what was done.
+// So does whoever got no answer or `OUTCOME_UNKNOWN`, which says that a change may
+// have been made. `UNAVAILABLE` and `TIMEOUT` at a field say that it changed nothing.
+// An error below a field is about what is shown: the change is made.
 type Mutation struct {
 }
 

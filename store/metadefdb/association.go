@@ -47,7 +47,7 @@ func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.
 		// The newest is the one; its type may have another name by now.
 		made = AssociationNoun(slices.MaxFunc(now, func(a, b *ent.ResourceTypeAssociation) int { return cmp.Compare(a.ID, b.ID) }))
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + wanted.ResourceType, After: associationFields(made)}, nil
-	})
+	}, &made)
 	return made, in, err
 }
 
@@ -69,7 +69,7 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 // association in its place.
 func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateResourceTypeAssociation", revision: input.Revision, manages: true}
-	if e.namespace, err = s.namespaceOfAssociation(ctx, input.UUID); err != nil {
+	if e.namespace, err = s.namespaceOfAssociation(ctx, input.UUID); err != nil && !s.IsDone(ctx) {
 		return nil, nil, err
 	}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -106,14 +106,14 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 		changed = &after
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + after.ResourceTypeName,
 			Before: associationFields(before), After: associationFields(&after)}, err
-	})
+	}, &changed)
 	return changed, in, err
 }
 
 // DisassociateResourceType deletes an association; the resource type stays.
 func (s *MetadefStore) DisassociateResourceType(ctx context.Context, uuid string, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "disassociateResourceType", revision: revision, manages: true, deletes: true}
-	if e.namespace, err = s.namespaceOfAssociation(ctx, uuid); err != nil {
+	if e.namespace, err = s.namespaceOfAssociation(ctx, uuid); err != nil && !s.IsDone(ctx) {
 		return nil, nil, err
 	}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -127,7 +127,7 @@ func (s *MetadefStore) DisassociateResourceType(ctx context.Context, uuid string
 		deleted = AssociationNoun(current)
 		_, err = tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.UUID(uuid)).Exec(ctx)
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + deleted.ResourceTypeName, Before: associationFields(deleted)}, err
-	})
+	}, &deleted)
 	return deleted, in, err
 }
 

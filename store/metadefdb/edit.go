@@ -71,12 +71,12 @@ type edit struct {
 // suffice, what change finds wrong with the input, then what admit refuses,
 // which change calls before it writes. Where change returns an event, the
 // namespace's revision and time follow; nil is for an edit that changes
-// nothing.
-func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error)) (*metadef.Namespace, error) {
+// nothing. Results are pointers to what change sets.
+func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error), results ...any) (*metadef.Namespace, error) {
 	if err := text.CheckAny("input.namespace", e.namespace); err != nil {
 		return nil, err
 	}
-	var changed *ent.Namespace
+	var changed *metadef.Namespace
 	err := s.Write(ctx, e.mutation, func(tx *sqldb.Tx) error {
 		row, err := s.lockNamespace(ctx, tx, e.namespace)
 		if err != nil {
@@ -89,20 +89,23 @@ func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx
 		if err != nil {
 			return err
 		}
-		if changed = row; event == nil {
+		if event == nil {
 			if tx.IsEmpty() {
 				tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: e.namespace})
 			}
+			changed = namespaceNoun(row)
 			return nil
 		}
 		tx.Record(ctx, *event)
 		tx.Changed("Namespace", e.namespace, row.Name)
-		return s.touchNamespace(ctx, tx, row)
-	})
+		err = s.touchNamespace(ctx, tx, row)
+		changed = namespaceNoun(row)
+		return err
+	}, append(results, &changed)...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.mutation, err)
 	}
-	return namespaceNoun(changed), nil
+	return changed, nil
 }
 
 // admit refuses an edit where the namespace is protected against it, or is at

@@ -108,7 +108,7 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 	if err := s.mayOwnNamespaces(ctx, "unloadNamespaces"); err != nil {
 		return nil, err
 	}
-	if err := s.CheckNames(ctx, request.Check("input"), request.Mentions("input")...); err != nil {
+	if err := s.CheckNames(ctx, request.Check("input"), request.Mentions("input")...); err != nil && !s.IsDone(ctx) {
 		return nil, err
 	}
 	var reports []*metadef.UnloadReport
@@ -148,7 +148,7 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 			tx.Record(ctx, sqldb.Event{Kind: "Namespace"})
 		}
 		return nil
-	})
+	}, &reports)
 	if err != nil {
 		return nil, fmt.Errorf("unload namespaces: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -42,7 +43,7 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.checkUploads(ctx, request.Uploads); err != nil {
+	if err := s.checkUploads(ctx, request.Uploads); err != nil && !s.isImported(ctx, request) {
 		return nil, err
 	}
 	if request.DryRun {
@@ -56,13 +57,15 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 	}
 	i := importing{MetadefStore: s, request: request, reports: make([]*metadef.ImportReport, 0, total), defining: map[string]string{}}
 	for n, text := range request.Documents {
+		path := problem.Index("documents", n)
 		document, warnings, problems := metadef.ParseDocument(text)
-		if err := i.add(ctx, problem.Index("documents", n), document, warnings, problems); err != nil {
+		if err := i.add(sqldb.AtStep(ctx, path), path, document, warnings, problems); err != nil {
 			return nil, err
 		}
 	}
 	for n, file := range request.Uploads {
-		if err := i.addUpload(ctx, problem.Index("uploads", n), file); err != nil {
+		path := uploadPath(n)
+		if err := i.addUpload(sqldb.AtStep(ctx, path), path, file); err != nil {
 			return nil, err
 		}
 	}
@@ -70,6 +73,19 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 		s.dropUploads(ctx, request.Uploads)
 	}
 	return i.reports, nil
+}
+
+func uploadPath(n int) string { return problem.Index("uploads", n) }
+
+// isImported reports whether an import that is made once has imported all of its
+// files in parts: their parts need not be there any more.
+func (s *MetadefStore) isImported(ctx context.Context, request metadef.ImportRequest) bool {
+	for n := range request.Uploads {
+		if !s.IsDone(sqldb.AtStep(ctx, uploadPath(n))) {
+			return false
+		}
+	}
+	return true
 }
 
 // mayImport refuses whoever can import nothing, at a field of Mutation.
@@ -91,7 +107,7 @@ type importing struct {
 
 // add imports a document, the next one, which stands at a path of the request.
 func (i *importing) add(ctx context.Context, path string, document *metadef.Document, warnings, problems problem.Problems) error {
-	if len(problems) == 0 {
+	if len(problems) == 0 && !i.IsDone(ctx) {
 		if first, twice := i.defining[document.Name]; twice {
 			problems.Add("$.namespace", "is already defined by %s of the request", first)
 		} else {
@@ -109,6 +125,9 @@ func (i *importing) add(ctx context.Context, path string, document *metadef.Docu
 // addUpload imports a file in parts, when no other one is being imported. A trial
 // has locks already, and does not wait.
 func (i *importing) addUpload(ctx context.Context, path string, file metadef.StagedFile) error {
+	if i.IsDone(ctx) {
+		return i.add(ctx, path, &metadef.Document{}, nil, nil)
+	}
 	if i.IsTrial(ctx) {
 		select {
 		case i.largeImport <- struct{}{}:
@@ -148,38 +167,54 @@ func (s *MetadefStore) tryImport(ctx context.Context, request metadef.ImportRequ
 // importDocument imports one document, unless it has problems. Whatever it is
 // refused for is in the report.
 func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Document, warnings, problems problem.Problems, request metadef.ImportRequest) (*metadef.ImportReport, error) {
-	report := &metadef.ImportReport{Warnings: problemTexts(warnings), Errors: []string{}, Problems: []metadef.ReportProblem{}, Differences: []string{}}
-	report.Fail(problems)
+	begun := metadef.ImportReport{Warnings: problemTexts(warnings), Errors: []string{}, Problems: []metadef.ReportProblem{}, Differences: []string{}}
+	begun.Fail(problems)
 	if document != nil {
-		report.Namespace = document.Name
+		begun.Namespace = document.Name
 	}
 	if len(problems) > 0 {
-		report.Outcome = metadef.ImportFailed
-		return report, nil
+		begun.Outcome = metadef.ImportFailed
+		return &begun, nil
 	}
-	var plan metadef.ImportPlan
+	var report *metadef.ImportReport
 	var err error
 	// A namespace that another writer creates meanwhile is there the next time.
 	for range sqldb.Attempts {
 		err = s.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) (err error) {
-			plan, err = s.importInto(ctx, tx, document, request)
+			plan, err := s.importInto(ctx, tx, document, request)
+			report = planned(begun, plan)
 			return err
-		})
+		}, &report)
 		if !sqldb.IsDuplicate(err) {
 			break
 		}
 	}
-	if refusal := new(problem.Refusal); errors.As(err, &refusal) {
-		plan = metadef.ImportPlan{Outcome: metadef.ImportFailed}
+	if refusal := new(problem.Refusal); errors.As(err, &refusal) && !(sqldb.IsOnce(ctx) && isOfTheDatabase(refusal)) {
+		plan := metadef.ImportPlan{Outcome: metadef.ImportFailed}
 		plan.Problems.AddKind(refusal.Kind, cmp.Or(refusal.Field, "$"), "%s", refusal.Message)
-	} else if err != nil {
-		return nil, err
+		return planned(begun, plan), nil
 	}
+	return report, err
+}
+
+// planned returns a report with what a plan adds to it.
+func planned(report metadef.ImportReport, plan metadef.ImportPlan) *metadef.ImportReport {
 	report.Outcome = plan.Outcome
-	report.Warnings = append(report.Warnings, problemTexts(plan.Warnings)...)
+	report.Warnings = append(slices.Clone(report.Warnings), problemTexts(plan.Warnings)...)
 	report.Fail(plan.Problems)
-	report.Differences = append(report.Differences, plan.Differences...)
-	return report, nil
+	report.Differences = append(slices.Clone(report.Differences), plan.Differences...)
+	return &report
+}
+
+// isOfTheDatabase reports whether a document was refused for no reason of its own.
+// An import that is made once fails then: sent again, it goes on where it ended.
+func isOfTheDatabase(refusal *problem.Refusal) bool {
+	for _, kind := range []error{problem.ErrTimeout, problem.ErrUnavailable, problem.ErrOutcomeUnknown} {
+		if errors.Is(refusal.Kind, kind) {
+			return true
+		}
+	}
+	return refusal.Field == sqldb.IdempotencyKeyHeader
 }
 
 // importInto plans what a document does to the namespace of its name, and does

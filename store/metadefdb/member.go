@@ -119,7 +119,7 @@ func (s *MetadefStore) ShareNamespace(ctx context.Context, name, project string,
 		}
 		member = memberNoun(current)
 		return event, nil
-	})
+	}, &member)
 	return member, in, err
 }
 
@@ -143,7 +143,7 @@ func (s *MetadefStore) UnshareNamespace(ctx context.Context, name, project strin
 		member = memberNoun(current)
 		_, err = tx.NamespaceMember.Delete().Where(namespacemember.ID(current.ID)).Exec(ctx)
 		return &sqldb.Event{Kind: "Namespace", Key: row.Name, Before: sqldb.Fields{"projectId": project, "role": current.Role}}, err
-	})
+	}, &member)
 	return member, in, err
 }
 

@@ -53,7 +53,7 @@ func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject
 		object = objectNoun(created)
 		err = insertProperties(ctx, tx, row.ID, &created.ID, defined.Properties, s.Now())
 		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + defined.Name, After: objectFields(defined)}, err
-	})
+	}, &object)
 	return object, in, err
 }
 
@@ -124,7 +124,7 @@ func (s *MetadefStore) UpdateObject(ctx context.Context, input metadef.ObjectCha
 		err = writeObject(ctx, tx, current, after, current.Position, s.Now())
 		object = objectNoun(current)
 		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + before.Name, Before: objectFields(before), After: objectFields(after)}, err
-	})
+	}, &object)
 	return object, in, err
 }
 
@@ -146,7 +146,7 @@ func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string,
 		object = objectNoun(current)
 		_, err = tx.ObjectDefinition.Delete().Where(objectdefinition.ID(current.ID)).Exec(ctx)
 		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + name, Before: objectFields(objectDocument(current, rows))}, err
-	})
+	}, &object)
 	return object, in, err
 }
 

@@ -56,7 +56,7 @@ func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProp
 		}
 		property = within.noun(created)
 		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(input.Name), After: propertyFields(created)}, nil
-	})
+	}, &property)
 	return property, in, err
 }
 
@@ -100,7 +100,7 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 			SetSearchKey(searchKey(name, schema.Title, text.OrEmpty(schema.Description))).Exec(ctx)
 		property = within.noun(current)
 		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(input.Name), Before: before, After: propertyFields(current)}, err
-	})
+	}, &property)
 	return property, in, err
 }
 
@@ -123,7 +123,7 @@ func (s *MetadefStore) DeleteProperty(ctx context.Context, namespace string, obj
 		}
 		_, err = tx.PropertyDefinition.Delete().Where(propertydefinition.ID(current.ID)).Exec(ctx)
 		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(name), Before: propertyFields(current)}, err
-	})
+	}, &property)
 	return property, in, err
 }
 

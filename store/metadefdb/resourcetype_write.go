@@ -28,24 +28,25 @@ func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, stri
 	if text.CheckName(&problems, "input.name", name); len(problems) > 0 {
 		return nil, problems.Err()
 	}
-	var created *ent.ResourceType
-	err := s.Write(ctx, "createResourceType", func(tx *sqldb.Tx) (err error) {
+	var created *metadef.ResourceType
+	err := s.Write(ctx, "createResourceType", func(tx *sqldb.Tx) error {
 		now := s.Now()
-		created, err = tx.ResourceType.Create().SetName(name).SetProtected(protected).SetStrict(strict).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		row, err := tx.ResourceType.Create().SetName(name).SetProtected(protected).SetStrict(strict).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
 		if err != nil {
 			return err
 		}
-		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: name, After: resourceTypeFields(created)})
+		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: name, After: resourceTypeFields(row)})
 		tx.Changed("ResourceType", name)
+		created = resourceTypeNoun(row)
 		return nil
-	})
+	}, &created)
 	if sqldb.IsDuplicate(err) {
 		return nil, refuseTypeTaken(name, "input.name").Because(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create a resource type: %w", err)
 	}
-	return resourceTypeNoun(created), nil
+	return created, nil
 }
 
 func refuseTypeTaken(name, field string) *problem.Refusal {
@@ -59,7 +60,7 @@ func resourceTypeFields(row *ent.ResourceType) sqldb.Fields {
 // UpdateResourceType changes a resource type, for administrators. The built-in
 // ones keep their name and their protection: ErrProtected.
 func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
-	var changed *ent.ResourceType
+	var changed *metadef.ResourceType
 	err := s.Write(ctx, "updateResourceType", func(tx *sqldb.Tx) error {
 		var within []*ent.Namespace
 		if input.NewName.Set { // namespaces are locked before resource types
@@ -87,7 +88,7 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 			SetProtected(row.Protected).SetUpdatedAt(row.UpdatedAt).Exec(ctx); err != nil {
 			return err
 		}
-		changed = row
+		changed = resourceTypeNoun(row)
 		if row.Name != input.Name {
 			if err := s.renamedWithin(ctx, tx, row, within); err != nil {
 				return err
@@ -99,14 +100,14 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: input.Name, Before: before, After: resourceTypeFields(row)})
 		tx.Changed("ResourceType", input.Name, row.Name)
 		return nil
-	})
+	}, &changed)
 	if sqldb.IsDuplicate(err) {
 		return nil, refuseTypeTaken(*input.NewName.Value, "input.newName").Because(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("change a resource type: %w", err)
 	}
-	return resourceTypeNoun(changed), nil
+	return changed, nil
 }
 
 // lockNamespacesOfType locks the namespaces that are associated with a resource
@@ -159,7 +160,7 @@ func isBuiltInType(name string) bool {
 // DeleteResourceType deletes a resource type that is not protected and that no
 // association, resource or capability refers to (ErrInUse), for administrators.
 func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*metadef.ResourceType, error) {
-	var deleted *ent.ResourceType
+	var deleted *metadef.ResourceType
 	err := s.Write(ctx, "deleteResourceType", func(tx *sqldb.Tx) error {
 		row, err := s.lockResourceType(ctx, tx, name)
 		if err != nil {
@@ -168,7 +169,7 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 		if row.Protected {
 			return problem.Refuse(problem.ErrProtected, "resource type %q is protected", name).On("input.name")
 		}
-		deleted = row
+		deleted = resourceTypeNoun(row)
 		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); sqldb.IsReferred(err) {
 			return problem.Refuse(problem.ErrInUse, "resource type %q is in use by associations, resources or capabilities", name).On("input.name").Because(err)
 		} else if err != nil {
@@ -177,11 +178,11 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: name, Before: resourceTypeFields(row)})
 		tx.Changed("ResourceType", name)
 		return nil
-	})
+	}, &deleted)
 	if err != nil {
 		return nil, fmt.Errorf("delete a resource type: %w", err)
 	}
-	return resourceTypeNoun(deleted), nil
+	return deleted, nil
 }
 
 // lockResourceType reads a resource type that the viewer may know and change.

@@ -46,7 +46,7 @@ func (s *MetadefStore) StageNamespacePart(ctx context.Context, part metadef.NewP
 		staged, err = s.stage(ctx, tx, part)
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: name, After: sqldb.Fields{"upload": part.Upload, "part": part.Part, "bytes": len(part.Text)}})
 		return err
-	})
+	}, &staged)
 	if err != nil {
 		return nil, fmt.Errorf("stage a part of a definition file: %w", err)
 	}

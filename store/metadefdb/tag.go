@@ -115,7 +115,7 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (t
 			tags[i] = tagNoun(there)
 		}
 		return &sqldb.Event{Kind: "Namespace", Key: row.Name, Before: before, After: tagsFields(after)}, err
-	})
+	}, &tags)
 	return tags, in, err
 }
 
@@ -158,7 +158,7 @@ func (s *MetadefStore) UpdateTag(ctx context.Context, input metadef.TagChange) (
 		err = writeTag(ctx, tx, current, name, parent, s.Now())
 		changed = tagNoun(current)
 		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + input.Name, Before: before, After: tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))}, err
-	})
+	}, &changed)
 	return changed, in, err
 }
 
@@ -215,6 +215,6 @@ func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string, re
 		deleted = tagNoun(current)
 		_, err = tx.Tag.Delete().Where(tag.ID(current.ID)).Exec(ctx)
 		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + current.Name, Before: tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))}, err
-	})
+	}, &deleted)
 	return deleted, in, err
 }

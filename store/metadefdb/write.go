@@ -37,18 +37,21 @@ func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.Namesp
 	if err := s.checkQuota(document, "input"); err != nil {
 		return nil, err
 	}
-	var created *ent.Namespace
-	err := s.Write(ctx, "createNamespace", func(tx *sqldb.Tx) (err error) {
-		created, err = s.createDocument(ctx, tx, document)
+	var created *metadef.Namespace
+	err := s.Write(ctx, "createNamespace", func(tx *sqldb.Tx) error {
+		row, err := s.createDocument(ctx, tx, document)
+		if err == nil {
+			created = namespaceNoun(row)
+		}
 		return err
-	})
+	}, &created)
 	if sqldb.IsDuplicate(err) {
 		return nil, refuseTaken(document.Name, "input.name").Because(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create a namespace: %w", err)
 	}
-	return namespaceNoun(created), nil
+	return created, nil
 }
 
 // createDocument writes a document as a new namespace, for a mutation, and

@@ -28,7 +28,8 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 	if err != nil {
 		return nil, fmt.Errorf("setAllocations: %w", err)
 	}
-	return w.consumers, nil
+	s.Committed(ctx)
+	return holding(w.consumers...), nil
 }
 
 // claimLanes is how many transactions of claims run at once on PostgreSQL. More
@@ -54,7 +55,11 @@ func (s *PlacementStore) claimKey(claim *placement.Claim) int {
 // one transaction. A refusal is set on its claim; the error is one of the
 // database and concerns all claims.
 func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClaim) error {
-	return s.Write(ctx, "setAllocations", func(tx *sqldb.Tx) error {
+	return s.Write(sqldb.NotOnce(ctx), "setAllocations", func(tx *sqldb.Tx) error {
+		claims, err := replayClaims(tx, claims)
+		if err != nil || len(claims) == 0 {
+			return err
+		}
 		var consumers []placement.ConsumerClaim
 		for _, w := range claims {
 			consumers = append(consumers, w.claim.Consumers...)
@@ -75,6 +80,9 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 			}
 			accepted = true
 			w.consumers = c.consumersAfter(w.claim.Consumers)
+			if err := tx.Keep(w.ctx, &w.consumers); err != nil {
+				return err
+			}
 			recordConsumers(w.ctx, tx, consumersOf(w.claim.Consumers))
 		}
 		if !accepted {
@@ -86,6 +94,24 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 		_, err = s.publishClaim(ctx, c)
 		return err
 	})
+}
+
+// replayClaims answers the claims of requests that were made before, and returns
+// the others. A refusal is set on its claim.
+func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim, err error) {
+	for _, w := range claims {
+		w.err, w.consumers = nil, nil
+		replayed, err := tx.Replay(w.ctx, &w.consumers)
+		switch {
+		case sqldb.IsOfTheKey(err):
+			w.err = err
+		case err != nil:
+			return nil, err
+		case !replayed:
+			others = append(others, w)
+		}
+	}
+	return others, nil
 }
 
 // DeleteAllocations takes all allocations of a consumer away and returns the
@@ -107,11 +133,11 @@ func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*p
 		}
 		_, err = s.publishClaim(ctx, c)
 		return err
-	})
+	}, &consumer)
 	if err != nil {
 		return nil, fmt.Errorf("deleteAllocations: %w", err)
 	}
-	return consumer, nil
+	return holding(consumer)[0], nil
 }
 
 // recordConsumers records that consumers were written: by uuid only.
@@ -157,6 +183,16 @@ func hold(consumer *placement.Consumer, of placement.LedgerConsumer) {
 		consumer.Held = append(consumer.Held, &placement.Allocation{Consumer: consumer.UUID, Provider: key.Provider,
 			ResourceClass: key.ResourceClass, Used: of.Allocations[key], Holder: consumer})
 	}
+}
+
+// holding returns consumers, each set as the holder of its allocations.
+func holding(consumers ...*placement.Consumer) []*placement.Consumer {
+	for _, consumer := range consumers {
+		for _, allocation := range consumer.Held {
+			allocation.Holder = consumer
+		}
+	}
+	return consumers
 }
 
 // refusalOf returns the error that refusals of one kind come to. A world has the

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
-	"github.com/cadastre-dev/cadastre/store/placementdb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -31,7 +31,7 @@ func TestADatabaseThatHangs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proxy := placementdb.NewProxy(t, at.Host)
+		proxy := pgproxy.New(t, at.Host)
 		at.Host = proxy.Address()
 		hangAndGoOn(t, at.String(), func() { proxy.Swallow(true) }, func() { proxy.Swallow(false) })
 	})

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store/placementdb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -20,10 +21,10 @@ func TestWorldReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var proxies []*placementdb.Proxy
+	var proxies []*pgproxy.Proxy
 	var stores []*placementdb.PlacementStore
 	for range 2 {
-		proxy := placementdb.NewProxy(t, at.Host)
+		proxy := pgproxy.New(t, at.Host)
 		through := *at
 		through.Host = proxy.Address()
 		proxies = append(proxies, proxy)

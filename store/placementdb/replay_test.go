@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -36,7 +37,7 @@ type Replay struct {
 // replayServer is a store with what its world was.
 type replayServer struct {
 	*PlacementStore
-	proxy  *Proxy
+	proxy  *pgproxy.Proxy
 	oracle *oracle
 	free   chan struct{} // callers that may call
 
@@ -82,7 +83,7 @@ CREATE TRIGGER test_history AFTER INSERT OR DELETE ON traits FOR EACH ROW EXECUT
 CREATE TRIGGER test_history AFTER INSERT OR DELETE ON resource_classes FOR EACH ROW EXECUTE FUNCTION test_name ('ResourceClass');`
 
 // NewReplay prepares a database and the stores that share it.
-func NewReplay(t testing.TB, db *sql.DB, crash func(), stores []*PlacementStore, proxies []*Proxy) *Replay {
+func NewReplay(t testing.TB, db *sql.DB, crash func(), stores []*PlacementStore, proxies []*pgproxy.Proxy) *Replay {
 	t.Helper()
 	if _, err := db.Exec(historyOfTheTest); err != nil {
 		t.Fatal(err)
@@ -176,14 +177,14 @@ func (run *Replay) do(t testing.TB, s schedule, a action) {
 
 // faultsOfCommits returns the actions that call a server, with what goes wrong
 // with a COMMIT.
-func faultsOfCommits(late time.Duration) map[actionKind]fault {
-	return map[actionKind]fault{
-		beginTransaction:  {late: late},
+func faultsOfCommits(late time.Duration) map[actionKind]pgproxy.Fault {
+	return map[actionKind]pgproxy.Fault{
+		beginTransaction:  {Late: late},
 		commitTransaction: {},
-		publishCommit:     {held: late},
-		loseCommit:        {late: late, silent: true},
-		endLostCommit:     {late: late, silent: true},
-		abortTransaction:  {lost: true},
+		publishCommit:     {Held: late},
+		loseCommit:        {Late: late, Silent: true},
+		endLostCommit:     {Late: late, Silent: true},
+		abortTransaction:  {Lost: true},
 	}
 }
 
@@ -355,7 +356,7 @@ func (run *Replay) settle(t testing.TB, s schedule, seed uint64) {
 func (run *Replay) isQuiet(t testing.TB) bool {
 	t.Helper()
 	for _, server := range run.servers {
-		if !server.proxy.isQuiet() {
+		if !server.proxy.IsQuiet() {
 			return false
 		}
 	}

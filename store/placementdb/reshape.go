@@ -23,7 +23,7 @@ func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape)
 	err := s.Write(ctx, "reshape", func(tx *sqldb.Tx) (err error) {
 		providers, consumers, err = s.applyReshape(ctx, tx, &reshape)
 		return err
-	})
+	}, &providers, &consumers)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("reshape: %w", err)
 	}
@@ -31,7 +31,7 @@ func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape)
 	for i, written := range providers {
 		providers[i] = inTree(world, written)
 	}
-	return world, providers, consumers, nil
+	return world, providers, holding(consumers...), nil
 }
 
 // applyReshape judges a reshape and writes it, and returns the providers as it

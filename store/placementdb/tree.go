@@ -170,7 +170,7 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string
 		tx.Changed("ResourceProvider", uuid)
 		s.publish(tx, ownCommit{deleted: []placement.Provider{*deleted}})
 		return nil
-	})
+	}, &deleted)
 	if err != nil {
 		return nil, nil, fmt.Errorf("deleteResourceProvider: %w", err)
 	}

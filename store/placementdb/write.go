@@ -216,7 +216,7 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 			s.publish(begun, ownCommit{written: states})
 		}
 		return nil
-	})
+	}, &written)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
 	}

@@ -106,7 +106,7 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"capabilities": capabilityFields(before)},
 			After: sqldb.Fields{"capabilities": capabilityFields(after)}})
 		return nil
-	})
+	}, &resources)
 	if err != nil {
 		return nil, fmt.Errorf("change capabilities: %w", err)
 	}
@@ -191,43 +191,32 @@ func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []cap
 // chose.
 func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name string, private *bool) (*resource.Capability, error) {
 	taken := problem.Refuse(problem.ErrAlreadyExists, "capability %q already exists for resource type %q", name, resourceType).On("input.name")
-	var made *ent.Capability
-	err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *sqldb.Tx, of *ent.ResourceType, row *ent.Capability) (err error) {
+	made, err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *sqldb.Tx, of *ent.ResourceType, row *ent.Capability) (*ent.Capability, error) {
 		if row != nil {
-			return taken
+			return nil, taken
 		}
 		hidden := s.options.CapabilityDefaultVisibility != access.Public
 		if private != nil {
 			hidden = *private
 		}
 		now := s.Now()
-		made, err = tx.Capability.Create().SetResourceTypeID(of.ID).SetName(name).SetPrivate(hidden).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
-		return err
+		return tx.Capability.Create().SetResourceTypeID(of.ID).SetName(name).SetPrivate(hidden).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
 	})
 	if sqldb.IsDuplicate(err) {
 		return nil, taken.Because(err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return capabilityNoun(made), nil
+	return made, err
 }
 
 // SetCapabilityVisibility makes a capability private or public, for
 // administrators. It holds for every answer from then on.
 func (s *ResourceStore) SetCapabilityVisibility(ctx context.Context, resourceType, name string, private bool) (*resource.Capability, error) {
-	var changed *ent.Capability
-	err := s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) (err error) {
+	return s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) (*ent.Capability, error) {
 		if row == nil {
-			return refuseUnknownCapability(resourceType, name)
+			return nil, refuseUnknownCapability(resourceType, name)
 		}
-		changed, err = tx.Capability.UpdateOneID(row.ID).SetPrivate(private).SetUpdatedAt(s.Now()).Save(ctx)
-		return err
+		return tx.Capability.UpdateOneID(row.ID).SetPrivate(private).SetUpdatedAt(s.Now()).Save(ctx)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return capabilityNoun(changed), nil
 }
 
 func refuseUnknownCapability(resourceType, name string) error {
@@ -244,11 +233,14 @@ func checkCapabilityName(resourceType, name string) error {
 }
 
 // manageCapability changes the registry entry of a name, which may not be
-// there.
-func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resourceType, name string, manage func(*sqldb.Tx, *ent.ResourceType, *ent.Capability) error) error {
+// there, and returns it as manage leaves it.
+func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resourceType, name string,
+	manage func(*sqldb.Tx, *ent.ResourceType, *ent.Capability) (*ent.Capability, error),
+) (*resource.Capability, error) {
 	if err := checkCapabilityName(resourceType, name); err != nil {
-		return err
+		return nil, err
 	}
+	var managed *resource.Capability
 	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
 		of, err := metadefdb.ResourceTypeRow(ctx, tx, "input.resourceType", resourceType)
 		if err != nil {
@@ -259,16 +251,18 @@ func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resource
 			return err
 		}
 		rows = append(rows, nil)
-		if err := manage(tx, of, rows[0]); err != nil {
+		after, err := manage(tx, of, rows[0])
+		if err != nil {
 			return err
 		}
+		managed = capabilityNoun(after)
 		tx.Changed("Capability", of.Name+"/"+name)
 		return recordCapability(ctx, tx, of, name, rows[0])
-	})
+	}, &managed)
 	if err != nil {
-		return fmt.Errorf("manage a capability: %w", err)
+		return nil, fmt.Errorf("manage a capability: %w", err)
 	}
-	return nil
+	return managed, nil
 }
 
 func recordCapability(ctx context.Context, tx *sqldb.Tx, of *ent.ResourceType, name string, before *ent.Capability) error {

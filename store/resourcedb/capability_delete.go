@@ -52,7 +52,7 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 			Before: sqldb.Fields{"resourceType": of.Name, "name": name, "private": rows[0].Private, "resourceCount": deletion.RemovedCount}})
 		tx.Changed("Capability", of.Name+"/"+name)
 		return nil
-	})
+	}, &deletion)
 	if err != nil {
 		return nil, fmt.Errorf("delete a capability: %w", err)
 	}

@@ -47,7 +47,7 @@ func (s *ResourceStore) writeMetadataChanges(ctx context.Context, mutation strin
 	err = s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
 		resources, retained, err = s.applyMetadata(ctx, tx, changes, path)
 		return err
-	})
+	}, &resources, &retained)
 	if err != nil {
 		return nil, nil, fmt.Errorf("change metadata: %w", err)
 	}

@@ -34,15 +34,18 @@ func (s *ResourceStore) UpdateResource(ctx context.Context, patch resource.Patch
 	if err != nil {
 		return nil, err
 	}
-	var row *ent.Resource
+	var changed *resource.Resource
 	err = s.Write(ctx, "updateResource", func(tx *sqldb.Tx) error {
-		row, err = s.applyPatch(ctx, tx, patch)
+		row, err := s.applyPatch(ctx, tx, patch)
+		if err == nil {
+			changed = resourceNoun(row)
+		}
 		return err
-	})
+	}, &changed)
 	if err != nil {
 		return nil, fmt.Errorf("change a resource: %w", err)
 	}
-	return resourceNoun(row), nil
+	return changed, nil
 }
 
 // mayWriteInput refuses a write by input, then by rate.
@@ -155,21 +158,23 @@ func (s *ResourceStore) DeleteResource(ctx context.Context, uuid string, revisio
 	if err != nil {
 		return nil, err
 	}
-	var row *ent.Resource
+	var deleted *resource.Resource
 	err = s.Write(ctx, "deleteResource", func(tx *sqldb.Tx) error {
-		if row, err = s.lockResource(ctx, tx, "input.uuid", uuid, revision); err != nil {
+		row, err := s.lockResource(ctx, tx, "input.uuid", uuid, revision)
+		if err != nil {
 			return err
 		}
-		err := s.removeResource(ctx, tx, row)
+		deleted = resourceNoun(row)
+		err = s.removeResource(ctx, tx, row)
 		if sqldb.IsReferred(err) {
 			return problem.Refuse(problem.ErrInUse, "resource %s is in use", uuid).On("input.uuid").Because(err)
 		}
 		return err
-	})
+	}, &deleted)
 	if err != nil {
 		return nil, fmt.Errorf("delete a resource: %w", err)
 	}
-	return resourceNoun(row), nil
+	return deleted, nil
 }
 
 func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) error {
@@ -255,7 +260,7 @@ func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags [
 		resources[0].Tags = append([]string{}, tags...)
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"tags": had}, After: sqldb.Fields{"tags": resources[0].Tags}})
 		return nil
-	})
+	}, &resources)
 	if err != nil {
 		return nil, fmt.Errorf("tag a resource: %w", err)
 	}

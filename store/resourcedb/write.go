@@ -53,18 +53,21 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 	if record.Metadata, err = s.newMetadata(viewer, record.UUID, input); err != nil {
 		return nil, err
 	}
-	var row *ent.Resource
+	var created *resource.Resource
 	err = s.Write(ctx, "createResource", func(tx *sqldb.Tx) error {
-		row, err = s.insertResource(ctx, tx, record, input)
+		row, err := s.insertResource(ctx, tx, record, input)
+		if err == nil {
+			created = resourceNoun(row)
+		}
 		return err
-	})
+	}, &created)
 	if sqldb.IsDuplicate(err) {
 		return nil, resource.RefuseUUID(record.UUID).Because(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create a resource: %w", err)
 	}
-	return resourceNoun(row), nil
+	return created, nil
 }
 
 // newMetadata returns the items of a resource to create.

@@ -118,11 +118,24 @@ func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, chang
 	if len(statements) == 2 {
 		statement = "WITH audit AS (" + statements[0] + ") " + statement
 	}
+	setting, scanned := "", []any{}
 	if changed {
-		statement += ` RETURNING ` + serverRun + `, "transaction"`
+		statement += ` RETURNING ` + serverRun + `, "transaction", ` + readOnlySetting
+		scanned = append(scanned, &tx.ID.Server, &tx.ID.Number)
+	} else {
+		statement += ` RETURNING ` + readOnlySetting
 	}
-	return tx.db.Query(ctx, tx, statement, func(rows *sql.Rows) error { return rows.Scan(&tx.ID.Server, &tx.ID.Number) }, args...)
+	scanned = append(scanned, &setting)
+	err := tx.db.Query(ctx, tx, statement, func(rows *sql.Rows) error { return rows.Scan(scanned...) }, args...)
+	if err == nil && setting == "on" {
+		err = ReadOnly.Refuse(nil)
+	}
+	return err
 }
+
+// readOnlySetting is by which an operator keeps PostgreSQL from being written. The
+// driver begins transactions that write as such, whatever it says.
+const readOnlySetting = `current_setting('default_transaction_read_only')`
 
 // eventRow returns an event as a row of the audit log, with the bytes of its
 // texts.

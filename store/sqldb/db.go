@@ -1,9 +1,11 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -28,6 +30,8 @@ type DB struct {
 	requestID  func(context.Context) string
 	residents  []*Resident
 	tableSizes tableSizes
+	keys       keys
+	health     health
 	pings      singleflight.Group
 	background []func() // what ends that which runs until Close
 }
@@ -50,6 +54,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 		d.requestID = func(context.Context) string { return "" }
 	}
 	db.requestID = d.requestID
+	d.keys.db, d.keys.perProject = d, cmp.Or(options.KeysPerProject, DefaultKeysPerProject)
 	if err := db.closeToOthers(); err != nil {
 		d.Log.WarnContext(ctx, "the database file is not private", "error", err)
 	}
@@ -90,12 +95,34 @@ func (d *DB) Pools() map[string]*sql.DB {
 // session.
 func (d *DB) Address() string { return d.Pool.address }
 
+// keepLog opens a connection that stays open: SQLite deletes its log with the last
+// one, and from now on a log that is not there is one that somebody took away.
+func (d *DB) keepLog(ctx context.Context) error {
+	if d.Postgres() {
+		return nil
+	}
+	conn, err := d.Pool.followers.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	d.Pool.opened = conn
+	if _, err := conn.ExecContext(ctx, "SELECT count(*) FROM sqlite_schema"); err != nil {
+		return err
+	}
+	return d.Pool.file.keepLog()
+}
+
 // Start begins to delete old changes and to read the sizes of tables, until
 // Close.
-func (d *DB) Start() {
+func (d *DB) Start(ctx context.Context) error {
+	if err := d.keepLog(ctx); err != nil {
+		return fmt.Errorf("keep the log of the database file: %w", err)
+	}
 	d.background = append(d.background,
+		d.Repeat(keysDroppedEvery, "idempotency keys that expired could not be deleted, will try again", d.DropKeys),
 		d.Repeat(keepChanges, "old changes could not be deleted, will try again", d.PruneChanges),
 		d.Repeat(sizesAge, "operations are priced by old sizes of tables, will try again", d.readSizesAgain))
+	return nil
 }
 
 // Repeat runs a function at once and then again and again, on an idle server as
@@ -125,18 +152,24 @@ func (d *DB) Ping(ctx context.Context) error {
 	asked := d.pings.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StatementTimeout)
 		defer cancel()
-		return nil, d.Pool.followers.PingContext(ctx)
+		return nil, refusedPing(d.Pool.followers.PingContext(ctx))
 	})
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return refusedPing(ctx.Err())
 	case answer := <-asked:
 		return answer.Err
 	}
 }
 
-// Migrate brings the tables to the newest version.
-func (d *DB) Migrate(ctx context.Context) error { return d.Pool.migrate(ctx, d.Log) }
+// Migrate brings the tables to the newest version, and makes sure that the role
+// of PostgreSQL may use them.
+func (d *DB) Migrate(ctx context.Context) error {
+	if err := d.Pool.migrate(ctx, d.Log); err != nil {
+		return explainRole(err)
+	}
+	return d.checkPrivileges(ctx)
+}
 
 // Options say which database to open and how.
 type Options struct {
@@ -154,6 +187,9 @@ type Options struct {
 	// CacheBytes bounds what all connections to a SQLite file keep of it; 0 is
 	// DefaultCacheBytes.
 	CacheBytes int64
+	// KeysPerProject is how many changes a project keeps under idempotency keys; 0
+	// is DefaultKeysPerProject.
+	KeysPerProject int
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 	// RequestID returns the id of the request in a context, for the log; nil

@@ -20,7 +20,9 @@ type Database struct {
 	requestID   func(context.Context) string // nil in tests of migrations
 	dialectName string
 	path        string // of the SQLite file
-	address     string // of the PostgreSQL database, with the session's settings
+	file        *sqliteFile
+	opened      *sql.Conn // to a SQLite file, so that its log stays; nil before Start
+	address     string    // of the PostgreSQL database, with the session's settings
 	places      Places
 	writer      *sql.DB
 	readers     *sql.DB
@@ -36,6 +38,9 @@ func (d *Database) Dialect() string { return d.dialectName }
 
 // Close closes every connection.
 func (d *Database) Close() error {
+	if d.opened != nil {
+		_ = d.opened.Close() // gives it back to its pool
+	}
 	if d.writer == d.readers {
 		return errors.Join(d.writer.Close(), d.searches.Close(), d.followers.Close())
 	}
@@ -101,7 +106,7 @@ func (d *Database) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginT
 func (d *Database) BeginTx(ctx context.Context, options *sql.TxOptions) (dialect.Tx, error) {
 	tx, err := d.writer.BeginTx(ctx, options)
 	if err != nil {
-		return nil, Refused(err)
+		return nil, refusedToBegin(err)
 	}
 	return &transaction{Tx: tx, of: d}, nil
 }

@@ -19,11 +19,11 @@ import (
 
 // What the drivers' errors mean is known here and nowhere else, by their codes.
 
-// When to try again what could not reach the database, and what it had no room
-// for.
+// When to try again what could not reach the database, and what somebody has to
+// mend.
 const (
-	retryAfter     = time.Second
-	retryAfterFull = 10 * time.Second
+	retryAfter       = time.Second
+	retryAfterMended = 10 * time.Second
 )
 
 // Refused turns what a database refuses for its own reasons into a domain error
@@ -38,10 +38,9 @@ func Refused(err error) error {
 		return problem.Refuse(problem.ErrTimeout, "the request took too long").Because(err)
 	case isAborted(err):
 		return problem.Refuse(problem.ErrUnavailable, "another read of the operation failed, try again").After(retryAfter).Because(err)
-	case isFull(err):
-		return problem.Refuse(problem.ErrUnavailable, "the database has no room, try again later").After(retryAfterFull).Because(err)
-	case isUnreachable(err):
-		return problem.Refuse(problem.ErrUnavailable, "the database cannot be reached, try again").After(retryAfter).Because(err)
+	}
+	if fault := faultOf(err); fault != "" {
+		return fault.Refuse(err)
 	}
 	return err
 }
@@ -94,13 +93,6 @@ func isTimeout(err error) bool {
 		return postgres == pqerror.QueryCanceled || lite&0xff == sqlite3.SQLITE_INTERRUPT
 	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
-// isFull reports whether the disk of the database is full, or could not be written
-// for another reason.
-func isFull(err error) bool {
-	postgres, lite := codesOf(err)
-	return postgres == pqerror.DiskFull || lite&0xff == sqlite3.SQLITE_FULL || lite&0xff == sqlite3.SQLITE_IOERR
 }
 
 // isUnreachable reports whether there was no database to answer.

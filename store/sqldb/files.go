@@ -1,10 +1,13 @@
 package sqldb
 
 import (
+	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 
 	"entgo.io/ent/dialect"
 )
@@ -25,6 +28,75 @@ func createPrivate(path string) error {
 	}
 	return file.Close()
 }
+
+// sqliteFile is the file of a SQLite database, and its log, as they were opened. A
+// server whose file is removed or replaced goes on with one that nobody finds
+// again.
+type sqliteFile struct {
+	path   string
+	opened fs.FileInfo
+	mu     sync.Mutex
+	log    fs.FileInfo // nil before keepLog
+}
+
+// identify returns the file at a path.
+func identify(path string) (*sqliteFile, error) {
+	opened, err := os.Stat(path)
+	return &sqliteFile{path: path, opened: opened}, err
+}
+
+// check returns errVanished unless the files at the paths are those that were
+// opened. That takes two microseconds.
+func (f *sqliteFile) check() error {
+	if f == nil {
+		return nil
+	}
+	if now, err := os.Stat(f.path); err != nil || !os.SameFile(now, f.opened) {
+		return errVanished
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.log == nil {
+		return nil
+	}
+	if now, err := os.Stat(f.path + "-wal"); err != nil || !os.SameFile(now, f.log) {
+		return errVanished
+	}
+	return nil
+}
+
+// keepLog has check look at the log, too, which is there from now on.
+func (f *sqliteFile) keepLog() (err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log, err = os.Stat(f.path + "-wal")
+	return err
+}
+
+// sqliteConnector makes connections to a SQLite file, and to no other one that is
+// there in its place.
+type sqliteConnector struct {
+	driver driver.Driver
+	name   string
+	file   *sqliteFile
+}
+
+var _ driver.Connector = (*sqliteConnector)(nil)
+
+// Connect makes a connection.
+func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.name)
+	if vanished := c.file.check(); vanished != nil {
+		if err == nil {
+			_ = conn.Close()
+		}
+		return nil, vanished
+	}
+	return conn, err
+}
+
+// Driver returns the driver of SQLite.
+func (c *sqliteConnector) Driver() driver.Driver { return c.driver }
 
 // closeToOthers takes the permissions of the files of a SQLite database from
 // everybody but the owner. Its error is about files that belong to another user,

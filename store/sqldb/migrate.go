@@ -26,7 +26,7 @@ var migrations embed.FS
 // are off meanwhile, as SQLite wants it for changes of tables that refer to each
 // other.
 func (d *Database) migrator() (*goose.Provider, *sql.DB, error) {
-	of, folder, open := goose.DialectSQLite3, "migrations/sqlite", func() (*sql.DB, error) { return openSQLitePool(d.path, 1, "foreign_keys(0)") }
+	of, folder, open := goose.DialectSQLite3, "migrations/sqlite", func() (*sql.DB, error) { return openSQLitePool(d.file, 1, "foreign_keys(0)") }
 	if d.dialectName == dialect.Postgres {
 		of, folder, open = goose.DialectPostgres, "migrations/postgres", func() (*sql.DB, error) { return openUnbounded(d.address) }
 	}

@@ -105,13 +105,17 @@ func openSQLite(ctx context.Context, path string, places Places, cacheBytes int6
 	if err := createPrivate(path); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("create the database file: %w", err), lock.Unlock())
 	}
-	db := &Database{dialectName: dialect.SQLite, path: path, places: places}
-	readers := places.Statements + places.Searches + followerConnections
+	file, err := identify(path)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open the database file: %w", err), lock.Unlock())
+	}
+	db := &Database{dialectName: dialect.SQLite, path: path, file: file, places: places}
+	readers := places.Statements + places.Searches + followerConnections + 1 // which stays open
 	cache := fmt.Sprintf("cache_size(-%d)", max(1<<10, cacheBytes>>10/int64(1+readers)))
-	if db.writer, err = openSQLitePool(path, 1, "foreign_keys(1)", cache); err != nil {
+	if db.writer, err = openSQLitePool(file, 1, "foreign_keys(1)", cache); err != nil {
 		return nil, nil, errors.Join(err, lock.Unlock())
 	}
-	if db.readers, err = openSQLitePool(path, readers, "foreign_keys(1)", "query_only(1)", cache); err != nil {
+	if db.readers, err = openSQLitePool(file, readers, "foreign_keys(1)", "query_only(1)", cache); err != nil {
 		return nil, nil, errors.Join(err, db.writer.Close(), lock.Unlock())
 	}
 	db.followers, db.searches = db.readers, db.readers
@@ -124,18 +128,22 @@ func openSQLite(ctx context.Context, path string, places Places, cacheBytes int6
 // openSQLitePool opens a pool of connections with the settings that every
 // connection needs, and those given: durability is less than full, and foreign
 // keys are off, unless they are asked for.
-func openSQLitePool(path string, connections int, pragmas ...string) (*sql.DB, error) {
-	settings := url.Values{"_txlock": {"immediate"}, "_time_format": {"sqlite"}}
+func openSQLitePool(of *sqliteFile, connections int, pragmas ...string) (*sql.DB, error) {
+	settings := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_time_format": {"sqlite"}}
 	pragmas = append([]string{
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "temp_store(MEMORY)",
 	}, pragmas...)
 	for _, pragma := range pragmas {
 		settings.Add("_pragma", pragma)
 	}
-	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: settings.Encode()}
-	db, err := sql.Open("sqlite", file.String())
+	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: of.path}).EscapedPath(), RawQuery: settings.Encode()}
+	named, err := sql.Open("sqlite", file.String())
 	if err != nil {
 		return nil, err
+	}
+	db := sql.OpenDB(&sqliteConnector{named.Driver(), file.String(), of})
+	if err := named.Close(); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)

@@ -17,10 +17,11 @@ type Reading struct {
 	db  *DB
 	how How
 
-	mu    sync.Mutex
-	begun *instant
-	held  map[*Resident]any // as it was before the instant began, or as it is at it
-	kept  map[any]any       // what KeptOf keeps
+	mu        sync.Mutex
+	begun     *instant
+	held      map[*Resident]any // as it was before the instant began, or as it is at it
+	kept      map[any]any       // what KeptOf keeps
+	committed bool              // what the request of the reading changes
 	// statements and residents are how many there were under Each.
 	statements, residents int
 }
@@ -99,6 +100,32 @@ func (d *DB) Wrote(ctx context.Context) {
 		case EachAfterWrite:
 			reading.how = Each
 		}
+	}
+}
+
+// Committed says that what the request of a context changes is committed.
+func (d *DB) Committed(ctx context.Context) {
+	if reading := readingOf(ctx, d.Pool); reading != nil {
+		reading.mu.Lock()
+		defer reading.mu.Unlock()
+		reading.committed = true
+	}
+}
+
+// HasCommitted reports whether a change of the reading's request is committed.
+func (r *Reading) HasCommitted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.committed
+}
+
+// wroteElsewhere is Wrote for what may have been written by another process: what
+// is shown of it is read at an instant after that, since this process need not
+// have been told of it yet.
+func (d *DB) wroteElsewhere(ctx context.Context) {
+	if reading := readingOf(ctx, d.Pool); reading != nil {
+		reading.End()
+		reading.how = AtOnce
 	}
 }
 

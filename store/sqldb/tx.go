@@ -47,6 +47,8 @@ type Tx struct {
 	written     []attributedEvent // without their values, for the log of the server
 	changes     changes
 	afterCommit []func(ctx context.Context, outcome Outcome) error
+	kept        []*ent.IdempotencyKeyCreate
+	keptOf      []string // the projects of those
 	// ID names the transaction in the log of changes, once it has written there.
 	ID TransactionID
 }
@@ -78,25 +80,33 @@ const (
 // it returns. It is also tried again when a foreign key refused, since then a row
 // that was found is gone; a write that deletes what others may refer to makes a
 // refusal of that itself.
-func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+//
+// Results are pointers to all that write sets. In a request that is made once
+// (MakeOnce) what they point to is kept with what is written; where it was
+// before, write is not called, and they are set to that.
+func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) error, results ...any) error {
 	if _, err := access.ViewerFrom(ctx).Authorize(mutation); err != nil {
 		return err
 	}
 	if trial := d.trialOf(ctx); trial != nil {
 		return trial.write(ctx, mutation, write)
 	}
-	return d.writeRetrying(ctx, mutation, write)
+	return d.writeRetrying(ctx, mutation, write, results)
 }
 
 // Fill is Write for what no viewer asks for: what is built in, and the content of
 // an empty database. It leaves no audit events.
 func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
-	return d.writeRetrying(ctx, "", write)
+	return d.writeRetrying(ctx, "", write, nil)
 }
 
-func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *Tx) error, results []any) error {
 	transient := func(err error) bool { return isTransient(err) || IsReferred(err) }
-	return d.retrying(ctx, transient, func() error { return d.writeOnce(ctx, mutation, write) })
+	err := d.retrying(ctx, transient, func() error { return d.writeOnce(ctx, mutation, write, results) })
+	if err != nil {
+		d.health.note(err)
+	}
+	return err
 }
 
 // retrying runs a transaction until it ends, unless it failed for a reason that
@@ -121,23 +131,41 @@ func (d *DB) retrying(ctx context.Context, transient func(error) bool, run func(
 	}
 }
 
-func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) error, results []any) error {
 	release, err := d.takeTurn(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
+	if err := d.Pool.file.check(); err != nil {
+		return Vanished.Refuse(err)
+	}
 	begun, err := d.Ent.Tx(ctx)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer func() { _ = begun.Rollback() }() // also where write panics; after a commit it does nothing
 	tx := &Tx{Tx: begun, db: d, Mutation: mutation}
+	if replayed, err := tx.Replay(ctx, results...); err != nil || replayed {
+		return err
+	}
 	if err := write(tx); err != nil {
 		return err
 	}
 	if tx.IsEmpty() {
 		return nil
+	}
+	if err := tx.Keep(ctx, results...); err != nil {
+		return err
+	}
+	return tx.commit(ctx)
+}
+
+// commit writes what the transaction carries, commits it and does what is to
+// follow.
+func (tx *Tx) commit(ctx context.Context) error {
+	if err := tx.writeKept(ctx); err != nil {
+		return err
 	}
 	if err := tx.flushWith(ctx, tx.changes.list); err != nil {
 		return err
@@ -145,23 +173,46 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 	if err := ctx.Err(); err != nil {
 		return Refused(err) // COMMIT would not be sent, and the outcome be taken for unknown
 	}
-	outcome := Committed
-	if err = begun.Commit(); err != nil {
+	outcome, err := Committed, tx.Commit()
+	if err == nil {
+		err = tx.db.Pool.file.check()
+	}
+	if err != nil {
 		if err = (&commitError{err}); isTransient(err) {
 			return err
 		}
-		outcome = Uncertain
-		if isUnreachable(err) || isTimeout(err) {
-			err = problem.Refuse(problem.ErrOutcomeUnknown, "the database did not say whether the change was made: see whether it was before trying again").Because(err)
+		if fault := faultOf(err); fault == Full || fault == ReadOnly || fault == Unprivileged {
+			return fault.Refuse(err) // nothing was written
 		}
+		outcome, err = Uncertain, refusedCommit(err)
 	}
-	return errors.Join(err, tx.ended(ctx, outcome))
+	after := tx.ended(ctx, outcome)
+	if outcome == Uncertain {
+		return errors.Join(err, after)
+	}
+	tx.db.Committed(ctx)
+	tx.db.health.note(nil)
+	if after != nil && !errors.Is(after, problem.ErrOutcomeUnknown) {
+		after = problem.Refuse(problem.ErrOutcomeUnknown, "the change is made, and cannot be shown").Because(after)
+	}
+	return after
+}
+
+// refusedCommit returns the error of a COMMIT of which it is not known whether it
+// was one.
+func refusedCommit(err error) error {
+	if faultOf(err) == "" && !isTimeout(err) {
+		return err
+	}
+	return problem.Refuse(problem.ErrOutcomeUnknown, "the database did not say whether the change was made: see whether it was before trying again, "+
+		"or ask again with the same %s if this request had one", IdempotencyKeyHeader).Because(err)
 }
 
 // ended does what is to follow a commit.
 func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 	if outcome == Committed {
 		tx.db.logEvents(tx.Mutation, tx.written)
+		tx.db.keys.added(tx.keptOf)
 	}
 	var errs []error
 	for _, after := range tx.afterCommit {

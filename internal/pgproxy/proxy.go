@@ -1,4 +1,6 @@
-package placementdb
+// Package pgproxy stands between tests and PostgreSQL: its connections are cut,
+// and COMMITs and notifications are late or lost.
+package pgproxy
 
 import (
 	"bufio"
@@ -21,7 +23,7 @@ type Proxy struct {
 	mu      sync.Mutex
 	closed  bool
 	links   map[*link]bool
-	faults  []fault       // of the next COMMITs
+	faults  []Fault       // of the next COMMITs
 	drops   bool          // notifications do not arrive
 	slow    time.Duration // notifications are so late
 	hole    bool          // nothing arrives
@@ -36,16 +38,16 @@ type link struct {
 	hold           atomic.Int64 // the next answer is so late, in nanoseconds
 }
 
-// fault is what goes wrong with a COMMIT.
-type fault struct {
-	late   time.Duration // it is so late
-	held   time.Duration // its answer is so late
-	lost   bool          // it does not arrive
-	silent bool          // its answer does not arrive, nor that it is late
+// Fault is what goes wrong with a COMMIT.
+type Fault struct {
+	Late   time.Duration // it is so late
+	Held   time.Duration // its answer is so late
+	Lost   bool          // it does not arrive
+	Silent bool          // its answer does not arrive, nor that it is late
 }
 
-// NewProxy returns a proxy to a server, until the test ends.
-func NewProxy(t testing.TB, server string) *Proxy {
+// New returns a proxy to a server, until the test ends.
+func New(t testing.TB, server string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -86,7 +88,7 @@ func (l *link) close() {
 }
 
 // Fail sets what goes wrong with the next COMMIT for which that is not set yet.
-func (p *Proxy) Fail(f fault) {
+func (p *Proxy) Fail(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = append(p.faults, f)
@@ -120,8 +122,8 @@ func (p *Proxy) Repair() {
 	p.faults = nil
 }
 
-// isQuiet reports whether no COMMIT is on its way.
-func (p *Proxy) isQuiet() bool {
+// IsQuiet reports whether no COMMIT is on its way.
+func (p *Proxy) IsQuiet() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.late == 0
@@ -192,7 +194,7 @@ func (p *Proxy) up(l *link) {
 			l.listens = true
 			p.mu.Unlock()
 		case kind == 'Q' && bytes.HasPrefix(query, []byte("COMMIT")):
-			if f := p.nextFault(); f != (fault{}) {
+			if f := p.nextFault(); f != (Fault{}) {
 				lives := f.carry(l, message)
 				p.mu.Lock()
 				p.late--
@@ -212,15 +214,15 @@ func (p *Proxy) up(l *link) {
 	}
 }
 
-func (p *Proxy) nextFault() fault {
+func (p *Proxy) nextFault() Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.faults) == 0 {
-		return fault{}
+		return Fault{}
 	}
 	f := p.faults[0]
 	p.faults = p.faults[1:]
-	if f != (fault{}) {
+	if f != (Fault{}) {
 		p.late++
 	}
 	return f
@@ -228,17 +230,17 @@ func (p *Proxy) nextFault() fault {
 
 // carry carries a COMMIT with its fault, and reports whether the connection goes
 // on.
-func (f fault) carry(l *link, commit []byte) bool {
-	if f.silent || f.lost {
+func (f Fault) carry(l *link, commit []byte) bool {
+	if f.Silent || f.Lost {
 		_ = l.client.Close()
 	}
-	if f.lost {
+	if f.Lost {
 		return false
 	}
-	time.Sleep(f.late)
-	l.hold.Store(int64(f.held))
+	time.Sleep(f.Late)
+	l.hold.Store(int64(f.Held))
 	_, err := l.server.Write(commit)
-	return err == nil && !f.silent
+	return err == nil && !f.Silent
 }
 
 // down carries what the server says.

@@ -1,0 +1,88 @@
+package graph
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
+)
+
+// IdempotencyKeyHeader is the header of a request that holds its idempotency key.
+const IdempotencyKeyHeader = store.IdempotencyKeyHeader
+
+type idempotencyKey struct{}
+
+// WithIdempotencyKey returns a context in which a mutation is made once for a key
+// of its viewer.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, idempotencyKey{}, key)
+}
+
+// makeOnce returns the context of an operation that is made once, if it is one. It
+// refuses a key that was used for another request, and one whose request is under
+// way. Done ends the request.
+func (e *Executor) makeOnce(ctx context.Context, operation *document.Operation) (once context.Context, done func(), err error) {
+	key, ok := ctx.Value(idempotencyKey{}).(string)
+	if !ok || operation.Definition.Operation != ast.Mutation {
+		return ctx, func() {}, nil
+	}
+	fingerprint, err := fingerprintOf(operation)
+	if err != nil {
+		return nil, nil, err
+	}
+	return e.store.MakeOnce(ctx, key, fingerprint)
+}
+
+// fingerprintOf returns a hash of what is asked for: the text of the
+// document, the operation, and the variables in any order.
+func fingerprintOf(operation *document.Operation) (string, error) {
+	variables := operation.Asked.Variables
+	if len(variables) == 0 {
+		variables = nil
+	}
+	asked, err := json.Marshal([]any{operation.Asked.Text, operation.Definition.Name, variables})
+	digest := sha256.Sum256(asked)
+	return hex.EncodeToString(digest[:]), err
+}
+
+// reconsidered returns the errors of a mutation that is made once. A field was
+// refused while the same request committed it on another server: that refusal is
+// of what the request itself has changed, and is told as that it is under way.
+func (e *Executor) reconsidered(ctx context.Context, list gqlerror.List) gqlerror.List {
+	for i, err := range list {
+		if len(err.Path) != 1 || !errors.Is(err, problem.ErrInvalidInput) && !refusesForGood(err) {
+			continue
+		}
+		name, _ := err.Path[0].(ast.PathName)
+		if done, failed := e.store.WasDoneMeanwhile(store.AtField(ctx, string(name))); failed == nil && done {
+			list[i] = gqlerror.WrapPath(err.Path, problem.Refuse(problem.ErrConcurrentUpdate,
+				"%s: the request was under way; ask again with the same key", IdempotencyKeyHeader).On(IdempotencyKeyHeader).After(askAgain))
+			list[i].Locations = err.Locations
+		}
+	}
+	return list
+}
+
+// askAgain is when to ask again about a request that was under way.
+const askAgain = time.Second
+
+// refusesForGood reports whether an error refuses a mutation for its own sake, not
+// for the state of the server or the database.
+func refusesForGood(err error) bool {
+	for _, kind := range []error{problem.ErrUnavailable, problem.ErrTimeout, problem.ErrOutcomeUnknown, problem.ErrRateLimited} {
+		if errors.Is(err, kind) {
+			return false
+		}
+	}
+	_, isRefusal := errors.AsType[*problem.Refusal](err)
+	return isRefusal
+}

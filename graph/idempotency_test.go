@@ -1,0 +1,185 @@
+package graph_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// asOnce sends an operation of a viewer with an idempotency key.
+func asOnce(ctx context.Context, executor *graph.Executor, key, query string, variables map[string]any) *graphql.Response {
+	return executor.ExecuteOnce(ctx, key, &graphql.RawParams{Query: query, Variables: variables})
+}
+
+// onceText returns an answer as JSON.
+func onceText(t *testing.T, response *graphql.Response) string {
+	t.Helper()
+	text, err := json.Marshal(response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestEveryMutationIsMadeOnce sends every mutation of the schema with a key, and
+// again: by another server, where two share the database, and by the same. Each
+// answer has the same bytes, whatever is selected, and nothing happens again.
+func TestEveryMutationIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := storetest.Open(t, url)
+		servers := []*graph.Executor{executorOf(t, s)}
+		if s.Postgres() {
+			servers = append(servers, executorOf(t, storetest.Open(t, url)))
+		}
+		ask := func(viewer, query string) string {
+			ctx := access.WithViewer(context.Background(), viewers[viewer])
+			return answerText(t, servers[0].Execute(ctx, &graphql.RawParams{Query: query}))
+		}
+		ask("admin", `mutation { createTrait(input: {name: "CUSTOM_U"}) { __typename } }`)
+		known, id := len(events(t, ask)), ""
+		schema := servers[0].Schema()
+		admin := access.WithViewer(context.Background(), viewers["admin"])
+		for i, m := range auditedMutations {
+			of := schema.Types[schema.Mutation.Fields.ForName(m.field).Type.Name()]
+			query := "mutation { " + m.field + "(input: {" + strings.ReplaceAll(m.accepted, "$id", id) + "}) { " + selection(t, schema, of, 2) + " } }"
+			key := fmt.Sprint("key-", i)
+			first := onceText(t, asOnce(admin, servers[0], key, query, nil))
+			if strings.Contains(first, `"code":`) && m.field != "importNamespaces" {
+				t.Errorf("%s: %s", m.field, first)
+			}
+			after := len(events(t, ask))
+			if after == known {
+				t.Errorf("%s left no event", m.field)
+			}
+			for _, again := range append(servers[len(servers)-1:], servers[0]) {
+				if got := onceText(t, asOnce(admin, again, key, query, nil)); got != first {
+					t.Errorf("%s again: %s\nwas: %s", m.field, got, first)
+				}
+			}
+			if known = len(events(t, ask)); known != after {
+				t.Errorf("%s happened again: %d events", m.field, known-after)
+			}
+			if m.payload != "" {
+				if found := idInAnswer.FindStringSubmatch(ask("admin", cmp.Or(shownAgain[m.field], `{ viewer { id } }`))); found != nil {
+					id = found[1]
+				}
+			}
+		}
+	})
+}
+
+// shownAgain are queries for the ids that later mutations need.
+var shownAgain = map[string]string{"associateResourceType": `{ namespace(name: "N") { resourceTypeAssociations { id } } }`}
+
+// codesOf returns the codes of an answer's errors, with the paths.
+func codesOf(response *graphql.Response) string {
+	var codes []string
+	for _, err := range response.Errors {
+		codes = append(codes, strings.TrimSpace(fmt.Sprint(err.Path, " ", err.Extensions["code"])))
+	}
+	return strings.Join(codes, ", ")
+}
+
+// TestKeysOfRequests holds what a key is for: one viewer and one request; fields
+// that were refused are tried again, others are not; dry runs keep nothing; and a
+// key expires.
+func TestKeysOfRequests(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Now()
+		s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return now }, KeysPerProject: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		executor := executorOf(t, s)
+		send := func(viewer, key, query, variables string) string {
+			t.Helper()
+			var values map[string]any
+			if err := json.Unmarshal([]byte(cmp.Or(variables, "{}")), &values); err != nil {
+				t.Fatal(err)
+			}
+			response := asOnce(access.WithViewer(context.Background(), viewers[viewer]), executor, key, query, values)
+			return cmp.Or(codesOf(response), "done")
+		}
+		const create = `mutation($n: String!) { createTrait(input: {name: $n}) { trait { name } } }`
+		const two = `mutation { a: createTrait(input: {name: "CUSTOM_A"}) { trait { name } } b: deleteTrait(input: {name: "CUSTOM_B"}) { trait { name } } }`
+		for i, of := range []struct{ viewer, key, query, variables, want string }{
+			{"admin", "k", create, `{"n": "CUSTOM_X"}`, "done"},
+			{"admin", "k", create, `{"n": "CUSTOM_X"}`, "done"},
+			{"admin", "k", create, `{"n": "CUSTOM_Y"}`, "BAD_USER_INPUT"},
+			{"admin", "k", strings.Replace(create, "{ name }", "{ id }", 1), `{"n": "CUSTOM_X"}`, "BAD_USER_INPUT"},
+			{"service", "k", create, `{"n": "CUSTOM_X"}`, "createTrait ALREADY_EXISTS"},
+			{"admin", "other", create, `{"n": "CUSTOM_X"}`, "createTrait ALREADY_EXISTS"},
+			{"admin", "other", create, `{"n": "CUSTOM_Y"}`, "done"}, // nothing was kept
+			{"admin", "two", two, "", "b NOT_FOUND"},
+			{"admin", "b", create, `{"n": "CUSTOM_B"}`, "done"},
+			{"admin", "two", two, "", "done"},
+			{"admin", "two", two, "", "done"},
+			{"admin", "n", `mutation { createNamespace(input: {name: "N"}) { namespace { name } } }`, "", "done"},
+			{"admin", "d", `mutation { importNamespaces(input: {documents: ["{\"namespace\": \"D\"}"], dryRun: true}) { reports { outcome } } }`, "", "done"},
+			{"admin", "d", `mutation { importNamespaces(input: {documents: ["{\"namespace\": \"D\"}"]}) { reports { outcome } } }`, "", "done"},
+			{"admin", "eighth", create, `{"n": "CUSTOM_E"}`, "createTrait QUOTA_EXCEEDED"},
+			{"admin", "k", create, `{"n": "CUSTOM_X"}`, "done"},
+		} {
+			if got := send(of.viewer, of.key, of.query, of.variables); got != of.want {
+				t.Errorf("%d: %s with the key %s as %s: %s, want %s", i, of.query, of.key, of.viewer, got, of.want)
+			}
+		}
+		now = now.Add(24*time.Hour + time.Second)
+		if got := send("admin", "k", create, `{"n": "CUSTOM_X"}`); got != "createTrait ALREADY_EXISTS" {
+			t.Errorf("after a day: %s", got)
+		}
+		if got := send("admin", "k", create, `{"n": "CUSTOM_Z"}`); got != "done" {
+			t.Errorf("after a day, something else: %s", got)
+		}
+		if err := s.DropKeys(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if left, err := s.Ent.IdempotencyKey.Query().Count(t.Context()); left != 1 || err != nil {
+			t.Errorf("%d keys are left, %v", left, err)
+		}
+	})
+}
+
+// TestARequestUnderWayIsNotMadeBeside sends a request while the same one runs, on
+// the same server and, where there is another, on that.
+func TestARequestUnderWayIsNotMadeBeside(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := storetest.Open(t, url)
+		servers := []*graph.Executor{executorOf(t, s)}
+		if s.Postgres() {
+			servers = append(servers, executorOf(t, storetest.Open(t, url)))
+		}
+		admin := access.WithViewer(context.Background(), viewers["admin"])
+		for i, other := range servers {
+			key, met := fmt.Sprint("key-", i), ""
+			query := fmt.Sprintf(`mutation { createTrait(input: {name: "CUSTOM_%d"}) { trait { name } } }`, i)
+			ctx := store.EachStatement(admin, func(text string, _ any) {
+				if met == "" && strings.HasPrefix(text, "INSERT INTO traits") {
+					met = onceText(t, asOnce(admin, other, key, query, nil))
+				}
+			})
+			first := onceText(t, asOnce(ctx, servers[0], key, query, nil))
+			if !strings.Contains(met, `"code":"CONCURRENT_UPDATE"`) || !strings.Contains(met, `"retryAfter":1`) || !strings.Contains(met, `"field":"Idempotency-Key"`) {
+				t.Errorf("beside it on server %d: %s", i, met)
+			}
+			if again := onceText(t, asOnce(admin, other, key, query, nil)); strings.Contains(first, "errors") || again != first {
+				t.Errorf("on server %d: %s, was %s", i, again, first)
+			}
+		}
+	})
+}

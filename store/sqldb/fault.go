@@ -1,0 +1,301 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"entgo.io/ent/dialect/sql/schema"
+	"github.com/google/uuid"
+	"github.com/lib/pq/pqerror"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/cadastre-dev/cadastre/ent/migrate"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// Fault is why a database does not do what it is there for, as far as it
+// says so. Its text is for whoever asks, and tells nothing of the inside.
+type Fault string
+
+// The faults of a database.
+const (
+	Unreachable  Fault = "the database cannot be reached"
+	Full         Fault = "the database has no room left"
+	ReadOnly     Fault = "the database is read-only"
+	Unprivileged Fault = "the server lacks privileges in the database"
+	BadStorage   Fault = "the database cannot read or write its storage"
+	Vanished     Fault = "the database file was removed or replaced"
+)
+
+// again is when to try again what a fault keeps from happening.
+func (f Fault) again() time.Duration {
+	if f == Unreachable {
+		return retryAfter
+	}
+	return retryAfterMended
+}
+
+// Refuse returns the refusal of what a fault keeps from happening.
+func (f Fault) Refuse(cause error) *problem.Refusal {
+	return problem.Refuse(problem.ErrUnavailable, "%s, try again", f).After(f.again()).Because(cause)
+}
+
+// errVanished is that the database file is not where it was opened.
+var errVanished = errors.New("the database file, or its log, is not the one that was opened")
+
+// faultOf returns the fault that an error of a driver tells of, and the
+// empty one for other errors.
+func faultOf(err error) Fault {
+	postgres, lite := codesOf(err)
+	switch postgres {
+	case pqerror.InsufficientPrivilege:
+		return Unprivileged
+	case pqerror.ReadOnlySQLTransaction:
+		return ReadOnly
+	case pqerror.DiskFull:
+		return Full
+	}
+	switch {
+	case postgres != "" && postgres.Class() == "58" || postgres == pqerror.DataCorrupted || postgres == pqerror.IndexCorrupted:
+		return BadStorage
+	case isUnreachable(err):
+		return Unreachable
+	}
+	switch lite & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return Full
+	case sqlite3.SQLITE_READONLY:
+		return ReadOnly
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return BadStorage
+	}
+	if errors.Is(err, errVanished) {
+		return Vanished
+	}
+	return ""
+}
+
+// refusedToBegin is Refused for a transaction that writes: a standby refuses to
+// begin one, by the code for what it does not support.
+func refusedToBegin(err error) error {
+	if postgres, _ := codesOf(err); postgres == pqerror.FeatureNotSupported {
+		return ReadOnly.Refuse(err)
+	}
+	return Refused(err)
+}
+
+// refusedPing refuses what needs a database that does not answer.
+func refusedPing(err error) error {
+	if fault := faultOf(err); fault != "" {
+		return fault.Refuse(err)
+	}
+	if err != nil {
+		return Unreachable.Refuse(err)
+	}
+	return nil
+}
+
+// health is what is known of whether the database takes what is written.
+type health struct {
+	mu     sync.Mutex
+	failed Fault     // of the last transaction that wrote, empty where it was committed
+	asked  time.Time // when that was last tried out
+}
+
+// note notes what became of a transaction that wrote.
+func (h *health) note(err error) {
+	fault := Fault("")
+	if err != nil {
+		if fault = faultOf(err); fault == "" || fault == Unreachable {
+			return // a ping finds out whether it is reached
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed = fault
+}
+
+// betweenTries is how often it is tried out at most whether the database takes
+// again what is written.
+const betweenTries = time.Second
+
+// mayTry returns the fault of the last transaction, and whether it may be
+// tried out whether that holds.
+func (h *health) mayTry() (failed Fault, may bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	may = h.failed != "" && now.Sub(h.asked) >= betweenTries
+	if may {
+		h.asked = now
+	}
+	return h.failed, may
+}
+
+// CheckWritable returns a refusal where the database takes no writes: it is
+// read-only or keeps the server from tables, its file is not there, or the last
+// transaction failed for want of room or of a working storage. Such a fault
+// is tried out by a small write, so that it ends by itself.
+func (d *DB) CheckWritable(ctx context.Context) error {
+	if d.Postgres() {
+		if err := d.checkPostgresWritable(ctx); err != nil {
+			return err
+		}
+	} else if err := d.Pool.file.check(); err != nil {
+		return Vanished.Refuse(err)
+	}
+	failed, may := d.health.mayTry()
+	if may {
+		err := d.tryToWrite(ctx)
+		if d.health.note(err); err != nil {
+			d.Log.WarnContext(ctx, "the database takes no writes", "error", err)
+		}
+		failed, _ = d.health.mayTry()
+	}
+	if failed != "" {
+		return failed.Refuse(nil)
+	}
+	return nil
+}
+
+// checkPostgresWritable asks PostgreSQL whether it takes writes of this role.
+func (d *DB) checkPostgresWritable(ctx context.Context) error {
+	setting := ""
+	err := d.followerQuery(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE `+readOnlySetting+` END`, func(rows *sql.Rows) error { return rows.Scan(&setting) })
+	if err != nil {
+		return err
+	}
+	if setting == "on" {
+		return ReadOnly.Refuse(nil)
+	}
+	lacking, err := d.lackingPrivileges(ctx)
+	if err != nil {
+		return err
+	}
+	if len(lacking) > 0 {
+		return Unprivileged.Refuse(errors.New(privilegesText("", lacking)))
+	}
+	return nil
+}
+
+// followerQuery runs a statement on the connections that no request keeps busy.
+func (d *DB) followerQuery(ctx context.Context, query string, scan func(*sql.Rows) error, args ...any) error {
+	rows, err := d.Pool.followers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return Refused(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return Refused(rows.Err())
+}
+
+// triedBytes is how much is written to try out whether there is room: more than
+// one page.
+const triedBytes = 32 << 10
+
+// tryToWrite writes a row that has expired, and deletes it.
+func (d *DB) tryToWrite(ctx context.Context) error {
+	release, err := d.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := d.Pool.file.check(); err != nil {
+		return err
+	}
+	name, text := uuid.NewString(), strings.Builder{}
+	for text.Len() < triedBytes { // that cannot be compressed
+		text.WriteString(uuid.NewString())
+	}
+	for _, statement := range []struct {
+		text string
+		args []any
+	}{
+		{`INSERT INTO idempotency_keys (request, field, step, fingerprint, project_id, outcome, created_at) VALUES ($1, 'try', '', '', '', $2, $3)`,
+			[]any{name, text.String(), d.Now().Add(-2 * KeepKeys)}},
+		{`DELETE FROM idempotency_keys WHERE request = $1`, []any{name}},
+	} {
+		if _, err := d.Pool.writer.ExecContext(ctx, d.statement(statement.text), statement.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explainRole adds what to do to an error of a migration that the role of the
+// database is kept from, or a database that takes no writes.
+func explainRole(err error) error {
+	switch faultOf(err) {
+	case Unprivileged:
+		return fmt.Errorf("%w; a migration needs the role that owns the tables: start once with that, "+
+			"or give this one CREATE on the schema where there are none", err)
+	case ReadOnly:
+		return fmt.Errorf("%w; name a database that can be written, such as the primary of a standby", err)
+	}
+	return err
+}
+
+// checkPrivileges returns an error that says what PostgreSQL's role lacks, and how
+// it gets that.
+func (d *DB) checkPrivileges(ctx context.Context) error {
+	if d.Pool.dialectName != dialect.Postgres {
+		return nil
+	}
+	lacking, err := d.lackingPrivileges(ctx)
+	if err != nil {
+		return fmt.Errorf("look up privileges: %w", err)
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	role := ""
+	if err := d.followerQuery(ctx, `SELECT quote_ident(current_user)`, func(rows *sql.Rows) error { return rows.Scan(&role) }); err != nil {
+		return fmt.Errorf("look up privileges: %w", err)
+	}
+	return errors.New(privilegesText(role, lacking))
+}
+
+// lackingPrivilege is a privilege that a role lacks, with the tables on which it
+// does.
+type lackingPrivilege struct{ privilege, tables string }
+
+// lackingPrivileges returns what privileges the role lacks, those on most tables
+// first.
+func (d *DB) lackingPrivileges(ctx context.Context) (lacking []lackingPrivilege, err error) {
+	err = d.followerQuery(ctx, `SELECT p.privilege, string_agg(quote_ident(t.name), ', ' ORDER BY t.name)
+		FROM (SELECT jsonb_array_elements_text($1::jsonb) AS name) AS t
+		CROSS JOIN (VALUES (1, 'SELECT'), (2, 'INSERT'), (3, 'UPDATE'), (4, 'DELETE')) AS p (number, privilege)
+		WHERE NOT coalesce(has_table_privilege(to_regclass(quote_ident(t.name)), p.privilege), true)
+		GROUP BY p.number, p.privilege ORDER BY p.number`, func(rows *sql.Rows) error {
+		var one lackingPrivilege
+		err := rows.Scan(&one.privilege, &one.tables)
+		lacking = append(lacking, one)
+		return err
+	}, JSONOf(lists.Map(migrate.Tables, func(table *schema.Table) string { return table.Name })))
+	return lacking, err
+}
+
+// privilegesText says what a role lacks, and how it gets that.
+func privilegesText(role string, lacking []lackingPrivilege) string {
+	var what, grants []string
+	for _, one := range lacking {
+		what = append(what, one.privilege+" on "+one.tables)
+		grants = append(grants, fmt.Sprintf("GRANT %s ON %s TO %s;", one.privilege, one.tables, role))
+	}
+	text := "the role of the database lacks privileges: " + strings.Join(what, "; ")
+	if role == "" {
+		return text
+	}
+	return fmt.Sprintf("the role %s of the database lacks privileges: %s. Its owner gives them: %s", role, strings.Join(what, "; "), strings.Join(grants, " "))
+}
