@@ -102,6 +102,9 @@ func (r *report) reached(b *bench, work work) []reached {
 			}
 		}
 		one.judge(work, peer != nil)
+		if work.goal.times > 0 {
+			one.judgeThan(work.goal, last, r.rowOf(work.goal.than, database, last.Server))
+		}
 		all = append(all, one)
 	}
 	return all
@@ -126,6 +129,28 @@ func (one *reached) judge(work work, met bool) {
 		}
 	}
 	one.Goal = strings.Join(goals, ", ")
+}
+
+// judgeThan says whether a row reaches the goal that another row sets.
+func (one *reached) judgeThan(goal goal, row, than *row) {
+	one.Goal = fmt.Sprintf("%g times the ms of %q", goal.times, goal.than)
+	switch {
+	case than == nil:
+		one.Reached = "unknown"
+	case row.Median > goal.times*than.Median:
+		one.Reached = "no"
+	}
+}
+
+// rowOf returns the row of a work, by its name, on a database by a binary; nil for
+// none.
+func (r *report) rowOf(work, database, server string) *row {
+	for i, row := range r.Rows {
+		if row.Work == work && row.Database == database && row.Server == server {
+			return &r.Rows[i]
+		}
+	}
+	return nil
 }
 
 // row returns the row of a work on a database by a binary, or by the peer where

@@ -42,6 +42,8 @@ type comparison struct {
 type goal struct {
 	median float64 // at most so many milliseconds; 0 is any
 	ratio  float64 // so many times the requests a second of the peer; 0 is any
+	times  float64 // at most so many times the median of the work than; 0 is any
+	than   string
 }
 
 // works returns everything that is timed. A row more is an element more.
@@ -76,6 +78,7 @@ func works() []work {
 		{
 			name: "candidates on hosts with a pair of 50 %, first 1000, full answer", operations: 4, list: candidatesList(),
 			request: candidatesOnHosts(1000, commonPair(), fullCandidates),
+			goal:    goal{times: 3, than: "candidates, first 1000, full answer"},
 		},
 		{
 			name: "20 namespaces with properties, 32 clients", clients: 32, operations: 320, list: []string{"namespaces", "nodes"},

@@ -117,7 +117,8 @@ type treesOfCandidates struct {
 // TestHostsAreThoseWhoseRootsResourceMatches compares, for random filters and as
 // several viewers, the candidates and providers on hosts with those that a client
 // would choose by itself: whose root is linked to a resource of the filtered list.
-// The number of statements is the same for every filter without capabilities.
+// The number of statements is the same for every filter that names neither types
+// nor capabilities.
 func TestHostsAreThoseWhoseRootsResourceMatches(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
