@@ -239,6 +239,7 @@ func TestDeletingAsks(t *testing.T) {
 		{command("metadefs unload --resource-type x N"), `Delete "N" that apply to "x" of `, "yes"},
 		{command("metadefs unload --all"), "Delete all namespaces of " + c.address, "all"},
 		{command("metadefs load --mode overwrite", file), "Delete what the files lack", "yes"},
+		{command("metadefs load --mode prefer-new", file), "Delete what the files lack", "yes"},
 		{command("metadefs load --mode prefer-new --include-protected", file), "Delete what the files lack", "yes"},
 	} {
 		for _, answer := range []string{"", "\n", "no\n", "y\n", strings.ToUpper(of.word) + "\n"} {

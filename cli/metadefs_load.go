@@ -23,7 +23,7 @@ import (
 type loadCommand struct {
 	common
 	deletion
-	Mode             string   `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits. Overwrite deletes what the files lack, after asking."`
+	Mode             string   `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits. Overwrite deletes what the files lack, and prefer-new what their objects lack; both ask before."`
 	DryRun           bool     `help:"Report what would be done, and which metadata would break definitions, and do nothing."`
 	IncludeProtected bool     `help:"Delete from protected namespaces, too; only with --mode overwrite and prefer-new."`
 	Builtin          bool     `help:"Load the definitions that come with the program, instead of files: those that were unloaded here only by name."`
@@ -52,7 +52,7 @@ func (c *loadCommand) Run(run *session) error {
 	if err != nil {
 		return err
 	}
-	if !c.DryRun && (c.Mode == "overwrite" || c.IncludeProtected) {
+	if !c.DryRun && (c.Mode == "overwrite" || c.Mode == "prefer-new" || c.IncludeProtected) {
 		if err := c.confirm(run, "yes", "Delete what the files lack from the namespaces of %s that they define?", run.server.address); err != nil {
 			return err
 		}

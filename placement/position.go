@@ -42,7 +42,7 @@ var ErrPositionMismatch = errors.New("placement: a position of another request")
 var ErrPositionGone = errors.New("placement: a position at providers that are gone")
 
 // Limits of a position. Paths are shortened to a text of usualPositionLength:
-// there is room for at least the providers themselves of 20 slots, and 24
+// there is room for at least the providers themselves of 19 slots, and 24
 // characters more for each provider beyond.
 const (
 	usualPositionLength = 480   // of the text

@@ -3082,8 +3082,8 @@ extend type ResourceClass {
     resource that the viewer may not see matches nothing, and so does a root without
     one; ` + "`" + `{}` + "`" + ` asks for any resource that the viewer may see. Providers that share
     with such a tree may serve as ever. Looked up before the search, in one statement,
-    and one more where capabilities are asked for by name. What is wrong with it is
-    ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
+    one more where resource types are named, and one more where capabilities are.
+    What is wrong with it is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
     hosts: ResourceFilter
     "How many candidates at most: 0 to 1000, 50 when absent."
@@ -4790,8 +4790,8 @@ type ResourceConnection {
   ` + "`" + `CAPABILITY_VALUE` + "`" + ` every condition of ` + "`" + `where` + "`" + `, ` + "`" + `matching` + "`" + ` and ` + "`" + `requirements` + "`" + ` that
   asks of nothing else than its key; for ` + "`" + `METADATA_KEY` + "`" + ` every condition of ` + "`" + `where` + "`" + `
   that asks only whether keys exist. Counted for every answer, in one statement,
-  with one more where the filter or a facet names capabilities or includes unused
-  values.
+  with one more where the filter or a facet names capabilities, and one for each
+  kind of facet that includes unused values.
   """
   facets(
     "What to count by; at most 20."
