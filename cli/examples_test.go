@@ -21,7 +21,6 @@ import (
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/schema"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
@@ -187,7 +186,7 @@ func shell(t *testing.T, line string) (printed string, status int) {
 	if !ok || !strings.HasPrefix(line, "echo ") {
 		typed, command = "", line
 	}
-	program := cli.Program{Stdin: strings.NewReader(strings.TrimPrefix(typed+" ", "echo ") + "\n"), Version: "1.2.3", Commit: "abc", SDL: schema.SDL(), Serve: func(_ context.Context, options cli.ServeOptions) error {
+	program := cli.Program{Stdin: strings.NewReader(strings.TrimPrefix(typed+" ", "echo ") + "\n"), Version: "1.2.3", Commit: "abc", SDL: "type Query {\n  viewer: Viewer\n}\n", Serve: func(_ context.Context, options cli.ServeOptions) error {
 		_, err := fmt.Fprintf(&out, "serves on %s\n", options.Listen)
 		return err
 	}}

@@ -1,0 +1,84 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/demo"
+)
+
+// TestDocumentedCommands runs the commands that README and the pages of docs show
+// and that ask a server, each with a folder of definitions where it wants one. Those
+// that print their answer are compared with it elsewhere, and those of docs/cli.md
+// are the examples of the help.
+func TestDocumentedCommands(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	var lines []string
+	for _, page := range append(pages, "../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(page, "/cli.md") {
+			text, _, _ = cutBytes(text, generatedBelow)
+		}
+		for _, match := range regexp.MustCompile("(?m)^cadastre ([a-z].*)$|`cadastre ([a-z][^`]*)`").FindAllStringSubmatch(string(text), -1) {
+			line := strings.TrimSpace(match[1] + match[2])
+			if !strings.HasPrefix(line, "serve") && !found[line] {
+				found[line] = true
+				lines = append(lines, line)
+			}
+		}
+	}
+	if len(lines) < 10 {
+		t.Fatalf("the documents show %q only", lines)
+	}
+	address := serveDemo(t)
+	t.Setenv("CADASTRE_SERVER", address)
+	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
+	t.Setenv("CADASTRE_CONFIG", filepath.Join(t.TempDir(), "contexts.yaml"))
+	t.Chdir(t.TempDir())
+	identity(t)
+	if printed, status := shell(t, "cadastre metadefs export definitions"); status != 0 {
+		t.Fatal(printed)
+	}
+	// Those that need more to run, and what it is.
+	completed := map[string]string{
+		"metadefs load --dry-run":           "metadefs load definitions --dry-run",
+		"metadefs unload NAME":              "metadefs unload Lab --yes",
+		"login --os-cloud NAME":             "login --os-cloud prod",
+		"context use NAME":                  "context use demo",
+		"login NAME":                        "login demo",
+		"metadefs unload --origin cadastre": "metadefs unload --origin cadastre --include-protected --yes",
+	}
+	for _, preparation := range []string{"cadastre namespace create Lab -q", "cadastre login demo -q"} {
+		if printed, status := shell(t, preparation); status != 0 {
+			t.Fatal(printed)
+		}
+	}
+	for _, line := range lines {
+		run := line
+		if of, ok := completed[line]; ok {
+			run = of
+		}
+		run, _, _ = strings.Cut(run, "  ")
+		run = strings.NewReplacer("DIRECTORY", "definitions", "DIR", "definitions", "PATH", "definitions", "http://127.0.0.1:8080", address).Replace(run)
+		run, _, _ = strings.Cut(run, " > ")
+		if printed, status := shell(t, "cadastre "+run); status != 0 {
+			t.Errorf("cadastre %s ends with %d and prints\n%s", line, status, printed)
+		}
+	}
+}
+
+// cutBytes returns what stands before and after a text.
+func cutBytes(text []byte, around string) (before, after []byte, ok bool) {
+	first, rest, ok := strings.Cut(string(text), around)
+	return []byte(first), []byte(rest), ok
+}
