@@ -76,16 +76,16 @@ func (f *sqliteFile) keepLog() (err error) {
 // sqliteConnector makes connections to a SQLite file, and to no other one that is
 // there in its place.
 type sqliteConnector struct {
-	driver driver.Driver
-	name   string
-	file   *sqliteFile
+	opens driver.Driver
+	name  string
+	file  *sqliteFile
 }
 
 var _ driver.Connector = (*sqliteConnector)(nil)
 
 // Connect makes a connection.
 func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
-	conn, err := c.driver.Open(c.name)
+	conn, err := c.opens.Open(c.name)
 	if vanished := c.file.check(); vanished != nil {
 		if err == nil {
 			_ = conn.Close()
@@ -96,7 +96,7 @@ func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
 }
 
 // Driver returns the driver of SQLite.
-func (c *sqliteConnector) Driver() driver.Driver { return c.driver }
+func (c *sqliteConnector) Driver() driver.Driver { return c.opens }
 
 // closeToOthers takes the permissions of the files of a SQLite database from
 // everybody but the owner. Its error is about files that belong to another user,
