@@ -111,7 +111,7 @@ func TestBrokenServers(t *testing.T) {
 	} {
 		for _, args := range clients(t) {
 			var stdout strings.Builder
-			err := cli.Run(t.Context(), cli.Program{}, append(args, "--server", of.address, "--token", "admin"), &stdout, io.Discard)
+			err := cli.Run(t.Context(), cli.Program{}, append(args, "--server", of.address, "--token", "admin", "--retries", "0"), &stdout, io.Discard)
 			if err == nil || !strings.HasPrefix(err.Error(), of.address+": ") || !strings.Contains(err.Error(), of.want) || stdout.String() != "" {
 				t.Errorf("%s: %q: error %v, want %q, prints %q", name, args, err, of.want, stdout.String())
 			}

@@ -22,7 +22,7 @@ func (c *loginCommand) Run(run *session) error {
 	if c.Context != "" {
 		return usagef("--context: name the context that is to be made after login: cadastre login %s", c.Context)
 	}
-	where := server{address: run.server.address, token: c.Token, caCert: c.CACert, timeout: c.Timeout}
+	where := server{address: run.server.address, token: c.Token, caCert: c.CACert, timeout: c.Timeout, retries: c.Retries}
 	saved := savedContext{Server: where.address, CACert: c.CACert}
 	switch {
 	case c.Token != "":

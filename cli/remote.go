@@ -27,6 +27,7 @@ type remote struct {
 	OSCloud string        `name:"os-cloud" env:"OS_CLOUD" placeholder:"NAME" group:"Server" help:"Cloud of clouds.yaml whose Keystone gives the token."`
 	CACert  string        `name:"ca-cert" type:"path" placeholder:"FILE" group:"Server" help:"Certificates of authorities that the server's is checked with, PEM; those of this machine when absent."`
 	Timeout time.Duration `default:"60s" min:"1ms" group:"Server" help:"How long a request may take."`
+	Retries int           `default:"3" min:"0" max:"10" group:"Server" help:"How often a request is sent again that the server had no capacity for, or that no answer came to; a change is made once, however often it is sent."`
 }
 
 // common are the flags of every command that asks a server.
@@ -62,13 +63,14 @@ func (c *common) AfterApply(run *session, parsed *kong.Context) error {
 type server struct {
 	address, token, caCert string
 	timeout                time.Duration
+	retries                int
 	credentials            func(ctx context.Context) (string, error) // of a token; nil where there is one
 }
 
 // where returns the server that the flags, the environment and the contexts name,
 // in this order.
 func (r remote) where() (server, error) {
-	where := server{address: r.Server, token: r.Token, caCert: r.CACert, timeout: r.Timeout}
+	where := server{address: r.Server, token: r.Token, caCert: r.CACert, timeout: r.Timeout, retries: r.Retries}
 	saved, err := loadContexts()
 	if err != nil {
 		return where, err
@@ -122,7 +124,7 @@ func connect(ctx context.Context, where server) (*client.Client, error) {
 		}
 		where.token = token
 	}
-	options := []client.Option{client.WithToken(where.token), client.WithTimeout(where.timeout)}
+	options := []client.Option{client.WithToken(where.token), client.WithTimeout(where.timeout), client.WithRetries(where.retries)}
 	if where.caCert != "" {
 		sender, err := trusting(where.caCert)
 		if err != nil {
