@@ -155,22 +155,22 @@ func allocationsOf(ctx context.Context, admin *party) (map[string][]string, verd
 func (p providerFound) add(ctx context.Context, admin *party, found map[string][]string, to *verdict) error {
 	const more = `query($uuid: UUID!, $after: String) { resourceProvider(uuid: $uuid) {
 		allocations(first: 1000, after: $after) { pageInfo { endCursor hasNextPage } nodes { used consumer { uuid } } } } }`
-	sum := 0
+	sum, all := 0, p.Allocations
 	for {
-		for _, one := range p.Allocations.Nodes {
+		for _, one := range all.Nodes {
 			sum += one.Used
 			found[one.Consumer.UUID] = append(found[one.Consumer.UUID], holding(p.UUID, one.Used))
 		}
-		if !p.Allocations.PageInfo.HasNextPage {
+		if !all.PageInfo.HasNextPage {
 			break
 		}
 		var next struct {
 			ResourceProvider struct{ Allocations allocationsFound }
 		}
-		if err := admin.ask(ctx, request{Query: more, Variables: object{"uuid": p.UUID, "after": p.Allocations.PageInfo.EndCursor}}, &next); err != nil {
+		if err := admin.ask(ctx, request{Query: more, Variables: object{"uuid": p.UUID, "after": all.PageInfo.EndCursor}}, &next); err != nil {
 			return err
 		}
-		p.Allocations = next.ResourceProvider.Allocations
+		all = next.ResourceProvider.Allocations
 	}
 	for _, inventory := range p.Inventories {
 		text := fmt.Sprintf("%s of %s: %d of %d, allocations %d", inventory.ResourceClass, p.UUID, inventory.Used, inventory.Capacity, sum)

@@ -103,7 +103,7 @@ func parse(args []string, output io.Writer) (options, error) {
 		return err
 	})
 	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the quiet after it")
-	flags.IntVar(&o.rounds, "rounds", 2, "`number` of rounds")
+	flags.IntVar(&o.rounds, "rounds", 3, "`number` of rounds")
 	flags.IntVar(&o.size.Resources, "resources", 5000, "`number` of resources")
 	flags.IntVar(&o.size.Items, "items", 20, "`number` of metadata items of each")
 	flags.IntVar(&o.size.Providers, "providers", 2000, "`number` of resource providers")

@@ -17,7 +17,7 @@ type row struct {
 	// machine before the attack.
 	Beside float64 `json:"loadBefore"`
 	// Quiet is beside a client that uses as much of a processor against a server
-	// that refuses it.
+	// that refuses it. Both are medians of the rounds.
 	Quiet, Attacked   kinds
 	LookUps, Claims   ratio
 	Unavailable       float64        `json:"secondsOf503"` // the longest time that an innocent was told 503
@@ -81,7 +81,8 @@ func (m *attackSide) measure(ctx context.Context, of attack) (*row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lookUps, claims, quietLookUps, quietClaims fared
+	var lookUps, claims fared
+	var attacked, quiet []kinds // in each round
 	for range m.rounds {
 		for _, s := range m.servers {
 			s.resetPeak()
@@ -97,6 +98,7 @@ func (m *attackSide) measure(ctx context.Context, of attack) (*row, error) {
 		}
 		add(&lookUps, looked)
 		add(&claims, claimed)
+		attacked = append(attacked, kinds{millisecondsOf(looked), millisecondsOf(claimed)})
 		out.AttackerProcessor = max(out.AttackerProcessor, toll.Processor)
 		for code, count := range toll.Codes {
 			out.Attacker[code] += count
@@ -112,19 +114,35 @@ func (m *attackSide) measure(ctx context.Context, of attack) (*row, error) {
 		if _, looked, claimed, err = m.beside(ctx, refused); err != nil {
 			return nil, err
 		}
-		add(&quietLookUps, looked)
-		add(&quietClaims, claimed)
+		quiet = append(quiet, kinds{millisecondsOf(looked), millisecondsOf(claimed)})
 	}
 	for _, codes := range []map[string]int{lookUps.codes, claims.codes} {
 		for code, count := range codes {
 			out.Codes[code] += count
 		}
 	}
-	out.Attacked, out.Quiet = kinds{millisecondsOf(lookUps), millisecondsOf(claims)}, kinds{millisecondsOf(quietLookUps), millisecondsOf(quietClaims)}
+	out.Attacked, out.Quiet = medianOf(attacked), medianOf(quiet)
 	out.LookUps = ratio{out.Attacked.LookUps.P99 / out.Quiet.LookUps.P99, mostOfLookUps}
 	out.Claims = ratio{out.Attacked.Claims.P99 / out.Quiet.Claims.P99, mostOfClaims}
 	out.Unavailable = max(longestUnavailable(lookUps.ended), longestUnavailable(claims.ended)).Seconds()
 	return out, nil
+}
+
+// medianOf returns the medians of what was found in rounds: what else the machine
+// did in one of them does not count.
+func medianOf(rounds []kinds) kinds {
+	median := func(of func(kinds) float64) float64 {
+		var all []float64
+		for _, one := range rounds {
+			all = append(all, of(one))
+		}
+		slices.Sort(all)
+		return all[len(all)/2]
+	}
+	return kinds{
+		quantiles{median(func(k kinds) float64 { return k.LookUps.P50 }), median(func(k kinds) float64 { return k.LookUps.P99 })},
+		quantiles{median(func(k kinds) float64 { return k.Claims.P50 }), median(func(k kinds) float64 { return k.Claims.P99 })},
+	}
 }
 
 // add adds how requests of another round fared. Rounds do not touch.

@@ -71,20 +71,7 @@ func load() float64 {
 func (r *report) failures(strict bool) []string {
 	var all []string
 	for _, row := range r.Rows {
-		if row.Unavailable > mostOf503.Seconds() {
-			all = append(all, fmt.Sprintf("%s, %s: others were told 503 for %.1f s", row.Database, row.Attack, row.Unavailable))
-		}
-		if r.Limit > 0 && row.PeakBytes > r.Limit {
-			all = append(all, fmt.Sprintf("%s, %s: %d MiB of memory", row.Database, row.Attack, row.PeakBytes>>20))
-		}
-		for _, codes := range []map[string]int{row.Codes, row.Attacker} {
-			if codes["INTERNAL"] > 0 {
-				all = append(all, fmt.Sprintf("%s, %s: %d INTERNAL", row.Database, row.Attack, codes["INTERNAL"]))
-			}
-		}
-		if strict && !(row.LookUps.holds() && row.Claims.holds()) {
-			all = append(all, fmt.Sprintf("%s, %s: look-ups take %.1f, claims %.1f times as long", row.Database, row.Attack, row.LookUps.Times, row.Claims.Times))
-		}
+		all = append(all, row.failures(r.Limit, strict)...)
 	}
 	for _, of := range r.Memory {
 		if !of.holds() {
@@ -103,6 +90,22 @@ func (r *report) failures(strict bool) []string {
 			all = append(all, fmt.Sprintf("%s: %d INTERNAL of attackers", of.Database, of.Attacks["INTERNAL"]))
 		}
 	}
+	return all
+}
+
+// failures returns what must not be of one attack.
+func (r *row) failures(limit int64, strict bool) []string {
+	var all []string
+	fails := func(is bool, format string, args ...any) {
+		if is {
+			all = append(all, fmt.Sprintf("%s, %s: ", r.Database, r.Attack)+fmt.Sprintf(format, args...))
+		}
+	}
+	fails(r.Unavailable > mostOf503.Seconds(), "others were told 503 for %.1f s", r.Unavailable)
+	fails(limit > 0 && r.PeakBytes > limit, "%d MiB of memory", r.PeakBytes>>20)
+	internal := r.Codes["INTERNAL"] + r.Attacker["INTERNAL"]
+	fails(internal > 0, "%d INTERNAL", internal)
+	fails(strict && !(r.LookUps.holds() && r.Claims.holds()), "look-ups take %.1f, claims %.1f times as long", r.LookUps.Times, r.Claims.Times)
 	return all
 }
 
