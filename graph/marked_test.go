@@ -137,15 +137,20 @@ func checkAlone(t *testing.T, of *ast.Definition, field *ast.FieldDefinition, be
 	isPage := strings.HasSuffix(below.Name, "Connection")
 	isOwn := from == own || from == "permission" // which asks the type's own domain
 	isElsewhere := !isOwn || !below.IsLeafType() && !slices.Contains([]string{own, "common"}, domainOf(below.Position))
-	isRefusable := !slices.Contains(anythingGoes, name) && slices.ContainsFunc(field.Arguments, func(argument *ast.ArgumentDefinition) bool {
-		return argument.Type.Elem != nil || !slices.Contains([]string{"Boolean", "Operation"}, argument.Type.Name())
-	})
-	if (isPage || isElsewhere || isRefusable) && field.Type.NonNull && !slices.Contains(keptWith, name) {
+	if (isPage || isElsewhere || isRefusable(name, field)) && field.Type.NonNull && !slices.Contains(keptWith, name) {
 		t.Errorf("%s cannot fail alone: its type is %s", name, field.Type)
 	}
 	if isPage && !isMarked(field) && !slices.Contains(nullSays, name) || isMarked(field) && field.Type.NonNull {
 		t.Errorf("%s is of the type %s, and marked: %v", name, field.Type, isMarked(field))
 	}
+}
+
+// isRefusable reports whether an argument of a field can have a value that is
+// refused.
+func isRefusable(name string, field *ast.FieldDefinition) bool {
+	return !slices.Contains(anythingGoes, name) && slices.ContainsFunc(field.Arguments, func(argument *ast.ArgumentDefinition) bool {
+		return argument.Type.Elem != nil || !slices.Contains([]string{"Boolean", "Operation"}, argument.Type.Name())
+	})
 }
 
 // TestWhatFailsBelowTheRootFailsAlone has fields below the root fail: each is

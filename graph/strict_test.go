@@ -129,56 +129,76 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			plain, vault := openStrict(t, url(t), false), openStrict(t, url(t), true)
-			chance := rand.New(rand.NewPCG(5, 12))
-			ask := func(executor *graph.Executor, viewer, query string, variables map[string]any) (string, int) {
-				ctx, statements := store.CountStatements(access.WithViewer(t.Context(), viewers[viewer]))
-				return answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})), statements()
-			}
-			differ, accepted, dry := 0, 0, 0
-			for _, executor := range []*graph.Executor{plain, vault} {
-				if answer, _ := ask(executor, "admin", `mutation($one: UUID!, $other: UUID!) { setMetadataOnResources(input: {items: [
+			w := &strictWorlds{t: t, plain: openStrict(t, url(t), false), vault: openStrict(t, url(t), true)}
+			for _, executor := range []*graph.Executor{w.plain, w.vault} {
+				w.must(executor, `mutation($one: UUID!, $other: UUID!) { setMetadataOnResources(input: {items: [
 					{resource: $one, items: [{key: "disk_size", value: "7"}, {key: "disk_kind", value: "fast"}, {key: "cores", value: "40000"}]},
 					{resource: $other, items: [{key: "both", value: "x"}, {key: "cores", value: "30000"}]}]}) { resources { uuid } } }`,
-					map[string]any{"one": boxOf("demo"), "other": boxOf("operations")}); strings.Contains(answer, "errors") {
-					t.Fatal(answer)
-				}
+					map[string]any{"one": boxOf("demo"), "other": boxOf("operations")})
 			}
+			chance := rand.New(rand.NewPCG(5, 12))
 			asking := []string{"member", "member", "reader", "foreign", "nobody", "service"}
 			for round := range 800 {
 				if round == 400 { // from here on they differ in a resource, too, which services see
 					asking = asking[:5]
-					if answer, _ := ask(vault, "admin", `mutation($uuid: UUID) { createResource(input: {uuid: $uuid, type: "Acme::Box", name: "box", projectId: "vault", visibility: PRIVATE,
+					w.must(w.vault, `mutation($uuid: UUID) { createResource(input: {uuid: $uuid, type: "Acme::Box", name: "box", projectId: "vault", visibility: PRIVATE,
 						metadata: [{key: "disk_size", value: "7"}, {key: "disk_kind", value: "fast"}, {key: "cores", value: "40000"}, {key: "both", value: "x"}]}) { resource { uuid } } }`,
-						map[string]any{"uuid": boxOf("vault")}); strings.Contains(answer, "errors") {
-						t.Fatal(answer)
-					}
+						map[string]any{"uuid": boxOf("vault")})
 				}
 				query, variables := strictRequest(chance, round)
-				viewer := asking[chance.IntN(len(asking))]
-				one, first := ask(plain, viewer, query, variables)
-				other, second := ask(vault, viewer, query, variables)
-				if one != other || first != second {
-					t.Fatalf("%s asks %s %v\nwithout the private definitions, %d statements: %s\nwith them, %d: %s", viewer, query, variables, first, one, second, other)
-				}
-				if !strings.Contains(one, `"errors"`) {
-					accepted++
-				}
-				if strings.Contains(query, "dryRun") && strings.Contains(one, `"rule"`) {
-					dry++
-				}
-				if strings.Contains(query, "project:") {
-					variables["project"] = "vault"
-					one, _ = ask(plain, "admin", query, variables)
-					if other, _ = ask(vault, "admin", query, variables); one != other {
-						differ++
-					}
-				}
+				w.compare(asking[chance.IntN(len(asking))], query, variables)
 			}
-			if differ < 10 || accepted < 100 || dry < 10 {
-				t.Errorf("%d requests are accepted, %d dry runs find problems and administrators see %d differences: the requests do not distinguish enough", accepted, dry, differ)
+			if w.differ < 10 || w.accepted < 100 || w.dry < 10 {
+				t.Errorf("%d requests are accepted, %d dry runs find problems and administrators see %d differences: the requests do not distinguish enough", w.accepted, w.dry, w.differ)
 			}
 		})
+	}
+}
+
+// strictWorlds are two servers of which one has more that is private. It counts
+// what was accepted, the dry runs that found problems, and where administrators
+// see a difference.
+type strictWorlds struct {
+	t                     *testing.T
+	plain, vault          *graph.Executor
+	accepted, dry, differ int
+}
+
+// ask returns the answer to a request, and for how many statements.
+func (w *strictWorlds) ask(executor *graph.Executor, viewer, query string, variables map[string]any) (string, int) {
+	w.t.Helper()
+	ctx, statements := store.CountStatements(access.WithViewer(w.t.Context(), viewers[viewer]))
+	return answerText(w.t, executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})), statements()
+}
+
+// must sends what is accepted.
+func (w *strictWorlds) must(executor *graph.Executor, query string, variables map[string]any) {
+	w.t.Helper()
+	if answer, _ := w.ask(executor, "admin", query, variables); strings.Contains(answer, "errors") {
+		w.t.Fatal(answer)
+	}
+}
+
+// compare sends one request to both.
+func (w *strictWorlds) compare(viewer, query string, variables map[string]any) {
+	w.t.Helper()
+	one, first := w.ask(w.plain, viewer, query, variables)
+	other, second := w.ask(w.vault, viewer, query, variables)
+	if one != other || first != second {
+		w.t.Fatalf("%s asks %s %v\nwithout what is private, %d statements: %s\nwith it, %d: %s", viewer, query, variables, first, one, second, other)
+	}
+	if !strings.Contains(one, `"errors"`) {
+		w.accepted++
+	}
+	if strings.Contains(query, "dryRun") && strings.Contains(one, `"rule"`) {
+		w.dry++
+	}
+	if strings.Contains(query, "project:") {
+		variables["project"] = "vault"
+		one, _ = w.ask(w.plain, "admin", query, variables)
+		if other, _ = w.ask(w.vault, "admin", query, variables); one != other {
+			w.differ++
+		}
 	}
 }
 

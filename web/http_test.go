@@ -104,7 +104,7 @@ func TestRequestsHaveTheStatusOfTheProtocol(t *testing.T) {
 		"the schema":                   {"GET", "/schema.graphql", "", nil, 200, "", "type Query {"},
 		"a mark in the schema":         {"GET", "/schema.graphql", "", nil, 200, "", "\n  viewer: Viewer @semanticNonNull\n"},
 		"the metrics":                  {"GET", "/metrics", "", nil, 200, "", `cadastre_build_info{version="test"} 1`},
-		"the page, in the open":        {"GET", "/", "", nil, 200, "", "GraphiQL"},
+		"the page, in the open":        {"GET", "/", "", nil, 200, "", "<title>Cadastre</title>"},
 		"POST to the page":             {"POST", "/", "", nil, 405, "", ""},
 		"a resolver's refusal":         {"POST", "/graphql", `{"query":"{ namespaces(first: 1001) { totalCount } }"}`, nil, 200, "BAD_USER_INPUT", ""},
 		"first and last":               {"POST", "/graphql", `{"query":"{ namespaces(first: 1, last: 1) { totalCount } }"}`, nil, 200, "BAD_USER_INPUT", ""},

@@ -39,7 +39,7 @@ type Process struct {
 	log   string // file with what it wrote
 	guard *exec.Cmd
 	input io.Closer
-	ended chan struct{} // closed once it ended
+	done  chan struct{} // closed once it ended
 	err   error         // why it ended; valid once it did
 }
 
@@ -51,7 +51,7 @@ func Start(log, signal string, as *syscall.Credential, env []string, program str
 		return nil, err
 	}
 	defer func() { _ = output.Close() }()
-	p := &Process{log: log, ended: make(chan struct{})}
+	p := &Process{log: log, done: make(chan struct{})}
 	p.guard = exec.Command("/bin/sh", append([]string{"-c", guard, "guard", signal, program}, args...)...)
 	p.guard.Dir, p.guard.Env, p.guard.Stderr = filepath.Dir(log), env, output
 	// An interrupt from the terminal is the benchmark's to pass on.
@@ -72,7 +72,7 @@ func Start(log, signal string, as *syscall.Credential, env []string, program str
 	}
 	go func() {
 		p.err = p.guard.Wait()
-		close(p.ended)
+		close(p.done)
 	}()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read the process id of %s: %w", program, err), p.Stop())
@@ -84,7 +84,7 @@ func Start(log, signal string, as *syscall.Credential, env []string, program str
 func (p *Process) Stop() error {
 	_ = p.input.Close() // which tells the guard
 	select {
-	case <-p.ended:
+	case <-p.done:
 		return nil
 	case <-time.After(stopTime):
 	}
@@ -93,7 +93,7 @@ func (p *Process) Stop() error {
 		err = errors.Join(err, syscall.Kill(p.PID, syscall.SIGKILL))
 	}
 	err = errors.Join(err, p.guard.Process.Kill())
-	<-p.ended
+	<-p.done
 	return err
 }
 
@@ -103,7 +103,7 @@ func (p *Process) Signal(signal syscall.Signal) error {
 		return err
 	}
 	select {
-	case <-p.ended:
+	case <-p.done:
 		return nil
 	case <-time.After(stopTime):
 		return errors.Join(fmt.Errorf("process %d did not end within %v of %v", p.PID, stopTime, signal), p.Stop())
@@ -111,7 +111,7 @@ func (p *Process) Signal(signal syscall.Signal) error {
 }
 
 // Ended returns what is closed once the process has ended.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
+func (p *Process) Ended() <-chan struct{} { return p.done }
 
 // Await asks until something is ready, at most until a deadline. It returns an
 // error at once when the process ends meanwhile.
@@ -122,7 +122,7 @@ func (p *Process) Await(atMost time.Duration, ready func() error) error {
 			return nil
 		}
 		select {
-		case <-p.ended:
+		case <-p.done:
 			return fmt.Errorf("it ended (%w):\n%s", p.err, p.LastLines())
 		default:
 		}

@@ -45,7 +45,7 @@ type Gate struct {
 	spare   []*use         // of nobody
 	waiting []*waiter      // in the order in which they came
 	turn    uint64         // counts those who were let in
-	counts  Counts
+	tally   Counts
 }
 
 // share is what has a share of a gate: a viewer, a project or a connection.
@@ -112,7 +112,7 @@ func (g *Gate) Enter(ctx context.Context, of Party, amount int64, wait time.Dura
 	}
 	p := &Pass{gate: g, of: of, waiter: waiter{amount: amount}}
 	if in, err := g.begin(p); err != nil {
-		g.counts.Add(of.Project, counted(0, err))
+		g.tally.Add(of.Project, counted(0, err))
 		return nil, err
 	} else if in {
 		return p, nil
@@ -126,7 +126,7 @@ func (g *Gate) Enter(ctx context.Context, of Party, amount int64, wait time.Dura
 	case <-ctx.Done():
 	}
 	err := g.giveUp(p)
-	g.counts.Add(of.Project, counted(time.Since(began), err))
+	g.tally.Add(of.Project, counted(time.Since(began), err))
 	if err != nil {
 		return nil, err
 	}
@@ -380,5 +380,5 @@ func (g *Gate) Counts() map[string]Count {
 	if g == nil {
 		return nil
 	}
-	return g.counts.All()
+	return g.tally.All()
 }
