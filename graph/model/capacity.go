@@ -23,11 +23,17 @@ func CapacitiesIn(world *placement.World, sums []*placement.CapacitySum) []*Capa
 }
 
 // TreeCapacity returns what the provider and all providers below it have between
+// them. Below a provider that a mutation has written the sums are of the world
+// after it, which may have later writes, and so is the root that stands beside
 // them.
 func (p *ResourceProvider) TreeCapacity() []*Capacity {
+	root, found := p.World.Provider(p.UUID)
+	if !found {
+		root = p.Provider
+	}
 	sums := p.World.TreeCapacities(p.UUID)
 	for _, sum := range sums {
-		sum.Root = p.Provider
+		sum.Root = root
 	}
 	return CapacitiesIn(p.World, sums)
 }

@@ -54,11 +54,9 @@ func (p *ResourceProvider) Parent() *ResourceProvider {
 	return ProviderAt(p.World, p.Provider.Parent)
 }
 
-// Root returns the root of the provider's tree.
+// Root returns the root of the provider's tree, as the world has it: of a root
+// that a mutation has written it is no part.
 func (p *ResourceProvider) Root() *ResourceProvider {
-	if p.Provider.Root == p.UUID {
-		return p
-	}
 	if root := ProviderAt(p.World, p.Provider.Root); root != nil {
 		return root
 	}
