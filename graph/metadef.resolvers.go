@@ -20,6 +20,10 @@ func (r *appliedNamespaceResolver) ID(ctx context.Context, obj *metadef.AppliedN
 	return page.Key("AppliedNamespace", obj.Association.NodeID(), obj.Search), nil
 }
 
+func (r *appliedNamespaceResolver) Properties(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.PropertyDefinition, error) {
+	return orEmpty(obj.Properties), nil
+}
+
 func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.ObjectDefinition, error) {
 	objects := make([]*metadef.ObjectDefinition, len(obj.Objects))
 	for i, object := range obj.Objects {
@@ -124,7 +128,7 @@ func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace)
 
 func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *metadef.ObjectDefinition) ([]*metadef.PropertyDefinition, error) {
 	properties, err := propertiesOfObject.Load(ctx, r.Store, obj)
-	return metadef.PropertiesOfObject(obj, properties), err
+	return orEmpty(metadef.PropertiesOfObject(obj, properties)), err
 }
 
 func (r *objectDefinitionResolver) Namespace(ctx context.Context, obj *metadef.ObjectDefinition) (*metadef.Namespace, error) {

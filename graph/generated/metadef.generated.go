@@ -24,6 +24,7 @@ import (
 type AppliedNamespaceResolver interface {
 	ID(ctx context.Context, obj *metadef.AppliedNamespace) (string, error)
 
+	Properties(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.PropertyDefinition, error)
 	Objects(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.ObjectDefinition, error)
 }
 type NamespaceResolver interface {
@@ -661,22 +662,22 @@ func (ec *executionContext) _AppliedNamespace_properties(ctx context.Context, fi
 			return ec.fieldContext_AppliedNamespace_properties(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Properties, nil
+			return ec.Resolvers.AppliedNamespace().Properties(ctx, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
+			return ec.marshalOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_AppliedNamespace_properties(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "AppliedNamespace",
 		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
+		IsMethod:   true,
+		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_PropertyDefinition(ctx, field)
 		},
@@ -697,10 +698,10 @@ func (ec *executionContext) _AppliedNamespace_objects(ctx context.Context, field
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(ctx, selections, v)
+			return ec.marshalOObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_AppliedNamespace_objects(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -2383,10 +2384,10 @@ func (ec *executionContext) _ObjectDefinition_properties(ctx context.Context, fi
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*metadef.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
+			return ec.marshalOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_ObjectDefinition_properties(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -5596,10 +5597,43 @@ func (ec *executionContext) _AppliedNamespace(ctx context.Context, sel ast.Selec
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "properties":
-			out.Values[i] = ec._AppliedNamespace_properties(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				atomic.AddUint32(&out.Invalids, 1)
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AppliedNamespace_properties(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "objects":
 			field := field
 
@@ -5610,7 +5644,7 @@ func (ec *executionContext) _AppliedNamespace(ctx context.Context, sel ast.Selec
 					}
 				}()
 				res = ec._AppliedNamespace_objects(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -6801,7 +6835,7 @@ func (ec *executionContext) _ObjectDefinition(ctx context.Context, sel ast.Selec
 					}
 				}()
 				res = ec._ObjectDefinition_properties(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res

@@ -1268,7 +1268,7 @@ type ObjectDefinition implements Node {
   "The names of the properties that whoever uses the object should give; seen through an association they carry the prefix."
   required: [String!]!
   "The properties of the object, in their order; at most 1000."
-  properties: [PropertyDefinition!]!
+  properties: [PropertyDefinition!] @semanticNonNull
   "The namespace that defines the object."
   namespace: Namespace!
   "When the object was created."
@@ -1386,9 +1386,9 @@ type AppliedNamespace {
   "The association through which it applies."
   association: ResourceTypeAssociation!
   "The properties of the namespace itself, with the names that they have on the resource type."
-  properties: [PropertyDefinition!]!
+  properties: [PropertyDefinition!] @semanticNonNull
   "Its objects, the names of whose properties carry the association's prefix."
-  objects: [ObjectDefinition!]!
+  objects: [ObjectDefinition!] @semanticNonNull
   "Keys that several definitions share on the resource type, for the same properties target, with some of them here; by name."
   conflicts: [DefinitionConflict!]!
 }

@@ -325,8 +325,23 @@ func (d *direct) objectAppliedNamespace(s *document.Selection, obj *metadef.Appl
 		case 2: // association
 			ok = d.writeNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(f, obj.Association) && ok
 		case 3: // properties
-			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, obj.Properties) && ok
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[[]*metadef.PropertyDefinition](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.AppliedNamespace().Properties(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 4: // objects
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*metadef.ObjectDefinition](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.AppliedNamespace().Objects(d.Context(f), obj)
@@ -339,7 +354,8 @@ func (d *direct) objectAppliedNamespace(s *document.Selection, obj *metadef.Appl
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f, v) && ok
+			ok = d.writeOObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 5: // conflicts
 			ok = d.writeNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefinitionConflictᚄ(f, obj.Conflicts) && ok
 		}
@@ -3964,6 +3980,7 @@ func (d *direct) objectObjectDefinition(s *document.Selection, obj *metadef.Obje
 		case 3: // required
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Required) && ok
 		case 4: // properties
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*metadef.PropertyDefinition](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.ObjectDefinition().Properties(d.Context(f), obj)
@@ -3976,7 +3993,8 @@ func (d *direct) objectObjectDefinition(s *document.Selection, obj *metadef.Obje
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
+			ok = d.writeOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		case 5: // namespace
 			v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
 			if !known {
@@ -8281,7 +8299,10 @@ func (d *direct) writeNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return d.objectResourceTypeAssociation(f.Below, v)
 }
 
-func (d *direct) writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f *document.Field, v []*metadef.PropertyDefinition) bool {
+func (d *direct) writeOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f *document.Field, v []*metadef.PropertyDefinition) bool {
+	if v == nil {
+		return d.Null()
+	}
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
@@ -8291,13 +8312,17 @@ func (d *direct) writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	}
 	d.Leave()
 	if !ok {
-		return d.Drop(start)
+		d.Drop(start)
+		return d.Null()
 	}
 	d.Byte(']')
 	return true
 }
 
-func (d *direct) writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f *document.Field, v []*metadef.ObjectDefinition) bool {
+func (d *direct) writeOObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f *document.Field, v []*metadef.ObjectDefinition) bool {
+	if v == nil {
+		return d.Null()
+	}
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
@@ -8307,7 +8332,8 @@ func (d *direct) writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	}
 	d.Leave()
 	if !ok {
-		return d.Drop(start)
+		d.Drop(start)
+		return d.Null()
 	}
 	d.Byte(']')
 	return true
@@ -8693,6 +8719,22 @@ func (d *direct) writeNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplace
 	return d.objectTrait(f.Below, v)
 }
 
+func (d *direct) writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f *document.Field, v []*metadef.PropertyDefinition) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNRemovedCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapabilityᚄ(f *document.Field, v []*resource.RemovedCapability) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -8803,26 +8845,6 @@ func (d *direct) writeNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 	d.Leave()
 	if !ok {
 		return d.Drop(start)
-	}
-	d.Byte(']')
-	return true
-}
-
-func (d *direct) writeOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f *document.Field, v []*metadef.PropertyDefinition) bool {
-	if v == nil {
-		return d.Null()
-	}
-	start, ok := d.Mark(), true
-	d.Byte('[')
-	d.Enter()
-	for i := range v {
-		d.At(i)
-		ok = d.writeNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f, v[i]) && ok
-	}
-	d.Leave()
-	if !ok {
-		d.Drop(start)
-		return d.Null()
 	}
 	d.Byte(']')
 	return true
@@ -9329,26 +9351,6 @@ func (d *direct) writeOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return d.objectSetResourceTagsPayload(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f *document.Field, v []*metadef.ObjectDefinition) bool {
-	if v == nil {
-		return d.Null()
-	}
-	start, ok := d.Mark(), true
-	d.Byte('[')
-	d.Enter()
-	for i := range v {
-		d.At(i)
-		ok = d.writeNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, v[i]) && ok
-	}
-	d.Leave()
-	if !ok {
-		d.Drop(start)
-		return d.Null()
-	}
-	d.Byte(']')
-	return true
-}
-
 func (d *direct) writeOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f *document.Field, v *metadef.ObjectDefinition) bool {
 	if v == nil {
 		return d.Null()
@@ -9475,6 +9477,22 @@ func (d *direct) writeNShortage2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋpl
 	for i := range v {
 		d.At(i)
 		ok = d.writeNShortage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShortage(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f *document.Field, v []*metadef.ObjectDefinition) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
