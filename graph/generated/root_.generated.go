@@ -2956,7 +2956,11 @@ extend type Resource {
 extend type MetadataItem {
   "Whether the viewer may give the key another value now, by ` + "`" + `setMetadata` + "`" + `."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteMetadata` + "`" + ` of the key would work for the viewer now."
+  """
+  Whether the viewer may delete the item now, by ` + "`" + `deleteMetadata` + "`" + `. Whether the
+  definitions of a strict type require its key is not looked at: ` + "`" + `validateMetadata` + "`" + `
+  of the items that would remain says that.
+  """
   viewerCanDelete: Boolean!
 }
 
