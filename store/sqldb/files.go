@@ -83,13 +83,16 @@ type sqliteConnector struct {
 
 var _ driver.Connector = (*sqliteConnector)(nil)
 
-// Connect makes a connection.
+// Connect makes a connection. It opens nothing that stands in the place of the
+// file: the last connection to that would take the log beside it along, which is
+// the file's, when it is closed. So one that was opened while the file went stays
+// open.
 func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
+	if err := c.file.check(); err != nil {
+		return nil, err
+	}
 	conn, err := c.opens.Open(c.name)
 	if vanished := c.file.check(); vanished != nil {
-		if err == nil {
-			_ = conn.Close()
-		}
 		return nil, vanished
 	}
 	return conn, err
