@@ -9,11 +9,12 @@ const { chromium } = require("playwright-core");
 
 const [, , address, executablePath, bare, token, pictures] = process.argv;
 const wrong = [];
+const patience = 120000; // milliseconds, for a busy machine
 const holds = (is, what) => is || wrong.push(what);
 
 // Waits until the page says something at an id.
 const says = (page, id, text) =>
-  page.waitForFunction(([id, text]) => document.getElementById(id).textContent === text, [id, text], { timeout: 30000 }).catch(async () => {
+  page.waitForFunction(([id, text]) => document.getElementById(id).textContent === text, [id, text]).catch(async () => {
     wrong.push(`${id} says ${await page.locator("#" + id).textContent()}, not ${text}`);
   });
 
@@ -83,6 +84,7 @@ async function layouts(browser) {
   for (const colorScheme of ["light", "dark"])
     for (const [width, height] of [[1280, 800], [390, 844]]) {
       const page = await browser.newPage({ viewport: { width, height }, colorScheme });
+      page.setDefaultTimeout(patience);
       await page.goto(address);
       await ready(page);
       await says(page, "who", "you are demo-admin, admin of demo");
@@ -141,7 +143,7 @@ async function main() {
   });
   try {
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
-    page.setDefaultTimeout(120000);
+    page.setDefaultTimeout(patience);
     const complaints = [];
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(String(error)));
@@ -182,6 +184,7 @@ async function main() {
     await page.locator("button[aria-label='Show Documentation Explorer']").click();
     await page.locator(".graphiql-doc-explorer-content").getByText("Mutation", { exact: true }).waitFor();
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, permissions: ["clipboard-read", "clipboard-write"] });
+    context.setDefaultTimeout(patience);
     await sharing(context);
     await tokens(context);
     await empty(context);
