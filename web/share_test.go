@@ -255,8 +255,11 @@ func TestGreedyViewersTakeTurns(t *testing.T) {
 	if strings.Contains(metrics(), waits) {
 		t.Error("a viewer who has spent little waits for a turn")
 	}
-	waited := patience.Until(t, 20*time.Second, func() bool {
+	long := func() {
 		s.query(`{ traits(first: 1000) { nodes { id name custom } } }`, "X-Auth-Token", "reader-token")
+	}
+	waited := patience.Until(t, 20*time.Second, func() bool {
+		long()
 		short()
 		return strings.Contains(metrics(), waits)
 	})
@@ -266,7 +269,11 @@ func TestGreedyViewersTakeTurns(t *testing.T) {
 	close(stop)
 	busy.Wait()
 	refused := patience.Until(t, 20*time.Second, func() bool {
-		short()
+		var spending sync.WaitGroup // faster than points come back, on a slow machine too
+		for range 16 {
+			spending.Go(long)
+		}
+		spending.Wait()
 		return strings.Contains(metrics(), `cadastre_points_refused_total{project="demo",why="share"}`)
 	})
 	if !refused {
