@@ -10,10 +10,10 @@ import (
 	"github.com/cadastre-dev/cadastre/demo"
 )
 
-// TestDocumentedCommands runs the commands that README and the pages of docs show
-// and that ask a server, each with a folder of definitions where it wants one. Those
-// that print their answer are compared with it elsewhere, and those of docs/cli.md
-// are the examples of the help.
+// TestDocumentedCommands runs the commands that README, the pages of docs and that
+// of the IDE show and that ask a server, each with a folder of definitions where it
+// wants one. Those that print their answer are compared with it elsewhere, and
+// those of docs/cli.md are the examples of the help.
 func TestDocumentedCommands(t *testing.T) {
 	pages, err := filepath.Glob("../docs/*.md")
 	if err != nil {
@@ -21,7 +21,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	found := map[string]bool{}
 	var lines []string
-	for _, page := range append(pages, "../README.md") {
+	for _, page := range append(pages, "../README.md", "../web/ide/index.html") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -29,8 +29,8 @@ func TestDocumentedCommands(t *testing.T) {
 		if strings.HasSuffix(page, "/cli.md") {
 			text, _, _ = cutBytes(text, generatedBelow)
 		}
-		for _, match := range regexp.MustCompile("(?m)^cadastre ([a-z].*)$|`cadastre ([a-z][^`]*)`").FindAllStringSubmatch(string(text), -1) {
-			line := strings.TrimSpace(match[1] + match[2])
+		for _, match := range regexp.MustCompile("(?m)^cadastre ([a-z].*)$|`cadastre ([a-z][^`]*)`|<code>cadastre ([a-z][^<]*)<").FindAllStringSubmatch(string(text), -1) {
+			line := strings.TrimSpace(match[1] + match[2] + match[3])
 			if !strings.HasPrefix(line, "serve") && !found[line] {
 				found[line] = true
 				lines = append(lines, line)

@@ -132,7 +132,7 @@ async function empty(context) {
   await page.locator("#token").fill(token);
   await page.locator("#token").press("Enter");
   await page.locator("#empty").waitFor();
-  holds((await page.locator("#empty").innerText()).includes("cadastre load --builtin"), "an empty server says " + (await page.locator("#empty").innerText()));
+  holds((await page.locator("#empty").innerText()).includes("cadastre metadefs load --builtin"), "an empty server says " + (await page.locator("#empty").innerText()));
   await page.close();
 }
 
