@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"client/optional":             {},
 	"defaults":                    {},
 	"demo":                        {"access", "defaults", "metadef", "placement", "resource", "store"},
+	"demo/demotest":               {"auth", "demo", "graph", "resource", "store", "store/storetest", "web"},
 	"ent":                         {},
 	"graph":                       {"access", "audit", "graph/dataloader", "graph/document", "graph/generated", "graph/model", "graph/writer", "internal/lists", "metadef", "page", "placement", "problem", "resource", "store", "text"},
 	"graph/dataloader":            {"graph/document", "graph/writer", "problem"},

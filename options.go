@@ -204,11 +204,7 @@ func authentication(authenticator *auth.Authenticator, policy *auth.PolicyFile) 
 func tokenSources(options cli.ServeOptions, file *auth.TokenFile) ([]auth.Source, error) {
 	var sources []auth.Source
 	if options.Demo {
-		var tokens []auth.Token
-		for token, viewer := range demo.Viewers() {
-			tokens = append(tokens, auth.NewToken(token, viewer))
-		}
-		sources = append(sources, auth.Tokens(tokens))
+		sources = append(sources, auth.Tokens(auth.TokensOf(demo.Viewers())))
 	}
 	if file != nil {
 		sources = append(sources, file.Find)

@@ -28,6 +28,15 @@ func NewToken(text string, viewer access.Viewer) Token {
 	return Token{SHA256: sha256.Sum256([]byte(text)), Viewer: viewer}
 }
 
+// TokensOf returns tokens by their texts.
+func TokensOf(viewers map[string]access.Viewer) []Token {
+	var tokens []Token
+	for text, viewer := range viewers {
+		tokens = append(tokens, NewToken(text, viewer))
+	}
+	return tokens
+}
+
 // Tokens returns a source that knows these tokens. It compares all hashes every
 // time, each in constant time, so that the time it takes does not depend on the
 // token.

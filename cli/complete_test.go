@@ -11,6 +11,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
 // completed returns what a command line, whose last word is begun, goes on with.
@@ -26,7 +27,7 @@ func completed(t *testing.T, words ...string) []string {
 // TestCompletion completes commands, flags, members of enums and names that a
 // server knows.
 func TestCompletion(t *testing.T) {
-	address := serveDemo(t)
+	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
 	for _, of := range []struct{ line, want string }{
@@ -72,7 +73,7 @@ func TestCompletion(t *testing.T) {
 
 // TestShells completes lines in the shells that this machine has.
 func TestShells(t *testing.T) {
-	address := serveDemo(t)
+	address := demotest.Serve(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
 // TestDocumentedCommands runs the commands that README, the pages of docs and that
@@ -40,7 +41,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if len(lines) < 10 {
 		t.Fatalf("the documents show %q only", lines)
 	}
-	address := serveDemo(t)
+	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
 	t.Setenv("CADASTRE_CONFIG", filepath.Join(t.TempDir(), "contexts.yaml"))

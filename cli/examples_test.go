@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,49 +14,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
-	"github.com/cadastre-dev/cadastre/graph"
-	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/store"
-	"github.com/cadastre-dev/cadastre/store/storetest"
-	"github.com/cadastre-dev/cadastre/web"
+	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
 var update = flag.Bool("update", false, "write the goldens and docs/cli.md anew")
-
-// serveDemo serves the demo cloud until the test ends and returns its address.
-func serveDemo(t *testing.T) string {
-	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	s, err := store.Open(t.Context(), store.Options{URL: storetest.SQLite(t), Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := demo.Fill(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	var tokens []auth.Token
-	for token, viewer := range demo.Viewers() {
-		tokens = append(tokens, auth.NewToken(token, viewer))
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler := web.New(web.Options{Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Authenticate: auth.New(auth.Tokens(tokens)).Authenticate})
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(ctx, listener, handler, web.ServeOptions{Log: log}) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-served, s.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + listener.Addr().String()
-}
 
 // identity serves Keystone's API for one user, whose tokens are that of the demo's
 // administrator, and writes a clouds.yaml that names it into the working folder.
@@ -104,7 +65,7 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := serveDemo(t)
+	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
 	t.Setenv("CADASTRE_CONFIG", filepath.Join(t.TempDir(), "contexts.yaml"))

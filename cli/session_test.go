@@ -16,12 +16,13 @@ import (
 
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
 // TestExitStatuses runs commands that end in every way, told by the flag that is
 // wrong.
 func TestExitStatuses(t *testing.T) {
-	address := serveDemo(t)
+	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
 	t.Setenv("CADASTRE_CONFIG", filepath.Join(t.TempDir(), "none.yaml"))
@@ -90,7 +91,7 @@ func TestExitStatuses(t *testing.T) {
 // TestNames finds resources and providers by their names, and by the beginnings of
 // names and uuids.
 func TestNames(t *testing.T) {
-	address := serveDemo(t)
+	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
 	host, _ := shell(t, "cadastre provider show compute-07 -c uuid -o value")
@@ -120,7 +121,7 @@ func TestNames(t *testing.T) {
 
 // TestPaginate compares a list that is read page by page with the whole.
 func TestPaginate(t *testing.T) {
-	address := serveDemo(t)
+	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
 	t.Setenv("CADASTRE_TOKEN", demo.ReaderToken)
 	names := func(line string) (names []string) {
@@ -167,7 +168,7 @@ func TestPaginate(t *testing.T) {
 // TestContexts keeps servers and tokens in a file of the user's own, and sends a
 // token to no server but its own.
 func TestContexts(t *testing.T) {
-	address := serveDemo(t)
+	address := demotest.Serve(t)
 	file := filepath.Join(t.TempDir(), "deep", "contexts.yaml")
 	t.Setenv("CADASTRE_CONFIG", file)
 	t.Chdir(t.TempDir())
@@ -228,7 +229,7 @@ func TestContexts(t *testing.T) {
 
 // TestAuthorities asks a server whose certificate only --ca-cert knows.
 func TestAuthorities(t *testing.T) {
-	behind, err := url.Parse(serveDemo(t))
+	behind, err := url.Parse(demotest.Serve(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -23,50 +21,14 @@ import (
 
 	"path/filepath"
 
-	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/client/optional"
 	"github.com/cadastre-dev/cadastre/demo"
-	"github.com/cadastre-dev/cadastre/graph"
-	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/demo/demotest"
 	"github.com/cadastre-dev/cadastre/store/storetest"
-	"github.com/cadastre-dev/cadastre/web"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
-
-// serveDemo serves the demo cloud until the test ends and returns its address.
-func serveDemo(t *testing.T) string {
-	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	s, err := store.Open(t.Context(), store.Options{URL: storetest.SQLite(t), Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := demo.Fill(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	var tokens []auth.Token
-	for token, viewer := range demo.Viewers() {
-		tokens = append(tokens, auth.NewToken(token, viewer))
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler := web.New(web.Options{Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Authenticate: auth.New(auth.Tokens(tokens)).Authenticate})
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(ctx, listener, handler, web.ServeOptions{Log: log}) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-served, s.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + listener.Addr().String()
-}
 
 // TestOperationsForAllOfTheSchema finds fields of Query and Mutation that the
 // client has no operation for.
@@ -103,7 +65,7 @@ func TestOperationsForAllOfTheSchema(t *testing.T) {
 // TestPages compares lists that are read in pages of several sizes.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	server := client.New(serveDemo(t), client.WithToken(demo.AdminToken))
+	server := client.New(demotest.Serve(t), client.WithToken(demo.AdminToken))
 	all, few := 1000, 7
 	for name, list := range map[string]func(first *int) ([]string, error){
 		"namespaces": func(first *int) ([]string, error) {
@@ -158,7 +120,7 @@ func named[T any](all []*T, err error) ([]string, error) {
 // TestErrors holds what callers learn of what a server refuses.
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	address := serveDemo(t)
+	address := demotest.Serve(t)
 	reader, stranger := client.New(address, client.WithToken(demo.ReaderToken)), client.New(address)
 	name := strings.Repeat("n", 81)
 	for _, of := range []struct {
@@ -198,7 +160,7 @@ func TestErrors(t *testing.T) {
 // nothing, and one that is null takes away what was there.
 func TestAbsentAndNull(t *testing.T) {
 	t.Parallel()
-	server := client.New(serveDemo(t), client.WithToken(demo.AdminToken))
+	server := client.New(demotest.Serve(t), client.WithToken(demo.AdminToken))
 	text := "what for"
 	_, err := client.CreateNamespace(t.Context(), server, &client.CreateNamespaceInput{Name: "n", Visibility: client.VisibilityPublic, Description: &text})
 	if err != nil {

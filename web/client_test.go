@@ -129,11 +129,7 @@ func TestTheIDERunsInABrowser(t *testing.T) {
 	browser := tool(t, "chromium")
 	s := start(t, func(o *web.Options) {
 		o.DemoRoles = demoRoles
-		var tokens []auth.Token
-		for token, viewer := range demo.Viewers() {
-			tokens = append(tokens, auth.NewToken(token, viewer))
-		}
-		o.Authenticate = auth.New(auth.Tokens(tokens)).Authenticate
+		o.Authenticate = auth.New(auth.Tokens(auth.TokensOf(demo.Viewers()))).Authenticate
 	})
 	if err := demo.Fill(context.Background(), s.store); err != nil {
 		t.Fatal(err)

@@ -152,6 +152,29 @@ func hard(n int) string {
 	return "{ viewer {" + strings.Repeat(" userId projectId isAdmin roles __typename", 590) + fmt.Sprintf(" a%d: userId } }", n)
 }
 
+// sendHard has clients send hard documents, each another one, until the function
+// that it returns is called.
+func sendHard(clients int, send func(document string)) (end func()) {
+	var sending sync.WaitGroup
+	stop := make(chan struct{})
+	for client := range clients {
+		sending.Go(func() {
+			for n := client; ; n += clients {
+				select {
+				case <-stop:
+					return
+				default:
+					send(hard(n))
+				}
+			}
+		})
+	}
+	return func() {
+		close(stop)
+		sending.Wait()
+	}
+}
+
 // TestReadingDocumentsIsPaidFor has a viewer send documents that are hard to
 // validate, each of which selects next to nothing: after a few they are refused,
 // and others are not. A document that is kept costs nothing to read.
@@ -185,22 +208,11 @@ func TestLongRequestsAreReadAFewAtATime(t *testing.T) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.PrincipalPoints, o.Limits.AdminPoints, o.Limits.AddressPoints = 0, 0, 0
 	})
-	var greedy sync.WaitGroup
-	stop := make(chan struct{})
-	for client := range 30 {
-		greedy.Go(func() {
-			for n := client; ; n += 30 {
-				select {
-				case <-stop:
-					return
-				default:
-					if got := s.query(hard(n), "X-Auth-Token", "reader-token"); got.code() != "" && got.code() != "RATE_LIMITED" {
-						t.Errorf("%d %.300s", got.status, got.body)
-					}
-				}
-			}
-		})
-	}
+	end := sendHard(30, func(document string) {
+		if got := s.query(document, "X-Auth-Token", "reader-token"); got.code() != "" && got.code() != "RATE_LIMITED" {
+			t.Errorf("%d %.300s", got.status, got.body)
+		}
+	})
 	if !patience.Until(t, 10*time.Second, func() bool { return s.metric("cadastre_readings_waiting ") > 5 }) {
 		t.Error("nothing waits")
 	}
@@ -212,8 +224,7 @@ func TestLongRequestsAreReadAFewAtATime(t *testing.T) {
 			t.Errorf("another viewer: %d %.300s", got.status, got.body)
 		}
 	}
-	close(stop)
-	greedy.Wait()
+	end()
 }
 
 // TestGreedyViewersTakeTurns has one viewer keep busy what reads long requests, and
@@ -225,20 +236,7 @@ func TestGreedyViewersTakeTurns(t *testing.T) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.PrincipalPoints, o.Limits.AdminPoints, o.Limits.AddressPoints = 40, 0, 0
 	})
-	var busy sync.WaitGroup
-	stop := make(chan struct{})
-	for client := range 8 {
-		busy.Go(func() {
-			for n := client; ; n += 8 {
-				select {
-				case <-stop:
-					return
-				default:
-					s.query(hard(n))
-				}
-			}
-		})
-	}
+	end := sendHard(8, func(document string) { s.query(document) })
 	if !patience.Until(t, 10*time.Second, func() bool { return s.metric("cadastre_readings_waiting ") > 2 }) {
 		t.Error("nothing waits")
 	}
@@ -266,8 +264,7 @@ func TestGreedyViewersTakeTurns(t *testing.T) {
 	if !waited {
 		t.Error("a viewer who has spent much does not wait for a turn")
 	}
-	close(stop)
-	busy.Wait()
+	end()
 	refused := patience.Until(t, 20*time.Second, func() bool {
 		var spending sync.WaitGroup // faster than points come back, on a slow machine too
 		for range 16 {
