@@ -20,6 +20,16 @@ const says = (page, id, text) =>
 
 const ready = (page) => page.locator(".graphiql-tab").first().waitFor();
 
+// Opens a tab and returns the operations of its document. The editor reads a
+// document a moment after it came, and runs nothing before that.
+async function open(page, tab) {
+  await tab.click();
+  const document = await page.locator(".graphiql-query-editor .CodeMirror").evaluate((element) => element.CodeMirror.getValue());
+  const operations = document.match(/^query \w+/gm) || [];
+  await page.waitForFunction((names) => names.includes("query " + localStorage.getItem("graphiql:operationName")), operations);
+  return operations;
+}
+
 // What is sent when a button is pressed.
 async function sentBy(page, press) {
   const sent = page.waitForRequest((request) => request.method() === "POST" && request.url().endsWith("/graphql"));
@@ -40,7 +50,7 @@ async function tokens(context) {
   await again;
   await says(page, "who", "you are demo-member, member of demo");
   for (const tab of [0, 1]) {
-    await page.locator(".graphiql-tab-button").nth(tab).click();
+    await open(page, page.locator(".graphiql-tab-button").nth(tab));
     const request = await sentBy(page, () => page.locator(".graphiql-execute-button").click());
     holds(request.headers()["x-auth-token"] === "demo-member", `tab ${tab} is sent as ${request.headers()["x-auth-token"]}`);
   }
@@ -91,7 +101,7 @@ async function layouts(browser) {
       const name = `${width} ${colorScheme}`;
       const tabs = page.locator(".graphiql-tab-button");
       for (let tab = 0; width > 1000 && tab < (await tabs.count()); tab++) {
-        await tabs.nth(tab).click();
+        await open(page, tabs.nth(tab));
         const beyond = await page.evaluate(() => {
           const edge = document.querySelector(".graphiql-toolbar").getBoundingClientRect().left;
           const lines = [...document.querySelectorAll(".graphiql-query-editor .CodeMirror-line > span")];
@@ -110,7 +120,7 @@ async function layouts(browser) {
       });
       holds(found.wider <= 0 && found.editor > 300 && found.stacked === width < 700, `${name}: ${JSON.stringify(found)}`);
       holds((found.background === "rgb(255, 255, 255)") === (colorScheme === "light"), `${name} is ${found.background}`);
-      await tabs.first().click();
+      await open(page, tabs.first());
       await page.locator(".graphiql-execute-button").click();
       await page.locator(".result-window", { hasText: "namespaces" }).waitFor();
       if (pictures) await page.screenshot({ path: `${pictures}/ide-${width}-${colorScheme}.png`, fullPage: true });
@@ -156,11 +166,7 @@ async function main() {
     const answers = [];
     const tabs = page.locator(".graphiql-tab-button");
     for (let tab = 0; tab < (await tabs.count()); tab++) {
-      await tabs.nth(tab).click();
-      const document = await page.locator(".graphiql-query-editor .CodeMirror").evaluate((element) => element.CodeMirror.getValue());
-      const operations = document.match(/^query \w+/gm) || [];
-      // The editor reads a document a moment after it came.
-      await page.waitForFunction((names) => names.includes("query " + localStorage.getItem("graphiql:operationName")), operations);
+      const operations = await open(page, tabs.nth(tab));
       for (const [index, operation] of operations.entries()) {
         const answered = page.waitForResponse((response) => (response.request().postData() || "").includes(operation));
         await page.locator(".graphiql-execute-button").click();
