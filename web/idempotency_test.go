@@ -4,7 +4,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/patience"
 )
 
 const makeTrait = `mutation { createTrait(input: {name: "CUSTOM_ONCE"}) { trait { name } } }`
@@ -44,6 +48,26 @@ func TestKeysThatAreNone(t *testing.T) {
 	if got := s.query(makeTrait, "Idempotency-Key", strings.Repeat("k", 255)); got.code() != "" {
 		t.Errorf("a long key: %s", got.body)
 	}
+}
+
+// TestKeysAreReadBeforeTheGates sends a wrong key while its viewer has their share
+// of what runs: it is refused for what it is, without waiting for others.
+func TestKeysAreReadBeforeTheGates(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	release := s.holdWrites()
+	var running sync.WaitGroup
+	for range s.store.Places().Statements/2 + 1 {
+		running.Go(func() { s.query(waiting) })
+	}
+	if !patience.Until(t, 10*time.Second, func() bool { return s.metric("cadastre_statements_waiting ") > 0 }) {
+		t.Error("nothing waits")
+	}
+	if got := s.query(makeTrait, "Idempotency-Key", "a b"); got.code() != "BAD_USER_INPUT" {
+		t.Errorf("while others run: %d %s", got.status, got.body)
+	}
+	release()
+	running.Wait()
 }
 
 // TestARequestUnderWayIsAConflict sends a mutation again while it waits.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -199,6 +200,41 @@ func TestReadingDocumentsIsPaidFor(t *testing.T) {
 	})
 	if !paid {
 		t.Error("no document is paid for")
+	}
+}
+
+// TestTooComplexIsPaidFor has a viewer ask again and again for what is refused for
+// its price: finding that out costs as much as a few cheap requests.
+func TestTooComplexIsPaidFor(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.Cost, o.Limits.PrincipalPoints = 10_000, 25 // 100 at once
+	})
+	refused := map[string]int{}
+	for range 100 {
+		refused[s.query(`{ traits(first: 1000) { nodes { name } } }`, "X-Auth-Token", "reader-token").code()]++
+	}
+	if refused["QUERY_TOO_COMPLEX"] > 50 || refused["QUERY_TOO_COMPLEX"]+refused["RATE_LIMITED"] != 100 {
+		t.Errorf("%v", refused)
+	}
+}
+
+// TestReadingVariablesIsPaidFor has a viewer send many values that are not of
+// their type: reading them is paid for.
+func TestReadingVariablesIsPaidFor(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.PrincipalPoints = 25 // 100 at once
+	})
+	request := map[string]any{"query": `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`, "variables": map[string]any{"ids": slices.Repeat([]any{1.5}, 5000)}}
+	refused := map[string]int{}
+	for range 50 {
+		refused[s.ask(request, "X-Auth-Token", "reader-token").code()]++
+	}
+	if refused["GRAPHQL_VALIDATION_FAILED"] > 25 || refused["GRAPHQL_VALIDATION_FAILED"]+refused["RATE_LIMITED"] != 50 {
+		t.Errorf("%v", refused)
 	}
 }
 

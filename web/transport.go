@@ -98,14 +98,14 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if refused != nil {
 		return refused
 	}
+	if ctx, refused = once(ctx, r.Header, operation); refused != nil {
+		return refused
+	}
 	held, refused := t.gates.run(ctx, party, operation, place, t.room(operation), reading != nil)
 	if refused != nil {
 		return refused
 	}
 	defer held.end()
-	if ctx, refused = once(ctx, r.Header, operation); refused != nil {
-		return refused
-	}
 	return t.run(ctx, w, media, operation, held)
 }
 

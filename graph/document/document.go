@@ -85,7 +85,9 @@ type Prepared struct {
 	Refused gqlerror.List
 	// NotUnicode is whether it is because a literal holds half of a surrogate pair.
 	NotUnicode bool
-	// Effort is the cost of reading the document, valid or not; 0 where it was kept.
+	// Effort is the cost of what was done besides running the operation: of reading
+	// the variables, of reading the document, valid or not, unless it was kept, and
+	// of finding an operation too complex.
 	Effort int64
 }
 
@@ -135,6 +137,17 @@ func NewReader(schema *ast.Schema, works Works, sizes func() Sizes, limits Limit
 // types, plans the operation and estimates its price. It refuses what is beyond
 // a limit.
 func (r *Reader) Prepare(request Request) Prepared {
+	prepared := r.prepare(request)
+	if len(request.Variables) > 0 {
+		prepared.Effort = add(prepared.Effort, multiply(valuesIn(request.Variables), costOfValue))
+	}
+	if errors.Is(prepared.Refused, problem.ErrTooComplex) {
+		prepared.Effort = add(prepared.Effort, costOfTooComplex)
+	}
+	return prepared
+}
+
+func (r *Reader) prepare(request Request) Prepared {
 	if err := checkVariables(request.Variables, r.limits.ListMembers); err != nil {
 		return Prepared{Refused: refuse(err)}
 	}

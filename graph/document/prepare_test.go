@@ -13,10 +13,15 @@ import (
 )
 
 // BenchmarkPrepare prepares operations: of documents that are kept, of new ones,
-// and of one that is refused for its places.
+// of one with many values in its variables, and of one that is refused for its
+// places.
 func BenchmarkPrepare(b *testing.B) {
 	loaded := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()})
 	page := map[string]any{"first": json.Number("20"), "yes": true}
+	var values []any
+	for i := range 1000 {
+		values = append(values, map[string]any{"key": fmt.Sprint("key_", i), "value": "value"})
+	}
 	const dashboard = `query Dashboard($first: Int, $yes: Boolean!) {
 		viewer { userId roles } namespaces(first: $first, filter: {search: "x", resourceTypes: ["a", "b"]}) { totalCount ...page nodes { ...all } }
 		resources(first: $first) { nodes { uuid name type { name } metadata @include(if: $yes) { key value definitions { name } } } pageInfo { ...info } }
@@ -29,6 +34,7 @@ func BenchmarkPrepare(b *testing.B) {
 	}{
 		{"a viewer", "{ viewer { userId } }", nil},
 		{"a dashboard", dashboard, page},
+		{"2000 values", `query($values: [KeyValueInput!]!) { validateMetadata(resourceType: "t", values: $values) { valid } }`, map[string]any{"values": values}},
 		{"multiplying fragments", documenttest.Multiplied(20, 5, "name"), nil},
 	} {
 		b.Run("kept/"+of.name, func(b *testing.B) {

@@ -33,6 +33,12 @@ const (
 	costOfNode  = 20 // a field, an argument, a value: 2 us
 	costOfPair  = 1  // of fields of one response name, which validation compares: 0.1 us
 	bytesOfText = 5  // of which no more is read than what they are: 0.02 us each
+	// Of the variables.
+	costOfValue = 10 // an object, a list, a number, ...: 1 us, parsing its JSON included
+
+	// costOfTooComplex is that of a request whose price is beyond the limit: its
+	// variables were read and what it asks for was added up, in about 0.4 ms.
+	costOfTooComplex = 4 * 1000
 
 	// costOfMutation is that of a field of Mutation besides its answer: about eight
 	// statements, one of which waits for the disk.
@@ -313,6 +319,23 @@ func integerOf(value any) (int64, bool) {
 		return number, err == nil
 	}
 	return 0, false
+}
+
+// valuesIn returns how many values a value of a variable is, objects and lists
+// among them.
+func valuesIn(value any) int64 {
+	total := int64(1)
+	switch value := value.(type) {
+	case []any:
+		for _, member := range value {
+			total += valuesIn(member)
+		}
+	case map[string]any:
+		for _, member := range value {
+			total += valuesIn(member)
+		}
+	}
+	return total
 }
 
 // elements returns the number of members of the lists in a value.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -27,20 +26,20 @@ func (d *document) coerce(operation *ast.OperationDefinition, variables map[stri
 		value, ok := variables[variable.Variable]
 		switch {
 		case ok:
-			coerced[variable.Variable] = c.value(variable.Variable, variable.Type, value)
+			coerced[variable.Variable] = c.value(&path{name: variable.Variable}, variable.Type, value)
 			// A variable with a default value is valid in @skip and @include and may still
 			// be given as null.
 			if value == nil && variable.Type.NamedType == "Boolean" && slices.Contains(d.conditions, variable.Variable) {
-				c.refuse(variable.Variable, "null is not allowed in @skip and @include")
+				c.refuse(&path{name: variable.Variable}, "null is not allowed in @skip and @include")
 			}
 		case variable.DefaultValue != nil:
 			value, err := variable.DefaultValue.Value(d.literals)
 			if err != nil {
-				c.refuse(variable.Variable, "the default value cannot be read")
+				c.refuse(&path{name: variable.Variable}, "the default value cannot be read")
 			}
 			coerced[variable.Variable] = value
 		case variable.Type.NonNull:
-			c.refuse(variable.Variable, "a value is required")
+			c.refuse(&path{name: variable.Variable}, "a value is required")
 		}
 	}
 	return coerced, c.refused
@@ -52,98 +51,110 @@ type coercion struct {
 	refused gqlerror.List
 }
 
-func (c *coercion) refuse(field, format string, args ...any) {
+func (c *coercion) refuse(at *path, format string, args ...any) {
 	if len(c.refused) >= MaxErrors {
 		return
 	}
+	field := at.String()
 	err := &gqlerror.Error{Message: field + ": " + fmt.Sprintf(format, args...), Extensions: map[string]any{"field": field}}
 	errcode.Set(err, errcode.ValidationFailed)
 	c.refused = append(c.refused, err)
 }
 
-func (c *coercion) value(field string, typ *ast.Type, value any) any {
+func (c *coercion) value(at *path, typ *ast.Type, value any) any {
 	if value == nil {
 		if typ.NonNull {
-			c.refuse(field, "null is not allowed")
+			c.refuse(at, "null is not allowed")
 		}
 		return nil
 	}
 	if typ.Elem != nil {
 		list, ok := value.([]any)
 		if !ok {
-			return []any{c.value(field, typ.Elem, value)}
+			return []any{c.value(at, typ.Elem, value)}
 		}
 		out := make([]any, len(list))
 		for i, member := range list {
-			out[i] = c.value(field+"["+strconv.Itoa(i)+"]", typ.Elem, member)
+			out[i] = c.value(&path{parent: at, index: i}, typ.Elem, member)
 		}
 		return out
 	}
 	switch definition := c.schema.Types[typ.NamedType]; definition.Kind {
 	case ast.InputObject:
-		return c.object(field, definition, value)
+		return c.object(at, definition, value)
 	case ast.Enum:
 		name, ok := value.(string)
 		if !ok || definition.EnumValues.ForName(name) == nil {
-			c.refuse(field, "not a value of the enum %s", definition.Name)
+			c.refuse(at, "not a value of the enum %s", definition.Name)
 		}
 		return value
 	default:
-		return c.scalar(field, definition.Name, value)
+		return c.scalar(at, definition.Name, value)
 	}
 }
 
-func (c *coercion) object(field string, definition *ast.Definition, value any) any {
+func (c *coercion) object(at *path, definition *ast.Definition, value any) any {
 	object, ok := value.(map[string]any)
 	if !ok {
-		c.refuse(field, "not an object of the type %s", definition.Name)
+		c.refuse(at, "not an object of the type %s", definition.Name)
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if definition.Fields.ForName(name) == nil {
-			c.refuse(field, "unknown field %q of %s", name, definition.Name)
+	if !isKnown(definition, object) {
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if definition.Fields.ForName(name) == nil {
+				c.refuse(at, "unknown field %q of %s", name, definition.Name)
+			}
 		}
 	}
 	out := make(map[string]any, len(object))
 	for _, member := range definition.Fields {
-		path := field + "." + member.Name
 		value, ok := object[member.Name]
 		if ok {
-			out[member.Name] = c.value(path, member.Type, value)
+			out[member.Name] = c.value(&path{parent: at, name: member.Name}, member.Type, value)
 		} else if member.Type.NonNull && member.DefaultValue == nil {
-			c.refuse(path, "a value is required")
+			c.refuse(&path{parent: at, name: member.Name}, "a value is required")
 		}
 	}
 	if definition.Directives.ForName("oneOf") != nil {
-		c.oneOf(field, definition.Name, object)
+		c.oneOf(at, definition.Name, object)
 	}
 	return out
 }
 
+// isKnown reports whether a type has all fields of an object.
+func isKnown(definition *ast.Definition, object map[string]any) bool {
+	for name := range object {
+		if definition.Fields.ForName(name) == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // oneOf checks that an object has exactly one field, and that it is not null.
-func (c *coercion) oneOf(field, name string, object map[string]any) {
+func (c *coercion) oneOf(at *path, name string, object map[string]any) {
 	if len(object) != 1 {
-		c.refuse(field, "%d fields are given, %s takes exactly one", len(object), name)
+		c.refuse(at, "%d fields are given, %s takes exactly one", len(object), name)
 		return
 	}
 	for only, value := range object {
 		if value == nil {
-			c.refuse(field+"."+only, "null is not allowed in %s", name)
+			c.refuse(&path{parent: at, name: only}, "null is not allowed in %s", name)
 		}
 	}
 }
 
-func (c *coercion) scalar(field, name string, value any) any {
+func (c *coercion) scalar(at *path, name string, value any) any {
 	if name == "Int" {
 		number, _ := value.(json.Number)
 		integer, ok := int32Of(number)
 		if !ok {
-			c.refuse(field, "not an integer of 32 bits")
+			c.refuse(at, "not an integer of 32 bits")
 		}
 		return integer
 	}
 	if wrong := scalarProblem(name, value); wrong != "" {
-		c.refuse(field, "%s", wrong)
+		c.refuse(at, "%s", wrong)
 	}
 	return value
 }
