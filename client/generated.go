@@ -335,7 +335,7 @@ var AllAuditKind = []AuditKind{
 
 // Resources whose metadata break their definitions, and how far it was looked.
 type BrokenMetadata struct {
-	// How many resources were looked through: those that the viewer may see and that the filter leaves.
+	// How many resources were looked through: of those on which the viewer gets a `metadataReport`, those that the filter leaves.
 	Scanned int `json:"scanned"`
 	// Whether the last resource was looked at: there are no more problems than were found.
 	Complete bool `json:"complete"`
@@ -3681,7 +3681,8 @@ func (v *MetadataProblemScan) GetScan() int { return v.Scan }
 // MetadataProblemsResponse is returned by MetadataProblems on success.
 type MetadataProblemsResponse struct {
 	// The resources whose metadata break the definitions that they now have, by uuid:
-	// what `metadataReport` calls violations, of all resources that the viewer may see.
+	// what `metadataReport` calls violations, of the resources of the viewer's project,
+	// and for administrators and services of all resources.
 	// Definitions change after metadata were written, and only strict types refuse what
 	// breaks them. Resources are looked through by uuid, as many as `scan` says: the
 	// answer may have fewer nodes than there are, or none, and says how far it looked.

@@ -89,23 +89,63 @@ type problemOracle struct {
 	viewer string
 }
 
-// everything returns what metadataReport says of every resource that the viewer
-// sees, without the namespaces.
-func (o problemOracle) everything() (broken []brokenRule, resources int) {
+// reportedResource is a resource with the report on its metadata.
+type reportedResource struct {
+	UUID, ProjectID string
+	Type            struct{ Name string }
+	Metadata        []struct{ Key, Value string }
+	MetadataReport  *report
+}
+
+// reported returns every resource that the viewer sees.
+func (o problemOracle) reported() []reportedResource {
 	o.t.Helper()
-	answer := o.ask(o.viewer, `{ resources(first: 1000) { nodes { uuid projectId type { name } metadata { key value } metadataReport { items { key violations { rule message } } } } } }`, nil)
-	var page struct {
-		Nodes []struct {
-			UUID, ProjectID string
-			Type            struct{ Name string }
-			Metadata        []struct{ Key, Value string }
-			MetadataReport  report
+	answer := o.ask(o.viewer, `{ resources(first: 1000) { nodes { uuid projectId type { name } metadata { key value } metadataReport`+reportFields+` } } }`, nil)
+	var page struct{ Nodes []reportedResource }
+	if err := json.Unmarshal(answer.Data["resources"], &page); err != nil || len(answer.Errors) > 0 {
+		o.t.Fatal(err, answer.Errors)
+	}
+	return page.Nodes
+}
+
+// checkTrue compares the reports that the viewer sees with those of
+// administrators, who see every definition: nobody is told that what holds is
+// broken, or the other way round, and of the resources of projects that the
+// viewer does not belong to there is no report.
+func (o problemOracle) checkTrue() {
+	o.t.Helper()
+	truth := map[string]reportedResource{}
+	for _, of := range (problemOracle{o.agreement, "admin"}).reported() {
+		truth[of.UUID] = of
+	}
+	for _, of := range o.reported() {
+		told, right := of.MetadataReport, truth[of.UUID].MetadataReport
+		if told == nil || right == nil {
+			if viewer := viewers[o.viewer]; right == nil || viewer.May(access.RuleResourcesWriteAny) || viewer.ProjectID == of.ProjectID {
+				o.t.Fatalf("%s is told nothing of %s of %s", o.viewer, of.UUID, of.ProjectID)
+			}
+			continue
+		}
+		if told.Valid != right.Valid || told.Accepted != right.Accepted || told.Strict != right.Strict {
+			o.t.Fatalf("%s is told of %s of %s\n%+v\nadministrators\n%+v", o.viewer, of.UUID, of.ProjectID, told, right)
+		}
+		for i, item := range told.Items {
+			if item.Accepted != right.Items[i].Accepted || (len(item.Violations) > 0) != (len(right.Items[i].Violations) > 0) {
+				o.t.Fatalf("%s is told of %s of %s\n%+v\nadministrators\n%+v", o.viewer, of.UUID, of.ProjectID, item, right.Items[i])
+			}
 		}
 	}
-	if err := json.Unmarshal(answer.Data["resources"], &page); err != nil {
-		o.t.Fatal(err)
-	}
-	for _, of := range page.Nodes {
+}
+
+// everything returns what metadataReport says of every resource of which it says
+// something to the viewer, without the namespaces.
+func (o problemOracle) everything() (broken []brokenRule, resources int) {
+	o.t.Helper()
+	for _, of := range o.reported() {
+		if of.MetadataReport == nil {
+			continue
+		}
+		resources++
 		for i, item := range of.MetadataReport.Items {
 			for _, violation := range item.Violations {
 				broken = append(broken, brokenRule{Resource: of.UUID, Type: of.Type.Name, Project: of.ProjectID,
@@ -114,7 +154,7 @@ func (o problemOracle) everything() (broken []brokenRule, resources int) {
 		}
 	}
 	slices.SortStableFunc(broken, func(a, b brokenRule) int { return cmp.Compare(a.Resource, b.Resource) })
-	return broken, len(page.Nodes)
+	return broken, resources
 }
 
 // page returns an answer of metadataProblems, which takes always as many
@@ -220,6 +260,7 @@ func TestMetadataProblemsAreWhatReportsSay(t *testing.T) {
 			a.makeBroken(round)
 			for _, viewer := range []string{"admin", "service", "member", "reader", "foreign"} {
 				o := problemOracle{a, viewer}
+				o.checkTrue()
 				want, resources := o.everything()
 				got, scanned := o.walk("", 1000, 1+chance.IntN(20))
 				if !slices.Equal(without(got), want) || scanned != resources {

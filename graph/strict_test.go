@@ -51,6 +51,7 @@ func strictContent(vault bool) store.Content {
 			{UUID: boxOf("demo"), Type: strictType, Name: "box", ProjectID: "demo", Visibility: access.Private},
 			{UUID: boxOf("operations"), Type: strictType, Name: "box", ProjectID: "operations", Visibility: access.Public},
 			{UUID: boxOf("elsewhere"), Type: strictType, Name: "box", ProjectID: "elsewhere", Visibility: access.Private},
+			{UUID: shownVaultBox, Type: strictType, Name: "box", ProjectID: "vault", Visibility: access.Public},
 		},
 	}
 	if vault {
@@ -63,6 +64,10 @@ func strictContent(vault bool) store.Content {
 	}
 	return content
 }
+
+// shownVaultBox is a public resource of the project whose definitions are
+// private.
+const shownVaultBox = "b0000000-0000-4000-8000-000000000005"
 
 func boxOf(project string) string {
 	return map[string]string{

@@ -5039,10 +5039,12 @@ type Resource implements Node {
   ): MetadataItem
   """
   What ` + "`" + `validateMetadata` + "`" + ` says of the resource's metadata as it is: by the
-  definitions that its project sees. Whoever may not see that project is told of
-  the definitions that every project sees.
+  definitions that its project sees. ` + "`" + `null` + "`" + ` for a resource of another project,
+  whatever its project sees: what holds there is not told, and by other definitions
+  the report would be false. Administrators and services get the report on every
+  resource.
   """
-  metadataReport: MetadataReport @semanticNonNull
+  metadataReport: MetadataReport
   "The tags, by name without regard to case; at most 128."
   tags: [String!]!
 }
@@ -5238,7 +5240,8 @@ type SetResourceTagsPayload {
 	{Name: "../../schema/resource_problems.graphql", Input: `extend type Query {
   """
   The resources whose metadata break the definitions that they now have, by uuid:
-  what ` + "`" + `metadataReport` + "`" + ` calls violations, of all resources that the viewer may see.
+  what ` + "`" + `metadataReport` + "`" + ` calls violations, of the resources of the viewer's project,
+  and for administrators and services of all resources.
   Definitions change after metadata were written, and only strict types refuse what
   breaks them. Resources are looked through by uuid, as many as ` + "`" + `scan` + "`" + ` says: the
   answer may have fewer nodes than there are, or none, and says how far it looked.
@@ -5293,7 +5296,7 @@ type MetadataProblemConnection {
   be more. Nothing looks back: ` + "`" + `hasPreviousPage` + "`" + ` is ` + "`" + `false` + "`" + `.
   """
   pageInfo: PageInfo!
-  "How many resources were looked through: those that the viewer may see and that the filter leaves."
+  "How many resources were looked through: of those on which the viewer gets a ` + "`" + `metadataReport` + "`" + `, those that the filter leaves."
   scanned: Int!
   "Whether the last resource was looked at: there are no more problems than were found."
   complete: Boolean!

@@ -5481,7 +5481,6 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 			}
 			ok = d.writeOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(f, v) && ok
 		case 14: // metadataReport
-			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*metadef.MetadataReport](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Resource().MetadataReport(d.Context(f), obj)
@@ -5495,7 +5494,6 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				break
 			}
 			ok = d.writeOMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(f, v) && ok
-			d.NotNullSince(f, from, failed)
 		case 15: // tags
 			v, known, err := writer.Kept[[]string](d.Writer, f)
 			if !known {

@@ -21,9 +21,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// MetadataProblems returns the resources that the viewer may see and whose
-// metadata break the definitions that they now have, among as many as a scan
-// looks through: what MetadataReports says of each.
+// MetadataProblems returns the resources that the viewer may see, of projects that
+// they know, and whose metadata break the definitions that they now have, among as
+// many as a scan looks through: what MetadataReports says of each.
 func (s *ResourceStore) MetadataProblems(ctx context.Context, scan resource.ProblemScan) (*resource.ProblemPage, error) {
 	namespace := metadef.MentionOfOne(metadef.NameOfNamespace, "filter.namespace", scan.Filter.Namespace)
 	wanted, err := s.scanned(ctx, "", scan, namespace)
@@ -124,9 +124,10 @@ func (s *ResourceStore) scanned(ctx context.Context, path string, scan resource.
 	if err != nil {
 		return nil, err
 	}
-	matching, seen := matchingAll(ctx, clauses), visible.Namespaces(ctx)
+	matching, known, seen := matchingAll(ctx, clauses), visible.OfKnownProjects(ctx), visible.Namespaces(ctx)
 	return func(s *entsql.Selector) {
 		matching(s)
+		known(s)
 		s.Where(entsql.GT(s.C(entresource.FieldUUID), after))
 		build := entsql.Dialect(s.Dialect())
 		if filter.Key != nil {

@@ -120,9 +120,9 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (
 	return of, nil
 }
 
-// MetadataReports returns reports on the metadata of resources: what a write of
-// it as it is would be told. What is deleted has no metadata, in which there is
-// nothing wrong.
+// MetadataReports returns reports on the metadata of the resources of projects
+// that the viewer knows: what a write of it as it is would be told. What is
+// deleted has no metadata, in which there is nothing wrong.
 func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) (map[int64]*metadef.MetadataReport, error) {
 	of, err := s.ResourcesByID(ctx, resources)
 	if err != nil {
@@ -132,9 +132,10 @@ func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) 
 	if err != nil {
 		return nil, err
 	}
+	viewer := access.ViewerFrom(ctx)
 	var there []*resource.Resource
 	for _, id := range resources {
-		if of[id] != nil {
+		if of[id] != nil && resource.SeesProject(viewer, of[id].ProjectID) {
 			there = append(there, of[id])
 		}
 	}
@@ -153,8 +154,9 @@ func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) 
 // reportsOn returns reports on the metadata of resources, from the database or
 // within a transaction.
 func (s *ResourceStore) reportsOn(ctx context.Context, client *ent.Client, resources []*resource.Resource, items map[int64][]*resource.MetadataItem) (map[int64]*metadef.MetadataReport, error) {
-	viewer := access.ViewerFrom(ctx)
-	keys := lists.Map(resources, func(of *resource.Resource) metadefdb.RulesKey { return rulesKey(viewer, of.TypeID, of.ProjectID) })
+	keys := lists.Map(resources, func(of *resource.Resource) metadefdb.RulesKey {
+		return metadefdb.RulesKey{TypeID: of.TypeID, ProjectID: of.ProjectID}
+	})
 	rules, err := s.metadefs.RulesFor(ctx, client, keys, nil)
 	if err != nil {
 		return nil, err
@@ -166,13 +168,4 @@ func (s *ResourceStore) reportsOn(ctx context.Context, client *ent.Client, resou
 		reports[of.ID] = &verdict.MetadataReport
 	}
 	return reports, nil
-}
-
-// rulesKey returns which rules a viewer is told of: those that hold on a
-// resource, or for the resource of another project those that everyone knows.
-func rulesKey(viewer access.Viewer, typeID int64, project string) metadefdb.RulesKey {
-	if !resource.SeesProject(viewer, project) {
-		project = ""
-	}
-	return metadefdb.RulesKey{TypeID: typeID, ProjectID: project}
 }

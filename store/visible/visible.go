@@ -132,6 +132,17 @@ func Resources(ctx context.Context) predicate.Resource {
 // AreResourcesOpen reports whether Resources keeps all resources for the viewer.
 func AreResourcesOpen(ctx context.Context) bool { return seesEveryResource(access.ViewerFrom(ctx)) }
 
+// OfKnownProjects keeps the resources of projects that the viewer knows, as
+// resource.SeesProject says: what definitions hold on the others is not told.
+func OfKnownProjects(ctx context.Context) predicate.Resource {
+	viewer := access.ViewerFrom(ctx)
+	return func(s *entsql.Selector) {
+		if !viewer.May(access.RuleResourcesWriteAny) {
+			s.Where(entsql.And(entsql.EQ(s.C("project_id"), viewer.ProjectID), entsql.NEQ(s.C("project_id"), "")))
+		}
+	}
+}
+
 // OfResources is Resources for a table that refers to its resource.
 func OfResources(ctx context.Context) func(*entsql.Selector) {
 	return refersTo(ctx, "resources", "resource_id", seesEveryResource, ResourceCondition)
