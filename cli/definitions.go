@@ -15,7 +15,7 @@ type revision struct {
 
 // dryRun is the flag of changes of definitions that metadata may break.
 type dryRun struct {
-	DryRun bool `at:"input.dryRun" help:"Change nothing, and show what would be and which metadata would break."`
+	DryRun bool `at:"input.dryRun" help:"Change nothing, and say which metadata would break."`
 }
 
 // scan returns which problems a dry run asks for; nil for a change.
@@ -26,10 +26,10 @@ func (d dryRun) scan() *client.MetadataProblemScan {
 	return &client.MetadataProblemScan{First: 1000, Scan: 1000}
 }
 
-// note notes what a change would break.
-func (d dryRun) note(run *session, broken *client.BrokenMetadata) {
+// shown shows what was changed, or notes what the change would break in a dry run.
+func shown[T any](run *session, broken *client.BrokenMetadata, columns []column, thing *T) error {
 	if broken == nil {
-		return
+		return one(run, columns, thing)
 	}
 	for _, item := range brokenItems(broken.Nodes) {
 		run.notef("would break: %s %s (%s): %s=%s: %s\n", item.Type, printable(item.Name), item.Resource, printable(item.Key), printable(item.Value), printable(item.Message))
@@ -39,13 +39,14 @@ func (d dryRun) note(run *session, broken *client.BrokenMetadata) {
 		more = "; there may be more"
 	}
 	run.notef("dry run, nothing was done: metadata of %s would break definitions%s\n", counted(len(broken.Nodes), "resource"), more)
+	return nil
 }
 
 type namespaceCommand struct {
 	List    namespaceListCommand    `cmd:"" help:"List namespaces." example:"cadastre namespace list --resource-type OS::Nova::Flavor ;; cadastre namespace list --search disk --sort display-name:desc -c name,displayName"`
 	Show    namespaceShowCommand    `cmd:"" help:"Show a namespace, and how much is in it." example:"cadastre namespace show Cadastre::VirtualCPUTopology"`
 	Create  namespaceCreateCommand  `cmd:"" help:"Create a namespace." example:"cadastre namespace create Lab::Cooling --display-name 'Cooling' --description 'How hosts are cooled' --visibility public"`
-	Set     namespaceSetCommand     `cmd:"" help:"Change a namespace." example:"cadastre namespace set Lab::Cooling --description 'How hosts are kept cool' ;; cadastre namespace set Lab::Cooling --visibility private --dry-run -c name,visibility"`
+	Set     namespaceSetCommand     `cmd:"" help:"Change a namespace." example:"cadastre namespace set Lab::Cooling --description 'How hosts are kept cool' ;; cadastre namespace set Lab::Cooling --visibility private --dry-run"`
 	Share   namespaceShareCommand   `cmd:"" help:"Share a private namespace with a project." example:"cadastre namespace share Lab::Cooling research --role editor"`
 	Unshare namespaceUnshareCommand `cmd:"" help:"Stop sharing a namespace with a project." example:"cadastre namespace unshare Lab::Cooling research"`
 	Empty   namespaceEmptyCommand   `cmd:"" help:"Delete all properties, objects or tags of a namespace; asks first." example:"cadastre namespace empty Lab::Cooling properties tags --yes -q"`
@@ -141,8 +142,7 @@ func (c *namespaceSetCommand) Run(run *session) error {
 	if err != nil {
 		return err
 	}
-	c.note(run, answer.UpdateNamespace.Problems)
-	return one(run, namespaceColumns(), answer.UpdateNamespace.Namespace)
+	return shown(run, answer.UpdateNamespace.Problems, namespaceColumns(), answer.UpdateNamespace.Namespace)
 }
 
 // memberColumns are the columns of projects that a namespace is shared with.
@@ -218,7 +218,7 @@ type propertyCommand struct {
 	List   propertyListCommand   `cmd:"" help:"List the properties of a namespace." example:"cadastre property list Cadastre::VirtualCPUTopology ;; cadastre property list Cadastre::VirtualCPUTopology --resource-type OS::Nova::Flavor -o value -c name"`
 	Show   propertyShowCommand   `cmd:"" help:"Show a property." example:"cadastre property show Cadastre::VirtualCPUTopology cpu_cores"`
 	Create propertyCreateCommand `cmd:"" help:"Create a property." example:"cadastre property create Lab::Racks height --title 'Height' --type integer --minimum 1 --maximum 48 ;; cadastre property create Lab::Racks row --title 'Row' --type string --enum north --enum south --default north -q"`
-	Set    propertySetCommand    `cmd:"" help:"Change a property." example:"cadastre property set Lab::Racks height --maximum 52 --description 'In units of 44.45 mm' ;; cadastre property set Lab::Racks row --default '' --enum north --enum east --dry-run -c name,enum,default"`
+	Set    propertySetCommand    `cmd:"" help:"Change a property." example:"cadastre property set Lab::Racks height --maximum 52 --description 'In units of 44.45 mm' ;; cadastre property set Lab::Racks row --default '' --enum north --enum east --dry-run"`
 	Delete propertyDeleteCommand `cmd:"" help:"Delete properties; asks first." example:"cadastre property delete Lab::Racks height --yes"`
 }
 
@@ -365,8 +365,7 @@ func (c *propertySetCommand) Run(run *session) error {
 	if err != nil {
 		return err
 	}
-	c.note(run, answer.UpdateProperty.Problems)
-	return one(run, propertyColumns(), answer.UpdateProperty.PropertyDefinition)
+	return shown(run, answer.UpdateProperty.Problems, propertyColumns(), answer.UpdateProperty.PropertyDefinition)
 }
 
 type propertyDeleteCommand struct {
@@ -472,8 +471,7 @@ func (c *objectSetCommand) Run(run *session) error {
 	if err != nil {
 		return err
 	}
-	c.note(run, answer.UpdateObject.Problems)
-	return one(run, objectColumns(), answer.UpdateObject.ObjectDefinition)
+	return shown(run, answer.UpdateObject.Problems, objectColumns(), answer.UpdateObject.ObjectDefinition)
 }
 
 type objectDeleteCommand struct {
@@ -853,8 +851,7 @@ func (c *resourceTypeSetCommand) Run(run *session) error {
 	if err != nil {
 		return err
 	}
-	c.note(run, answer.UpdateResourceType.Problems)
-	return one(run, resourceTypeColumns(), answer.UpdateResourceType.ResourceType)
+	return shown(run, answer.UpdateResourceType.Problems, resourceTypeColumns(), answer.UpdateResourceType.ResourceType)
 }
 
 type resourceTypeDeleteCommand struct {

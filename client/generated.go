@@ -4470,7 +4470,14 @@ func (v *ProviderAllocationInput) GetProvider() string { return v.Provider }
 // GetResources returns ProviderAllocationInput.Resources, and is useful for accessing the field via an interface.
 func (v *ProviderAllocationInput) GetResources() []*ResourceAmountInput { return v.Resources }
 
-// The name of a provider.
+// ProviderName includes the requested fields of the GraphQL type ResourceProvider.
+// The GraphQL type's documentation follows.
+//
+// Something that provides resources: a host, a NUMA node or device of one, a storage
+// pool. Providers form trees; each has inventories of resource classes, traits that
+// say what it is like, and aggregates that it is in. A provider with the trait
+// `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
+// aggregates.
 type ProviderName struct {
 	// The uuid, for good.
 	Uuid string `json:"uuid"`
@@ -7945,9 +7952,9 @@ type UpdateNamespaceInput struct {
 	Owner *string `json:"owner,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
 	Revision *int `json:"revision"`
-	// Whether nothing is stored and the payload says what would be: what is selected of
-	// the changed thing itself as it would be, what stands below it as it is, and in
-	// `problems` what would break. Refused as the change itself would be.
+	// Whether nothing is stored and the payload says in `problems` what would break.
+	// What would be changed is `null` there: normalised caches would keep it under its
+	// id with content that it does not have. Refused as the change itself would be.
 	DryRun bool `json:"dryRun"`
 }
 
@@ -7997,7 +8004,7 @@ func (v *UpdateNamespaceResponse) GetUpdateNamespace() *UpdateNamespaceUpdateNam
 //
 // What `updateNamespace` returns.
 type UpdateNamespaceUpdateNamespaceUpdateNamespacePayload struct {
-	// The namespace as it is now.
+	// The namespace as it is now; `null` in a dry run.
 	Namespace *Namespace `json:"namespace"`
 	// The resources whose metadata would break their definitions by rules that they do
 	// not break now, as the viewer would see them: those of the types that the change
@@ -8031,9 +8038,9 @@ type UpdateObjectInput struct {
 	Properties []*PropertyInput `json:"properties,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
 	Revision *int `json:"revision"`
-	// Whether nothing is stored and the payload says what would be: what is selected of
-	// the changed thing itself as it would be, what stands below it as it is, and in
-	// `problems` what would break. Refused as the change itself would be.
+	// Whether nothing is stored and the payload says in `problems` what would break.
+	// What would be changed is `null` there: normalised caches would keep it under its
+	// id with content that it does not have. Refused as the change itself would be.
 	DryRun bool `json:"dryRun"`
 }
 
@@ -8079,7 +8086,7 @@ func (v *UpdateObjectResponse) GetUpdateObject() *UpdateObjectUpdateObjectUpdate
 //
 // What `updateObject` returns.
 type UpdateObjectUpdateObjectUpdateObjectPayload struct {
-	// The object as it is now.
+	// The object as it is now; `null` in a dry run.
 	ObjectDefinition *Object `json:"objectDefinition"`
 	// The resources whose metadata would break their definitions by rules that they do
 	// not break now, as the viewer would see them: those of the types that the change
@@ -8147,9 +8154,9 @@ type UpdatePropertyInput struct {
 	ReadOnly optional.Bool `json:"readOnly,omitempty"`
 	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
 	Operators optional.Strings `json:"operators,omitempty"`
-	// Whether nothing is stored and the payload says what would be: what is selected of
-	// the changed thing itself as it would be, what stands below it as it is, and in
-	// `problems` what would break. Refused as the change itself would be.
+	// Whether nothing is stored and the payload says in `problems` what would break.
+	// What would be changed is `null` there: normalised caches would keep it under its
+	// id with content that it does not have. Refused as the change itself would be.
 	DryRun bool `json:"dryRun"`
 }
 
@@ -8246,7 +8253,7 @@ func (v *UpdatePropertyResponse) GetUpdateProperty() *UpdatePropertyUpdateProper
 //
 // What `updateProperty` returns.
 type UpdatePropertyUpdatePropertyUpdatePropertyPayload struct {
-	// The property as it is now.
+	// The property as it is now; `null` in a dry run.
 	PropertyDefinition *Property `json:"propertyDefinition"`
 	// The resources whose metadata would break their definitions by rules that they do
 	// not break now, as the viewer would see them: those of the types that the change
@@ -8428,9 +8435,9 @@ type UpdateResourceTypeInput struct {
 	Strict *bool `json:"strict,omitempty"`
 	// Whether it refuses deletion.
 	Protected *bool `json:"protected,omitempty"`
-	// Whether nothing is stored and the payload says what would be: what is selected of
-	// the changed thing itself as it would be, what stands below it as it is, and in
-	// `problems` what would break. Refused as the change itself would be.
+	// Whether nothing is stored and the payload says in `problems` what would break.
+	// What would be changed is `null` there: normalised caches would keep it under its
+	// id with content that it does not have. Refused as the change itself would be.
 	DryRun bool `json:"dryRun"`
 }
 
@@ -8466,7 +8473,7 @@ func (v *UpdateResourceTypeResponse) GetUpdateResourceType() *UpdateResourceType
 //
 // What `updateResourceType` returns.
 type UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload struct {
-	// The resource type as it is now.
+	// The resource type as it is now; `null` in a dry run.
 	ResourceType *ResourceType `json:"resourceType"`
 	// The resources whose metadata would break their definitions by rules that they do
 	// not break now, as the viewer would see them: those of the types that the change

@@ -119,10 +119,10 @@ func (d dryRunner) run(mutation string, variables map[string]any) (answer struct
 	if variables != nil {
 		declared = "($documents: [String!]!)"
 	}
-	selected := "problems" + problemFields
-	if field == "importNamespaces" {
-		selected += " reports { namespace outcome warnings errors differences }"
-	}
+	selected := "problems" + problemFields + " " + map[string]string{
+		"importNamespaces": "reports { namespace outcome warnings errors differences }", "updateNamespace": "namespace { id }",
+		"updateProperty": "propertyDefinition { id } namespace { id }", "updateObject": "objectDefinition { id } namespace { id }",
+		"updateResourceType": "resourceType { id }"}[field]
 	response := d.executor.Execute(access.WithViewer(d.t.Context(), viewers[d.viewer]), &graphql.RawParams{Query: "mutation" + declared + " { it: " + mutation + " { " + selected + " } }", Variables: variables})
 	if len(response.Errors) > 0 {
 		text, err := json.Marshal(response.Errors)
@@ -138,7 +138,23 @@ func (d dryRunner) run(mutation string, variables map[string]any) (answer struct
 	if err := json.Unmarshal(response.Data, &data); err != nil {
 		d.t.Fatal(err)
 	}
+	d.checkIdentified(mutation, string(response.Data))
 	return *data["it"], ""
+}
+
+// checkIdentified holds that a dry run shows nothing under an id that is not
+// stored so, and that a change shows what it changed.
+func (d dryRunner) checkIdentified(mutation, answer string) {
+	d.t.Helper()
+	isDry := strings.Contains(mutation, "dryRun")
+	for _, field := range []string{"namespace", "propertyDefinition", "objectDefinition", "resourceType"} {
+		if strings.Contains(answer, `"`+field+`":{`) && isDry || strings.Contains(answer, `"`+field+`":null`) && !isDry {
+			d.t.Fatalf("%s shows %s", mutation, answer)
+		}
+	}
+	if isDry && strings.Contains(answer, `"definition":{`) {
+		d.t.Fatalf("%s shows a definition: %s", mutation, answer)
+	}
 }
 
 // tryAll makes a dry run page by page, and returns all that would break.

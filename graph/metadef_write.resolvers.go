@@ -30,7 +30,7 @@ func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.Na
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateNamespacePayload{Namespace: registered(ctx, namespace), Problems: broken}, nil
+	return &model.UpdateNamespacePayload{Namespace: changed(ctx, input.DryRun, namespace), Problems: broken}, nil
 }
 
 func (r *mutationResolver) DeleteNamespace(ctx context.Context, input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error) {
@@ -67,7 +67,7 @@ func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.Pro
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdatePropertyPayload{PropertyDefinition: registered(ctx, property.Within(namespace)), Namespace: registered(ctx, namespace), Problems: broken}, nil
+	return &model.UpdatePropertyPayload{PropertyDefinition: changed(ctx, input.DryRun, property.Within(namespace)), Namespace: changed(ctx, input.DryRun, namespace), Problems: broken}, nil
 }
 
 func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error) {
@@ -96,7 +96,7 @@ func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.Objec
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateObjectPayload{ObjectDefinition: registered(ctx, object.Within(namespace)), Namespace: registered(ctx, namespace), Problems: broken}, nil
+	return &model.UpdateObjectPayload{ObjectDefinition: changed(ctx, input.DryRun, object.Within(namespace)), Namespace: changed(ctx, input.DryRun, namespace), Problems: broken}, nil
 }
 
 func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error) {
@@ -153,7 +153,7 @@ func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef
 	if err != nil {
 		return nil, err
 	}
-	return &model.UpdateResourceTypePayload{ResourceType: registered(ctx, resourceType), Problems: broken}, nil
+	return &model.UpdateResourceTypePayload{ResourceType: changed(ctx, input.DryRun, resourceType), Problems: broken}, nil
 }
 
 func (r *mutationResolver) DeleteResourceType(ctx context.Context, input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error) {

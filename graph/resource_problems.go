@@ -33,3 +33,13 @@ func (r *Resolver) change(ctx context.Context, dryRun bool, problems *model.Meta
 	}
 	return nil, change.Make(ctx)
 }
+
+// changed registers what a change of definitions changed and returns it, but nil
+// in a dry run: it would be shown under its id with content that it does not have,
+// and normalised caches would keep that.
+func changed[T any](ctx context.Context, dryRun bool, row *T) *T {
+	if dryRun {
+		return nil
+	}
+	return registered(ctx, row)
+}

@@ -36,11 +36,20 @@ func ProblemsOf(items []metadef.KeyValue, report *metadef.MetadataReport) []*Met
 }
 
 // NewProblems returns those problems after a change of definitions that were not
-// there before: of keys that break another rule.
+// there before: of keys that break another rule. They have no definition, for it is
+// not stored like that.
 func NewProblems(before, after []*MetadataProblem) []*MetadataProblem {
 	rule := func(p *MetadataProblem) [2]string { return [2]string{p.Key, p.Rule} }
 	broken := lists.Set(before, rule)
-	return slices.DeleteFunc(slices.Clone(after), func(p *MetadataProblem) bool { return broken[rule(p)] })
+	var anew []*MetadataProblem
+	for _, p := range after {
+		if !broken[rule(p)] {
+			undefined := *p
+			undefined.Definition = nil
+			anew = append(anew, &undefined)
+		}
+	}
+	return anew
 }
 
 // ProblemFilter says which problems are wanted; nil is no condition.
@@ -156,17 +165,6 @@ func (p *ProblemPage) Definitions() []*metadef.PropertyDefinition {
 		}
 	}
 	return definitions
-}
-
-// Keep leaves out the definitions of problems of the page that are not to be shown.
-func (p *ProblemPage) Keep(shown func(*metadef.PropertyDefinition) bool) {
-	for _, node := range p.Nodes {
-		for _, problem := range node.Problems {
-			if problem.Definition != nil && !shown(problem.Definition) {
-				problem.Definition = nil
-			}
-		}
-	}
 }
 
 // ResourceCount returns how many of the resources that were looked through have

@@ -1344,10 +1344,10 @@ func (ec *executionContext) _UpdateNamespacePayload_namespace(ctx context.Contex
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
+			return ec.marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UpdateNamespacePayload_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1408,10 +1408,10 @@ func (ec *executionContext) _UpdateObjectPayload_objectDefinition(ctx context.Co
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ObjectDefinition) graphql.Marshaler {
-			return ec.marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx, selections, v)
+			return ec.marshalOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UpdateObjectPayload_objectDefinition(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1440,10 +1440,10 @@ func (ec *executionContext) _UpdateObjectPayload_namespace(ctx context.Context, 
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
+			return ec.marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UpdateObjectPayload_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1504,10 +1504,10 @@ func (ec *executionContext) _UpdatePropertyPayload_propertyDefinition(ctx contex
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *metadef.PropertyDefinition) graphql.Marshaler {
-			return ec.marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx, selections, v)
+			return ec.marshalOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UpdatePropertyPayload_propertyDefinition(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1536,10 +1536,10 @@ func (ec *executionContext) _UpdatePropertyPayload_namespace(ctx context.Context
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *metadef.Namespace) graphql.Marshaler {
-			return ec.marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
+			return ec.marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UpdatePropertyPayload_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1664,10 +1664,10 @@ func (ec *executionContext) _UpdateResourceTypePayload_resourceType(ctx context.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *metadef.ResourceType) graphql.Marshaler {
-			return ec.marshalNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
+			return ec.marshalOResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UpdateResourceTypePayload_resourceType(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -4734,7 +4734,7 @@ func (ec *executionContext) _UpdateNamespacePayload(ctx context.Context, sel ast
 			out.Values[i] = graphql.MarshalString("UpdateNamespacePayload")
 		case "namespace":
 			out.Values[i] = ec._UpdateNamespacePayload_namespace(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "problems":
@@ -4777,12 +4777,12 @@ func (ec *executionContext) _UpdateObjectPayload(ctx context.Context, sel ast.Se
 			out.Values[i] = graphql.MarshalString("UpdateObjectPayload")
 		case "objectDefinition":
 			out.Values[i] = ec._UpdateObjectPayload_objectDefinition(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "namespace":
 			out.Values[i] = ec._UpdateObjectPayload_namespace(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "problems":
@@ -4825,12 +4825,12 @@ func (ec *executionContext) _UpdatePropertyPayload(ctx context.Context, sel ast.
 			out.Values[i] = graphql.MarshalString("UpdatePropertyPayload")
 		case "propertyDefinition":
 			out.Values[i] = ec._UpdatePropertyPayload_propertyDefinition(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "namespace":
 			out.Values[i] = ec._UpdatePropertyPayload_namespace(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "problems":
@@ -4916,7 +4916,7 @@ func (ec *executionContext) _UpdateResourceTypePayload(ctx context.Context, sel 
 			out.Values[i] = graphql.MarshalString("UpdateResourceTypePayload")
 		case "resourceType":
 			out.Values[i] = ec._UpdateResourceTypePayload_resourceType(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "problems":

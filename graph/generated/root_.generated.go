@@ -1939,9 +1939,9 @@ input UpdateNamespaceInput {
   "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
   revision: Int
   """
-  Whether nothing is stored and the payload says what would be: what is selected of
-  the changed thing itself as it would be, what stands below it as it is, and in
-  ` + "`" + `problems` + "`" + ` what would break. Refused as the change itself would be.
+  Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
+  What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
+  id with content that it does not have. Refused as the change itself would be.
   """
   dryRun: Boolean! = false
 }
@@ -2075,9 +2075,9 @@ input UpdatePropertyInput {
   "The operators that a requirement on the property can use, at most 1000. Their content is not checked."
   operators: [String!]
   """
-  Whether nothing is stored and the payload says what would be: what is selected of
-  the changed thing itself as it would be, what stands below it as it is, and in
-  ` + "`" + `problems` + "`" + ` what would break. Refused as the change itself would be.
+  Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
+  What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
+  id with content that it does not have. Refused as the change itself would be.
   """
   dryRun: Boolean! = false
 }
@@ -2127,9 +2127,9 @@ input UpdateObjectInput {
   "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
   revision: Int
   """
-  Whether nothing is stored and the payload says what would be: what is selected of
-  the changed thing itself as it would be, what stands below it as it is, and in
-  ` + "`" + `problems` + "`" + ` what would break. Refused as the change itself would be.
+  Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
+  What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
+  id with content that it does not have. Refused as the change itself would be.
   """
   dryRun: Boolean! = false
 }
@@ -2209,9 +2209,9 @@ input UpdateResourceTypeInput {
   "Whether it refuses deletion."
   protected: Boolean
   """
-  Whether nothing is stored and the payload says what would be: what is selected of
-  the changed thing itself as it would be, what stands below it as it is, and in
-  ` + "`" + `problems` + "`" + ` what would break. Refused as the change itself would be.
+  Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
+  What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
+  id with content that it does not have. Refused as the change itself would be.
   """
   dryRun: Boolean! = false
 }
@@ -2286,8 +2286,8 @@ type CreateNamespacePayload {
 
 "What ` + "`" + `updateNamespace` + "`" + ` returns."
 type UpdateNamespacePayload {
-  "The namespace as it is now."
-  namespace: Namespace!
+  "The namespace as it is now; ` + "`" + `null` + "`" + ` in a dry run."
+  namespace: Namespace
   """
   The resources whose metadata would break their definitions by rules that they do
   not break now, as the viewer would see them: those of the types that the change
@@ -2318,10 +2318,10 @@ type CreatePropertyPayload {
 
 "What ` + "`" + `updateProperty` + "`" + ` returns."
 type UpdatePropertyPayload {
-  "The property as it is now."
-  propertyDefinition: PropertyDefinition!
-  "The namespace as it is now."
-  namespace: Namespace!
+  "The property as it is now; ` + "`" + `null` + "`" + ` in a dry run."
+  propertyDefinition: PropertyDefinition
+  "The namespace as it is now; ` + "`" + `null` + "`" + ` in a dry run."
+  namespace: Namespace
   """
   The resources whose metadata would break their definitions by rules that they do
   not break now, as the viewer would see them: those of the types that the change
@@ -2348,10 +2348,10 @@ type CreateObjectPayload {
 
 "What ` + "`" + `updateObject` + "`" + ` returns."
 type UpdateObjectPayload {
-  "The object as it is now."
-  objectDefinition: ObjectDefinition!
-  "The namespace as it is now."
-  namespace: Namespace!
+  "The object as it is now; ` + "`" + `null` + "`" + ` in a dry run."
+  objectDefinition: ObjectDefinition
+  "The namespace as it is now; ` + "`" + `null` + "`" + ` in a dry run."
+  namespace: Namespace
   """
   The resources whose metadata would break their definitions by rules that they do
   not break now, as the viewer would see them: those of the types that the change
@@ -2400,8 +2400,8 @@ type CreateResourceTypePayload {
 
 "What ` + "`" + `updateResourceType` + "`" + ` returns."
 type UpdateResourceTypePayload {
-  "The resource type as it is now."
-  resourceType: ResourceType!
+  "The resource type as it is now; ` + "`" + `null` + "`" + ` in a dry run."
+  resourceType: ResourceType
   """
   The resources whose metadata would break their definitions by rules that they do
   not break now, as the viewer would see them: those of the types that the change
@@ -5367,7 +5367,7 @@ type MetadataProblem {
   message: String!
   "The name of the namespace of the definition; ` + "`" + `null` + "`" + ` where it is about no definition, or about one that the viewer may not see."
   namespace: String
-  "The definition; of several in conflict, the one that has the least against the value. In a dry run it is as it would be. ` + "`" + `null` + "`" + ` where ` + "`" + `namespace` + "`" + ` is, and in a dry run where it is not stored yet."
+  "The definition; of several in conflict, the one that has the least against the value. ` + "`" + `null` + "`" + ` where ` + "`" + `namespace` + "`" + ` is, and in a dry run: it would be shown under its id with content that it does not have."
   definition: PropertyDefinition
 }
 `, BuiltIn: false},

@@ -7489,7 +7489,7 @@ func (d *direct) objectUpdateNamespacePayload(s *document.Selection, obj *model.
 		case document.TypeName:
 			d.Raw(`"UpdateNamespacePayload"`)
 		case 0: // namespace
-			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
+			ok = d.writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
 		case 1: // problems
 			ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, obj.Problems) && ok
 		}
@@ -7512,9 +7512,9 @@ func (d *direct) objectUpdateObjectPayload(s *document.Selection, obj *model.Upd
 		case document.TypeName:
 			d.Raw(`"UpdateObjectPayload"`)
 		case 0: // objectDefinition
-			ok = d.writeNObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, obj.ObjectDefinition) && ok
+			ok = d.writeOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f, obj.ObjectDefinition) && ok
 		case 1: // namespace
-			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
+			ok = d.writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
 		case 2: // problems
 			ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, obj.Problems) && ok
 		}
@@ -7537,9 +7537,9 @@ func (d *direct) objectUpdatePropertyPayload(s *document.Selection, obj *model.U
 		case document.TypeName:
 			d.Raw(`"UpdatePropertyPayload"`)
 		case 0: // propertyDefinition
-			ok = d.writeNPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f, obj.PropertyDefinition) && ok
+			ok = d.writeOPropertyDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinition(f, obj.PropertyDefinition) && ok
 		case 1: // namespace
-			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
+			ok = d.writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
 		case 2: // problems
 			ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, obj.Problems) && ok
 		}
@@ -7627,7 +7627,7 @@ func (d *direct) objectUpdateResourceTypePayload(s *document.Selection, obj *mod
 		case document.TypeName:
 			d.Raw(`"UpdateResourceTypePayload"`)
 		case 0: // resourceType
-			ok = d.writeNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(f, obj.ResourceType) && ok
+			ok = d.writeOResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(f, obj.ResourceType) && ok
 		case 1: // problems
 			ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, obj.Problems) && ok
 		}

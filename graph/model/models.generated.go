@@ -603,8 +603,8 @@ type UnshareNamespacePayload struct {
 
 // What `updateNamespace` returns.
 type UpdateNamespacePayload struct {
-	// The namespace as it is now.
-	Namespace *metadef.Namespace `json:"namespace"`
+	// The namespace as it is now; `null` in a dry run.
+	Namespace *metadef.Namespace `json:"namespace,omitempty"`
 	// The resources whose metadata would break their definitions by rules that they do
 	// not break now, as the viewer would see them: those of the types that the change
 	// concerns. `null` unless `dryRun`.
@@ -613,10 +613,10 @@ type UpdateNamespacePayload struct {
 
 // What `updateObject` returns.
 type UpdateObjectPayload struct {
-	// The object as it is now.
-	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
-	// The namespace as it is now.
-	Namespace *metadef.Namespace `json:"namespace"`
+	// The object as it is now; `null` in a dry run.
+	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition,omitempty"`
+	// The namespace as it is now; `null` in a dry run.
+	Namespace *metadef.Namespace `json:"namespace,omitempty"`
 	// The resources whose metadata would break their definitions by rules that they do
 	// not break now, as the viewer would see them: those of the types that the change
 	// concerns. `null` unless `dryRun`.
@@ -625,10 +625,10 @@ type UpdateObjectPayload struct {
 
 // What `updateProperty` returns.
 type UpdatePropertyPayload struct {
-	// The property as it is now.
-	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
-	// The namespace as it is now.
-	Namespace *metadef.Namespace `json:"namespace"`
+	// The property as it is now; `null` in a dry run.
+	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition,omitempty"`
+	// The namespace as it is now; `null` in a dry run.
+	Namespace *metadef.Namespace `json:"namespace,omitempty"`
 	// The resources whose metadata would break their definitions by rules that they do
 	// not break now, as the viewer would see them: those of the types that the change
 	// concerns. `null` unless `dryRun`.
@@ -697,8 +697,8 @@ type UpdateResourceTypeAssociationPayload struct {
 
 // What `updateResourceType` returns.
 type UpdateResourceTypePayload struct {
-	// The resource type as it is now.
-	ResourceType *metadef.ResourceType `json:"resourceType"`
+	// The resource type as it is now; `null` in a dry run.
+	ResourceType *metadef.ResourceType `json:"resourceType,omitempty"`
 	// The resources whose metadata would break their definitions by rules that they do
 	// not break now, as the viewer would see them: those of the types that the change
 	// concerns. `null` unless `dryRun`.

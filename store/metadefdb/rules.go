@@ -10,7 +10,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
-	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -157,28 +156,6 @@ func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, t
 		return nil, fmt.Errorf("look up the types that a change concerns: %w", err)
 	}
 	return ids, nil
-}
-
-// KnownDefinitions reports which of some properties are stored, seen through an
-// association that is.
-func (s *MetadefStore) KnownDefinitions(ctx context.Context, client *ent.Client, all []*metadef.PropertyDefinition) (map[*metadef.PropertyDefinition]bool, error) {
-	ids := lists.Map(all, func(of *metadef.PropertyDefinition) int64 { return of.ID })
-	stored, err := client.PropertyDefinition.Query().Where(sqldb.Among(propertydefinition.FieldID, sqldb.Distinct(ids))).IDs(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look up properties: %w", err)
-	}
-	uuids := lists.Map(all, func(of *metadef.PropertyDefinition) string { return of.Association })
-	links, err := client.ResourceTypeAssociation.Query().Where(sqldb.Among(resourcetypeassociation.FieldUUID, sqldb.Distinct(uuids))).
-		Select(resourcetypeassociation.FieldUUID).Strings(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look up associations: %w", err)
-	}
-	isStored, isLinked := lists.Set(stored, lists.Itself), lists.Set(links, lists.Itself)
-	known := map[*metadef.PropertyDefinition]bool{}
-	for _, of := range all {
-		known[of] = isStored[of.ID] && (of.Association == "" || isLinked[of.Association])
-	}
-	return known, nil
 }
 
 // TypeNamed returns the row id of the resource type with a name, or ErrNotFound

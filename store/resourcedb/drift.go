@@ -98,14 +98,9 @@ func (s *ResourceStore) brokenBy(ctx context.Context, trial *sqldb.Trial, scan r
 	if err != nil {
 		return nil, err
 	}
-	found := scan.PageOf(window.resources, func(of *resource.Resource) []*resource.MetadataProblem {
+	return scan.PageOf(window.resources, func(of *resource.Resource) []*resource.MetadataProblem {
 		return resource.NewProblems(window.problems(of, before), window.problems(of, after))
-	}, window.more)
-	known, err := s.metadefs.KnownDefinitions(ctx, client, found.Definitions())
-	if err == nil {
-		found.Keep(func(of *metadef.PropertyDefinition) bool { return known[of] })
-	}
-	return found, err
+	}, window.more), nil
 }
 
 // scanned returns the condition on the resources that a scan, at a path, looks
