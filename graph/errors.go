@@ -181,6 +181,10 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	if invalid := new(problem.InvalidInput); errors.As(err, &invalid) {
 		var out gqlerror.List
 		for _, one := range invalid.Problems {
+			if one.Kind != nil {
+				out = append(out, shown(codeOf(one.Kind), one.Message, one.Field))
+				continue
+			}
 			out = append(out, shown(CodeBadUserInput, one.Field+": "+one.Message, one.Field))
 		}
 		return out

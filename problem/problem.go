@@ -104,17 +104,6 @@ func Under(err error, path string) error {
 	return err
 }
 
-// Moved returns an error whose refusal, if it is one about a field or what is
-// below it, is about another field in its place.
-func Moved(err error, from, to string) error {
-	if refusal, ok := errors.AsType[*Refusal](err); ok {
-		if rest, below := strings.CutPrefix(refusal.Field, from); below {
-			refusal.Field = to + rest
-		}
-	}
-	return err
-}
-
 // Problem is one thing wrong with an input: where and what.
 type Problem struct {
 	Field   string
@@ -216,12 +205,18 @@ func (e *InvalidInput) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Unwrap returns ErrInvalidInput.
-func (e *InvalidInput) Unwrap() error {
+// Unwrap returns ErrInvalidInput and the kinds of its problems.
+func (e *InvalidInput) Unwrap() []error {
 	if len(e.Problems) == 0 {
-		return errWithoutAnyProblem
+		return []error{errWithoutAnyProblem}
 	}
-	return ErrInvalidInput
+	kinds := []error{ErrInvalidInput}
+	for _, one := range e.Problems {
+		if one.Kind != nil && !slices.Contains(kinds, one.Kind) {
+			kinds = append(kinds, one.Kind)
+		}
+	}
+	return kinds
 }
 
 // Invalid returns an *InvalidInput with one problem.

@@ -81,23 +81,14 @@ type MetadataPlan struct {
 // Empty reports whether nothing changes.
 func (p MetadataPlan) Empty() bool { return len(p.Set)+len(p.Delete) == 0 }
 
-// Plan returns what the change comes to for a viewer, who may write the
-// resource, given its revision and its items. It refuses with ErrForbidden a
-// viewer who names what only services change, with ErrConcurrentUpdate a stale
-// revision, with ErrNotFound the deletion of what is not there, and with
-// ErrQuotaExceeded more items than a resource may have, each about a field of the
-// change.
-func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision int, current []*MetadataItem) (MetadataPlan, error) {
-	there := lists.ByKey(current, func(item *MetadataItem) string { return item.Key })
-	if err := c.mayName(viewer, rules, there); err != nil {
-		return MetadataPlan{}, err
-	}
-	if err := CheckRevision(c.Resource, c.Revision, revision); err != nil {
-		return MetadataPlan{}, err
-	}
-	plan, err := c.deletions(there)
-	if err != nil {
-		return MetadataPlan{}, err
+// Plan returns what the change comes to, given the items that are there, for a
+// viewer whom AddRefused does not refuse it.
+func (c MetadataChange) Plan(rules MetadataRules, current []*MetadataItem) (plan MetadataPlan) {
+	there := itemsByKey(current)
+	for _, key := range c.Keys {
+		if item := there[key]; item != nil {
+			plan.Delete = append(plan.Delete, *item)
+		}
 	}
 	named := map[string]bool{}
 	for _, pair := range c.Items {
@@ -121,19 +112,11 @@ func (c MetadataChange) Plan(viewer access.Viewer, rules MetadataRules, revision
 			plan.Delete = append(plan.Delete, *item)
 		}
 	}
-	return plan, c.fits(plan, rules, len(current))
+	return plan
 }
 
-// deletions returns a plan to delete the keys that the change names.
-func (c MetadataChange) deletions(there map[string]*MetadataItem) (plan MetadataPlan, err error) {
-	for i, key := range c.Keys {
-		item := there[key]
-		if item == nil {
-			return plan, problem.Refuse(problem.ErrNotFound, "resource %s has no metadata key %q", c.Resource, key).On(problem.Index("keys", i))
-		}
-		plan.Delete = append(plan.Delete, *item)
-	}
-	return plan, nil
+func itemsByKey(items []*MetadataItem) map[string]*MetadataItem {
+	return lists.ByKey(items, func(item *MetadataItem) string { return item.Key })
 }
 
 // itemNamed returns the item of a key, or a new one.
@@ -144,46 +127,56 @@ func itemNamed(key string, there map[string]*MetadataItem) MetadataItem {
 	return MetadataItem{Key: key, UserModifiable: true}
 }
 
-// mayName refuses a viewer who names an item that only services change.
-func (c MetadataChange) mayName(viewer access.Viewer, rules MetadataRules, there map[string]*MetadataItem) error {
-	check := func(key, field string) error {
-		if rules.MayChange(viewer, itemNamed(key, there)) {
-			return nil
-		}
-		return problem.Refuse(problem.ErrForbidden, "metadata key %q can be changed by administrators and services only", key).On(field)
-	}
-	for i, key := range c.Keys {
-		if err := check(key, problem.Index("keys", i)); err != nil {
-			return err
-		}
-	}
-	for i, item := range c.Items {
-		if err := check(item.Key, problem.Index("items", i)+".key"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c MetadataChange) fits(plan MetadataPlan, rules MetadataRules, count int) error {
+// Fits refuses a plan with which the resource would have more items than it may.
+func (c MetadataChange) Fits(plan MetadataPlan, rules MetadataRules, current []*MetadataItem) error {
 	added := 0
 	for _, item := range plan.Set {
 		if item.ID == 0 {
 			added++
 		}
 	}
-	after := count + added - len(plan.Delete)
+	after := len(current) + added - len(plan.Delete)
 	if rules.MaxItems > 0 && added > 0 && after > rules.MaxItems {
 		return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d metadata items, at most %d are allowed", c.Resource, after, rules.MaxItems).On("items")
 	}
 	return nil
 }
 
-// Write returns the change as definitions judge it, given the items that are
-// there and what the change comes to.
-func (c MetadataChange) Write(current []*MetadataItem, plan MetadataPlan) metadef.MetadataWrite {
-	return metadef.MetadataWrite{Before: Pairs(current), Items: c.Items,
+// Write returns the change as it is judged, given the items that are there and
+// what the change comes to.
+func (c MetadataChange) Write(current []*MetadataItem, plan MetadataPlan) MetadataWrite {
+	return MetadataWrite{Current: current, Items: c.Items,
 		Deleted: lists.Map(plan.Delete, func(item MetadataItem) string { return item.Key })}
+}
+
+// MetadataWrite is a write of metadata of one resource.
+type MetadataWrite struct {
+	Current []*MetadataItem    // what the resource has
+	Items   []metadef.KeyValue // what is written
+	Deleted []string           // the keys of Current that go
+}
+
+// Judge returns what a viewer is told of a write, by the definitions that hold.
+// An item that only administrators and services change has a violation of its own
+// for whoever is neither. A write and what validates it are both told this.
+func (r MetadataRules) Judge(viewer access.Viewer, definitions *metadef.Rules, write MetadataWrite) metadef.MetadataVerdict {
+	verdict := definitions.Judge(metadef.MetadataWrite{Before: Pairs(write.Current), Items: write.Items, Deleted: write.Deleted})
+	there := itemsByKey(write.Current)
+	for i, item := range verdict.Items {
+		if !r.MayChange(viewer, itemNamed(item.Key, there)) {
+			verdict.Valid, verdict.Accepted, verdict.Items[i].Accepted = false, false, false
+			verdict.Items[i].Violations = append(item.Violations, metadef.Violation{Rule: metadef.RuleUserModifiable, Message: ownedMessage})
+		}
+	}
+	return verdict
+}
+
+const ownedMessage = "can be changed by administrators and services only"
+
+// addOwned adds that a key is of an item that only administrators and services
+// change.
+func addOwned(problems *problem.Problems, field, key string) {
+	problems.AddKind(problem.ErrForbidden, field, "metadata key %q "+ownedMessage, key)
 }
 
 // Pairs returns the keys and values of items.
@@ -193,9 +186,21 @@ func Pairs(items []*MetadataItem) []metadef.KeyValue {
 	})
 }
 
-// AddRefused adds why the rules refuse the change, which stands at a path.
-func (c MetadataChange) AddRefused(problems *problem.Problems, path string, verdict metadef.MetadataVerdict) {
+// AddRefused adds why a viewer is refused the change, which stands at a path,
+// given the items that are there and the verdict on the write: by definitions, for
+// what only administrators and services change, and for keys that are not there.
+func (c MetadataChange) AddRefused(problems *problem.Problems, path string, viewer access.Viewer, rules MetadataRules, current []*MetadataItem, verdict metadef.MetadataVerdict) {
 	AddRefusedItems(problems, verdict.Items, func(i int) string { return problem.Index(problem.Join(path, "items"), i) })
+	there := itemsByKey(current)
+	for i, key := range c.Keys {
+		at := problem.Index(problem.Join(path, "keys"), i)
+		switch item := there[key]; {
+		case !rules.MayChange(viewer, itemNamed(key, there)):
+			addOwned(problems, at, key)
+		case item == nil:
+			problems.AddKind(problem.ErrNotFound, at, "resource %s has no metadata key %q", c.Resource, key)
+		}
+	}
 	for _, needed := range verdict.Needed {
 		at := problem.Join(path, "items")
 		if i := slices.Index(c.Keys, needed.Key); i >= 0 {
@@ -214,23 +219,11 @@ func AddRefusedItems(problems *problem.Problems, items []metadef.MetadataReportI
 			continue
 		}
 		for _, violation := range item.Violations {
+			if violation.Rule == metadef.RuleUserModifiable {
+				addOwned(problems, problem.Join(path(i), metadef.RuleKey), item.Key)
+				continue
+			}
 			*problems = append(*problems, violation.Problem(path(i)))
-		}
-	}
-}
-
-// AddOwned refuses, in a report on a write by a viewer, the items that only
-// administrators and services change, given the items that are there.
-func (r MetadataRules) AddOwned(report *metadef.MetadataReport, viewer access.Viewer, current []*MetadataItem) {
-	if viewer.May(access.RuleServiceMetadata) {
-		return
-	}
-	there := lists.ByKey(current, func(item *MetadataItem) string { return item.Key })
-	for i, item := range report.Items {
-		if r.owns(itemNamed(item.Key, there)) {
-			report.Valid, report.Accepted, report.Items[i].Accepted = false, false, false
-			report.Items[i].Violations = append(item.Violations, metadef.Violation{
-				Rule: metadef.RuleUserModifiable, Message: "can be changed by administrators and services only"})
 		}
 	}
 }

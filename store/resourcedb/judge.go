@@ -1,7 +1,9 @@
 package resourcedb
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -21,37 +23,51 @@ import (
 // judgedWrite is a write of metadata to a resource of a type and a project.
 type judgedWrite struct {
 	of    metadefdb.RulesKey
-	write metadef.MetadataWrite
+	write resource.MetadataWrite
 	// refuse adds what the verdict refuses.
 	refuse func(problems *problem.Problems, verdict metadef.MetadataVerdict)
 }
 
-// refusedByRules returns what is wrong with writes to resources of strict types.
-// What holds does not depend on who writes.
-func (s *ResourceStore) refusedByRules(ctx context.Context, client *ent.Client, writes []judgedWrite) (problem.Problems, error) {
+// refusedWrites returns what is wrong with writes of the viewer. By definitions
+// those to resources of strict types are refused, whoever writes.
+func (s *ResourceStore) refusedWrites(ctx context.Context, client *ent.Client, writes []judgedWrite) (problem.Problems, error) {
 	types := lists.Map(writes, func(write judgedWrite) int64 { return write.of.TypeID })
 	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
-	if err != nil || len(strict) == 0 {
-		return nil, err
-	}
-	writes = slices.DeleteFunc(slices.Clone(writes), func(write judgedWrite) bool { return !slices.Contains(strict, write.of.TypeID) })
-	rules, err := s.metadefs.RulesFor(ctx, client, lists.Map(writes, func(write judgedWrite) metadefdb.RulesKey { return write.of }), nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look up strict resource types: %w", err)
+	}
+	return s.refusedOfTypes(ctx, client, strict, writes)
+}
+
+// refusedOfTypes is refusedWrites where it is known which of the types are strict.
+func (s *ResourceStore) refusedOfTypes(ctx context.Context, client *ent.Client, strict []int64, writes []judgedWrite) (problem.Problems, error) {
+	var keys []metadefdb.RulesKey
+	for _, write := range writes {
+		if slices.Contains(strict, write.of.TypeID) {
+			keys = append(keys, write.of)
+		}
+	}
+	var rules map[metadefdb.RulesKey]*metadef.Rules
+	if len(keys) > 0 {
+		var err error
+		if rules, err = s.metadefs.RulesFor(ctx, client, keys, nil); err != nil {
+			return nil, err
+		}
 	}
 	var problems problem.Problems
+	viewer, advice := access.ViewerFrom(ctx), metadef.NewRules(false, nil, nil) // which refuses nothing
 	for _, write := range writes {
-		write.refuse(&problems, rules[write.of].Judge(write.write))
+		write.refuse(&problems, s.metadataRules().Judge(viewer, cmp.Or(rules[write.of], advice), write.write))
 	}
 	return problems, nil
 }
 
 // judgedChange returns a change of the metadata of a resource as it is judged.
-func judgedChange(change resource.MetadataChange, path string, row *ent.Resource, current []*resource.MetadataItem, plan resource.MetadataPlan) judgedWrite {
+func (s *ResourceStore) judgedChange(viewer access.Viewer, change resource.MetadataChange, path string, row *ent.Resource, current []*resource.MetadataItem, plan resource.MetadataPlan) judgedWrite {
 	return judgedWrite{
 		of: metadefdb.RulesKey{TypeID: row.ResourceTypeID, ProjectID: row.ProjectID}, write: change.Write(current, plan),
 		refuse: func(problems *problem.Problems, verdict metadef.MetadataVerdict) {
-			change.AddRefused(problems, path, verdict)
+			change.AddRefused(problems, path, viewer, s.metadataRules(), current, verdict)
 		},
 	}
 }
@@ -59,7 +75,7 @@ func judgedChange(change resource.MetadataChange, path string, row *ent.Resource
 // judgedInput returns the metadata of a resource to create as it is judged.
 func judgedInput(input resource.Input, typeID int64, project string) judgedWrite {
 	return judgedWrite{
-		of: metadefdb.RulesKey{TypeID: typeID, ProjectID: project}, write: metadef.MetadataWrite{Items: slices.Concat(input.Metadata, input.ServiceMetadata)},
+		of: metadefdb.RulesKey{TypeID: typeID, ProjectID: project}, write: resource.MetadataWrite{Items: slices.Concat(input.Metadata, input.ServiceMetadata)},
 		refuse: func(problems *problem.Problems, verdict metadef.MetadataVerdict) {
 			input.AddRefused(problems, "input", verdict)
 		},
@@ -97,8 +113,7 @@ func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resourc
 	if err != nil {
 		return nil, err
 	}
-	report := rules[of].Judge(metadef.MetadataWrite{Before: resource.Pairs(current), Items: validation.Values}).MetadataReport
-	s.metadataRules().AddOwned(&report, viewer, current)
+	report := s.metadataRules().Judge(viewer, rules[of], resource.MetadataWrite{Current: current, Items: validation.Values}).MetadataReport
 	for i := range report.Items {
 		report.Items[i].Path = new(problem.Index("values", i))
 	}
@@ -122,9 +137,9 @@ func (s *ResourceStore) validated(ctx context.Context, validation resource.Valid
 	return metadefdb.RulesKey{TypeID: noun.TypeID, ProjectID: noun.ProjectID}, items[noun.ID], err
 }
 
-// refusedBesides returns what rules refuse of changes that are malformed
+// refusedBesides returns what is refused of changes that are malformed
 // elsewhere, so that one answer has all that is wrong with them. Of a resource
-// that the viewer may not write, it is nothing.
+// that the viewer may not write, or saw at another revision, it is nothing.
 func (s *ResourceStore) refusedBesides(ctx context.Context, changes []resource.MetadataChange, path func(int) string) (problem.Problems, error) {
 	if len(changes) > resource.MaxMetadataChanges {
 		return nil, nil
@@ -147,14 +162,13 @@ func (s *ResourceStore) refusedBesides(ctx context.Context, changes []resource.M
 		if row == nil || resource.MayWriteForProject(viewer, row.ProjectID, "") != nil {
 			return nil, nil
 		}
-		there := current[row.ID]
-		plan, err := change.Plan(viewer, s.metadataRules(), row.Revision, there)
-		if err != nil {
+		if resource.CheckRevision(change.Resource, change.Revision, row.Revision) != nil {
 			return nil, nil // which is told once the input is well formed
 		}
-		writes = append(writes, judgedChange(change, path(i), row, there, plan))
+		there := current[row.ID]
+		writes = append(writes, s.judgedChange(viewer, change, path(i), row, there, change.Plan(s.metadataRules(), there)))
 	}
-	return s.refusedByRules(ctx, s.Ent, writes)
+	return s.refusedWrites(ctx, s.Ent, writes)
 }
 
 // itemsOf returns the metadata of resources, by key.

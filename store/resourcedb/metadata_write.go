@@ -97,30 +97,8 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 	if err != nil {
 		return nil, nil, err
 	}
-	var total resource.MetadataPlan
-	var touched []int64
-	writes := make([]judgedWrite, len(changes))
-	for i, change := range changes {
-		plan, err := change.Plan(access.ViewerFrom(ctx), s.metadataRules(), rows[i].Revision, there[ids[i]])
-		if err != nil {
-			return nil, nil, problem.Under(err, path(i))
-		}
-		writes[i] = judgedChange(change, path(i), rows[i], there[ids[i]], plan)
-		for j := range plan.Set {
-			plan.Set[j].ResourceID = ids[i]
-		}
-		if !plan.Empty() {
-			touched = append(touched, ids[i])
-		}
-		total.Set = append(total.Set, plan.Set...)
-		total.Delete = append(total.Delete, plan.Delete...)
-		for _, item := range plan.Retained {
-			item.Resource = rows[i].UUID
-			total.Retained = append(total.Retained, item)
-		}
-	}
-	problems, err := s.refusedByRules(ctx, tx.Client(), writes)
-	if err = cmp.Or(err, problems.Err()); err != nil {
+	total, touched, err := s.planMetadata(ctx, tx, changes, path, rows, there)
+	if err != nil {
 		return nil, nil, err
 	}
 	now := s.Now()
@@ -136,6 +114,45 @@ func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes
 		changed.Items = resource.ItemsOf(changed.UUID, append([]*resource.MetadataItem{}, after[changed.ID]...))
 	}
 	return resources, pointersTo(total.Retained), err
+}
+
+// planMetadata returns what changes of resources come to together, and which of
+// the resources they change. A stale revision is refused first, then everything
+// that is wrong with the changes at once, then too many items.
+func (s *ResourceStore) planMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, path func(int) string, rows []*ent.Resource, there map[int64][]*resource.MetadataItem) (total resource.MetadataPlan, touched []int64, err error) {
+	for i, change := range changes {
+		if err := resource.CheckRevision(change.Resource, change.Revision, rows[i].Revision); err != nil {
+			return total, nil, problem.Under(err, path(i))
+		}
+	}
+	viewer, rules := access.ViewerFrom(ctx), s.metadataRules()
+	plans, writes := make([]resource.MetadataPlan, len(changes)), make([]judgedWrite, len(changes))
+	for i, change := range changes {
+		plans[i] = change.Plan(rules, there[rows[i].ID])
+		writes[i] = s.judgedChange(viewer, change, path(i), rows[i], there[rows[i].ID], plans[i])
+	}
+	problems, err := s.refusedWrites(ctx, tx.Client(), writes)
+	if err = cmp.Or(err, problems.Err()); err != nil {
+		return total, nil, err
+	}
+	for i, plan := range plans {
+		if err := changes[i].Fits(plan, rules, there[rows[i].ID]); err != nil {
+			return total, nil, problem.Under(err, path(i))
+		}
+		for j := range plan.Set {
+			plan.Set[j].ResourceID = rows[i].ID
+		}
+		if !plan.Empty() {
+			touched = append(touched, rows[i].ID)
+		}
+		total.Set = append(total.Set, plan.Set...)
+		total.Delete = append(total.Delete, plan.Delete...)
+		for _, item := range plan.Retained {
+			item.Resource = rows[i].UUID
+			total.Retained = append(total.Retained, item)
+		}
+	}
+	return total, touched, nil
 }
 
 // recordMetadata puts the metadata of each resource, before and after, into the

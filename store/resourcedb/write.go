@@ -50,9 +50,7 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 		}
 		record.UUID = random.String()
 	}
-	if record.Metadata, err = s.newMetadata(viewer, record.UUID, input); err != nil {
-		return nil, err
-	}
+	record.Metadata = newMetadata(s.metadataRules(), input)
 	var created *resource.Resource
 	err = s.Write(ctx, "createResource", func(tx *sqldb.Tx) error {
 		row, err := s.insertResource(ctx, tx, record, input)
@@ -70,21 +68,13 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 	return created, nil
 }
 
-// newMetadata returns the items of a resource to create.
-func (s *ResourceStore) newMetadata(viewer access.Viewer, uuid string, input resource.Input) ([]resource.MetadataItem, error) {
-	rules := s.metadataRules()
-	rules.MaxItems = 0 // for both lists, below
-	plan, err := resource.MetadataChange{Resource: uuid, Items: input.Metadata}.Plan(viewer, rules, 1, nil)
-	if err != nil {
-		return nil, problem.Moved(err, "items", "input.metadata")
-	}
+// newMetadata returns the metadata of a resource to create.
+func newMetadata(rules resource.MetadataRules, input resource.Input) []resource.MetadataItem {
+	items := resource.MetadataChange{Items: input.Metadata}.Plan(rules, nil).Set
 	for _, item := range input.ServiceMetadata {
-		plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
+		items = append(items, resource.MetadataItem{Key: item.Key, Value: item.Value})
 	}
-	if most := s.limits.MetadataItems; most > 0 && len(plan.Set) > most {
-		return nil, problem.Refuse(problem.ErrQuotaExceeded, "resource would have %d metadata items, at most %d are allowed", len(plan.Set), most).On("input.metadata")
-	}
-	return plan.Set, nil
+	return items
 }
 
 // refuseInput refuses a malformed resource, with what rules refuse of its
@@ -97,7 +87,7 @@ func (s *ResourceStore) refuseInput(ctx context.Context, problems problem.Proble
 	if err != nil {
 		return err
 	}
-	more, err := s.refusedByRules(ctx, s.Ent, []judgedWrite{judgedInput(input, id, project)})
+	more, err := s.refusedWrites(ctx, s.Ent, []judgedWrite{judgedInput(input, id, project)})
 	return cmp.Or(err, problems.With(more).Err())
 }
 
@@ -143,11 +133,16 @@ func (s *ResourceStore) insertResource(ctx context.Context, tx *sqldb.Tx, record
 	if r.parentID, err = s.parentFor(ctx, tx, of.Name, record.Parent); err != nil {
 		return nil, err
 	}
+	var strict []int64
 	if of.Strict {
-		problems, err := s.refusedByRules(ctx, tx.Client(), []judgedWrite{judgedInput(input, of.ID, record.ProjectID)})
-		if err = cmp.Or(err, problems.Err()); err != nil {
-			return nil, err
-		}
+		strict = []int64{of.ID}
+	}
+	problems, err := s.refusedOfTypes(ctx, tx.Client(), strict, []judgedWrite{judgedInput(input, of.ID, record.ProjectID)})
+	if err = cmp.Or(err, problems.Err()); err != nil {
+		return nil, err
+	}
+	if most := s.limits.MetadataItems; most > 0 && len(record.Metadata) > most {
+		return nil, problem.Refuse(problem.ErrQuotaExceeded, "resource would have %d metadata items, at most %d are allowed", len(record.Metadata), most).On("input.metadata")
 	}
 	rows, err := s.insertResourceLevel(ctx, tx, []newResource{r}, s.Now())
 	if err != nil {
