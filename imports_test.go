@@ -22,6 +22,7 @@ var mayImport = map[string][]string{
 	"bench":                       {"access", "auth", "bench/local", "defaults", "web"}, // all but defaults for the floor, a handler behind Cadastre's own authentication and server
 	"bench/chaos":                 {"bench/local"},
 	"bench/local":                 {},
+	"change":                      {"problem"},
 	"cli":                         {"client", "client/optional", "defaults", "internal/lists", "metadef"},
 	"client":                      {"client/optional"},
 	"client/optional":             {},
@@ -52,14 +53,15 @@ var mayImport = map[string][]string{
 	"resource":                    {"access", "internal/lists", "metadef", "page", "problem", "text"},
 	"resource/resourcetest":       {"access", "metadef", "problem", "resource", "text"},
 	"schema":                      {},
-	"store":                       {"access", "defaults", "ent", "metadef", "placement", "problem", "resource", "store/auditdb", "store/metadefdb", "store/placementdb", "store/resourcedb", "store/sqldb"},
+	"store":                       {"access", "defaults", "ent", "metadef", "placement", "problem", "resource", "store/auditdb", "store/changedb", "store/metadefdb", "store/placementdb", "store/resourcedb", "store/sqldb"},
 	"store/auditdb":               {"audit", "ent", "page", "store/sqldb", "store/visible", "text"},
-	"store/metadefdb":             {"access", "defaults", "ent", "internal/lists", "internal/lru", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
-	"store/placementdb":           {"access", "ent", "internal/lists", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
-	"store/resourcedb":            {"access", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "resource", "store/metadefdb", "store/sqldb", "store/visible", "text"},
-	"store/sqldb":                 {"access", "ent", "internal/lists", "page", "problem", "text"},
+	"store/changedb":              {"access", "change", "ent", "problem", "store/sqldb", "store/visible"},
+	"store/metadefdb":             {"access", "change", "defaults", "ent", "internal/lists", "internal/lru", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
+	"store/placementdb":           {"access", "change", "ent", "internal/lists", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
+	"store/resourcedb":            {"access", "change", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "resource", "store/metadefdb", "store/sqldb", "store/visible", "text"},
+	"store/sqldb":                 {"access", "change", "ent", "internal/lists", "page", "problem", "text"},
 	"store/storetest":             {"access", "internal/patience", "placement", "store"},
-	"store/visible":               {"access", "ent", "metadef"},
+	"store/visible":               {"access", "change", "ent", "metadef"},
 	"text":                        {"problem"},
 	"web":                         {"access", "graph", "graph/document", "internal/lru", "problem", "schema", "web/admission"},
 	"web/admission":               nil,
@@ -67,7 +69,7 @@ var mayImport = map[string][]string{
 
 // onlyStandardLibrary are the packages that import nothing else from outside but
 // the libraries that take the place of own code.
-var onlyStandardLibrary = []string{"access", "audit", "defaults", "internal/lists", "metadef", "page", "placement", "problem", "resource", "schema", "text"}
+var onlyStandardLibrary = []string{"access", "audit", "change", "defaults", "internal/lists", "metadef", "page", "placement", "problem", "resource", "schema", "text"}
 
 var libraries = []string{"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid"}
 

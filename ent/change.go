@@ -24,7 +24,13 @@ type Change struct {
 	// its uuid or name
 	Key string `json:"key,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
-	CreatedAt    time.Time `json:"created_at,omitempty"`
+	CreatedAt time.Time `json:"created_at,omitempty"`
+	// who reads it: * for everyone, an empty text for who sees all things of the kind, else = and a project; null for nobody
+	Audience *string `json:"audience,omitempty"`
+	// what happened, as those see it
+	What *string `json:"what,omitempty"`
+	// the projects that * leaves out, a JSON array of strings; null where it is for all
+	Named        *string `json:"named,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -35,7 +41,7 @@ func (*Change) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case change.FieldID, change.FieldTransaction:
 			values[i] = new(sql.NullInt64)
-		case change.FieldKind, change.FieldKey:
+		case change.FieldKind, change.FieldKey, change.FieldAudience, change.FieldWhat, change.FieldNamed:
 			values[i] = new(sql.NullString)
 		case change.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -84,6 +90,27 @@ func (_m *Change) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CreatedAt = value.Time
 			}
+		case change.FieldAudience:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field audience", values[i])
+			} else if value.Valid {
+				_m.Audience = new(string)
+				*_m.Audience = value.String
+			}
+		case change.FieldWhat:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field what", values[i])
+			} else if value.Valid {
+				_m.What = new(string)
+				*_m.What = value.String
+			}
+		case change.FieldNamed:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field named", values[i])
+			} else if value.Valid {
+				_m.Named = new(string)
+				*_m.Named = value.String
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -131,6 +158,21 @@ func (_m *Change) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
+	builder.WriteString(", ")
+	if v := _m.Audience; v != nil {
+		builder.WriteString("audience=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.What; v != nil {
+		builder.WriteString("what=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.Named; v != nil {
+		builder.WriteString("named=")
+		builder.WriteString(*v)
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -46,6 +46,48 @@ func (_c *ChangeCreate) SetCreatedAt(v time.Time) *ChangeCreate {
 	return _c
 }
 
+// SetAudience sets the "audience" field.
+func (_c *ChangeCreate) SetAudience(v string) *ChangeCreate {
+	_c.mutation.SetAudience(v)
+	return _c
+}
+
+// SetNillableAudience sets the "audience" field if the given value is not nil.
+func (_c *ChangeCreate) SetNillableAudience(v *string) *ChangeCreate {
+	if v != nil {
+		_c.SetAudience(*v)
+	}
+	return _c
+}
+
+// SetWhat sets the "what" field.
+func (_c *ChangeCreate) SetWhat(v string) *ChangeCreate {
+	_c.mutation.SetWhat(v)
+	return _c
+}
+
+// SetNillableWhat sets the "what" field if the given value is not nil.
+func (_c *ChangeCreate) SetNillableWhat(v *string) *ChangeCreate {
+	if v != nil {
+		_c.SetWhat(*v)
+	}
+	return _c
+}
+
+// SetNamed sets the "named" field.
+func (_c *ChangeCreate) SetNamed(v string) *ChangeCreate {
+	_c.mutation.SetNamed(v)
+	return _c
+}
+
+// SetNillableNamed sets the "named" field if the given value is not nil.
+func (_c *ChangeCreate) SetNillableNamed(v *string) *ChangeCreate {
+	if v != nil {
+		_c.SetNamed(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ChangeCreate) SetID(v int64) *ChangeCreate {
 	_c.mutation.SetID(v)
@@ -147,6 +189,18 @@ func (_c *ChangeCreate) createSpec() (*Change, *sqlgraph.CreateSpec) {
 		_spec.SetField(change.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
 	}
+	if value, ok := _c.mutation.Audience(); ok {
+		_spec.SetField(change.FieldAudience, field.TypeString, value)
+		_node.Audience = &value
+	}
+	if value, ok := _c.mutation.What(); ok {
+		_spec.SetField(change.FieldWhat, field.TypeString, value)
+		_node.What = &value
+	}
+	if value, ok := _c.mutation.Named(); ok {
+		_spec.SetField(change.FieldNamed, field.TypeString, value)
+		_node.Named = &value
+	}
 	return _node, _spec
 }
 
@@ -227,6 +281,15 @@ func (u *ChangeUpsertOne) UpdateNewValues() *ChangeUpsertOne {
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(change.FieldCreatedAt)
+		}
+		if _, exists := u.create.mutation.Audience(); exists {
+			s.SetIgnore(change.FieldAudience)
+		}
+		if _, exists := u.create.mutation.What(); exists {
+			s.SetIgnore(change.FieldWhat)
+		}
+		if _, exists := u.create.mutation.Named(); exists {
+			s.SetIgnore(change.FieldNamed)
 		}
 	}))
 	return u
@@ -451,6 +514,15 @@ func (u *ChangeUpsertBulk) UpdateNewValues() *ChangeUpsertBulk {
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(change.FieldCreatedAt)
+			}
+			if _, exists := b.mutation.Audience(); exists {
+				s.SetIgnore(change.FieldAudience)
+			}
+			if _, exists := b.mutation.What(); exists {
+				s.SetIgnore(change.FieldWhat)
+			}
+			if _, exists := b.mutation.Named(); exists {
+				s.SetIgnore(change.FieldNamed)
 			}
 		}
 	}))

@@ -75,6 +75,15 @@ func (_u *ChangeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			}
 		}
 	}
+	if _u.mutation.AudienceCleared() {
+		_spec.ClearField(change.FieldAudience, field.TypeString)
+	}
+	if _u.mutation.WhatCleared() {
+		_spec.ClearField(change.FieldWhat, field.TypeString)
+	}
+	if _u.mutation.NamedCleared() {
+		_spec.ClearField(change.FieldNamed, field.TypeString)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -173,6 +182,15 @@ func (_u *ChangeUpdateOne) sqlSave(ctx context.Context) (_node *Change, err erro
 				ps[i](selector)
 			}
 		}
+	}
+	if _u.mutation.AudienceCleared() {
+		_spec.ClearField(change.FieldAudience, field.TypeString)
+	}
+	if _u.mutation.WhatCleared() {
+		_spec.ClearField(change.FieldWhat, field.TypeString)
+	}
+	if _u.mutation.NamedCleared() {
+		_spec.ClearField(change.FieldNamed, field.TypeString)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Change{config: _u.config}

@@ -38,6 +38,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/ent/sealingkey"
 	"github.com/cadastre-dev/cadastre/ent/stagedpart"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
@@ -97,6 +98,8 @@ type Client struct {
 	ResourceType *ResourceTypeClient
 	// ResourceTypeAssociation is the client for interacting with the ResourceTypeAssociation builders.
 	ResourceTypeAssociation *ResourceTypeAssociationClient
+	// SealingKey is the client for interacting with the SealingKey builders.
+	SealingKey *SealingKeyClient
 	// StagedPart is the client for interacting with the StagedPart builders.
 	StagedPart *StagedPartClient
 	// Tag is the client for interacting with the Tag builders.
@@ -139,6 +142,7 @@ func (c *Client) init() {
 	c.ResourceTag = NewResourceTagClient(c.config)
 	c.ResourceType = NewResourceTypeClient(c.config)
 	c.ResourceTypeAssociation = NewResourceTypeAssociationClient(c.config)
+	c.SealingKey = NewSealingKeyClient(c.config)
 	c.StagedPart = NewStagedPartClient(c.config)
 	c.Tag = NewTagClient(c.config)
 	c.Trait = NewTraitClient(c.config)
@@ -258,6 +262,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		ResourceTag:             NewResourceTagClient(cfg),
 		ResourceType:            NewResourceTypeClient(cfg),
 		ResourceTypeAssociation: NewResourceTypeAssociationClient(cfg),
+		SealingKey:              NewSealingKeyClient(cfg),
 		StagedPart:              NewStagedPartClient(cfg),
 		Tag:                     NewTagClient(cfg),
 		Trait:                   NewTraitClient(cfg),
@@ -304,6 +309,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		ResourceTag:             NewResourceTagClient(cfg),
 		ResourceType:            NewResourceTypeClient(cfg),
 		ResourceTypeAssociation: NewResourceTypeAssociationClient(cfg),
+		SealingKey:              NewSealingKeyClient(cfg),
 		StagedPart:              NewStagedPartClient(cfg),
 		Tag:                     NewTagClient(cfg),
 		Trait:                   NewTraitClient(cfg),
@@ -342,7 +348,8 @@ func (c *Client) Use(hooks ...Hook) {
 		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
 		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
 		c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
-		c.ResourceTypeAssociation, c.StagedPart, c.Tag, c.Trait, c.UnloadedNamespace,
+		c.ResourceTypeAssociation, c.SealingKey, c.StagedPart, c.Tag, c.Trait,
+		c.UnloadedNamespace,
 	} {
 		n.Use(hooks...)
 	}
@@ -357,7 +364,8 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
 		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
 		c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
-		c.ResourceTypeAssociation, c.StagedPart, c.Tag, c.Trait, c.UnloadedNamespace,
+		c.ResourceTypeAssociation, c.SealingKey, c.StagedPart, c.Tag, c.Trait,
+		c.UnloadedNamespace,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -412,6 +420,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.ResourceType.mutate(ctx, m)
 	case *ResourceTypeAssociationMutation:
 		return c.ResourceTypeAssociation.mutate(ctx, m)
+	case *SealingKeyMutation:
+		return c.SealingKey.mutate(ctx, m)
 	case *StagedPartMutation:
 		return c.StagedPart.mutate(ctx, m)
 	case *TagMutation:
@@ -4316,6 +4326,139 @@ func (c *ResourceTypeAssociationClient) mutate(ctx context.Context, m *ResourceT
 	}
 }
 
+// SealingKeyClient is a client for the SealingKey schema.
+type SealingKeyClient struct {
+	config
+}
+
+// NewSealingKeyClient returns a client for the SealingKey from the given config.
+func NewSealingKeyClient(c config) *SealingKeyClient {
+	return &SealingKeyClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sealingkey.Hooks(f(g(h())))`.
+func (c *SealingKeyClient) Use(hooks ...Hook) {
+	c.hooks.SealingKey = append(c.hooks.SealingKey, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sealingkey.Intercept(f(g(h())))`.
+func (c *SealingKeyClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SealingKey = append(c.inters.SealingKey, interceptors...)
+}
+
+// Create returns a builder for creating a SealingKey entity.
+func (c *SealingKeyClient) Create() *SealingKeyCreate {
+	mutation := newSealingKeyMutation(c.config, OpCreate)
+	return &SealingKeyCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SealingKey entities.
+func (c *SealingKeyClient) CreateBulk(builders ...*SealingKeyCreate) *SealingKeyCreateBulk {
+	return &SealingKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SealingKeyClient) MapCreateBulk(slice any, setFunc func(*SealingKeyCreate, int)) *SealingKeyCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SealingKeyCreateBulk{err: fmt.Errorf("calling to SealingKeyClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SealingKeyCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SealingKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SealingKey.
+func (c *SealingKeyClient) Update() *SealingKeyUpdate {
+	mutation := newSealingKeyMutation(c.config, OpUpdate)
+	return &SealingKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SealingKeyClient) UpdateOne(_m *SealingKey) *SealingKeyUpdateOne {
+	mutation := newSealingKeyMutation(c.config, OpUpdateOne, withSealingKey(_m))
+	return &SealingKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SealingKeyClient) UpdateOneID(id int64) *SealingKeyUpdateOne {
+	mutation := newSealingKeyMutation(c.config, OpUpdateOne, withSealingKeyID(id))
+	return &SealingKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SealingKey.
+func (c *SealingKeyClient) Delete() *SealingKeyDelete {
+	mutation := newSealingKeyMutation(c.config, OpDelete)
+	return &SealingKeyDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SealingKeyClient) DeleteOne(_m *SealingKey) *SealingKeyDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SealingKeyClient) DeleteOneID(id int64) *SealingKeyDeleteOne {
+	builder := c.Delete().Where(sealingkey.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SealingKeyDeleteOne{builder}
+}
+
+// Query returns a query builder for SealingKey.
+func (c *SealingKeyClient) Query() *SealingKeyQuery {
+	return &SealingKeyQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSealingKey},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SealingKey entity by its id.
+func (c *SealingKeyClient) Get(ctx context.Context, id int64) (*SealingKey, error) {
+	return c.Query().Where(sealingkey.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SealingKeyClient) GetX(ctx context.Context, id int64) *SealingKey {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SealingKeyClient) Hooks() []Hook {
+	return c.hooks.SealingKey
+}
+
+// Interceptors returns the client interceptors.
+func (c *SealingKeyClient) Interceptors() []Interceptor {
+	return c.inters.SealingKey
+}
+
+func (c *SealingKeyClient) mutate(ctx context.Context, m *SealingKeyMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SealingKeyCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SealingKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SealingKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SealingKeyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SealingKey mutation op: %q", m.Op())
+	}
+}
+
 // StagedPartClient is a client for the StagedPart schema.
 type StagedPartClient struct {
 	config
@@ -4919,16 +5062,16 @@ type (
 		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
 		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
 		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
-		ResourceTag, ResourceType, ResourceTypeAssociation, StagedPart, Tag, Trait,
-		UnloadedNamespace []ent.Hook
+		ResourceTag, ResourceType, ResourceTypeAssociation, SealingKey, StagedPart,
+		Tag, Trait, UnloadedNamespace []ent.Hook
 	}
 	inters struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
 		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
 		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
 		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
-		ResourceTag, ResourceType, ResourceTypeAssociation, StagedPart, Tag, Trait,
-		UnloadedNamespace []ent.Interceptor
+		ResourceTag, ResourceType, ResourceTypeAssociation, SealingKey, StagedPart,
+		Tag, Trait, UnloadedNamespace []ent.Interceptor
 	}
 )
 

@@ -35,6 +35,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/ent/sealingkey"
 	"github.com/cadastre-dev/cadastre/ent/stagedpart"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
@@ -122,6 +123,7 @@ func checkColumn(t, c string) error {
 			resourcetag.Table:             resourcetag.ValidColumn,
 			resourcetype.Table:            resourcetype.ValidColumn,
 			resourcetypeassociation.Table: resourcetypeassociation.ValidColumn,
+			sealingkey.Table:              sealingkey.ValidColumn,
 			stagedpart.Table:              stagedpart.ValidColumn,
 			tag.Table:                     tag.ValidColumn,
 			trait.Table:                   trait.ValidColumn,

@@ -35,6 +35,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/ent/sealingkey"
 	"github.com/cadastre-dev/cadastre/ent/stagedpart"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
@@ -73,6 +74,7 @@ const (
 	TypeResourceTag             = "ResourceTag"
 	TypeResourceType            = "ResourceType"
 	TypeResourceTypeAssociation = "ResourceTypeAssociation"
+	TypeSealingKey              = "SealingKey"
 	TypeStagedPart              = "StagedPart"
 	TypeTag                     = "Tag"
 	TypeTrait                   = "Trait"
@@ -4644,6 +4646,9 @@ type ChangeMutation struct {
 	kind           *string
 	key            *string
 	created_at     *time.Time
+	audience       *string
+	what           *string
+	named          *string
 	clearedFields  map[string]struct{}
 	done           bool
 	oldValue       func(context.Context) (*Change, error)
@@ -4918,6 +4923,153 @@ func (m *ChangeMutation) ResetCreatedAt() {
 	m.created_at = nil
 }
 
+// SetAudience sets the "audience" field.
+func (m *ChangeMutation) SetAudience(s string) {
+	m.audience = &s
+}
+
+// Audience returns the value of the "audience" field in the mutation.
+func (m *ChangeMutation) Audience() (r string, exists bool) {
+	v := m.audience
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAudience returns the old "audience" field's value of the Change entity.
+// If the Change object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChangeMutation) OldAudience(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAudience is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAudience requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAudience: %w", err)
+	}
+	return oldValue.Audience, nil
+}
+
+// ClearAudience clears the value of the "audience" field.
+func (m *ChangeMutation) ClearAudience() {
+	m.audience = nil
+	m.clearedFields[change.FieldAudience] = struct{}{}
+}
+
+// AudienceCleared returns if the "audience" field was cleared in this mutation.
+func (m *ChangeMutation) AudienceCleared() bool {
+	_, ok := m.clearedFields[change.FieldAudience]
+	return ok
+}
+
+// ResetAudience resets all changes to the "audience" field.
+func (m *ChangeMutation) ResetAudience() {
+	m.audience = nil
+	delete(m.clearedFields, change.FieldAudience)
+}
+
+// SetWhat sets the "what" field.
+func (m *ChangeMutation) SetWhat(s string) {
+	m.what = &s
+}
+
+// What returns the value of the "what" field in the mutation.
+func (m *ChangeMutation) What() (r string, exists bool) {
+	v := m.what
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWhat returns the old "what" field's value of the Change entity.
+// If the Change object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChangeMutation) OldWhat(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWhat is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWhat requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWhat: %w", err)
+	}
+	return oldValue.What, nil
+}
+
+// ClearWhat clears the value of the "what" field.
+func (m *ChangeMutation) ClearWhat() {
+	m.what = nil
+	m.clearedFields[change.FieldWhat] = struct{}{}
+}
+
+// WhatCleared returns if the "what" field was cleared in this mutation.
+func (m *ChangeMutation) WhatCleared() bool {
+	_, ok := m.clearedFields[change.FieldWhat]
+	return ok
+}
+
+// ResetWhat resets all changes to the "what" field.
+func (m *ChangeMutation) ResetWhat() {
+	m.what = nil
+	delete(m.clearedFields, change.FieldWhat)
+}
+
+// SetNamed sets the "named" field.
+func (m *ChangeMutation) SetNamed(s string) {
+	m.named = &s
+}
+
+// Named returns the value of the "named" field in the mutation.
+func (m *ChangeMutation) Named() (r string, exists bool) {
+	v := m.named
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNamed returns the old "named" field's value of the Change entity.
+// If the Change object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChangeMutation) OldNamed(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNamed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNamed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNamed: %w", err)
+	}
+	return oldValue.Named, nil
+}
+
+// ClearNamed clears the value of the "named" field.
+func (m *ChangeMutation) ClearNamed() {
+	m.named = nil
+	m.clearedFields[change.FieldNamed] = struct{}{}
+}
+
+// NamedCleared returns if the "named" field was cleared in this mutation.
+func (m *ChangeMutation) NamedCleared() bool {
+	_, ok := m.clearedFields[change.FieldNamed]
+	return ok
+}
+
+// ResetNamed resets all changes to the "named" field.
+func (m *ChangeMutation) ResetNamed() {
+	m.named = nil
+	delete(m.clearedFields, change.FieldNamed)
+}
+
 // Where appends a list predicates to the ChangeMutation builder.
 func (m *ChangeMutation) Where(ps ...predicate.Change) {
 	m.predicates = append(m.predicates, ps...)
@@ -4952,7 +5104,7 @@ func (m *ChangeMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ChangeMutation) Fields() []string {
-	fields := make([]string, 0, 4)
+	fields := make([]string, 0, 7)
 	if m.transaction != nil {
 		fields = append(fields, change.FieldTransaction)
 	}
@@ -4964,6 +5116,15 @@ func (m *ChangeMutation) Fields() []string {
 	}
 	if m.created_at != nil {
 		fields = append(fields, change.FieldCreatedAt)
+	}
+	if m.audience != nil {
+		fields = append(fields, change.FieldAudience)
+	}
+	if m.what != nil {
+		fields = append(fields, change.FieldWhat)
+	}
+	if m.named != nil {
+		fields = append(fields, change.FieldNamed)
 	}
 	return fields
 }
@@ -4981,6 +5142,12 @@ func (m *ChangeMutation) Field(name string) (ent.Value, bool) {
 		return m.Key()
 	case change.FieldCreatedAt:
 		return m.CreatedAt()
+	case change.FieldAudience:
+		return m.Audience()
+	case change.FieldWhat:
+		return m.What()
+	case change.FieldNamed:
+		return m.Named()
 	}
 	return nil, false
 }
@@ -4998,6 +5165,12 @@ func (m *ChangeMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldKey(ctx)
 	case change.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
+	case change.FieldAudience:
+		return m.OldAudience(ctx)
+	case change.FieldWhat:
+		return m.OldWhat(ctx)
+	case change.FieldNamed:
+		return m.OldNamed(ctx)
 	}
 	return nil, fmt.Errorf("unknown Change field %s", name)
 }
@@ -5034,6 +5207,27 @@ func (m *ChangeMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCreatedAt(v)
+		return nil
+	case change.FieldAudience:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAudience(v)
+		return nil
+	case change.FieldWhat:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWhat(v)
+		return nil
+	case change.FieldNamed:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNamed(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Change field %s", name)
@@ -5079,7 +5273,17 @@ func (m *ChangeMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *ChangeMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(change.FieldAudience) {
+		fields = append(fields, change.FieldAudience)
+	}
+	if m.FieldCleared(change.FieldWhat) {
+		fields = append(fields, change.FieldWhat)
+	}
+	if m.FieldCleared(change.FieldNamed) {
+		fields = append(fields, change.FieldNamed)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -5092,6 +5296,17 @@ func (m *ChangeMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *ChangeMutation) ClearField(name string) error {
+	switch name {
+	case change.FieldAudience:
+		m.ClearAudience()
+		return nil
+	case change.FieldWhat:
+		m.ClearWhat()
+		return nil
+	case change.FieldNamed:
+		m.ClearNamed()
+		return nil
+	}
 	return fmt.Errorf("unknown Change nullable field %s", name)
 }
 
@@ -5110,6 +5325,15 @@ func (m *ChangeMutation) ResetField(name string) error {
 		return nil
 	case change.FieldCreatedAt:
 		m.ResetCreatedAt()
+		return nil
+	case change.FieldAudience:
+		m.ResetAudience()
+		return nil
+	case change.FieldWhat:
+		m.ResetWhat()
+		return nil
+	case change.FieldNamed:
+		m.ResetNamed()
 		return nil
 	}
 	return fmt.Errorf("unknown Change field %s", name)
@@ -19672,6 +19896,446 @@ func (m *ResourceTypeAssociationMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown ResourceTypeAssociation edge %s", name)
+}
+
+// SealingKeyMutation represents an operation that mutates the SealingKey nodes in the graph.
+type SealingKeyMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	name          *string
+	value         *string
+	created_at    *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*SealingKey, error)
+	predicates    []predicate.SealingKey
+}
+
+var _ ent.Mutation = (*SealingKeyMutation)(nil)
+
+// sealingkeyOption allows management of the mutation configuration using functional options.
+type sealingkeyOption func(*SealingKeyMutation)
+
+// newSealingKeyMutation creates new mutation for the SealingKey entity.
+func newSealingKeyMutation(c config, op Op, opts ...sealingkeyOption) *SealingKeyMutation {
+	m := &SealingKeyMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSealingKey,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSealingKeyID sets the ID field of the mutation.
+func withSealingKeyID(id int64) sealingkeyOption {
+	return func(m *SealingKeyMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SealingKey
+		)
+		m.oldValue = func(ctx context.Context) (*SealingKey, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SealingKey.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSealingKey sets the old SealingKey of the mutation.
+func withSealingKey(node *SealingKey) sealingkeyOption {
+	return func(m *SealingKeyMutation) {
+		m.oldValue = func(context.Context) (*SealingKey, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SealingKeyMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SealingKeyMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SealingKey entities.
+func (m *SealingKeyMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SealingKeyMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SealingKeyMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SealingKey.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetName sets the "name" field.
+func (m *SealingKeyMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *SealingKeyMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the SealingKey entity.
+// If the SealingKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SealingKeyMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *SealingKeyMutation) ResetName() {
+	m.name = nil
+}
+
+// SetValue sets the "value" field.
+func (m *SealingKeyMutation) SetValue(s string) {
+	m.value = &s
+}
+
+// Value returns the value of the "value" field in the mutation.
+func (m *SealingKeyMutation) Value() (r string, exists bool) {
+	v := m.value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValue returns the old "value" field's value of the SealingKey entity.
+// If the SealingKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SealingKeyMutation) OldValue(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValue: %w", err)
+	}
+	return oldValue.Value, nil
+}
+
+// ResetValue resets all changes to the "value" field.
+func (m *SealingKeyMutation) ResetValue() {
+	m.value = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *SealingKeyMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *SealingKeyMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the SealingKey entity.
+// If the SealingKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SealingKeyMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *SealingKeyMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// Where appends a list predicates to the SealingKeyMutation builder.
+func (m *SealingKeyMutation) Where(ps ...predicate.SealingKey) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SealingKeyMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SealingKeyMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SealingKey, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SealingKeyMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SealingKeyMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SealingKey).
+func (m *SealingKeyMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SealingKeyMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.name != nil {
+		fields = append(fields, sealingkey.FieldName)
+	}
+	if m.value != nil {
+		fields = append(fields, sealingkey.FieldValue)
+	}
+	if m.created_at != nil {
+		fields = append(fields, sealingkey.FieldCreatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SealingKeyMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case sealingkey.FieldName:
+		return m.Name()
+	case sealingkey.FieldValue:
+		return m.Value()
+	case sealingkey.FieldCreatedAt:
+		return m.CreatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SealingKeyMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case sealingkey.FieldName:
+		return m.OldName(ctx)
+	case sealingkey.FieldValue:
+		return m.OldValue(ctx)
+	case sealingkey.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown SealingKey field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SealingKeyMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case sealingkey.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case sealingkey.FieldValue:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValue(v)
+		return nil
+	case sealingkey.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SealingKey field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SealingKeyMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SealingKeyMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SealingKeyMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown SealingKey numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SealingKeyMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SealingKeyMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SealingKeyMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown SealingKey nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SealingKeyMutation) ResetField(name string) error {
+	switch name {
+	case sealingkey.FieldName:
+		m.ResetName()
+		return nil
+	case sealingkey.FieldValue:
+		m.ResetValue()
+		return nil
+	case sealingkey.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown SealingKey field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SealingKeyMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SealingKeyMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SealingKeyMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SealingKeyMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SealingKeyMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SealingKeyMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SealingKeyMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown SealingKey unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SealingKeyMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown SealingKey edge %s", name)
 }
 
 // StagedPartMutation represents an operation that mutates the StagedPart nodes in the graph.

@@ -60,6 +60,8 @@ type Tx struct {
 	ResourceType *ResourceTypeClient
 	// ResourceTypeAssociation is the client for interacting with the ResourceTypeAssociation builders.
 	ResourceTypeAssociation *ResourceTypeAssociationClient
+	// SealingKey is the client for interacting with the SealingKey builders.
+	SealingKey *SealingKeyClient
 	// StagedPart is the client for interacting with the StagedPart builders.
 	StagedPart *StagedPartClient
 	// Tag is the client for interacting with the Tag builders.
@@ -222,6 +224,7 @@ func (tx *Tx) init() {
 	tx.ResourceTag = NewResourceTagClient(tx.config)
 	tx.ResourceType = NewResourceTypeClient(tx.config)
 	tx.ResourceTypeAssociation = NewResourceTypeAssociationClient(tx.config)
+	tx.SealingKey = NewSealingKeyClient(tx.config)
 	tx.StagedPart = NewStagedPartClient(tx.config)
 	tx.Tag = NewTagClient(tx.config)
 	tx.Trait = NewTraitClient(tx.config)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/auditdb"
+	"github.com/cadastre-dev/cadastre/store/changedb"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/placementdb"
 	"github.com/cadastre-dev/cadastre/store/resourcedb"
@@ -43,7 +44,7 @@ type Options struct {
 	// RequestID returns the id of the request in a context, for the log; nil
 	// returns none.
 	RequestID func(context.Context) string
-	// AuditRetention is how long audit events are kept; 0 is 90 days.
+	// AuditRetention is how long audit events and changes are kept; 0 is 90 days.
 	AuditRetention time.Duration
 	// Definitions are who writes definitions and how much.
 	Definitions DefinitionOptions
@@ -140,6 +141,7 @@ type Store struct {
 	*resourcedb.ResourceStore
 	*placementdb.PlacementStore
 	*auditdb.AuditStore
+	*changedb.ChangeStore
 	stopDropping func() // of what was staged and expired
 }
 
@@ -155,13 +157,16 @@ func CheckURL(url string) error { return sqldb.CheckURL(url) }
 // sure that what is built in is there. Several servers may open one PostgreSQL
 // database at once; a SQLite file opens for one.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, ChangesKept: options.AuditRetention, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{DB: db, MetadefStore: metadefdb.New(db, options.Definitions), PlacementStore: placementdb.New(db)}
 	s.ResourceStore = resourcedb.New(db, s.MetadefStore, options.Resources)
 	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if s.ChangeStore, err = changedb.Open(ctx, db, s.Discovers); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.AuditStore = auditdb.Open(db, options.AuditRetention)
@@ -187,6 +192,9 @@ func (s *Store) prepare(ctx context.Context) error {
 
 // Close closes the database.
 func (s *Store) Close() error {
+	if s.ChangeStore != nil {
+		s.ChangeStore.Close()
+	}
 	if s.AuditStore != nil {
 		s.AuditStore.Close()
 		s.stopDropping()

@@ -19,6 +19,12 @@ const (
 	FieldKey = "key"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
+	// FieldAudience holds the string denoting the audience field in the database.
+	FieldAudience = "audience"
+	// FieldWhat holds the string denoting the what field in the database.
+	FieldWhat = "what"
+	// FieldNamed holds the string denoting the named field in the database.
+	FieldNamed = "named"
 	// Table holds the table name of the change in the database.
 	Table = "changes"
 )
@@ -30,6 +36,9 @@ var Columns = []string{
 	FieldKind,
 	FieldKey,
 	FieldCreatedAt,
+	FieldAudience,
+	FieldWhat,
+	FieldNamed,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -68,4 +77,19 @@ func ByKey(opts ...sql.OrderTermOption) OrderOption {
 // ByCreatedAt orders the results by the created_at field.
 func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCreatedAt, opts...).ToFunc()
+}
+
+// ByAudience orders the results by the audience field.
+func ByAudience(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAudience, opts...).ToFunc()
+}
+
+// ByWhat orders the results by the what field.
+func ByWhat(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldWhat, opts...).ToFunc()
+}
+
+// ByNamed orders the results by the named field.
+func ByNamed(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldNamed, opts...).ToFunc()
 }

@@ -74,6 +74,21 @@ func CreatedAt(v time.Time) predicate.Change {
 	return predicate.Change(sql.FieldEQ(FieldCreatedAt, v))
 }
 
+// Audience applies equality check predicate on the "audience" field. It's identical to AudienceEQ.
+func Audience(v string) predicate.Change {
+	return predicate.Change(sql.FieldEQ(FieldAudience, v))
+}
+
+// What applies equality check predicate on the "what" field. It's identical to WhatEQ.
+func What(v string) predicate.Change {
+	return predicate.Change(sql.FieldEQ(FieldWhat, v))
+}
+
+// Named applies equality check predicate on the "named" field. It's identical to NamedEQ.
+func Named(v string) predicate.Change {
+	return predicate.Change(sql.FieldEQ(FieldNamed, v))
+}
+
 // TransactionEQ applies the EQ predicate on the "transaction" field.
 func TransactionEQ(v int64) predicate.Change {
 	return predicate.Change(sql.FieldEQ(FieldTransaction, v))
@@ -282,6 +297,231 @@ func CreatedAtLT(v time.Time) predicate.Change {
 // CreatedAtLTE applies the LTE predicate on the "created_at" field.
 func CreatedAtLTE(v time.Time) predicate.Change {
 	return predicate.Change(sql.FieldLTE(FieldCreatedAt, v))
+}
+
+// AudienceEQ applies the EQ predicate on the "audience" field.
+func AudienceEQ(v string) predicate.Change {
+	return predicate.Change(sql.FieldEQ(FieldAudience, v))
+}
+
+// AudienceNEQ applies the NEQ predicate on the "audience" field.
+func AudienceNEQ(v string) predicate.Change {
+	return predicate.Change(sql.FieldNEQ(FieldAudience, v))
+}
+
+// AudienceIn applies the In predicate on the "audience" field.
+func AudienceIn(vs ...string) predicate.Change {
+	return predicate.Change(sql.FieldIn(FieldAudience, vs...))
+}
+
+// AudienceNotIn applies the NotIn predicate on the "audience" field.
+func AudienceNotIn(vs ...string) predicate.Change {
+	return predicate.Change(sql.FieldNotIn(FieldAudience, vs...))
+}
+
+// AudienceGT applies the GT predicate on the "audience" field.
+func AudienceGT(v string) predicate.Change {
+	return predicate.Change(sql.FieldGT(FieldAudience, v))
+}
+
+// AudienceGTE applies the GTE predicate on the "audience" field.
+func AudienceGTE(v string) predicate.Change {
+	return predicate.Change(sql.FieldGTE(FieldAudience, v))
+}
+
+// AudienceLT applies the LT predicate on the "audience" field.
+func AudienceLT(v string) predicate.Change {
+	return predicate.Change(sql.FieldLT(FieldAudience, v))
+}
+
+// AudienceLTE applies the LTE predicate on the "audience" field.
+func AudienceLTE(v string) predicate.Change {
+	return predicate.Change(sql.FieldLTE(FieldAudience, v))
+}
+
+// AudienceContains applies the Contains predicate on the "audience" field.
+func AudienceContains(v string) predicate.Change {
+	return predicate.Change(sql.FieldContains(FieldAudience, v))
+}
+
+// AudienceHasPrefix applies the HasPrefix predicate on the "audience" field.
+func AudienceHasPrefix(v string) predicate.Change {
+	return predicate.Change(sql.FieldHasPrefix(FieldAudience, v))
+}
+
+// AudienceHasSuffix applies the HasSuffix predicate on the "audience" field.
+func AudienceHasSuffix(v string) predicate.Change {
+	return predicate.Change(sql.FieldHasSuffix(FieldAudience, v))
+}
+
+// AudienceIsNil applies the IsNil predicate on the "audience" field.
+func AudienceIsNil() predicate.Change {
+	return predicate.Change(sql.FieldIsNull(FieldAudience))
+}
+
+// AudienceNotNil applies the NotNil predicate on the "audience" field.
+func AudienceNotNil() predicate.Change {
+	return predicate.Change(sql.FieldNotNull(FieldAudience))
+}
+
+// AudienceEqualFold applies the EqualFold predicate on the "audience" field.
+func AudienceEqualFold(v string) predicate.Change {
+	return predicate.Change(sql.FieldEqualFold(FieldAudience, v))
+}
+
+// AudienceContainsFold applies the ContainsFold predicate on the "audience" field.
+func AudienceContainsFold(v string) predicate.Change {
+	return predicate.Change(sql.FieldContainsFold(FieldAudience, v))
+}
+
+// WhatEQ applies the EQ predicate on the "what" field.
+func WhatEQ(v string) predicate.Change {
+	return predicate.Change(sql.FieldEQ(FieldWhat, v))
+}
+
+// WhatNEQ applies the NEQ predicate on the "what" field.
+func WhatNEQ(v string) predicate.Change {
+	return predicate.Change(sql.FieldNEQ(FieldWhat, v))
+}
+
+// WhatIn applies the In predicate on the "what" field.
+func WhatIn(vs ...string) predicate.Change {
+	return predicate.Change(sql.FieldIn(FieldWhat, vs...))
+}
+
+// WhatNotIn applies the NotIn predicate on the "what" field.
+func WhatNotIn(vs ...string) predicate.Change {
+	return predicate.Change(sql.FieldNotIn(FieldWhat, vs...))
+}
+
+// WhatGT applies the GT predicate on the "what" field.
+func WhatGT(v string) predicate.Change {
+	return predicate.Change(sql.FieldGT(FieldWhat, v))
+}
+
+// WhatGTE applies the GTE predicate on the "what" field.
+func WhatGTE(v string) predicate.Change {
+	return predicate.Change(sql.FieldGTE(FieldWhat, v))
+}
+
+// WhatLT applies the LT predicate on the "what" field.
+func WhatLT(v string) predicate.Change {
+	return predicate.Change(sql.FieldLT(FieldWhat, v))
+}
+
+// WhatLTE applies the LTE predicate on the "what" field.
+func WhatLTE(v string) predicate.Change {
+	return predicate.Change(sql.FieldLTE(FieldWhat, v))
+}
+
+// WhatContains applies the Contains predicate on the "what" field.
+func WhatContains(v string) predicate.Change {
+	return predicate.Change(sql.FieldContains(FieldWhat, v))
+}
+
+// WhatHasPrefix applies the HasPrefix predicate on the "what" field.
+func WhatHasPrefix(v string) predicate.Change {
+	return predicate.Change(sql.FieldHasPrefix(FieldWhat, v))
+}
+
+// WhatHasSuffix applies the HasSuffix predicate on the "what" field.
+func WhatHasSuffix(v string) predicate.Change {
+	return predicate.Change(sql.FieldHasSuffix(FieldWhat, v))
+}
+
+// WhatIsNil applies the IsNil predicate on the "what" field.
+func WhatIsNil() predicate.Change {
+	return predicate.Change(sql.FieldIsNull(FieldWhat))
+}
+
+// WhatNotNil applies the NotNil predicate on the "what" field.
+func WhatNotNil() predicate.Change {
+	return predicate.Change(sql.FieldNotNull(FieldWhat))
+}
+
+// WhatEqualFold applies the EqualFold predicate on the "what" field.
+func WhatEqualFold(v string) predicate.Change {
+	return predicate.Change(sql.FieldEqualFold(FieldWhat, v))
+}
+
+// WhatContainsFold applies the ContainsFold predicate on the "what" field.
+func WhatContainsFold(v string) predicate.Change {
+	return predicate.Change(sql.FieldContainsFold(FieldWhat, v))
+}
+
+// NamedEQ applies the EQ predicate on the "named" field.
+func NamedEQ(v string) predicate.Change {
+	return predicate.Change(sql.FieldEQ(FieldNamed, v))
+}
+
+// NamedNEQ applies the NEQ predicate on the "named" field.
+func NamedNEQ(v string) predicate.Change {
+	return predicate.Change(sql.FieldNEQ(FieldNamed, v))
+}
+
+// NamedIn applies the In predicate on the "named" field.
+func NamedIn(vs ...string) predicate.Change {
+	return predicate.Change(sql.FieldIn(FieldNamed, vs...))
+}
+
+// NamedNotIn applies the NotIn predicate on the "named" field.
+func NamedNotIn(vs ...string) predicate.Change {
+	return predicate.Change(sql.FieldNotIn(FieldNamed, vs...))
+}
+
+// NamedGT applies the GT predicate on the "named" field.
+func NamedGT(v string) predicate.Change {
+	return predicate.Change(sql.FieldGT(FieldNamed, v))
+}
+
+// NamedGTE applies the GTE predicate on the "named" field.
+func NamedGTE(v string) predicate.Change {
+	return predicate.Change(sql.FieldGTE(FieldNamed, v))
+}
+
+// NamedLT applies the LT predicate on the "named" field.
+func NamedLT(v string) predicate.Change {
+	return predicate.Change(sql.FieldLT(FieldNamed, v))
+}
+
+// NamedLTE applies the LTE predicate on the "named" field.
+func NamedLTE(v string) predicate.Change {
+	return predicate.Change(sql.FieldLTE(FieldNamed, v))
+}
+
+// NamedContains applies the Contains predicate on the "named" field.
+func NamedContains(v string) predicate.Change {
+	return predicate.Change(sql.FieldContains(FieldNamed, v))
+}
+
+// NamedHasPrefix applies the HasPrefix predicate on the "named" field.
+func NamedHasPrefix(v string) predicate.Change {
+	return predicate.Change(sql.FieldHasPrefix(FieldNamed, v))
+}
+
+// NamedHasSuffix applies the HasSuffix predicate on the "named" field.
+func NamedHasSuffix(v string) predicate.Change {
+	return predicate.Change(sql.FieldHasSuffix(FieldNamed, v))
+}
+
+// NamedIsNil applies the IsNil predicate on the "named" field.
+func NamedIsNil() predicate.Change {
+	return predicate.Change(sql.FieldIsNull(FieldNamed))
+}
+
+// NamedNotNil applies the NotNil predicate on the "named" field.
+func NamedNotNil() predicate.Change {
+	return predicate.Change(sql.FieldNotNull(FieldNamed))
+}
+
+// NamedEqualFold applies the EqualFold predicate on the "named" field.
+func NamedEqualFold(v string) predicate.Change {
+	return predicate.Change(sql.FieldEqualFold(FieldNamed, v))
+}
+
+// NamedContainsFold applies the ContainsFold predicate on the "named" field.
+func NamedContainsFold(v string) predicate.Change {
+	return predicate.Change(sql.FieldContainsFold(FieldNamed, v))
 }
 
 // And groups predicates with the AND operator between them.

@@ -285,6 +285,18 @@ func (f ResourceTypeAssociationFunc) Mutate(ctx context.Context, m ent.Mutation)
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourceTypeAssociationMutation", m)
 }
 
+// The SealingKeyFunc type is an adapter to allow the use of ordinary
+// function as SealingKey mutator.
+type SealingKeyFunc func(context.Context, *ent.SealingKeyMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SealingKeyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SealingKeyMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SealingKeyMutation", m)
+}
+
 // The StagedPartFunc type is an adapter to allow the use of ordinary
 // function as StagedPart mutator.
 type StagedPartFunc func(context.Context, *ent.StagedPartMutation) (ent.Value, error)

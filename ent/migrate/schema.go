@@ -278,6 +278,9 @@ var (
 		{Name: "kind", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
 		{Name: "key", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(400)"}},
 		{Name: "created_at", Type: field.TypeTime},
+		{Name: "audience", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(256)"}},
+		{Name: "what", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(8)"}},
+		{Name: "named", Type: field.TypeString, Nullable: true, Size: 2147483647},
 	}
 	// ChangesTable holds the schema information for the "changes" table.
 	ChangesTable = &schema.Table{
@@ -289,6 +292,16 @@ var (
 				Name:    "change_transaction",
 				Unique:  false,
 				Columns: []*schema.Column{ChangesColumns[1]},
+			},
+			{
+				Name:    "change_audience_kind_id",
+				Unique:  false,
+				Columns: []*schema.Column{ChangesColumns[5], ChangesColumns[2], ChangesColumns[0]},
+			},
+			{
+				Name:    "change_key_id",
+				Unique:  false,
+				Columns: []*schema.Column{ChangesColumns[3], ChangesColumns[0]},
 			},
 		},
 	}
@@ -990,6 +1003,26 @@ var (
 			},
 		},
 	}
+	// SealingKeysColumns holds the columns for the "sealing_keys" table.
+	SealingKeysColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "name", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "value", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "created_at", Type: field.TypeTime},
+	}
+	// SealingKeysTable holds the schema information for the "sealing_keys" table.
+	SealingKeysTable = &schema.Table{
+		Name:       "sealing_keys",
+		Columns:    SealingKeysColumns,
+		PrimaryKey: []*schema.Column{SealingKeysColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "sealingkey_name",
+				Unique:  true,
+				Columns: []*schema.Column{SealingKeysColumns[1]},
+			},
+		},
+	}
 	// StagedPartsColumns holds the columns for the "staged_parts" table.
 	StagedPartsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -1131,6 +1164,7 @@ var (
 		ResourceTagsTable,
 		ResourceTypesTable,
 		ResourceTypeAssociationsTable,
+		SealingKeysTable,
 		StagedPartsTable,
 		TagsTable,
 		TraitsTable,
@@ -1233,6 +1267,9 @@ func init() {
 	ResourceTypeAssociationsTable.ForeignKeys[1].RefTable = ResourceTypesTable
 	ResourceTypeAssociationsTable.Annotation = &entsql.Annotation{
 		Table: "resource_type_associations",
+	}
+	SealingKeysTable.Annotation = &entsql.Annotation{
+		Table: "sealing_keys",
 	}
 	StagedPartsTable.Annotation = &entsql.Annotation{
 		Table: "staged_parts",

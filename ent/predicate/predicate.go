@@ -75,6 +75,9 @@ type ResourceType func(*sql.Selector)
 // ResourceTypeAssociation is the predicate function for resourcetypeassociation builders.
 type ResourceTypeAssociation func(*sql.Selector)
 
+// SealingKey is the predicate function for sealingkey builders.
+type SealingKey func(*sql.Selector)
+
 // StagedPart is the predicate function for stagedpart builders.
 type StagedPart func(*sql.Selector)
 

@@ -7,10 +7,12 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Change says that a transaction created, changed or deleted a thing of the API.
-// Every transaction that writes leaves one for each thing, so that what is kept
-// in memory of the things can be brought up to date. Its id counts changes in the
-// order in which they were written, which is not that of the commits.
+// Change says that a transaction created, changed or deleted a thing of the API,
+// to those who see the thing before or after. Every transaction that writes leaves
+// at least one for each thing, so that what is kept in memory of the things can be
+// brought up to date, and so that clients can read what happened. Its id counts
+// changes in the order in which they were written, which is not that of the
+// commits.
 type Change struct{ ent.Schema }
 
 func (Change) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
@@ -25,9 +27,37 @@ func (Change) Fields() []ent.Field {
 		field.String("kind").SchemaType(varchar(64)).Immutable().Comment("the name of the thing's type in the API"),
 		field.String("key").SchemaType(varchar(400)).Immutable().Comment("its uuid or name"),
 		field.Time("created_at").Immutable(),
+		field.String("audience").SchemaType(varchar(256)).Optional().Nillable().Immutable().
+			Comment("who reads it: * for everyone, an empty text for who sees all things of the kind, else = and a project; null for nobody"),
+		field.String("what").SchemaType(varchar(8)).Optional().Nillable().Immutable().Comment("what happened, as those see it"),
+		field.Text("named").Optional().Nillable().Immutable().Comment("the projects that * leaves out, a JSON array of strings; null where it is for all"),
 	}
 }
 
 func (Change) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("transaction")}
+	return []ent.Index{
+		index.Fields("transaction"),
+		index.Fields("audience", "kind", "id"),
+		index.Fields("key", "id"),
+	}
 }
+
+// SealingKey is a random key that every server of the database seals what it hands
+// to clients with.
+type SealingKey struct{ ent.Schema }
+
+func (SealingKey) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
+
+func (SealingKey) Annotations() []schema.Annotation {
+	return []schema.Annotation{table("sealing_keys")}
+}
+
+func (SealingKey) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("name").SchemaType(varchar(64)).Immutable().Comment("what is sealed with it"),
+		field.String("value").SchemaType(varchar(64)).Immutable().Comment("32 bytes in hex"),
+		field.Time("created_at").Immutable(),
+	}
+}
+
+func (SealingKey) Indexes() []ent.Index { return []ent.Index{index.Fields("name").Unique()} }

@@ -85,6 +85,11 @@ func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx
 		if err := s.checkStanding(ctx, tx, row, e); err != nil {
 			return err
 		}
+		if e.manages {
+			if err := s.sawNamespaces(ctx, tx, row); err != nil {
+				return err
+			}
+		}
 		event, err := change(tx, row)
 		if err != nil {
 			return err
@@ -97,7 +102,12 @@ func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx
 			return nil
 		}
 		tx.Record(ctx, *event)
-		tx.Changed("Namespace", e.namespace, row.Name)
+		if row.Name != e.namespace {
+			tx.Deleted("Namespace", e.namespace)
+			tx.SawBefore("Namespace", row.Name, nil)
+		}
+		tx.Changed("Namespace", row.Name)
+		seesNamespace(tx, row)
 		err = s.touchNamespace(ctx, tx, row)
 		changed = namespaceNoun(row)
 		return err

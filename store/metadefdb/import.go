@@ -317,6 +317,9 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 		return plan, nil
 	}
 	if plan.Result != nil {
+		if err := s.sawNamespaces(ctx, tx, row); err != nil {
+			return plan, err
+		}
 		if err := s.rewriteDocument(ctx, tx, row, plan.Result); err != nil {
 			return plan, err
 		}
@@ -325,6 +328,7 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: documentFields(existing), After: documentFields(plan.Result)})
 		tx.Changed("Namespace", row.Name)
+		seesNamespace(tx, row)
 	} else {
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name})
 	}
@@ -367,6 +371,7 @@ func SetOrigin(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, origin str
 	}
 	row.Origin, row.OriginDocument = &origin, &delivered
 	tx.Changed("Namespace", row.Name)
+	seesNamespace(tx, row)
 	return tx.Namespace.Update().Where(namespace.ID(row.ID)).SetOrigin(origin).SetOriginDocument(delivered).Exec(ctx)
 }
 

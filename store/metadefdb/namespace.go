@@ -113,11 +113,14 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 	if err != nil {
 		return err
 	}
+	if err := s.sawNamespaces(ctx, tx, rows...); err != nil {
+		return err
+	}
 	ids := make([]int64, len(rows))
 	for i, row := range rows {
 		ids[i] = row.ID
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: documentFields(held[i])})
-		tx.Changed("Namespace", row.Name)
+		tx.Deleted("Namespace", row.Name)
 	}
 	if _, err = tx.Namespace.Delete().Where(sqldb.Among(namespace.FieldID, ids)).Exec(ctx); err != nil {
 		return err

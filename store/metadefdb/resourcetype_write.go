@@ -8,12 +8,14 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -36,7 +38,8 @@ func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, stri
 			return err
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: name, After: resourceTypeFields(row)})
-		tx.Changed("ResourceType", name)
+		tx.Created("ResourceType", name)
+		tx.SeenBy("ResourceType", name, change.ToEveryone())
 		created = resourceTypeNoun(row)
 		return nil
 	}, &created)
@@ -83,6 +86,15 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 		if isBuiltInType(row.Name) && (name != row.Name || !protected) {
 			return problem.Refuse(problem.ErrProtected, "resource type %q is built in: it keeps its name and its protection", row.Name).On("input.name")
 		}
+		if err := tx.Was(ctx, "ResourceType", row.Name); err != nil {
+			return err
+		}
+		var capabilities []string
+		if name != row.Name {
+			if capabilities, err = capabilitiesBefore(ctx, tx, row); err != nil {
+				return err
+			}
+		}
 		row.Name, row.Strict, row.Protected, row.UpdatedAt = name, valueAfter(row.Strict, input.Strict), protected, s.Now()
 		if err := tx.ResourceType.Update().Where(resourcetype.ID(row.ID)).SetName(row.Name).SetStrict(row.Strict).
 			SetProtected(row.Protected).SetUpdatedAt(row.UpdatedAt).Exec(ctx); err != nil {
@@ -93,12 +105,15 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 			if err := s.renamedWithin(ctx, tx, row, within); err != nil {
 				return err
 			}
-			if err := renamedCapabilities(ctx, tx, row, input.Name); err != nil {
-				return err
+			for _, capability := range capabilities {
+				tx.Deleted("Capability", input.Name+"/"+capability)
+				tx.Created("Capability", row.Name+"/"+capability)
 			}
+			tx.Deleted("ResourceType", input.Name)
+			tx.SawBefore("ResourceType", row.Name, nil)
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: input.Name, Before: before, After: resourceTypeFields(row)})
-		tx.Changed("ResourceType", input.Name, row.Name)
+		tx.Changed("ResourceType", row.Name)
 		return nil
 	}, &changed)
 	if sqldb.IsDuplicate(err) {
@@ -136,14 +151,14 @@ func (s *MetadefStore) renamedWithin(ctx context.Context, tx *sqldb.Tx, row *ent
 	return nil
 }
 
-// renamedCapabilities notes the capabilities of a resource type that had
-// another name, which is a part of theirs.
-func renamedCapabilities(ctx context.Context, tx *sqldb.Tx, row *ent.ResourceType, before string) error {
-	names, err := tx.Capability.Query().Where(capability.ResourceTypeID(row.ID)).Select(capability.FieldName).Strings(ctx)
-	for _, name := range names {
-		tx.Changed("Capability", before+"/"+name, row.Name+"/"+name)
+// capabilitiesBefore returns the names of the capabilities of a resource type that
+// is to have another name, which is a part of their keys, and notes who sees them.
+func capabilitiesBefore(ctx context.Context, tx *sqldb.Tx, row *ent.ResourceType) ([]string, error) {
+	names, err := tx.Capability.Query().Where(capability.ResourceTypeID(row.ID)).Order(capability.ByName()).Select(capability.FieldName).Strings(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return names, tx.Was(ctx, "Capability", lists.Map(names, func(name string) string { return row.Name + "/" + name })...)
 }
 
 func valueAfter(value bool, to metadef.Change[*bool]) bool {
@@ -170,13 +185,16 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 			return problem.Refuse(problem.ErrProtected, "resource type %q is protected", name).On("input.name")
 		}
 		deleted = resourceTypeNoun(row)
+		if err := tx.Was(ctx, "ResourceType", name); err != nil {
+			return err
+		}
 		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); sqldb.IsReferred(err) {
 			return problem.Refuse(problem.ErrInUse, "resource type %q is in use by associations, resources or capabilities", name).On("input.name").Because(err)
 		} else if err != nil {
 			return err
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: name, Before: resourceTypeFields(row)})
-		tx.Changed("ResourceType", name)
+		tx.Deleted("ResourceType", name)
 		return nil
 	}, &deleted)
 	if err != nil {
@@ -224,6 +242,11 @@ func (s *MetadefStore) InsertResourceTypes(ctx context.Context, tx *sqldb.Tx, na
 			creates[i].SetImplied(true)
 		}
 	}
-	tx.Changed("ResourceType", names...)
+	tx.Created("ResourceType", names...)
+	if origin != impliedType {
+		for _, name := range names {
+			tx.SeenBy("ResourceType", name, change.ToEveryone())
+		}
+	}
 	return tx.ResourceType.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourcetype.FieldName), entsql.DoNothing()).Exec(ctx)
 }

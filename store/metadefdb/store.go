@@ -3,6 +3,7 @@
 package metadefdb
 
 import (
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/internal/lru"
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -32,7 +33,10 @@ const (
 
 // New returns the store of the definitions in a database.
 func New(db *sqldb.DB, options DefinitionOptions) *MetadefStore {
-	return &MetadefStore{DB: db, options: options.withDefaults(), schemas: lru.New[metadef.PropertySchema](schemaBytes), largeImport: make(chan struct{}, 1)}
+	s := &MetadefStore{DB: db, options: options.withDefaults(), schemas: lru.New[metadef.PropertySchema](schemaBytes), largeImport: make(chan struct{}, 1)}
+	db.AddAudienceReader(change.Namespace, s.namespaceAudiences)
+	db.AddAudienceReader(change.ResourceType, s.TypeAudiences)
+	return s
 }
 
 // PropertyNoun returns the property of a row, with a schema that others may have,

@@ -87,7 +87,8 @@ func (s *MetadefStore) InsertDocument(ctx context.Context, tx *sqldb.Tx, documen
 	if err != nil {
 		return nil, err
 	}
-	tx.Changed("Namespace", document.Name)
+	tx.Created("Namespace", document.Name)
+	seesNamespace(tx, row)
 	if err := s.insertAssociations(ctx, tx, row.ID, document.Associations, now); err != nil {
 		return nil, err
 	}
@@ -124,6 +125,9 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 		return nil
 	}
 	names := lists.Map(associations, func(association metadef.DocumentAssociation) string { return association.ResourceType })
+	if err := tx.Affects(ctx, "ResourceType", sqldb.Distinct(names)...); err != nil {
+		return err
+	}
 	types, err := s.EnsureResourceTypes(ctx, tx, names)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -289,9 +290,9 @@ func (s *PlacementStore) writeClaim(ctx context.Context, c *claimTx) error {
 func (s *PlacementStore) writeConsumers(ctx context.Context, c *claimTx) error {
 	var fresh, kept [][]any
 	var gone, rewritten []int64
-	c.Changed("Consumer", c.ledger.Written()...)
 	for _, uuid := range c.ledger.Written() {
 		consumer, row := c.ledger.Consumer(uuid), c.consumers[uuid]
+		c.noteConsumer(uuid, row, consumer)
 		switch {
 		case consumer.Generation == 0 && row == nil:
 			continue
@@ -329,6 +330,21 @@ func (s *PlacementStore) writeConsumers(ctx context.Context, c *claimTx) error {
 		}
 	}
 	return s.insertAllocations(ctx, c)
+}
+
+// noteConsumer notes a consumer that is written: the members of its project see
+// it.
+func (c *claimTx) noteConsumer(uuid string, before *consumerRow, after placement.LedgerConsumer) {
+	var saw, sees *change.Audience
+	if before != nil {
+		saw = change.ToProjects(before.ProjectID)
+	}
+	if after.Generation != 0 {
+		sees = change.ToProjects(after.ProjectID)
+	}
+	c.SawBefore("Consumer", uuid, saw)
+	c.SeenBy("Consumer", uuid, sees)
+	c.Changed("Consumer", uuid)
 }
 
 // insertConsumers writes consumers that were not there, in the order of their

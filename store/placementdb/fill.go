@@ -83,7 +83,7 @@ func (s *PlacementStore) insertLevel(ctx context.Context, tx *sqldb.Tx, level []
 		for i, p := range chunk {
 			id := created[i].ID
 			ids[p.UUID] = id
-			tx.Changed("ResourceProvider", p.UUID)
+			tx.Created("ResourceProvider", p.UUID)
 			for _, given := range p.Inventories {
 				inventories = append(inventories, newInventory(tx, id, names.classes[given.ResourceClass], given).SetUsed(0))
 			}

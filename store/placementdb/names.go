@@ -67,7 +67,7 @@ func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name str
 			return err
 		}
 		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, After: sqldb.Fields{"name": name}})
-		tx.Changed(kind.noun, name)
+		tx.Created(kind.noun, name)
 		s.publish(tx, ownCommit{added: kind.update(name)})
 		return nil
 	})
@@ -97,7 +97,7 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 			return problem.Refuse(problem.ErrNotFound, "%s %q does not exist", kind.words, name).On("input.name")
 		}
 		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, Before: sqldb.Fields{"name": name}})
-		tx.Changed(kind.noun, name)
+		tx.Deleted(kind.noun, name)
 		s.publish(tx, ownCommit{removed: kind.update(name)})
 		return nil
 	})
@@ -121,7 +121,7 @@ func (s *PlacementStore) insertNames(ctx context.Context, tx *sqldb.Tx, kind nam
 	if len(names) == 0 {
 		return nil
 	}
-	tx.Changed(kind.noun, names...)
+	tx.Created(kind.noun, names...)
 	rows := lists.Map(names, func(name string) []any { return []any{name, standard} })
 	return s.Execute(ctx, tx, `INSERT INTO `+kind.table+` (name, standard, created_at, updated_at)
 		SELECT d.name, d.standard, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+s.Rows("$1", "d", "name text", "standard boolean")+`

@@ -167,7 +167,7 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string
 			return err
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: uuid, Before: providerFields(deleted)})
-		tx.Changed("ResourceProvider", uuid)
+		tx.Deleted("ResourceProvider", uuid)
 		s.publish(tx, ownCommit{deleted: []placement.Provider{*deleted}})
 		return nil
 	}, &deleted)

@@ -209,10 +209,11 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 			event.Before = providerFields(tx.before)
 		}
 		tx.Record(ctx, event)
-		tx.Changed("ResourceProvider", written.UUID)
 		if mutation == "createResourceProvider" {
+			tx.Created("ResourceProvider", written.UUID)
 			s.publish(begun, ownCommit{created: states})
 		} else {
+			tx.Changed("ResourceProvider", written.UUID)
 			s.publish(begun, ownCommit{written: states})
 		}
 		return nil

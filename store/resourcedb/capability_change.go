@@ -251,6 +251,9 @@ func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resource
 			return err
 		}
 		rows = append(rows, nil)
+		if err := tx.Was(ctx, "Capability", of.Name+"/"+name); err != nil {
+			return err
+		}
 		after, err := manage(tx, of, rows[0])
 		if err != nil {
 			return err

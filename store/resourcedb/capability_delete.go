@@ -45,12 +45,15 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 		if len(rows) == 0 {
 			return refuseUnknownCapability(resourceType, name)
 		}
+		if err := tx.Was(ctx, "Capability", of.Name+"/"+name); err != nil {
+			return err
+		}
 		if deletion, err = s.removeCapability(ctx, tx, rows[0], holders, force); err != nil {
 			return err
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "Capability", Key: of.Name + "/" + name,
 			Before: sqldb.Fields{"resourceType": of.Name, "name": name, "private": rows[0].Private, "resourceCount": deletion.RemovedCount}})
-		tx.Changed("Capability", of.Name+"/"+name)
+		tx.Deleted("Capability", of.Name+"/"+name)
 		return nil
 	}, &deletion)
 	if err != nil {
@@ -104,7 +107,7 @@ func (s *ResourceStore) removeValues(ctx context.Context, tx *sqldb.Tx, name str
 	removed := []*resource.RemovedCapability{}
 	for i, value := range values {
 		holder := of[value.ResourceID]
-		tx.Changed("Resource", holder.UUID)
+		noteResource(tx, holder, holder)
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: holder.UUID,
 			Before: sqldb.Fields{"revision": holder.Revision, "capabilities": []sqldb.Fields{{"key": name, "value": value.Value}}},
 			After:  sqldb.Fields{"revision": holder.Revision + 1, "capabilities": []sqldb.Fields{}}})

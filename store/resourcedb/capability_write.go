@@ -53,7 +53,7 @@ func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.
 		RETURNING (SELECT t.name FROM resource_types t WHERE t.id = resource_type_id) || '/' || name`, func(rows *sql.Rows) error {
 		var key string
 		err := rows.Scan(&key)
-		tx.Changed("Capability", key)
+		tx.Created("Capability", key)
 		return err
 	}, sqldb.JSONOf(rows), s.Now())
 }

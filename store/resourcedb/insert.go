@@ -103,7 +103,7 @@ func (s *ResourceStore) insertResourceLevel(ctx context.Context, tx *sqldb.Tx, l
 		}
 		rows = append(rows, created...)
 		for _, row := range created {
-			tx.Changed("Resource", row.UUID)
+			noteResource(tx, nil, row)
 		}
 	}
 	if err := s.insertMetadataAndTags(ctx, tx, level, rows, now); err != nil {

@@ -51,7 +51,7 @@ func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, tou
 	resources := make([]*resource.Resource, len(rows))
 	for i, row := range rows {
 		if slices.Contains(touched, row.ID) {
-			tx.Changed("Resource", row.UUID)
+			noteResource(tx, row, row)
 			row.Revision++
 			row.UpdatedAt = now
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
@@ -50,7 +51,15 @@ type ResourceStore struct {
 // New returns the resources of a database.
 func New(db *sqldb.DB, metadefs *metadefdb.MetadefStore, options Options) *ResourceStore {
 	limits := resource.DefaultLimits()
-	return &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits)}
+	s := &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits)}
+	db.AddAudienceReader(change.Resource, s.resourceAudiences)
+	db.AddAudienceReader(change.Capability, s.capabilityAudiences)
+	return s
+}
+
+// Discovers reports whether a viewer may read capabilities.
+func (s *ResourceStore) Discovers(viewer access.Viewer) bool {
+	return resource.MayDiscover(viewer, s.options.CapabilityDiscovery) == nil
 }
 
 // maxLimiters is how many projects are remembered before those that wrote

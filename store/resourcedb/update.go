@@ -98,7 +98,7 @@ func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch reso
 		if changed, err = update.Save(ctx); err != nil {
 			return nil, err
 		}
-		tx.Changed("Resource", row.UUID)
+		noteResource(tx, row, changed)
 	}
 	tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: row.UUID, Before: before, After: after})
 	return changed, nil
@@ -211,7 +211,7 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 		return err
 	}
 	tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: row.UUID, Before: before})
-	tx.Changed("Resource", row.UUID)
+	noteResource(tx, row, nil)
 	return nil
 }
 

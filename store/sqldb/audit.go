@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -55,7 +54,7 @@ const (
 )
 
 // flushWith writes events, and with the last of them changes.
-func (tx *Tx) flushWith(ctx context.Context, changed [][2]string) error {
+func (tx *Tx) flushWith(ctx context.Context, changed []changeRow) error {
 	var rows [][]any
 	size := 0
 	for _, event := range tx.events {
@@ -84,7 +83,7 @@ func (tx *Tx) flushWith(ctx context.Context, changed [][2]string) error {
 
 // writeNotes writes rows of the audit log and of the log of changes, sent to the
 // database as one statement.
-func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed [][2]string) error {
+func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changeRow) error {
 	var statements []string
 	var args []any
 	if len(events) > 0 || !tx.db.Postgres() {
@@ -95,10 +94,7 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed [][2]strin
 			valuesOf(&args, "$1, ", events))
 	}
 	if len(changed) > 0 {
-		number, at := tx.changeStamp("$1")
-		rows := lists.Map(changed, func(thing [2]string) []any { return []any{thing[0], thing[1]} })
-		statements = append(statements, `INSERT INTO changes ("transaction", created_at, kind, key) VALUES `+
-			valuesOf(&args, number+", "+at+", ", rows))
+		statements = append(statements, tx.insertOfChanges(&args, changed))
 	}
 	if tx.db.Postgres() {
 		return tx.writePostgresNotes(ctx, statements, len(changed) > 0, args)

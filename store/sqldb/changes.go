@@ -4,13 +4,19 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// The log of changes has one row for each thing of the API that a transaction
-// created, changed or deleted: its kind, its key, and the number of the
-// transaction, which writes the rows itself at its end. Whoever keeps things in
-// memory reads there what to read again.
+// The log of changes has rows for each thing of the API that a transaction
+// created, changed or deleted: its kind, its key, the number of the transaction,
+// which writes the rows itself at its end, and for whom a row is, with what
+// happened as those see it (change.RowsOf). Whoever keeps things in memory reads
+// there what to read again, and clients read there what happened (changedb).
 //
 // On PostgreSQL transactions do not commit in the order of their numbers. A
 // reader that has read everything as of a snapshot reads the next time from the
@@ -19,47 +25,225 @@ import (
 // whole; a reader that would begin before it begins anew. On SQLite the numbers
 // grow with the commits.
 //
+// Nor do they commit in the order of the ids of their rows. While a transaction
+// holds ids it holds NotingLock, too: what is found below an id once all have
+// gone who held the lock when the id was seen is all that there will ever be.
+// The rows are written when the transaction has every other lock that it takes,
+// so of two of which one waited for the other the later one has the higher ids.
+//
 // A thing is noted whole: a namespace stands for all that it holds, a resource
 // for its metadata, tags and capabilities, a provider for its inventories, traits
 // and aggregates, and a consumer for its allocations. A thing that is renamed is
 // noted under both names. What a foreign key takes along is noted too.
 
 const (
-	// keepChanges is how long changes are kept at least. A reader that has not
-	// read for longer begins anew.
-	keepChanges = 10 * time.Minute
+	// DefaultChangesKept is how long changes are kept, where nothing else is said.
+	DefaultChangesKept = 90 * 24 * time.Hour
+	// prunedLate is how much longer they stay, so that a place in the log can be
+	// told to be too old before what follows it is gone.
+	prunedLate = 10 * time.Minute
+	// prunedEvery is how often a server deletes what is kept no longer.
+	prunedEvery = 10 * time.Minute
 	// changesAtOnce bounds how many changes are deleted in one statement.
 	changesAtOnce = 5000
+	// NotingLock is the advisory lock of PostgreSQL that transactions share from
+	// before they draw the ids of their changes until they end.
+	NotingLock = 7_261_005
 )
 
 // changes are the things that a transaction changes, each once, in the order in
 // which they were noted.
 type changes struct {
-	list [][2]string // kind and key
-	seen map[[2]string]bool
+	list []*notedThing
+	of   map[thing]*notedThing
 	// begun says that some are written.
 	begun bool
 }
 
+// thing is a thing of the API.
+type thing struct{ kind, key string }
+
+// notedThing is a thing that a transaction changed, or that others may see than
+// before, with who sees it.
+type notedThing struct {
+	thing
+	changed, affected       bool
+	before, after           *change.Audience
+	knowsBefore, knowsAfter bool
+}
+
+// AudienceReader reads who sees things of a kind, by their keys, as a transaction
+// sees them. Those that are not there are left out.
+type AudienceReader func(ctx context.Context, tx *Tx, keys []string) (map[string]*change.Audience, error)
+
+// seenByAll returns the kinds of which whoever may read them sees all things.
+var seenByAll = []change.Kind{change.ResourceProvider, change.Trait, change.ResourceClass}
+
+// AddAudienceReader says how it is read who sees things of a kind. It is called
+// before anything is written.
+func (d *DB) AddAudienceReader(kind change.Kind, reader AudienceReader) {
+	if d.audiences == nil {
+		d.audiences = map[string]AudienceReader{}
+	}
+	d.audiences[string(kind)] = reader
+}
+
 // Changed notes things of a kind that the transaction creates, changes or
 // deletes, by their names or uuids. Kind is the name of the type in the API. It
-// may be called also where it is not known whether a thing changes.
+// may be called also where it is not known whether a thing changes. Who sees it
+// after is read when the transaction ends, unless SeenBy says so; who saw it
+// before is taken to be the same, unless SawBefore or Was say otherwise.
 func (tx *Tx) Changed(kind string, keys ...string) {
 	for _, key := range keys {
-		tx.changes.add([2]string{kind, key})
+		tx.changes.at(thing{kind, key}).changed = true
 	}
 }
 
-// add notes a thing, once.
-func (c *changes) add(thing [2]string) {
-	if c.seen[thing] {
-		return
+// Created is Changed for things that were not there.
+func (tx *Tx) Created(kind string, keys ...string) {
+	for _, key := range keys {
+		tx.SawBefore(kind, key, nil)
 	}
-	if c.seen == nil {
-		c.seen = map[[2]string]bool{}
+	tx.Changed(kind, keys...)
+}
+
+// Deleted is Changed for things that are not there any more.
+func (tx *Tx) Deleted(kind string, keys ...string) {
+	for _, key := range keys {
+		tx.SeenBy(kind, key, nil)
 	}
-	c.seen[thing] = true
-	c.list = append(c.list, thing)
+	tx.Changed(kind, keys...)
+}
+
+// SawBefore says who saw a thing before the transaction changed anything, nil
+// where it was not there. What is said first holds.
+func (tx *Tx) SawBefore(kind, key string, audience *change.Audience) {
+	if noted := tx.changes.at(thing{kind, key}); !noted.knowsBefore {
+		noted.before, noted.knowsBefore = audience, true
+	}
+}
+
+// SeenBy says who sees a thing when the transaction has ended, nil where it is
+// not there. What is said last holds.
+func (tx *Tx) SeenBy(kind, key string, audience *change.Audience) {
+	noted := tx.changes.at(thing{kind, key})
+	noted.after, noted.knowsAfter = audience, true
+}
+
+// Was reads who sees things of a kind, before the transaction changes that.
+func (tx *Tx) Was(ctx context.Context, kind string, keys ...string) error {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return tx.changes.at(thing{kind, key}).knowsBefore })
+	read, err := tx.audiences(ctx, kind, Distinct(keys))
+	for _, key := range keys {
+		tx.SawBefore(kind, key, read[key])
+	}
+	return err
+}
+
+// Affects notes things of a kind that stay as they are and that others may see
+// than before, once the transaction has changed what decides that.
+func (tx *Tx) Affects(ctx context.Context, kind string, keys ...string) error {
+	err := tx.Was(ctx, kind, keys...)
+	for _, key := range keys {
+		tx.changes.at(thing{kind, key}).affected = true
+	}
+	return err
+}
+
+// audiences reads who sees things of a kind.
+func (tx *Tx) audiences(ctx context.Context, kind string, keys []string) (map[string]*change.Audience, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	read, found := tx.db.audiences[kind]
+	if !found {
+		audience := change.ToProjects() // who sees it is not known here
+		if slices.Contains(seenByAll, change.Kind(kind)) {
+			audience = change.ToEveryone()
+		}
+		return lists.Index(keys, func(key string) (string, *change.Audience) { return key, audience }), nil
+	}
+	audiences, err := read(ctx, tx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("look up who sees what changed: %w", err)
+	}
+	return audiences, nil
+}
+
+// at returns what is noted of a thing.
+func (c *changes) at(of thing) *notedThing {
+	noted := c.of[of]
+	if noted != nil {
+		return noted
+	}
+	if c.of == nil {
+		c.of = map[thing]*notedThing{}
+	}
+	noted = &notedThing{thing: of}
+	c.of[of] = noted
+	c.list = append(c.list, noted)
+	return noted
+}
+
+// isEmpty reports whether nothing changed.
+func (c *changes) isEmpty() bool {
+	return !slices.ContainsFunc(c.list, func(noted *notedThing) bool { return noted.changed })
+}
+
+// changeRow is a row of the log of changes; without readers nobody reads it but
+// who keeps things in memory.
+type changeRow struct {
+	thing
+	change.Row
+	silent bool
+}
+
+// values returns a row as parameters.
+func (r changeRow) values() []any {
+	if r.silent {
+		return []any{r.kind, r.key, nil, nil, nil}
+	}
+	var named any
+	if r.Named != nil {
+		named = JSONOf(r.Named)
+	}
+	return []any{r.kind, r.key, string(r.Readers), string(r.What), named}
+}
+
+// changeRows returns the rows of all that was noted. It reads who sees the things
+// of which that is not known.
+func (tx *Tx) changeRows(ctx context.Context) ([]changeRow, error) {
+	list := slices.DeleteFunc(slices.Clone(tx.changes.list), func(noted *notedThing) bool { return !noted.changed && !noted.affected })
+	unknown := map[string][]string{}
+	for _, noted := range list {
+		if !noted.knowsAfter {
+			unknown[noted.kind] = append(unknown[noted.kind], noted.key)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(unknown)) {
+		read, err := tx.audiences(ctx, kind, unknown[kind])
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range unknown[kind] {
+			tx.SeenBy(kind, key, read[key])
+		}
+	}
+	rows := make([]changeRow, 0, len(list))
+	for _, noted := range list {
+		before := noted.after
+		if noted.knowsBefore {
+			before = noted.before
+		}
+		said := change.RowsOf(before, noted.after, noted.changed)
+		for _, row := range said {
+			rows = append(rows, changeRow{thing: noted.thing, Row: row})
+		}
+		if len(said) == 0 && noted.changed {
+			rows = append(rows, changeRow{thing: noted.thing, silent: true})
+		}
+	}
+	return rows, nil
 }
 
 // changeStamp returns the number of the transaction and the time of its changes,
@@ -78,10 +262,28 @@ func (tx *Tx) changeStamp(parameter string) (number, at string) {
 	return `(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`, parameter
 }
 
+// insertOfChanges returns the statement that writes rows of the log, whose values
+// are added to its parameters. On PostgreSQL it takes NotingLock before the first
+// id is drawn: the rows are joined to what takes it.
+func (tx *Tx) insertOfChanges(args *[]any, rows []changeRow) string {
+	number, at := tx.changeStamp("$1")
+	into := `INSERT INTO changes ("transaction", created_at, kind, key, audience, what, named) `
+	if !tx.db.Postgres() {
+		return into + "VALUES " + valuesOf(args, number+", "+at+", ", lists.Map(rows, changeRow.values))
+	}
+	noted := valuesOf(args, "", lists.Map(rows, changeRow.values))
+	return into + fmt.Sprintf(`SELECT %s, %s, n.kind, n.key, n.audience, n.what, n.named
+		FROM (SELECT pg_advisory_xact_lock_shared(%d) IS NULL AS held OFFSET 0) AS lock
+		JOIN (VALUES %s) AS n (kind, key, audience, what, named) ON lock.held IS NOT NULL`, number, at, NotingLock, noted)
+}
+
 // PrunedKind is the kind of the change that records pruning: its key is the
 // number of the first transaction from which the log is complete. Only PostgreSQL
 // has such changes, for the other servers that read the log.
 const PrunedKind = "Pruned"
+
+// KeepsChanges returns how long changes are kept at least.
+func (d *DB) KeepsChanges() time.Duration { return d.changesKept }
 
 // PruneChanges deletes the changes that are kept no longer, which are the oldest
 // by their ids.
@@ -93,7 +295,7 @@ func (d *DB) PruneChanges(ctx context.Context) error {
 		} else {
 			var result sql.Result
 			result, err = d.Pool.ExecContext(ctx, d.statement(fmt.Sprintf(`DELETE FROM changes
-				WHERE id IN (SELECT id FROM changes ORDER BY id LIMIT %d) AND created_at < $1`, changesAtOnce)), d.Now().Add(-keepChanges))
+				WHERE id IN (SELECT id FROM changes ORDER BY id LIMIT %d) AND created_at < $1`, changesAtOnce)), d.Now().Add(-d.changesKept-prunedLate))
 			if err == nil {
 				deleted, err = result.RowsAffected()
 			}
@@ -119,7 +321,7 @@ func (d *DB) prunePostgresChanges(ctx context.Context) (deleted int64, err error
 			INSERT INTO changes ("transaction", kind, key, created_at)
 			SELECT pg_current_xact_id()::text::bigint, '%[1]s', greatest(max("transaction") + 1, (SELECT max(whole) FROM replaced))::text, clock_timestamp()
 			FROM gone HAVING count(*) > 0
-		) SELECT count(*) FROM gone`, PrunedKind, changesAtOnce, int(keepChanges.Seconds()))
+		) SELECT count(*) FROM gone`, PrunedKind, changesAtOnce, int((d.changesKept + prunedLate).Seconds()))
 	err = d.Query(ctx, d.Pool, statement, func(rows *sql.Rows) error { return rows.Scan(&deleted) })
 	return deleted, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -53,7 +54,7 @@ var rowsOf = []struct{ kind, key, from string }{
 // rowsOfNothing are the tables whose rows are part of no thing: the logs, what is
 // counted from the capabilities of resources, the names of namespaces that are gone,
 // and what is to be imported.
-var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "staged_parts", "idempotency_keys"}
+var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "staged_parts", "idempotency_keys", "sealing_keys"}
 
 // things returns the rows of every thing, by kind and key.
 func things(t *testing.T, s *store.Store) map[[2]string]string {
@@ -75,17 +76,22 @@ func things(t *testing.T, s *store.Store) map[[2]string]string {
 // sequence, and the number of the transactions.
 func notedSince(t *testing.T, s *store.Store, sequence int64) (noted map[[2]string]bool, last int64, transactions map[int64]bool) {
 	t.Helper()
-	rows, err := s.ReadAll(t.Context(), fmt.Sprintf(`SELECT id, "transaction", kind, key FROM changes WHERE id > %d AND kind <> 'Pruned' ORDER BY id`, sequence))
+	rows, err := s.ReadAll(t.Context(), fmt.Sprintf(`SELECT id, "transaction", kind, key, COALESCE(audience, 'nobody'), CASE WHEN named IS NULL THEN '' ELSE 'some' END
+		FROM changes WHERE id > %d AND kind <> 'Pruned' ORDER BY id`, sequence))
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[[3]string]bool{} // by transaction, kind and key
+	seen := map[[4]string]bool{} // by transaction, kind, key and audience
 	noted, last, transactions = map[[2]string]bool{}, sequence, map[int64]bool{}
 	for _, row := range rows {
-		if seen[[3]string(row[1:])] {
+		if seen[[4]string(row[1:5])] {
 			t.Errorf("%v is noted twice", row[1:])
 		}
-		seen[[3]string(row[1:])], noted[[2]string(row[2:])] = true, true
+		seen[[4]string(row[1:5])] = true
+		// What some see for the first or the last time need not have changed.
+		if audience, toSome := row[4], row[5] != ""; audience == "" || audience == "nobody" || audience == "*" && !toSome {
+			noted[[2]string(row[2:4])] = true
+		}
 		number, err := strconv.ParseInt(row[1], 10, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -312,12 +318,12 @@ func TestOldChangesAreDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		prune(9 * time.Minute)
+		prune(sqldb.DefaultChangesKept - time.Minute)
 		_, last, before := notedSince(t, s, 0)
 		if last < 100 { // the names that are built in
 			t.Fatalf("the last change is %d", last)
 		}
-		prune(11 * time.Minute)
+		prune(sqldb.DefaultChangesKept + 11*time.Minute)
 		if noted, _, _ := notedSince(t, s, 0); len(noted) > 0 {
 			t.Errorf("%d changes are still there", len(noted))
 		}

@@ -20,20 +20,24 @@ import (
 // DB is an open database with what every domain needs to read and write it: the
 // ent client, statements written by hand, transactions.
 type DB struct {
-	Pool       *Database
-	Driver     dialect.Driver // of Ent
-	Ent        *ent.Client
-	lock       *flock.Flock  // on a SQLite file, which belongs to one program; nil on PostgreSQL
-	turn       chan struct{} // held on SQLite by the transaction that writes
-	Clock      func() time.Time
-	Log        *slog.Logger
-	requestID  func(context.Context) string
-	residents  []*Resident
-	tableSizes tableSizes
-	keys       keys
-	health     health
-	pings      singleflight.Group
-	background []func() // what ends that which runs until Close
+	Pool      *Database
+	Driver    dialect.Driver // of Ent
+	Ent       *ent.Client
+	lock      *flock.Flock  // on a SQLite file, which belongs to one program; nil on PostgreSQL
+	turn      chan struct{} // held on SQLite by the transaction that writes
+	Clock     func() time.Time
+	Log       *slog.Logger
+	requestID func(context.Context) string
+	residents []*Resident
+	audiences map[string]AudienceReader // by kind
+	noted     []func()                  // called after each commit
+	// changesKept is how long changes are kept at least.
+	changesKept time.Duration
+	tableSizes  tableSizes
+	keys        keys
+	health      health
+	pings       singleflight.Group
+	background  []func() // what ends that which runs until Close
 }
 
 // Open opens the database that options name.
@@ -43,7 +47,8 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{Pool: db, Driver: db, Ent: ent.NewClient(ent.Driver(db)), lock: lock, turn: make(chan struct{}, 1),
-		Clock: options.Now, Log: options.Log, requestID: options.RequestID}
+		Clock: options.Now, Log: options.Log, requestID: options.RequestID,
+		changesKept: cmp.Or(options.ChangesKept, DefaultChangesKept)}
 	if d.Clock == nil {
 		d.Clock = time.Now
 	}
@@ -112,6 +117,10 @@ func (d *DB) keepLog(ctx context.Context) error {
 	return d.Pool.file.keepLog()
 }
 
+// AfterCommits has a function called after each commit of this process that may
+// have happened. It returns at once, and is added before anything is written.
+func (d *DB) AfterCommits(noted func()) { d.noted = append(d.noted, noted) }
+
 // Start begins to delete old changes and to read the sizes of tables, until
 // Close.
 func (d *DB) Start(ctx context.Context) error {
@@ -120,7 +129,7 @@ func (d *DB) Start(ctx context.Context) error {
 	}
 	d.background = append(d.background,
 		d.Repeat(keysDroppedEvery, "idempotency keys that expired could not be deleted, will try again", d.DropKeys),
-		d.Repeat(keepChanges, "old changes could not be deleted, will try again", d.PruneChanges),
+		d.Repeat(prunedEvery, "old changes could not be deleted, will try again", d.PruneChanges),
 		d.Repeat(sizesAge, "operations are priced by old sizes of tables, will try again", d.readSizesAgain))
 	return nil
 }
@@ -190,6 +199,8 @@ type Options struct {
 	// KeysPerProject is how many changes a project keeps under idempotency keys; 0
 	// is DefaultKeysPerProject.
 	KeysPerProject int
+	// ChangesKept is how long the log of changes is kept; 0 is DefaultChangesKept.
+	ChangesKept time.Duration
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 	// RequestID returns the id of the request in a context, for the log; nil

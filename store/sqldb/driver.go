@@ -63,6 +63,10 @@ func (d *Database) readersFor(ctx context.Context) *sql.DB {
 	return d.readers
 }
 
+// FollowerPool returns the connections of what follows the log of changes, which no
+// request keeps waiting.
+func (d *Database) FollowerPool() *sql.DB { return d.followers }
+
 // Query serves the reads of ent.
 func (d *Database) Query(ctx context.Context, query string, args, v any) error {
 	d.count(ctx, query, args)

@@ -89,6 +89,9 @@ func readingOf(ctx context.Context, db *Database) *Reading {
 	return nil
 }
 
+// IsReading reports whether the statements of a context are those of a Reading.
+func (d *DB) IsReading(ctx context.Context) bool { return readingOf(ctx, d.Pool) != nil }
+
 // Wrote says that the request of a context has written. What it reads from then
 // on, to show what it did, is as of an instant after that.
 func (d *DB) Wrote(ctx context.Context) {

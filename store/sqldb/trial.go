@@ -80,8 +80,10 @@ func (t *Trial) write(ctx context.Context, mutation string, write func(tx *Tx) e
 		}
 		return err
 	}
-	for _, thing := range tx.changes.list {
-		t.noted.add(thing)
+	for _, noted := range tx.changes.list {
+		if noted.changed {
+			t.noted.at(noted.thing).changed = true
+		}
 	}
 	return t.control(ctx, "RELEASE SAVEPOINT "+writeSavepoint)
 }
@@ -89,9 +91,9 @@ func (t *Trial) write(ctx context.Context, mutation string, write func(tx *Tx) e
 // Changed returns the keys of the things of a kind that were created, changed or
 // deleted, in the order in which they were noted.
 func (t *Trial) Changed(kind string) (keys []string) {
-	for _, thing := range t.noted.list {
-		if thing[0] == kind {
-			keys = append(keys, thing[1])
+	for _, noted := range t.noted.list {
+		if noted.kind == kind {
+			keys = append(keys, noted.key)
 		}
 	}
 	return keys

@@ -167,14 +167,18 @@ func (tx *Tx) commit(ctx context.Context) error {
 	if err := tx.writeKept(ctx); err != nil {
 		return err
 	}
-	if err := tx.flushWith(ctx, tx.changes.list); err != nil {
+	changed, err := tx.changeRows(ctx)
+	if err != nil {
+		return err
+	}
+	if err := tx.flushWith(ctx, changed); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return Refused(err) // COMMIT would not be sent, and the outcome be taken for unknown
 	}
-	outcome, err := Committed, tx.Commit()
-	if err == nil {
+	outcome := Committed
+	if err = tx.Commit(); err == nil {
 		err = tx.db.Pool.file.check()
 	}
 	if err != nil {
@@ -210,6 +214,9 @@ func refusedCommit(err error) error {
 
 // ended does what is to follow a commit.
 func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
+	for _, noted := range tx.db.noted {
+		noted()
+	}
 	if outcome == Committed {
 		tx.db.logEvents(tx.Mutation, tx.written)
 		tx.db.keys.added(tx.keptOf)
@@ -229,7 +236,7 @@ func (tx *Tx) After(run func(ctx context.Context, outcome Outcome) error) {
 }
 
 // IsEmpty reports whether nothing was recorded and nothing changed.
-func (tx *Tx) IsEmpty() bool { return len(tx.written)+len(tx.events)+len(tx.changes.list) == 0 }
+func (tx *Tx) IsEmpty() bool { return len(tx.written)+len(tx.events) == 0 && tx.changes.isEmpty() }
 
 // takeTurn waits on SQLite until no other transaction writes, nor what follows
 // one runs. PostgreSQL has many writers.

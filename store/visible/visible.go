@@ -7,6 +7,7 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/metadef"
 )
@@ -233,4 +234,38 @@ func ResourceCondition(viewer access.Viewer, column func(string) string) *entsql
 		entsql.EQ(column("visibility"), string(access.Public)),
 		entsql.And(entsql.EQ(column("project_id"), viewer.ProjectID), entsql.NEQ(column("project_id"), "")),
 	)
+}
+
+// Changes returns who the viewer is to the log of changes: how much they see of
+// each kind of things, as the reads of those decide it. Discovers reports whether a
+// viewer may read capabilities. What the operator's policy refuses to them at the
+// field of Query that lists a kind, they do not see here either.
+func Changes(ctx context.Context, discovers func(access.Viewer) bool) change.Reader {
+	viewer := access.ViewerFrom(ctx)
+	reader := change.Reader{Project: viewer.ProjectID, Sees: map[change.Kind]change.Sight{}}
+	for _, of := range []struct {
+		kind  change.Kind
+		field string
+		all   func(at access.Viewer) bool
+	}{
+		{change.Namespace, "namespaces", seesEveryNamespace},
+		{change.ResourceType, "resourceTypes", seesEveryNamespace},
+		{change.Resource, "resources", seesEveryResource},
+		{change.Capability, "resourceTypes", func(at access.Viewer) bool { return seesEveryNamespace(at) && at.May(access.RuleCapabilitiesPrivate) }},
+		{change.ResourceProvider, "resourceProviders", func(access.Viewer) bool { return true }},
+		{change.Trait, "traits", func(access.Viewer) bool { return true }},
+		{change.ResourceClass, "resourceClasses", func(access.Viewer) bool { return true }},
+		{change.Consumer, "consumers", func(at access.Viewer) bool { return SeesEveryConsumer(access.WithViewer(ctx, at)) }},
+	} {
+		at, err := viewer.Authorize(of.field)
+		switch {
+		case err != nil || of.kind == change.Capability && !discovers(viewer):
+			reader.Sees[of.kind] = change.Blind
+		case of.all(at):
+			reader.Sees[of.kind] = change.AllThings
+		default:
+			reader.Sees[of.kind] = change.OwnAndAll
+		}
+	}
+	return reader
 }

@@ -1,0 +1,134 @@
+package changedb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/change"
+)
+
+// page is a part of the log as a reader sees it: what is after one id, up to
+// another one, at most limit changes.
+type page struct {
+	reader      change.Reader
+	filter      change.Filter
+	after, upTo int64
+	limit       int
+	newestFirst bool
+}
+
+// logRow is a row of the log.
+type logRow struct {
+	id   int64
+	kind change.Kind
+	key  string
+	at   time.Time
+	change.Row
+}
+
+// seenBy returns the row as a change, nil where it says nothing to a reader, or
+// nothing that a filter wants.
+func (r logRow) seenBy(reader change.Reader, filter change.Filter) *change.Change {
+	if !filter.Has(r.kind, r.key) || !reader.Reads(r.kind, r.Row) {
+		return nil
+	}
+	return &change.Change{ID: r.id, Kind: r.kind, Key: r.key, What: r.What, At: r.at}
+}
+
+// read returns the changes of a page, and whether there are more. It reads one row
+// more than the page has; again only where that was not enough, since rows were for
+// others: for each of those the page has another one.
+func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Change, more bool, err error) {
+	for {
+		statement, args := s.statementOf(p)
+		if statement == "" {
+			return nil, false, nil
+		}
+		read := 0
+		err := s.Query(ctx, s.Pool, statement, func(rows *sql.Rows) error {
+			row, err := scanRow(rows)
+			if err != nil {
+				return err
+			}
+			read++
+			if p.newestFirst {
+				p.upTo = row.id - 1
+			} else {
+				p.after = row.id
+			}
+			if seen := row.seenBy(p.reader, p.filter); seen != nil {
+				changes = append(changes, seen)
+			}
+			return nil
+		}, args...)
+		if err != nil {
+			return nil, false, fmt.Errorf("read the log of changes: %w", err)
+		}
+		if len(changes) > p.limit {
+			return changes[:p.limit], true, nil
+		}
+		if read <= p.limit {
+			return changes, false, nil
+		}
+	}
+}
+
+const rowColumns = `id, kind, key, created_at, audience, what, named`
+
+// scanRow reads a row of the log.
+func scanRow(rows *sql.Rows) (logRow, error) {
+	var row logRow
+	var named *string
+	err := rows.Scan(&row.id, &row.kind, &row.key, &row.at, &row.Readers, &row.What, &named)
+	row.at = row.at.UTC()
+	if err == nil && named != nil {
+		err = json.Unmarshal([]byte(*named), &row.Named)
+	}
+	return row, err
+}
+
+// statementOf returns the statement that reads the rows of a page, empty where the
+// reader sees nothing of what is wanted. It merges lists each of which an index has
+// in order, so that its work depends on the page alone: one for the readers of each
+// kind, or, where there are keys, one for each of them.
+func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
+	args = []any{p.after, p.upTo, p.limit + 1}
+	parameter := func(value any) string {
+		args = append(args, value)
+		return "$" + strconv.Itoa(len(args))
+	}
+	var wanted []string // conditions, of one kind and one audience each
+	for _, kind := range change.Kinds() {
+		if len(p.filter.Kinds) > 0 && !slices.Contains(p.filter.Kinds, kind) {
+			continue
+		}
+		for _, readers := range p.reader.Of(kind) {
+			wanted = append(wanted, fmt.Sprintf("audience = %s AND kind = '%s'", parameter(string(readers)), kind))
+		}
+	}
+	if len(wanted) == 0 {
+		return "", nil
+	}
+	if len(p.filter.Keys) > 0 {
+		among := strings.Join(wanted, " OR ")
+		wanted = nil
+		for _, key := range p.filter.Keys {
+			wanted = append(wanted, "key = "+parameter(key)+" AND ("+among+")")
+		}
+	}
+	order := " ORDER BY id"
+	if p.newestFirst {
+		order += " DESC"
+	}
+	lists := make([]string, len(wanted))
+	for i, condition := range wanted {
+		lists[i] = `SELECT * FROM (SELECT ` + rowColumns + ` FROM changes WHERE ` + condition + ` AND id > $1 AND id <= $2` + order + ` LIMIT $3) AS l` + strconv.Itoa(i)
+	}
+	return strings.Join(lists, " UNION ALL ") + order + ` LIMIT $3`, args
+}

@@ -1,0 +1,156 @@
+// Package changedb reads the log of changes for clients: what happened, in the
+// order of the commits, as a viewer may see it. The rows are written by the
+// transactions that they tell of (sqldb.Tx).
+package changedb
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/ent/sealingkey"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// ChangeStore reads the log of changes.
+type ChangeStore struct {
+	*sqldb.DB
+	sealer    *change.Sealer
+	discovers func(access.Viewer) bool
+	horizon   *horizon
+	follower  *follower
+}
+
+// Open returns the log of changes of a database. Discovers reports whether a
+// viewer may read capabilities.
+func Open(ctx context.Context, db *sqldb.DB, discovers func(access.Viewer) bool) (*ChangeStore, error) {
+	s := &ChangeStore{DB: db, discovers: discovers, horizon: newHorizon(db)}
+	s.follower = newFollower(s)
+	key, err := s.sealingKey(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the key of cursors: %w", err)
+	}
+	if s.sealer, err = change.NewSealer(key); err != nil {
+		return nil, err
+	}
+	db.AddResident(s.horizon.resident)
+	db.AfterCommits(s.follower.wake)
+	return s, nil
+}
+
+// Close ends following.
+func (s *ChangeStore) Close() { s.follower.close() }
+
+// keyName is the name of the key that cursors are sealed with.
+const keyName = "changes"
+
+// sealingKey returns the key that all servers of the database seal cursors with.
+// The first server makes it.
+func (s *ChangeStore) sealingKey(ctx context.Context) ([]byte, error) {
+	find := func() ([]string, error) {
+		return s.Ent.SealingKey.Query().Where(sealingkey.Name(keyName)).Select(sealingkey.FieldValue).Strings(ctx)
+	}
+	found, err := find()
+	if err == nil && len(found) == 0 {
+		key := make([]byte, change.KeySize)
+		if _, err := rand.Read(key); err != nil {
+			return nil, err
+		}
+		err = s.Execute(ctx, s.Pool, `INSERT INTO sealing_keys (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`,
+			keyName, hex.EncodeToString(key), s.Now())
+		if err == nil {
+			found, err = find()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return hex.DecodeString(found[0])
+}
+
+// Cursor returns the cursor of a position.
+func (s *ChangeStore) Cursor(p change.Position) string { return s.sealer.Seal(p) }
+
+// PositionOf returns the position of a cursor, or ErrInvalidInput for a text that
+// no server of this database made, and for a position that is older than what is
+// kept.
+func (s *ChangeStore) PositionOf(cursor string) (change.Position, error) {
+	p, err := s.sealer.Open(cursor)
+	if err != nil {
+		return change.Position{}, err
+	}
+	return p, s.checkKept(p)
+}
+
+// checkKept refuses a position behind which changes may have been deleted.
+func (s *ChangeStore) checkKept(p change.Position) error {
+	if p.IsZero() || !p.At.Before(s.Now().Add(-s.KeepsChanges())) {
+		return nil
+	}
+	return problem.Invalid("after", "is a cursor of %s, and changes are kept for %s: read what there is now, and go on from the cursor \"latest\"",
+		p.At.UTC().Format(time.RFC3339), s.KeepsChanges())
+}
+
+// asOfNow returns a position at which a viewer has seen everything that is settled
+// now. Its time is that of the last full minute, so that who asks again for nothing
+// new mostly gets the same cursor.
+func (s *ChangeStore) asOfNow(id int64) change.Position {
+	return change.Position{ID: id, At: s.Now().Truncate(time.Minute)}
+}
+
+// Changes returns the next changes after a position that the viewer may see, at
+// most limit of them, in the order of the commits, and whether there are more. It
+// knows all that was committed before it began, unless a transaction that is about
+// to commit takes too long; then it ends before that. In a reading (sqldb.Reading)
+// it knows what was settled before the reading began; see Settle.
+func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after change.Position, limit int) (changes []*change.Change, more bool, err error) {
+	if err := s.checkKept(after); err != nil {
+		return nil, false, err
+	}
+	upTo, err := s.settledIn(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	return s.read(ctx, page{reader: s.reader(ctx), filter: filter, after: after.ID, upTo: upTo, limit: limit})
+}
+
+// Latest returns the position behind the newest change that the viewer may see:
+// who reads all there is, in the same reading or later, misses nothing from there.
+func (s *ChangeStore) Latest(ctx context.Context, filter change.Filter) (change.Position, error) {
+	upTo, err := s.settledIn(ctx)
+	if err != nil {
+		return change.Position{}, err
+	}
+	newest, _, err := s.read(ctx, page{reader: s.reader(ctx), filter: filter, upTo: upTo, limit: 1, newestFirst: true})
+	if err != nil || len(newest) == 0 {
+		return s.asOfNow(0), err
+	}
+	return s.asOfNow(newest[0].ID), nil
+}
+
+// After returns the position at which to go on from changes that Changes returned
+// after another position: behind the last of them, or, where they were all there
+// were, the same place as of now.
+func (s *ChangeStore) After(position change.Position, changes []*change.Change, more bool) change.Position {
+	if len(changes) > 0 {
+		position = changes[len(changes)-1].Position()
+	}
+	if more {
+		return position
+	}
+	return s.asOfNow(position.ID)
+}
+
+// reader returns who the viewer is to the log.
+func (s *ChangeStore) reader(ctx context.Context) change.Reader {
+	return visible.Changes(ctx, s.discovers)
+}

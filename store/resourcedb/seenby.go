@@ -1,0 +1,75 @@
+package resourcedb
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// noteResource notes that a resource was created, changed or deleted; a side that
+// is nil says that it is not there.
+func noteResource(tx *sqldb.Tx, before, after *ent.Resource) {
+	uuid := cmp.Or(before, after).UUID
+	tx.SawBefore("Resource", uuid, audienceOf(before))
+	tx.SeenBy("Resource", uuid, audienceOf(after))
+	tx.Changed("Resource", uuid)
+}
+
+// audienceOf returns who sees a resource, as visible.Resources has it.
+func audienceOf(row *ent.Resource) *change.Audience {
+	switch {
+	case row == nil:
+		return nil
+	case row.Visibility == string(access.Public):
+		return change.ToEveryone()
+	case row.ProjectID == "":
+		return change.ToProjects()
+	}
+	return change.ToProjects(row.ProjectID)
+}
+
+// resourceAudiences reads who sees resources.
+func (s *ResourceStore) resourceAudiences(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]*change.Audience, error) {
+	audiences := map[string]*change.Audience{}
+	err := s.Query(ctx, tx, `SELECT uuid, visibility, project_id FROM resources WHERE `+s.Listed("uuid", "$1", "text"), func(rows *sql.Rows) error {
+		row := new(ent.Resource)
+		err := rows.Scan(&row.UUID, &row.Visibility, &row.ProjectID)
+		audiences[row.UUID] = audienceOf(row)
+		return err
+	}, sqldb.JSONOf(uuids))
+	return audiences, err
+}
+
+// capabilityAudiences reads who sees capabilities, by their resource types and
+// names: those who see the resource type, and of a private one nobody who does not
+// see all.
+func (s *ResourceStore) capabilityAudiences(ctx context.Context, tx *sqldb.Tx, keys []string) (map[string]*change.Audience, error) {
+	audiences, typeOf := map[string]*change.Audience{}, map[string]string{}
+	err := s.Query(ctx, tx, `SELECT t.name, c.name, c.private FROM capabilities c JOIN resource_types t ON t.id = c.resource_type_id
+		WHERE `+s.Listed("(t.name || '/' || c.name)", "$1", "text"), func(rows *sql.Rows) error {
+		var of, name string
+		var private bool
+		err := rows.Scan(&of, &name, &private)
+		if audiences[of+"/"+name] = change.ToProjects(); !private {
+			typeOf[of+"/"+name] = of
+		}
+		return err
+	}, sqldb.JSONOf(keys))
+	if err != nil || len(typeOf) == 0 {
+		return audiences, err
+	}
+	types := make([]string, 0, len(typeOf))
+	for _, of := range typeOf {
+		types = append(types, of)
+	}
+	ofTypes, err := s.metadefs.TypeAudiences(ctx, tx, sqldb.Distinct(types))
+	for key, of := range typeOf {
+		audiences[key] = ofTypes[of]
+	}
+	return audiences, err
+}
