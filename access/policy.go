@@ -81,7 +81,7 @@ const (
 	Editors            // and of projects that it is shared with as editors
 )
 
-// permissions is the table of every field of Query and Mutation. A field
+// permissions is the table of every field of Query, Mutation and Subscription. A field
 // without a row is refused to everyone, and a test finds it.
 var permissions = func() map[string]Permission {
 	table := map[string]Permission{}
@@ -109,6 +109,7 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider updateResourceProvider deleteResourceProvider
 		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates createTrait deleteTrait
 		createResourceClass deleteResourceClass setAllocations deleteAllocations reshape`)
+	add(Permission{Rule: RulePlacementRead}, `allocationCandidatesChanged capacityChanged`)
 	add(Permission{Rule: RuleAuditRead}, `auditEvents`)
 	return table
 }()

@@ -42,6 +42,14 @@ func (v Viewer) CanRead() bool {
 	return v.IsAdmin() || v.IsService() || v.Has(RoleMember) || v.Has(RoleReader)
 }
 
+// Equal reports whether two viewers are the same user of the same project with the
+// same rights.
+func (v Viewer) Equal(other Viewer) bool {
+	return v.UserID == other.UserID && v.ProjectID == other.ProjectID &&
+		slices.Equal(slices.Sorted(slices.Values(v.Roles)), slices.Sorted(slices.Values(other.Roles))) &&
+		len(v.policy.Differences(other.policy)) == 0
+}
+
 type viewerKey struct{}
 
 // WithViewer returns the context of a request of the viewer.

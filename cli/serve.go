@@ -60,26 +60,31 @@ type ServeOptions struct {
 
 // Limits are the flags that bound what requests can cost; 0 is no limit.
 type Limits struct {
-	BodyBytes       int64         `default:"1048576" help:"Bytes of a request's body."`
-	Tokens          int           `default:"3000" help:"Tokens of a document."`
-	Depth           int           `default:"15" help:"Levels of fields."`
-	Aliases         int           `default:"500" help:"Aliases in a document."`
-	RootFields      int           `default:"60" help:"Fields of the first level."`
-	Repeats         int           `default:"600" help:"Times that one name of the answer may stand in a document."`
-	Directives      int           `default:"5" help:"Directives at one place of a document."`
-	ListMembers     int           `default:"5000" help:"Members of each list in the variables."`
-	Places          int           `default:"10000" help:"Fields of an operation where its fragments are spread."`
-	Cost            int64         `default:"2000000" help:"Estimated work of an operation, in fields of an answer."`
-	AnswerBytes     int           `default:"16777216" help:"Bytes of an answer's data."`
-	ClientBytes     int           `default:"65536" help:"Bytes a second that a client takes of a long answer; it is cut if it takes less."`
-	OperationTime   time.Duration `default:"10s" help:"Time of an operation, its statements included; PostgreSQL ends each statement after as long."`
-	Concurrent      int           `default:"256" help:"Operations worked on at once."`
-	PrincipalPoints float64       `default:"1000" help:"Points a second that a viewer may spend; an operation costs one and one more for each 1,000 of its cost."`
-	ServicePoints   float64       `default:"10000" help:"The same of a viewer with the role of a service."`
-	AdminPoints     float64       `default:"5000" help:"The same of an administrator."`
-	AddressPoints   float64       `default:"5000" help:"Points a second that the requests of one address may spend."`
-	DocumentBytes   int64         `default:"67108864" help:"Bytes of memory for parsed documents."`
-	PersistedBytes  int64         `default:"16777216" help:"Bytes of memory for automatically persisted documents."`
+	BodyBytes           int64         `default:"1048576" help:"Bytes of a request's body."`
+	Tokens              int           `default:"3000" help:"Tokens of a document."`
+	Depth               int           `default:"15" help:"Levels of fields."`
+	Aliases             int           `default:"500" help:"Aliases in a document."`
+	RootFields          int           `default:"60" help:"Fields of the first level."`
+	Repeats             int           `default:"600" help:"Times that one name of the answer may stand in a document."`
+	Directives          int           `default:"5" help:"Directives at one place of a document."`
+	ListMembers         int           `default:"5000" help:"Members of each list in the variables."`
+	Places              int           `default:"10000" help:"Fields of an operation where its fragments are spread."`
+	Cost                int64         `default:"2000000" help:"Estimated work of an operation, in fields of an answer."`
+	AnswerBytes         int           `default:"16777216" help:"Bytes of an answer's data."`
+	ClientBytes         int           `default:"65536" help:"Bytes a second that a client takes of a long answer; it is cut if it takes less."`
+	OperationTime       time.Duration `default:"10s" help:"Time of an operation, its statements included; PostgreSQL ends each statement after as long."`
+	Concurrent          int           `default:"256" help:"Operations worked on at once."`
+	PrincipalPoints     float64       `default:"1000" help:"Points a second that a viewer may spend; an operation costs one and one more for each 1,000 of its cost."`
+	ServicePoints       float64       `default:"10000" help:"The same of a viewer with the role of a service."`
+	AdminPoints         float64       `default:"5000" help:"The same of an administrator."`
+	AddressPoints       float64       `default:"5000" help:"Points a second that the requests of one address may spend."`
+	Sockets             int           `default:"2000" help:"WebSockets and event streams that are open at once."`
+	ViewerSockets       int           `default:"200" help:"The same of one viewer."`
+	SocketOperations    int           `default:"100" help:"Operations of one WebSocket that are under way at once, subscriptions included."`
+	Subscriptions       int           `default:"10000" help:"Subscriptions that are open at once."`
+	ViewerSubscriptions int           `default:"1000" help:"The same of one viewer."`
+	DocumentBytes       int64         `default:"67108864" help:"Bytes of memory for parsed documents."`
+	PersistedBytes      int64         `default:"16777216" help:"Bytes of memory for automatically persisted documents."`
 }
 
 type serveCommand struct{ ServeOptions }

@@ -154,13 +154,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 		made.note(reading)
 		to.Errors = e.reconsidered(ctx, made.told(to.Errors))
 	}
-	answer := &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, to.Errors)}
-	answer.Taken.Statements, answer.Taken.Rows = measured()
-	for _, piece := range answer.Data {
-		answer.Taken.Bytes += int64(len(piece))
-	}
-	answer.Taken.Cost = document.CostOf(answer.Taken.Statements, answer.Taken.Rows, answer.Taken.Bytes)
-	return answer
+	return e.answerOf(ctx, to, measured)
 }
 
 // Release takes back the memory of pieces of answers that nobody reads any more.
@@ -170,8 +164,8 @@ func (e *Executor) Release(pieces ...[]byte) {
 	}
 }
 
-// authorize returns the context of a field of Query or Mutation, unless the table
-// of permissions refuses it to the viewer. A field of Mutation does not begin
+// authorize returns the context of a field of Query, Mutation or Subscription,
+// unless the table of permissions refuses it to the viewer. A field of Mutation does not begin
 // once the context has ended. Whoever may ask anything may ask for the schema.
 func authorize(ctx context.Context, field *document.Field) (context.Context, error) {
 	if field.Of == "Mutation" && ctx.Err() != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -54,6 +55,47 @@ func candidateCursor(first *int, after *string) (*placement.Position, int, probl
 		problems.Add("after", "is not a cursor of this list under this order")
 	}
 	return &position, request.Limit(), problems
+}
+
+// candidatesAsked returns the request that the arguments of a field are.
+func candidatesAsked(resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter) *model.CandidatesAsked {
+	return &model.CandidatesAsked{Hosts: hosts, Request: placement.Request{
+		Unsuffixed: placement.Group{
+			Resources: model.Values(resources), RequiredAll: requiredAll, RequiredAny: requiredAny, RequiredAnySets: model.Values(requiredAnySets),
+			Forbidden: forbidden, MemberOf: model.Values(memberOf), InTree: valueOf(inTree),
+		},
+		Groups: model.Values(groups), Policy: groupPolicy, SameSubtree: model.Values(sameSubtree),
+		RootRequired: rootRequired, RootForbidden: rootForbidden,
+	}}
+}
+
+// candidates returns a page of the candidates for a request.
+func (r *Resolver) candidates(ctx context.Context, asked *model.CandidatesAsked, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+	world, request, position, limit, err := r.searchFor(ctx, asked, first, after)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := model.CandidatesIn(world, request, position, limit)
+	if err == nil {
+		dataloader.RegisterLater(ctx, connection.Roots)
+	}
+	return connection, err
+}
+
+// searchFor returns the world that candidates for a request are looked for in, the
+// request with its hosts, and the page. It refuses what is wrong with any of them.
+func (r *Resolver) searchFor(ctx context.Context, asked *model.CandidatesAsked, first *int, after *string) (*placement.World, *placement.Request, *placement.Position, int, error) {
+	world, err := r.Store.World(ctx)
+	if err != nil {
+		return nil, nil, nil, 0, err
+	}
+	position, limit, problems := candidateCursor(first, after)
+	request := asked.Request
+	if request.Hosts, err = r.hostsOf(ctx, "hosts", asked.Hosts, &problems); err != nil {
+		return nil, nil, nil, 0, err
+	}
+	err = append(problems, r.Store.CheckRequest(world, &request)...).Err()
+	return world, &request, position, limit, err
 }
 
 // providersByUUID returns the providers of UUIDs.

@@ -214,31 +214,8 @@ func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name
 }
 
 func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, first *int, after *string) (*model.AllocationCandidateConnection, error) {
-	world, err := r.Store.World(ctx)
-	if err != nil {
-		return nil, err
-	}
-	position, limit, problems := candidateCursor(first, after)
-	chosen, err := r.hostsOf(ctx, "hosts", hosts, &problems)
-	if err != nil {
-		return nil, err
-	}
-	request := &placement.Request{
-		Unsuffixed: placement.Group{
-			Resources: model.Values(resources), RequiredAll: requiredAll, RequiredAny: requiredAny, RequiredAnySets: model.Values(requiredAnySets),
-			Forbidden: forbidden, MemberOf: model.Values(memberOf), InTree: valueOf(inTree),
-		},
-		Groups: model.Values(groups), Policy: groupPolicy, SameSubtree: model.Values(sameSubtree),
-		RootRequired: rootRequired, RootForbidden: rootForbidden, Hosts: chosen,
-	}
-	if err := append(problems, r.Store.CheckRequest(world, request)...).Err(); err != nil {
-		return nil, err
-	}
-	connection, err := model.CandidatesIn(world, request, position, limit)
-	if err == nil {
-		dataloader.RegisterLater(ctx, connection.Roots)
-	}
-	return connection, err
+	return r.candidates(ctx, candidatesAsked(resources, requiredAll, requiredAny, requiredAnySets, forbidden, memberOf, inTree,
+		groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, hosts), first, after)
 }
 
 func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*model.Consumer, error) {

@@ -3,9 +3,12 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 // wantedProviders returns what a filter of providers wants, with the hosts that
@@ -16,6 +19,24 @@ func (r *Resolver) wantedProviders(ctx context.Context, filter *model.ResourcePr
 	hosts, err := r.hostsOf(ctx, "filter.resource", wanted.Resource, &problems)
 	wanted.Hosts = hosts
 	return wanted.ProviderFilter, problems, err
+}
+
+// capacities returns a page of sums of capacity.
+func (r *Resolver) capacities(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, request page.Request) (*model.CapacityConnection, error) {
+	wanted, problems, err := r.wantedProviders(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := connectWorld(ctx, request,
+		func(ctx context.Context, page page.Request) (store.WorldPage[*placement.CapacitySum], error) {
+			return r.Store.Capacity(ctx, wanted, groupBy, resourceClasses, page, problems)
+		}, model.CapacitiesIn)
+	if err != nil {
+		return nil, err
+	}
+	capacities := &model.CapacityConnection{Connection: connection}
+	dataloader.RegisterLater(ctx, capacities.Roots)
+	return capacities, nil
 }
 
 // providerOrder returns an order of providers: the one given or, for nil, by

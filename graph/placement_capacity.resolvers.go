@@ -8,26 +8,10 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
-	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
-	"github.com/cadastre-dev/cadastre/store"
 )
 
 func (r *queryResolver) Capacity(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error) {
-	wanted, problems, err := r.wantedProviders(ctx, filter)
-	if err != nil {
-		return nil, err
-	}
-	connection, err := connectWorld(ctx, model.PageRequest(first, after, last, before),
-		func(ctx context.Context, page page.Request) (store.WorldPage[*placement.CapacitySum], error) {
-			return r.Store.Capacity(ctx, wanted, groupBy, resourceClasses, page, problems)
-		}, model.CapacitiesIn)
-	if err != nil {
-		return nil, err
-	}
-	capacities := &model.CapacityConnection{Connection: connection}
-	dataloader.RegisterLater(ctx, capacities.Roots)
-	return capacities, nil
+	return r.capacities(ctx, filter, groupBy, resourceClasses, model.PageRequest(first, after, last, before))
 }

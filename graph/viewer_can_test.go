@@ -36,7 +36,7 @@ func TestEnumsOfPermissionsAreTheTable(t *testing.T) {
 	for _, role := range access.AllRoles() {
 		roles = append(roles, access.EnumName(role))
 	}
-	for _, field := range slices.Concat(schema.Query.Fields, schema.Mutation.Fields) {
+	for _, field := range slices.Concat(schema.Query.Fields, schema.Mutation.Fields, schema.Subscription.Fields) {
 		if name := access.EnumName(field.Name); !strings.HasPrefix(field.Name, "__") {
 			if operations = append(operations, name); access.FieldNamed(name) != field.Name {
 				t.Errorf("%s stands for %q, want %s", name, access.FieldNamed(name), field.Name)

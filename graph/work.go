@@ -51,9 +51,11 @@ func works() document.Works {
 		"Query.resourceProvider":     {World: true},
 		"Query.capacity":             {World: true, Given: capacityWork},
 		"Query.allocationCandidates": {World: true, Given: candidatesWork},
+		"CapacityChange.capacity":    {World: true, Given: capacityWork},
 		"Query.placementRequest":     {Statements: 2, World: true, Given: requestWork},
 
-		"Resource.allocationCandidates": {Statements: 3, World: true, Given: candidatesOfEachWork},
+		"AllocationCandidatesChange.allocationCandidates": {World: true, Given: candidatesWork},
+		"Resource.allocationCandidates":                   {Statements: 3, World: true, Given: candidatesOfEachWork},
 
 		"AllocationCandidateConnection.totalCount":        {Given: ofList(candidateCountWork)},
 		"AllocationCandidateConnection.explain":           {Given: ofList(explanationWork)},

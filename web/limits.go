@@ -59,6 +59,15 @@ type Limits struct {
 	// spend before their tokens are checked: 5,000, with a burst of four seconds
 	// of them. A request costs one point, and 50 more when its token is refused.
 	AddressPoints float64
+	// Sockets bounds the WebSockets and the event streams that are open at once:
+	// 2,000, of which ViewerSockets of one viewer, 200. More are refused.
+	Sockets, ViewerSockets int
+	// SocketOperations bounds the operations of one WebSocket that are under way at
+	// once: 100.
+	SocketOperations int
+	// Subscriptions bounds the subscriptions that are open at once: 10,000, of which
+	// ViewerSubscriptions of one viewer, 1,000. More are refused.
+	Subscriptions, ViewerSubscriptions int
 	// DocumentBytes bounds the memory for parsed documents, roughly: 64 MiB.
 	DocumentBytes int64
 	// PersistedBytes bounds the memory for automatically persisted documents:
@@ -96,7 +105,8 @@ func DefaultLimits() Limits {
 		ServicePoints:   10_000,
 		AdminPoints:     5000,
 		AddressPoints:   5000,
-		DocumentBytes:   documents.KeptBytes,
-		PersistedBytes:  16 << 20,
+		Sockets:         2000, ViewerSockets: 200, SocketOperations: 100, Subscriptions: 10_000, ViewerSubscriptions: 1000,
+		DocumentBytes:  documents.KeptBytes,
+		PersistedBytes: 16 << 20,
 	}
 }

@@ -47,7 +47,12 @@ func start(t testing.TB, change func(*web.Options)) *server {
 // startServing is start with its own time limits of connections.
 func startServing(t testing.TB, change func(*web.Options), serving web.ServeOptions) *server {
 	t.Helper()
-	database := storetest.SQLite(t)
+	return startOn(t, storetest.SQLite(t), change, serving)
+}
+
+// startOn is startServing on a database.
+func startOn(t testing.TB, database string, change func(*web.Options), serving web.ServeOptions) *server {
+	t.Helper()
 	s := &server{t: t, file: strings.TrimPrefix(database, "sqlite://"), store: storetest.Open(t, database), log: &lockedBuffer{}}
 	options := s.options()
 	serving.Log = options.Log

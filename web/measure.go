@@ -20,6 +20,8 @@ type measurements struct {
 	errors     *prometheus.CounterVec
 	cost       prometheus.Counter
 	panics     prometheus.Counter
+	events     prometheus.Counter
+	ended      *prometheus.CounterVec
 }
 
 func newMeasurements(registry *prometheus.Registry, version string) *measurements {
@@ -45,23 +47,32 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 			Name: "cadastre_http_panics_total", Help: "Panics outside resolvers; those inside count as errors of the code INTERNAL.",
 		}),
 	}
+	m.events = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "cadastre_subscription_events_total", Help: "Events of subscriptions sent.",
+	})
+	m.ended = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cadastre_streams_ended_total", Help: "WebSockets and event streams that ended, by why.",
+	}, []string{"why"})
+	for _, why := range endings {
+		m.ended.WithLabelValues(why)
+	}
 	operations := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cadastre_graphql_operations_total", Help: "GraphQL operations run, by kind.",
 	}, []string{"kind"})
-	for _, kind := range []ast.Operation{ast.Query, ast.Mutation} {
+	for _, kind := range []ast.Operation{ast.Query, ast.Mutation, ast.Subscription} {
 		m.operations[kind] = operations.WithLabelValues(string(kind))
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "cadastre_build_info", Help: "Always 1; the version is the label.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	registry.MustRegister(m.requests, m.seconds, m.inFlight, operations, m.errors, m.cost, m.panics, build,
+	registry.MustRegister(m.requests, m.seconds, m.inFlight, operations, m.errors, m.cost, m.panics, m.events, m.ended, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// answered counts an answer and the time it took.
-func (m *measurements) answered(route string, r *http.Request, status int, took time.Duration) {
+// answered counts an answer and the time it took, unless it was a stream.
+func (m *measurements) answered(route string, r *http.Request, status int, took time.Duration, streams bool) {
 	method := r.Method
 	switch method {
 	case http.MethodGet, http.MethodPost, http.MethodOptions, http.MethodHead:
@@ -69,5 +80,7 @@ func (m *measurements) answered(route string, r *http.Request, status int, took 
 		method = "other"
 	}
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
-	m.seconds.WithLabelValues(route).Observe(took.Seconds())
+	if !streams {
+		m.seconds.WithLabelValues(route).Observe(took.Seconds())
+	}
 }

@@ -13,19 +13,24 @@ import (
 const (
 	mediaJSON     = "application/json"
 	mediaResponse = "application/graphql-response+json"
+	// mediaEvents is that of a stream of answers.
+	mediaEvents = "text/event-stream"
 )
 
 // negotiate returns the media type of the answer: of those that the Accept
 // headers admit the one with the highest quality, and application/json where
-// both have the same. It is empty when they admit neither.
+// both have the same; that of streams only where it is named. It is empty when they
+// admit none of the three.
 func negotiate(header http.Header) string {
 	accept := strings.Join(header.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
 		return mediaJSON
 	}
-	json, response := quality(accept, mediaJSON), quality(accept, mediaResponse)
+	json, response, events := quality(accept, mediaJSON), quality(accept, mediaResponse), quality(accept, mediaEvents)
 	switch {
-	case response.named && response.q > 0 && (response.q > json.q || response.q == json.q && (!json.named || response.index < json.index)):
+	case events.isBefore(json) && events.isBefore(response):
+		return mediaEvents
+	case response.isBefore(json):
 		return mediaResponse
 	case json.q > 0:
 		return mediaJSON
@@ -33,6 +38,17 @@ func negotiate(header http.Header) string {
 		return mediaResponse
 	}
 	return ""
+}
+
+// acceptsEvents reports whether the Accept headers name the media type of streams.
+func acceptsEvents(header http.Header) bool {
+	events := quality(strings.Join(header.Values("Accept"), ","), mediaEvents)
+	return events.named && events.q > 0
+}
+
+// isBefore reports whether a media type that is named is wanted more than another.
+func (p preference) isBefore(other preference) bool {
+	return p.named && p.q > 0 && (p.q > other.q || p.q == other.q && (!other.named || p.index < other.index))
 }
 
 // preference is how much a client wants a media type.

@@ -41,7 +41,7 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 				refuse(recorder, r, mediaJSON, refusal{status: http.StatusInternalServerError, code: graph.CodeInternal, message: "internal error"})
 			}
 			took := time.Since(began)
-			measured.answered(route(r), r, recorder.status, took)
+			measured.answered(route(r), r, recorder.status, took, entry.streams)
 			log.LogAttrs(r.Context(), level(r, recorder.status), "request", slog.String("requestId", id),
 				slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 100)), slog.Int("status", recorder.status),
 				slog.Int64("bytes", recorder.bytes), slog.String("took", took.String()), slog.String("address", entry.address),
@@ -101,6 +101,7 @@ type requestLog struct {
 	viewer    access.Viewer
 	operation string
 	code      string
+	streams   bool // whether the answer takes as long as somebody listens
 }
 
 type requestLogKey struct{}

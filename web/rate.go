@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/binary"
 	"hash/maphash"
 	"math"
@@ -135,6 +136,16 @@ func (b budgets) charge(viewer access.Viewer, points int, now time.Time) {
 	if points > 0 {
 		b.of(viewer).charge(principal(viewer), points, now)
 	}
+}
+
+// wait takes points from a viewer's bucket as soon as it holds them. It reports
+// false where the context ended before.
+func (b budgets) wait(ctx context.Context, viewer access.Viewer, points int) bool {
+	of := b.of(viewer)
+	if of == nil {
+		return ctx.Err() == nil
+	}
+	return of.of(principal(viewer)).WaitN(ctx, min(points, of.burst)) == nil
 }
 
 // isGreedy reports whether a viewer has spent an eighth of what a full bucket

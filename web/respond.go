@@ -80,21 +80,7 @@ func write(w http.ResponseWriter, media string, status int, answer *graph.Answer
 		size += len(piece)
 	}
 	out := bytes.NewBuffer(make([]byte, 0, min(size, smallAnswer)+256))
-	out.WriteByte('{')
-	if len(answer.Errors) > 0 {
-		out.WriteString(`"errors":`)
-		encode(out, answer.Errors)
-	}
-	if answer.Data != nil {
-		if len(answer.Errors) > 0 {
-			out.WriteByte(',')
-		}
-		out.WriteString(`"data":`)
-	}
-	end := "}\n"
-	if extensions != "" {
-		end = `,"extensions":` + extensions + end
-	}
+	end := around(out, answer, extensions) + "\n"
 	values := [...]string{"no-store", media + "; charset=utf-8", strconv.Itoa(out.Len() + size + len(end))}
 	header := w.Header()
 	header["Cache-Control"], header["Content-Type"], header["Content-Length"] = values[0:1:1], values[1:2:2], values[2:3:3]
@@ -111,6 +97,25 @@ func write(w http.ResponseWriter, media string, status int, answer *graph.Answer
 	}
 	out.WriteString(end)
 	_, _ = out.WriteTo(w)
+}
+
+// around writes what is before the data of an answer, and returns what is after it.
+func around(out *bytes.Buffer, answer *graph.Answer, extensions string) (after string) {
+	out.WriteByte('{')
+	if len(answer.Errors) > 0 {
+		out.WriteString(`"errors":`)
+		encode(out, answer.Errors)
+	}
+	if answer.Data != nil {
+		if len(answer.Errors) > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(`"data":`)
+	}
+	if extensions != "" {
+		return `,"extensions":` + extensions + "}"
+	}
+	return "}"
 }
 
 // write writes pieces of so many bytes together, and reports whether the client

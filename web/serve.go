@@ -46,6 +46,8 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 	grace := cmp.Or(options.GracePeriod, 10*time.Second)
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
+	open := &openStreams{stopping: ctx.Done()}
+	requests = context.WithValue(requests, openStreamsKey{}, open)
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: cmp.Or(options.HeaderTime, 5*time.Second),
@@ -79,7 +81,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		cut()
 		return errors.Join(fmt.Errorf("requests were still being answered after %v and were cut off: %w", grace, err), server.Close())
 	}
-	return nil
+	return open.wait(draining)
 }
 
 // sendBytes is how much of an answer the system may keep for a client that does

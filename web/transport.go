@@ -35,6 +35,7 @@ type transport struct {
 	principals budgets
 	addresses  addresses
 	gates      gates
+	streams    streams
 	costIs     string // the beginning of the extensions of an answer
 }
 
@@ -47,17 +48,22 @@ func newTransport(options Options, measured *measurements) *transport {
 		principals: newBudgets(options.Limits),
 		addresses:  newAddresses(options.Limits.AddressPoints),
 		gates:      newGates(options),
+		streams:    newStreams(options.Limits),
 		costIs:     fmt.Sprintf(`{"cost":{"maximum":%d,"requested":`, options.Limits.Cost),
 	}
-	options.Metrics.MustRegister(&t.gates)
+	options.Metrics.MustRegister(&t.gates, &t.streams)
 	return t
 }
 
 func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
+	if isUpgrade(r) {
+		t.serveSocket(w, r)
+		return
+	}
 	media := negotiate(r.Header)
 	if refused := t.serve(w, r, media); refused != nil {
-		if media == "" {
+		if media == "" || media == mediaEvents {
 			media = mediaJSON
 		}
 		t.refuse(w, r, media, *refused)
@@ -83,6 +89,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if refused != nil {
 		return refused
 	}
+	stream := media == mediaEvents
 	ctx := access.WithViewer(r.Context(), viewer)
 	if limit := t.Limits.OperationTime; limit > 0 {
 		var cancel context.CancelFunc
@@ -95,6 +102,10 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	}
 	operation, refused := t.read(ctx, w, r, text, viewer)
 	reading.Leave()
+	if stream || operation != nil && operation.Definition.Operation == ast.Subscription {
+		place.Leave()
+		return t.serveEvents(w, r, viewer, operation, refused)
+	}
 	if refused != nil {
 		return refused
 	}
@@ -205,8 +216,8 @@ func (t *transport) check(ctx context.Context, w http.ResponseWriter, r *http.Re
 	}
 	if operation := prepared.Operation; operation != nil {
 		requestLogOf(ctx).operation = clip(operation.Definition.Name, 100)
-		if r.Method == http.MethodGet && operation.Definition.Operation != ast.Query {
-			return onlyByPost(w, "the operation is not a query, which GET requires: send it by POST")
+		if r.Method == http.MethodGet && operation.Definition.Operation == ast.Mutation {
+			return onlyByPost(w, "the operation is a mutation: send it by POST")
 		}
 	}
 	if prepared.Refused != nil {
@@ -231,7 +242,7 @@ func checkMethod(w http.ResponseWriter, r *http.Request, media string) *refusal 
 	}
 	if media == "" {
 		return &refusal{status: http.StatusNotAcceptable, code: graph.CodeBadRequest,
-			message: "no acceptable media type: answers are " + mediaResponse + " or " + mediaJSON + ", in UTF-8"}
+			message: "no acceptable media type: answers are " + mediaResponse + " or " + mediaJSON + ", in UTF-8, or " + mediaEvents}
 	}
 	return nil
 }
@@ -283,6 +294,9 @@ func (t *transport) viewer(w http.ResponseWriter, r *http.Request) (access.Viewe
 	return viewer, &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 5,
 		message: "the token cannot be checked at the moment"}
 }
+
+// isUnauthenticated reports whether a token is unknown or has expired.
+func isUnauthenticated(err error) bool { return errors.Is(err, problem.ErrUnauthenticated) }
 
 // unauthenticatedBytes bounds the body that is read without a valid token.
 const unauthenticatedBytes = 16 << 10
@@ -344,24 +358,42 @@ func (t *transport) register(source source) {
 // run runs an operation and writes its response, with its cost, or returns why it
 // did not begin.
 func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation, held *running) *refusal {
+	answer, refused := t.answer(ctx, operation, held)
+	if refused != nil {
+		return refused
+	}
+	write(w, media, http.StatusOK, answer, t.costOf(operation), sending{t.Limits.ClientBytes, func(piece []byte, left int) {
+		t.Executor.Release(piece)
+		held.sent(left)
+	}})
+	return nil
+}
+
+// costOf returns the extensions of an answer: what its operation costs.
+func (t *transport) costOf(operation *document.Operation) string {
+	return t.costIs + strconv.FormatInt(operation.Price.Cost, 10) + "}}"
+}
+
+// answer runs an operation, or returns why it did not begin.
+func (t *transport) answer(ctx context.Context, operation *document.Operation, held *running) (*graph.Answer, *refusal) {
 	t.measured.operations[operation.Definition.Operation].Inc()
 	t.measured.cost.Add(float64(operation.Price.Cost))
 	began := time.Now()
 	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
 	if answer.Data == nil {
-		return refusedToRun(answer.Errors)
+		return nil, refusedToRun(answer.Errors)
 	}
-	if took := time.Since(began); t.SlowOperation > 0 && took >= t.SlowOperation {
+	t.answered(ctx, operation, answer, held, time.Since(began))
+	return answer, nil
+}
+
+// answered notes an answer that is there.
+func (t *transport) answered(ctx context.Context, operation *document.Operation, answer *graph.Answer, held *running, took time.Duration) {
+	if t.SlowOperation > 0 && took >= t.SlowOperation {
 		t.logSlow(ctx, operation, answer.Taken, took)
 	}
 	held.answered(answer.Taken.Bytes)
 	t.count(ctx, answer.Errors)
-	write(w, media, http.StatusOK, answer, t.costIs+strconv.FormatInt(operation.Price.Cost, 10)+"}}",
-		sending{t.Limits.ClientBytes, func(piece []byte, left int) {
-			t.Executor.Release(piece)
-			held.sent(left)
-		}})
-	return nil
 }
 
 // logSlow logs an operation that took long: what it was priced and what it took,

@@ -152,6 +152,10 @@ func compressed(next http.Handler) http.Handler {
 	}
 	zipped := wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wantsStream(r) {
+			next.ServeHTTP(w, r) // of small events, each of which is sent at once
+			return
+		}
 		if r.Header.Get("Accept-Encoding") == "" { // most clients that are programs
 			w.Header().Add("Vary", "Accept-Encoding")
 			next.ServeHTTP(w, r)

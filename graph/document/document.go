@@ -9,6 +9,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -160,6 +161,9 @@ func (r *Reader) prepare(request Request) Prepared {
 		return Prepared{Valid: true, Refused: refused, Effort: effort}
 	}
 	operation.Asked = request
+	if refused := valid.checkSubscription(operation); refused != nil {
+		return Prepared{Valid: true, Refused: refused, Effort: effort}
+	}
 	prepared := Prepared{Valid: true, Operation: operation, Effort: effort}
 	var err error
 	if operation.planned, err = valid.plan(operation, r.limits.Places); err == nil {
@@ -246,6 +250,19 @@ func (d *document) operation(name string, variables map[string]any) (*Operation,
 	}
 	maps.Copy(coerced, d.literals)
 	return &Operation{Document: d.ast, Definition: definition, Variables: coerced}, nil
+}
+
+// checkSubscription refuses a subscription whose field can be left out: it is one
+// field in any case.
+func (d *document) checkSubscription(o *Operation) gqlerror.List {
+	if o.Definition.Operation != ast.Subscription {
+		return nil
+	}
+	c := collector{planner: d.planner(o.Variables, 0), names: []string{d.schema.Subscription.Name}}
+	if err := c.collect(o.Definition.SelectionSet); err != nil || len(c.fields) != 1 || strings.HasPrefix(c.fields[0].Name, "__") {
+		return invalidDocument("a subscription has exactly one field, which is none of __typename, __schema and __type: ask for each in a subscription of its own")
+	}
+	return nil
 }
 
 // invalidDocument returns an error of validation.

@@ -164,11 +164,14 @@ func (d *document) newPlan(o *Operation, maxPlaces int) planned {
 	return planned{plan: p.plan}
 }
 
-// root plans what is selected of Query or Mutation.
+// root plans what is selected of Query, Mutation or Subscription.
 func (p *planner) root(o *Operation) (err error) {
 	root := p.document.schema.Query
-	if o.Definition.Operation == ast.Mutation {
+	switch o.Definition.Operation {
+	case ast.Mutation:
 		root = p.document.schema.Mutation
+	case ast.Subscription:
+		root = p.document.schema.Subscription
 	}
 	p.plan.Root, err = p.selection(root, []ast.SelectionSet{o.Definition.SelectionSet}, nil)
 	if err == nil && o.Definition.Operation == ast.Query {

@@ -106,8 +106,12 @@ func (c Call) Indexed(name string) bool {
 }
 
 // Argument returns the value of an argument or, where it is absent, its default;
-// nil for null, for one that cannot be read, and for neither.
+// nil for null, for one that cannot be read, and for neither. What the subscription
+// of an event was asked with is argument of the event's own fields, too.
 func (c Call) Argument(name string) any {
+	if above := c.field.Parent; above != nil && above.Of == "Subscription" && c.field.AST.Definition.Arguments.ForName(name) == nil {
+		return Call{above, c.pricer, c.times}.Argument(name)
+	}
 	literal := argumentOf(c.field.AST, c.field.AST.Definition.Arguments.ForName(name))
 	if literal == nil {
 		return nil

@@ -37,6 +37,26 @@ func (w Writers) Write(ctx context.Context, to *writer.Writer, plan *document.Pl
 	return d.objectQuery(ctx, plan.Root)
 }
 
+// Subscribe begins the one field of a subscription. It returns what receives its
+// events, and nil where the field fails.
+func (w Writers) Subscribe(ctx context.Context, to *writer.Writer, plan *document.Plan) writer.Events {
+	d := &direct{to, w.ec}
+	var events writer.Events
+	d.objectSubscription(ctx, plan.Root, func(f *document.Field) bool {
+		var ok bool
+		events, ok = d.eventsOf(f)
+		return ok
+	})
+	return events
+}
+
+// WriteEvent writes the answer of a subscription to one of its events, and reports
+// whether it has any data.
+func (w Writers) WriteEvent(ctx context.Context, to *writer.Writer, plan *document.Plan, event any) bool {
+	d := &direct{to, w.ec}
+	return d.objectSubscription(ctx, plan.Root, func(f *document.Field) bool { return d.fieldSubscription(f, event) })
+}
+
 // direct writes one answer.
 type direct struct {
 	*writer.Writer
@@ -222,6 +242,51 @@ func (d *direct) objectAllocationCandidateEdge(s *document.Selection, obj *model
 			ok = d.String(obj.Cursor) && ok
 		case 1: // node
 			ok = d.writeNAllocationCandidate2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(f, obj.Node) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectAllocationCandidatesChange(s *document.Selection, obj *model.AllocationCandidatesChange) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"AllocationCandidatesChange"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // allocationCandidates
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_AllocationCandidatesChange_allocationCandidates_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(d.Context(f), obj, args["first"].(*int), args["after"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		}
 	}
 	if !ok {
@@ -820,6 +885,51 @@ func (d *direct) objectCapacity(s *document.Selection, obj *model.Capacity) bool
 			ok = d.writeOFloat2ᚖfloat64(f, obj.ShareUsed) && ok
 		case 10: // providers
 			ok = d.Integer(int64(obj.Providers)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCapacityChange(s *document.Selection, obj *model.CapacityChange) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapacityChange"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // capacity
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_CapacityChange_capacity_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*model.CapacityConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.CapacityChange().Capacity(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		}
 	}
 	if !ok {
@@ -7040,6 +7150,64 @@ func (d *direct) objectStageNamespacePartPayload(s *document.Selection, obj *met
 	return true
 }
 
+func (d *direct) objectSubscription(ctx context.Context, s *document.Selection, write func(*document.Field) bool) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		ok = d.Root(ctx, f, write) && ok
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) eventsOf(f *document.Field) (writer.Events, bool) {
+	switch f.Number {
+	case 0: // allocationCandidatesChanged
+		args := d.Bind(f, d.ec.field_Subscription_allocationCandidatesChanged_args)
+		if args == nil {
+			return nil, d.Absent(f)
+		}
+		events, err := d.ec.Resolvers.Subscription().AllocationCandidatesChanged(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["hosts"].(*resource.Filter), args["after"].(*string))
+		if err != nil {
+			d.Fail(f, err)
+			return nil, d.Absent(f)
+		}
+		return writer.EventsOf(events), d.Null()
+	case 1: // capacityChanged
+		args := d.Bind(f, d.ec.field_Subscription_capacityChanged_args)
+		if args == nil {
+			return nil, d.Absent(f)
+		}
+		events, err := d.ec.Resolvers.Subscription().CapacityChanged(d.Context(f), args["filter"].(*model.ResourceProviderFilter), args["groupBy"].(placement.CapacityGrouping), args["resourceClasses"].([]string), args["after"].(*string))
+		if err != nil {
+			d.Fail(f, err)
+			return nil, d.Absent(f)
+		}
+		return writer.EventsOf(events), d.Null()
+	}
+	return nil, false
+}
+
+func (d *direct) fieldSubscription(f *document.Field, event any) bool {
+	switch f.Number {
+	case 0: // allocationCandidatesChanged
+		if v, ok := event.(*model.AllocationCandidatesChange); ok {
+			return d.writeOAllocationCandidatesChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidatesChange(f, v)
+		}
+	case 1: // capacityChanged
+		if v, ok := event.(*model.CapacityChange); ok {
+			return d.writeOCapacityChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityChange(f, v)
+		}
+	}
+	return d.Absent(f)
+}
+
 func (d *direct) objectSubtree(s *document.Selection, obj *placement.Subtree) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -8244,6 +8412,13 @@ func (d *direct) writeNAllocationCandidate2ᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return d.objectAllocationCandidate(f.Below, v)
 }
 
+func (d *direct) writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f *document.Field, v *model.AllocationCandidateConnection) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectAllocationCandidateConnection(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f *document.Field, v []*placement.Allocation) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -8565,6 +8740,13 @@ func (d *direct) writeOFloat2ᚖfloat64(f *document.Field, v *float64) bool {
 		return d.Null()
 	}
 	return d.Float(f, *v)
+}
+
+func (d *direct) writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f *document.Field, v *model.CapacityConnection) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectCapacityConnection(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNCapacity2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityᚄ(f *document.Field, v []*model.Capacity) bool {
@@ -9856,13 +10038,6 @@ func (d *direct) writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑd
 	return d.objectResourceProviderConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f *document.Field, v *model.AllocationCandidateConnection) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectAllocationCandidateConnection(f.Below, v) || d.Null()
-}
-
 func (d *direct) writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f *document.Field, v *model.Consumer) bool {
 	if v == nil {
 		return d.Null()
@@ -9909,13 +10084,6 @@ func (d *direct) writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdev�
 		return d.Null()
 	}
 	return d.objectResourceClassConnection(f.Below, v) || d.Null()
-}
-
-func (d *direct) writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f *document.Field, v *model.CapacityConnection) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectCapacityConnection(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f *document.Field, v *model.PlacementRequest) bool {
@@ -10347,6 +10515,20 @@ func (d *direct) writeNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 		return d.FailNull(f)
 	}
 	return d.objectNamespaceMember(f.Below, v)
+}
+
+func (d *direct) writeOAllocationCandidatesChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidatesChange(f *document.Field, v *model.AllocationCandidatesChange) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectAllocationCandidatesChange(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOCapacityChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityChange(f *document.Field, v *model.CapacityChange) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectCapacityChange(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdgeᚄ(f *document.Field, v []model.TagEdge) bool {

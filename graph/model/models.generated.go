@@ -561,6 +561,21 @@ type ShareNamespacePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
+// The entry points for following what happens. Each field is a stream of events: it is
+// asked for over `graphql-transport-ws` or `graphql-sse`, both at `/graphql`, one field
+// at a time. Every event has a cursor. Sent back as `after`, to any server and however
+// much later, it makes the stream go on behind that event, so that a client that was
+// away misses nothing; without it the stream begins with what happens from now on.
+//
+// Who asks, what they may do and what they may see are looked at again for each event,
+// and each event takes its price from the budget of the viewer: while that is empty, the
+// stream waits, and loses nothing. What an event shows is of one instant, which is not
+// before the event. A stream ends when the token expires, the rights of the viewer
+// change, a client is too slow or the server stops: it is to be asked for again then, with
+// the last cursor. docs/live.md has the protocols and the limits.
+type Subscription struct {
+}
+
 // What `unloadNamespaces` returns.
 type UnloadNamespacesPayload struct {
 	// What became of each namespace that was chosen, by name, and of each name that there is none of.

@@ -92,13 +92,35 @@ func (w Writers) Write(ctx context.Context, to *writer.Writer, plan *document.Pl
 	return d.objectQuery(ctx, plan.Root)
 }
 
+// Subscribe begins the one field of a subscription. It returns what receives its
+// events, and nil where the field fails.
+func (w Writers) Subscribe(ctx context.Context, to *writer.Writer, plan *document.Plan) writer.Events {
+	d := &direct{to, w.ec}
+	var events writer.Events
+	d.objectSubscription(ctx, plan.Root, func(f *document.Field) bool {
+		var ok bool
+		events, ok = d.eventsOf(f)
+		return ok
+	})
+	return events
+}
+
+// WriteEvent writes the answer of a subscription to one of its events, and reports
+// whether it has any data.
+func (w Writers) WriteEvent(ctx context.Context, to *writer.Writer, plan *document.Plan, event any) bool {
+	d := &direct{to, w.ec}
+	return d.objectSubscription(ctx, plan.Root, func(f *document.Field) bool { return d.fieldSubscription(f, event) })
+}
+
 // direct writes one answer.
 type direct struct {
 	*writer.Writer
 	ec *executionContext
 }`)
 	for _, object := range g.data.Objects {
-		if object.Root {
+		if object.Stream {
+			g.stream(object)
+		} else if object.Root {
 			g.root(object)
 		} else {
 			g.object(object)
@@ -136,6 +158,31 @@ func (g *generator) root(object *codegen.Object) {
 	g.line("\nfunc (d *direct) field%s(f *document.Field) bool {\nok := true\nswitch f.Number {", object.Name)
 	g.cases(object)
 	g.line("}\nreturn ok\n}")
+}
+
+// stream makes the functions that begin the fields of Subscription, and write
+// their events.
+func (g *generator) stream(object *codegen.Object) {
+	g.line("\nfunc (d *direct) object%s(ctx context.Context, s *document.Selection, write func(*document.Field) bool) bool {", object.Name)
+	g.line("start, ok := d.Mark(), true")
+	g.line("for _, f := range s.Fields {\nd.Key(f)\nok = d.Root(ctx, f, write) && ok\n}")
+	g.end()
+	g.line("\nfunc (d *direct) eventsOf(f *document.Field) (writer.Events, bool) {\nswitch f.Number {")
+	for number, field := range object.Fields {
+		g.line("case %d: // %s", number, field.Name)
+		g.line("args := d.Bind(f, d.ec.%s)", field.ArgsFunc())
+		g.line("if args == nil {\nreturn nil, d.Absent(f)\n}")
+		g.line("events, err := %s(%s)", targetOf(object, field), g.arguments(field))
+		g.line("if err != nil {\nd.Fail(f, err)\nreturn nil, d.Absent(f)\n}")
+		g.line("return writer.EventsOf(events), d.Null()")
+	}
+	g.line("}\nreturn nil, false\n}")
+	g.line("\nfunc (d *direct) field%s(f *document.Field, event any) bool {\nswitch f.Number {", object.Name)
+	for number, field := range object.Fields {
+		g.line("case %d: // %s", number, field.Name)
+		g.line("if v, ok := event.(%s); ok {\nreturn %s\n}", ref(field.TypeReference.GO), g.written(field.TypeReference, "v"))
+	}
+	g.line("}\nreturn d.Absent(f)\n}")
 }
 
 func (g *generator) end() {

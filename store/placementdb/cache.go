@@ -15,6 +15,8 @@ import (
 // process that the snapshot did not see yet, each of them whole.
 type worldCache struct {
 	held atomic.Pointer[heldWorld]
+	// awaited is closed when another world is held; nil where nobody waits for it.
+	awaited atomic.Pointer[chan struct{}]
 
 	// applying is held while the next world is made. Nothing is read from the
 	// database under it.
@@ -74,6 +76,27 @@ func (c *worldCache) World() *placement.World { return c.held.Load().world }
 
 // UpTo returns the snapshot that the world has.
 func (c *worldCache) UpTo() sqldb.Snapshot { return c.held.Load().upTo }
+
+// hold makes a world the one that is held, and tells those who wait for another.
+func (c *worldCache) hold(next *heldWorld) {
+	c.held.Store(next)
+	if waiting := c.awaited.Swap(nil); waiting != nil {
+		close(*waiting)
+	}
+}
+
+// Next returns a channel that is closed once another world is held than now.
+func (c *worldCache) Next() <-chan struct{} {
+	next := make(chan struct{})
+	for {
+		if waiting := c.awaited.Load(); waiting != nil {
+			return *waiting
+		}
+		if c.awaited.CompareAndSwap(nil, &next) {
+			return next
+		}
+	}
+}
 
 // Apply brings the world forward to a snapshot. What commits of this process
 // changed that the snapshot does not see stays. Apply reports false, and changes
@@ -162,7 +185,7 @@ func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 	if !update.fits(held.world) {
 		return false
 	}
-	c.held.Store(&heldWorld{world: held.world.With(update.Update), upTo: held.upTo})
+	c.hold(&heldWorld{world: held.world.With(update.Update), upTo: held.upTo})
 	for uuid := range update.states {
 		c.ahead[uuid] = c.ahead[uuid].after(commit.transaction.Number)
 	}
@@ -213,7 +236,10 @@ func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo s
 	if c.ahead == nil {
 		c.ahead = map[string]aheadCommits{}
 	}
-	c.held.Store(&heldWorld{world: world.With(update.Update), upTo: upTo})
+	if !update.isEmpty() {
+		world = world.With(update.Update)
+	}
+	c.hold(&heldWorld{world: world, upTo: upTo})
 	maps.DeleteFunc(c.ahead, func(_ string, own aheadCommits) bool { return upTo.Sees(own.last) })
 	return true
 }

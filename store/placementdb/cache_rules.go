@@ -17,6 +17,11 @@ func newWorldUpdate() *worldUpdate {
 	return &worldUpdate{states: map[string]*providerState{}, deleted: map[string]bool{}}
 }
 
+// isEmpty reports whether the update changes nothing.
+func (u *worldUpdate) isEmpty() bool {
+	return len(u.Providers)+len(u.Deleted)+len(u.Added.Traits)+len(u.Added.ResourceClasses)+len(u.Removed.Traits)+len(u.Removed.ResourceClasses) == 0
+}
+
 // put adds the state of a provider. If the world has another provider of the
 // same uuid, put adds its removal too.
 func (u *worldUpdate) put(world *placement.World, state providerState) {

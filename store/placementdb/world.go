@@ -25,6 +25,14 @@ func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	return held.(*heldWorld).world, nil
 }
 
+// HeldWorld returns the world of this process, whatever a reading sees, and a
+// channel that is closed once there is another one. Who may not read placement
+// gets nothing that way but the moment of a change.
+func (s *PlacementStore) HeldWorld() (held *placement.World, next <-chan struct{}) {
+	next = s.cache.Next()
+	return s.cache.World(), next
+}
+
 // heldAt returns the world as the snapshot of a transaction sees it, given one
 // that was held before the transaction began. So the snapshot sees all that the
 // world has, commits of this process included.

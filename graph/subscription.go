@@ -1,0 +1,236 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
+	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/graph/writer"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
+)
+
+// Subscription is a subscription that has begun. One goroutine uses it.
+type Subscription struct {
+	executor  *Executor
+	operation *document.Operation
+	events    writer.Events
+	stream    *stream
+	cancel    context.CancelFunc
+	last      string // the cursor of the answer that was sent last
+}
+
+// stream is what the source of a subscription's events knows of it.
+type stream struct {
+	// ctx is that of the stream, with its viewer, and without what a single
+	// operation reads.
+	ctx context.Context
+	// statements is whether what is selected of an event is read by statements, and
+	// not from the resident world alone.
+	statements bool
+	err        error // why the events ended; set before their channel is closed
+}
+
+type streamKey struct{}
+
+// streamOf returns the stream whose field a context was given to.
+func streamOf(ctx context.Context) *stream {
+	of, _ := ctx.Value(streamKey{}).(*stream)
+	if of == nil { // an executor that knows no streams
+		return &stream{ctx: ctx}
+	}
+	return of
+}
+
+// Subscribe begins a subscription, which lasts until it is ended or the context
+// ends, or returns why it does not begin.
+func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation) (*Subscription, gqlerror.List) {
+	ctx, cancel := context.WithCancel(ctx)
+	of := &stream{statements: operation.Price.Statements > 0}
+	s := &Subscription{executor: e, operation: operation, stream: of, cancel: cancel}
+	ctx = context.WithValue(ctx, streamKey{}, of)
+	within, reading := e.store.WithReading(dataloader.With(ctx), store.AtOnce)
+	defer reading.End()
+	to := e.writerOf(within, operation, 0, func(allowed context.Context) {
+		of.ctx = access.WithViewer(ctx, access.ViewerFrom(allowed))
+	})
+	s.events = e.writers.Subscribe(within, to, operation.Plan())
+	e.Release(to.Data()...)
+	if s.events == nil {
+		cancel()
+		return nil, PresentErrors(ctx, e.log, to.Errors)
+	}
+	return s, nil
+}
+
+// writerOf returns the writer of the answer to an event. Allowed is called with the
+// context of the field, where the viewer may use it.
+func (e *Executor) writerOf(ctx context.Context, operation *document.Operation, answerBytes int, allowed func(context.Context)) *writer.Writer {
+	return writer.New(ctx, operation.Plan(), writer.Options{
+		Variables: operation.Variables,
+		Pieces:    &e.pieces,
+		Bytes:     answerBytes,
+		Recover:   recovered,
+		Begin: func(ctx context.Context, field *document.Field) (context.Context, error) {
+			ctx, err := authorize(ctx, field)
+			if err == nil {
+				allowed(ctx)
+			}
+			return ctx, err
+		},
+	})
+}
+
+// End ends the subscription. Its source ends soon after.
+func (s *Subscription) End() { s.cancel() }
+
+// Next waits for the next event. It returns false where there is none any more:
+// the context, the subscription or its source has ended, the last for the reason
+// that Err returns.
+func (s *Subscription) Next(ctx context.Context) (event any, ok bool) { return s.events(ctx) }
+
+// Err returns why the events ended, as clients get it, once Next has returned
+// false; nil where nothing went wrong.
+func (s *Subscription) Err(ctx context.Context) gqlerror.List {
+	if s.stream.err == nil {
+		return nil
+	}
+	path := ast.Path{ast.PathName(s.operation.Plan().Root.Fields[0].AST.Alias)}
+	return PresentErrors(ctx, s.executor.log, gqlerror.List{gqlerror.WrapPath(path, s.stream.err)})
+}
+
+// Answer returns the answer to an event as the viewer of the context may see it,
+// with loads and a reading of its own; nil where the client has it already. The
+// data has at most so many bytes; 0 is no limit.
+func (s *Subscription) Answer(ctx context.Context, event any, answerBytes int) *Answer {
+	e, plan := s.executor, s.operation.Plan()
+	ctx, measured := store.Measure(ctx)
+	if !plan.Times {
+		ctx = store.WithoutTimes(ctx)
+	}
+	if s.operation.Needs == document.NeedsLong {
+		ctx = store.Searching(ctx)
+	}
+	how, _ := readingFor(s.operation)
+	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
+	defer reading.End()
+	to := e.writerOf(ctx, s.operation, answerBytes, func(context.Context) {})
+	if !e.writers.WriteEvent(ctx, to, plan, event) {
+		to.Null()
+	}
+	if !reading.IsWhole() {
+		e.log.ErrorContext(ctx, "an event was read at several instants", "requestId", RequestID(ctx), "operation", s.operation.Definition.Name)
+	}
+	answer := e.answerOf(ctx, to, measured)
+	if of, ok := event.(interface{ Answers() *model.Answered }); ok && ctx.Err() == nil && !s.isNew(of.Answers(), answer) {
+		e.Release(answer.Data...)
+		return nil
+	}
+	return answer
+}
+
+// answerOf returns what was written.
+func (e *Executor) answerOf(ctx context.Context, to *writer.Writer, measured func() (statements, rows int64)) *Answer {
+	answer := &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, to.Errors)}
+	answer.Taken.Statements, answer.Taken.Rows = measured()
+	for _, piece := range answer.Data {
+		answer.Taken.Bytes += int64(len(piece))
+	}
+	answer.Taken.Cost = document.CostOf(answer.Taken.Statements, answer.Taken.Rows, answer.Taken.Bytes)
+	return answer
+}
+
+// isNew reports whether an answer differs from the one before, and puts its cursor
+// in its place.
+func (s *Subscription) isNew(of *model.Answered, answer *Answer) bool {
+	if s.last == "" {
+		s.last = of.After
+	}
+	hash := sha256.New()
+	for _, piece := range answer.Data {
+		for part := range bytes.SplitSeq(piece, []byte(of.Cursor)) {
+			_, _ = hash.Write(part)
+		}
+	}
+	for _, err := range answer.Errors {
+		_, _ = fmt.Fprintf(hash, "\x00%s\x00%s", err.Path, err.Message)
+	}
+	cursor := answerCursors.EncodeToString(hash.Sum(nil))[:len(of.Cursor)]
+	if cursor == s.last {
+		return false
+	}
+	for _, piece := range answer.Data {
+		for at := bytes.Index(piece, []byte(of.Cursor)); at >= 0; at = bytes.Index(piece, []byte(of.Cursor)) {
+			copy(piece[at:], cursor)
+		}
+	}
+	s.last = cursor
+	return true
+}
+
+// answerCursors is how a hash is written as the cursor of an answer: as rand.Text
+// writes what stands in its place meanwhile.
+var answerCursors = base32.StdEncoding
+
+// answerCursor is the form of a cursor of an answer.
+var answerCursor = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
+// betweenAnswers is how long an answer stands at least before it is made anew.
+const betweenAnswers = time.Second
+
+// answersAfter returns a source of events that are each to be answered anew: one at
+// once, and one whenever something has changed that answers can depend on, at most
+// one in betweenAnswers.
+func answersAfter[Event any](ctx context.Context, r *Resolver, after *string, event func(model.Answered) Event) (<-chan Event, error) {
+	cursor := valueOf(after)
+	if after != nil && !answerCursor.MatchString(cursor) {
+		return nil, problem.Invalid("after", "is not a cursor of this stream")
+	}
+	of := streamOf(ctx)
+	events := make(chan Event)
+	go func() {
+		defer close(events)
+		for of.ctx.Err() == nil {
+			held, next := r.Store.HeldWorld()
+			select {
+			case events <- event(model.NewAnswered(cursor)):
+			case <-of.ctx.Done():
+				return
+			}
+			if !sleep(of.ctx, betweenAnswers) {
+				return
+			}
+			for now, more := held, next; now == held; now, more = r.Store.HeldWorld() {
+				select {
+				case <-more:
+				case <-of.ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return events, nil
+}
+
+// sleep waits for some time, and reports false where the context ended meanwhile.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,157 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document"
+)
+
+// heartbeat is how often a stream says that it is alive.
+const heartbeat = 15 * time.Second
+
+// serveEvents answers a request with a stream of events, as the distinct
+// connections of graphql-sse: `next` for each answer and `complete` at the end.
+// Refused is why the operation does not run, which the stream says unless it is for
+// HTTP to say.
+func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, viewer access.Viewer, operation *document.Operation, refused *refusal) *refusal {
+	if refused != nil && refused.status != 0 {
+		return refused
+	}
+	if !acceptsEvents(r.Header) {
+		return &refusal{status: http.StatusNotAcceptable, code: graph.CodeBadRequest,
+			message: "a subscription is answered as a stream: send Accept: " + mediaEvents + ", or use a WebSocket with the subprotocol " + subprotocol}
+	}
+	leave, full := t.streams.sockets.enter(principal(viewer))
+	if full != nil {
+		return full
+	}
+	defer leave()
+	ctx, s, done := t.stream(r)
+	defer done()
+	s.viewer = viewer
+	client := http.NewResponseController(w)
+	_ = client.SetReadDeadline(time.Time{}) // only a recorder of tests has none
+	header := w.Header()
+	header.Set("Content-Type", mediaEvents+"; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no") // proxies hand on each event at once
+	to := &eventStream{session: s, to: w, client: client}
+	if to.comment() != nil {
+		return nil
+	}
+	if refused != nil {
+		_ = s.refuseOn(ctx, to, refused) // the client has gone
+		return nil
+	}
+	var aside sync.WaitGroup
+	defer aside.Wait()
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	aside.Go(func() { s.watch(running) })
+	aside.Go(func() { to.beat(running) })
+	party := partyOf(viewer, r)
+	if operation.Definition.Operation == ast.Subscription {
+		_ = s.follow(ctx, party, operation, to) // the client has gone, or is told below
+	} else if place, refused := t.gates.enter(ctx, party); refused != nil {
+		_ = s.refuseOn(ctx, to, refused)
+	} else {
+		_ = s.runOne(ctx, party, operation, r.Header, place, to)
+		place.Leave()
+	}
+	to.sayWhy(ctx)
+	return nil
+}
+
+// eventStream is a receiver of the events of one request.
+type eventStream struct {
+	*session
+	mu     sync.Mutex
+	to     io.Writer
+	client *http.ResponseController
+	ended  bool
+}
+
+// write writes a text, or ends the session where the client does not take it.
+func (e *eventStream) write(text []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return errClientGone
+	}
+	latest := e.latest(len(text))
+	_ = e.client.SetWriteDeadline(latest) // only a recorder of tests has none
+	_, err := e.to.Write(text)
+	if err == nil {
+		err = e.client.Flush()
+	}
+	if err != nil {
+		e.ended = true
+		why := errClientGone
+		if !time.Now().Before(latest) {
+			why = errSlow
+		}
+		e.end(why)
+		return why
+	}
+	return nil
+}
+
+// comment sends what clients ignore.
+func (e *eventStream) comment() error { return e.write([]byte(":\n\n")) }
+
+// beat sends a comment every now and then, until the context ends.
+func (e *eventStream) beat(ctx context.Context) {
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if e.comment() != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *eventStream) next(answer *graph.Answer, extensions string, sent func([]byte, int)) error {
+	text := whole("event: next\ndata: ", answer, extensions, "\n\n", sent)
+	if body := text[len("event: next\n") : len(text)-2]; bytes.ContainsAny(body, "\r\n") { // JSON that was stored so
+		lines := bytes.ReplaceAll(bytes.ReplaceAll(body, []byte("\r"), []byte("\n")), []byte("\n"), []byte("\ndata: "))
+		text = append(append([]byte("event: next\n"), lines...), "\n\n"...)
+	}
+	return e.write(text)
+}
+
+func (e *eventStream) refused(errs gqlerror.List) error {
+	if err := e.next(&graph.Answer{Errors: errs}, "", func([]byte, int) {}); err != nil {
+		return err
+	}
+	return e.complete()
+}
+
+func (e *eventStream) complete() error { return e.write([]byte("event: complete\ndata: \n\n")) }
+
+// sayWhy tells the client that its token holds no longer: to connect again with it
+// would be in vain. A stream that ends for another reason ends without a word, which
+// makes clients connect again.
+func (e *eventStream) sayWhy(ctx context.Context) {
+	if ctx.Err() == nil {
+		return
+	}
+	if why := endingOf(ctx); why.isAboutViewer() {
+		err := graph.ProtocolError(ctx, graph.CodeUnauthenticated, why.reason)
+		_ = e.refused(gqlerror.List{err}) // the client has gone
+	}
+}

@@ -1,0 +1,232 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/web/admission"
+)
+
+// receiver takes the answers to one operation of a stream, one after the other. An
+// error of it means that the client takes no more.
+type receiver interface {
+	// next sends an answer with its extensions. Sent is called with each piece that
+	// was sent.
+	next(answer *graph.Answer, extensions string, sent func(piece []byte, left int)) error
+	// refused sends why the operation did not begin.
+	refused(errs gqlerror.List) error
+	// complete says that no answer follows.
+	complete() error
+}
+
+// follow begins a subscription and sends its events to the receiver, until one of
+// the two ends.
+func (s *session) follow(ctx context.Context, of admission.Party, operation *document.Operation, to receiver) error {
+	leave, refused := s.streams.subscriptions.enter(principal(s.viewer))
+	if refused != nil {
+		return s.refuseOn(ctx, to, refused)
+	}
+	defer leave()
+	s.measured.operations[operation.Definition.Operation].Inc()
+	ctx = access.WithViewer(ctx, s.viewer)
+	subscription, errs := s.subscribe(ctx, of, operation)
+	if subscription == nil {
+		s.count(ctx, errs)
+		return to.refused(errs)
+	}
+	defer subscription.End()
+	for {
+		event, ok := subscription.Next(ctx)
+		if !ok {
+			break
+		}
+		if err := s.send(ctx, of, operation, subscription, event, to); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errs := subscription.Err(ctx); errs != nil {
+		s.count(ctx, errs)
+		if err := to.next(&graph.Answer{Errors: errs, Data: [][]byte{[]byte("null")}}, s.costOf(operation), func([]byte, int) {}); err != nil {
+			return err
+		}
+	}
+	return to.complete()
+}
+
+// refuseOn sends a refusal.
+func (s *session) refuseOn(ctx context.Context, to receiver, refused *refusal) error {
+	errs := refused.list(ctx)
+	s.count(ctx, errs)
+	return to.refused(errs)
+}
+
+// subscribe begins a subscription, within the time of an operation to check what it
+// asks for. The subscription itself lasts as long as the context.
+func (s *session) subscribe(ctx context.Context, of admission.Party, operation *document.Operation) (*graph.Subscription, gqlerror.List) {
+	place, refused := s.gates.enter(ctx, of)
+	if refused != nil {
+		return nil, refused.list(ctx)
+	}
+	defer place.Leave()
+	held, refused := s.gates.run(ctx, of, operation, place, 0, false)
+	if refused != nil {
+		return nil, refused.list(ctx)
+	}
+	defer held.end()
+	return s.Executor.Subscribe(ctx, operation)
+}
+
+// send answers an event, as soon as the viewer has the points for it and it can
+// run, and sends the answer if there is one.
+func (s *session) send(ctx context.Context, of admission.Party, operation *document.Operation, subscription *graph.Subscription, event any, to receiver) error {
+	for again := range maxTries {
+		if !s.judge(ctx) || !s.principals.wait(ctx, s.viewer, 1+int(operation.Price.Cost/pointCost)) {
+			return ctx.Err()
+		}
+		held, place := s.runSoon(ctx, of, operation)
+		if held == nil {
+			return ctx.Err()
+		}
+		answer := s.eventAnswer(ctx, operation, subscription, event, held)
+		held.runs.Leave()
+		if answer != nil && again < maxTries-1 && ctx.Err() == nil && isPassing(answer.Errors) {
+			s.Executor.Release(answer.Data...)
+			held.end()
+			place.Leave()
+			pause(ctx, time.Second<<min(again, 3))
+			continue
+		}
+		var err error
+		if answer != nil && ctx.Err() == nil {
+			s.measured.events.Inc()
+			err = to.next(answer, s.costOf(operation), func(piece []byte, left int) {
+				s.Executor.Release(piece)
+				held.sent(left)
+			})
+		}
+		held.end()
+		place.Leave()
+		return err
+	}
+	return nil
+}
+
+// maxTries is how often an event is answered anew while the database cannot be
+// reached or is too slow, for about a minute; then it is sent with the error.
+const maxTries = 10
+
+// isPassing reports whether an answer has an error that passes by itself.
+func isPassing(errs gqlerror.List) bool {
+	for _, err := range errs {
+		switch code, _ := err.Extensions["code"].(string); graph.Code(code) {
+		case graph.CodeUnavailable, graph.CodeTimeout:
+			return true
+		}
+	}
+	return false
+}
+
+// runSoon takes what an operation needs to run, for which it waits as long as it
+// takes. It returns nil where the context ended before.
+func (s *session) runSoon(ctx context.Context, of admission.Party, operation *document.Operation) (*running, *admission.Pass) {
+	for ctx.Err() == nil {
+		place, refused := s.gates.enter(ctx, of)
+		if refused == nil {
+			held, refused := s.gates.run(ctx, of, operation, place, s.room(operation), false)
+			if refused == nil {
+				return held, place
+			}
+			place.Leave()
+		}
+		pause(ctx, time.Second)
+	}
+	return nil, nil
+}
+
+// eventAnswer returns the answer to an event, nil for one that the client has
+// already.
+func (s *session) eventAnswer(ctx context.Context, operation *document.Operation, subscription *graph.Subscription, event any, held *running) *graph.Answer {
+	s.measured.cost.Add(float64(operation.Price.Cost))
+	began := time.Now()
+	if limit := s.Limits.OperationTime; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	answer := subscription.Answer(ctx, event, s.Limits.AnswerBytes)
+	if answer != nil {
+		s.answered(ctx, operation, answer, held, time.Since(began))
+	}
+	return answer
+}
+
+// runOne runs a query or a mutation and sends its answer.
+func (s *session) runOne(ctx context.Context, of admission.Party, operation *document.Operation, header map[string][]string, place *admission.Pass, to receiver) error {
+	ctx = access.WithViewer(ctx, s.viewer)
+	running := ctx
+	if limit := s.Limits.OperationTime; limit > 0 {
+		var cancel context.CancelFunc
+		running, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	held, refused := s.gates.run(running, of, operation, place, s.room(operation), false)
+	if refused != nil {
+		return s.refuseOn(ctx, to, refused)
+	}
+	defer held.end()
+	if running, refused = once(running, header, operation); refused != nil {
+		return s.refuseOn(ctx, to, refused)
+	}
+	answer, refused := s.answer(running, operation, held)
+	if refused != nil {
+		return s.refuseOn(ctx, to, refused)
+	}
+	if err := to.next(answer, s.costOf(operation), func(piece []byte, left int) {
+		s.Executor.Release(piece)
+		held.sent(left)
+	}); err != nil {
+		return err
+	}
+	return to.complete()
+}
+
+// latest returns until when a client has to take so many bytes.
+func (s *session) latest(size int) time.Time {
+	latest := time.Now().Add(slowClientFor)
+	if rate := s.Limits.ClientBytes; rate > 0 {
+		latest = latest.Add(time.Duration(size) * time.Second / time.Duration(rate))
+	}
+	return latest
+}
+
+// sizeOf returns how many bytes pieces have.
+func sizeOf(pieces [][]byte) (size int) {
+	for _, piece := range pieces {
+		size += len(piece)
+	}
+	return size
+}
+
+// whole returns an answer as one text between a beginning and an end, and takes
+// back its pieces.
+func whole(before string, answer *graph.Answer, extensions, after string, sent func([]byte, int)) []byte {
+	out := bytes.NewBuffer(make([]byte, 0, len(before)+sizeOf(answer.Data)+len(extensions)+256))
+	out.WriteString(before)
+	end := around(out, answer, extensions)
+	for _, piece := range answer.Data {
+		out.Write(piece)
+		sent(piece, 0)
+	}
+	out.WriteString(end)
+	out.WriteString(after)
+	return out.Bytes()
+}

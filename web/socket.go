@@ -1,0 +1,463 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/web/admission"
+)
+
+// subprotocol is the one that WebSockets speak.
+const subprotocol = "graphql-transport-ws"
+
+// How long a WebSocket waits.
+const (
+	waitForInit = 10 * time.Second // for the first message
+	waitForPong = 15 * time.Second
+	// waitForClose is for the client's answer to the end.
+	waitForClose = 2 * time.Second
+)
+
+// envelopeBytes is how much longer a message may be than the request in it.
+const envelopeBytes = 1 << 10
+
+// isUpgrade reports whether a request asks for a WebSocket.
+func isUpgrade(r *http.Request) bool {
+	return r.Method == http.MethodGet && hasToken(r.Header, "Connection", "upgrade") && hasToken(r.Header, "Upgrade", "websocket")
+}
+
+// wantsStream reports whether the answer to a request may be a stream.
+func wantsStream(r *http.Request) bool { return isUpgrade(r) || acceptsEvents(r.Header) }
+
+func hasToken(header http.Header, name, token string) bool {
+	for value := range strings.SplitSeq(strings.Join(header.Values(name), ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(value), token) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOwnOrigin reports whether a WebSocket is asked for by no page, or by one that may
+// send requests.
+func (t *transport) isOwnOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	if from, err := url.Parse(origin); err == nil && strings.EqualFold(from.Host, r.Host) {
+		return true
+	}
+	return slices.ContainsFunc(t.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
+}
+
+// serveSocket serves a WebSocket, from its handshake to its end.
+func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
+	refuse := func(why refusal) { t.refuse(w, r, mediaJSON, why) }
+	switch {
+	case !t.isOwnOrigin(r):
+		refuse(refusal{status: http.StatusForbidden, code: graph.CodeForbidden, message: refusalOf(r.Header.Get("Origin"))})
+		return
+	case !hasToken(r.Header, "Sec-Websocket-Protocol", subprotocol):
+		refuse(*bad("the WebSocket does not offer the subprotocol " + subprotocol))
+		return
+	}
+	address := rateLimitKey(requestLogOf(r.Context()).address)
+	if refused := t.addresses.of(t.addresses.sent(address, r.Header)).take(address, 1, time.Now()); refused != nil {
+		refuse(*refused)
+		return
+	}
+	leave, refused := t.streams.sockets.enter("address\x00" + address)
+	if refused != nil {
+		refuse(*refused)
+		return
+	}
+	defer func() { leave() }()
+	ctx, s, done := t.stream(r)
+	defer done()
+	connection, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols: []string{subprotocol}, InsecureSkipVerify: true, // the origin was checked
+	})
+	if err != nil {
+		return // Accept has answered
+	}
+	limit := t.Limits.BodyBytes
+	if limit > 0 {
+		limit += envelopeBytes
+	} else {
+		limit = -1
+	}
+	connection.SetReadLimit(limit)
+	socket := &socket{session: s, request: r, connection: connection, enter: func() *refusal {
+		as, refused := t.streams.sockets.enter(principal(s.viewer))
+		if refused == nil {
+			leave()
+			leave = as
+		}
+		return refused
+	}, operations: map[string]*socketReceiver{}}
+	socket.serve(ctx)
+}
+
+// socket is a WebSocket that is open.
+type socket struct {
+	*session
+	request    *http.Request // the handshake
+	connection *websocket.Conn
+	enter      func() *refusal // counts the socket as its viewer's
+	inited     atomic.Bool
+	began      atomic.Int64 // operations, for their ids in logs
+
+	mu         sync.Mutex
+	operations map[string]*socketReceiver // that are under way, by the ids that the client gave them
+	under      sync.WaitGroup
+	closing    bool // whether nothing begins any more
+}
+
+// message is a message of the protocol.
+type message struct {
+	ID      *string         `json:"id,omitempty"`
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// serve reads messages until the context ends, and closes the connection.
+func (s *socket) serve(ctx context.Context) {
+	patience := time.AfterFunc(waitForInit, func() {
+		if !s.inited.Load() {
+			s.end(&ending{closedInitTimeout, "no connection_init came in time", "init"})
+		}
+	})
+	defer patience.Stop()
+	var reader sync.WaitGroup
+	reader.Go(func() { s.read(ctx) })
+	reader.Go(func() { s.ping(ctx) })
+	<-ctx.Done()
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.under.Wait()
+	why := endingOf(ctx)
+	impatience := time.AfterFunc(waitForClose, func() { _ = s.connection.CloseNow() })
+	_ = s.connection.Close(websocket.StatusCode(why.code), why.reason) // the client may have gone
+	impatience.Stop()
+	_ = s.connection.CloseNow()
+	reader.Wait()
+}
+
+// begin does something beside the messages, unless the session ends already.
+func (s *socket) begin(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.under.Go(do)
+	}
+}
+
+// read reads messages until one of them, or the connection, ends the session.
+func (s *socket) read(ctx context.Context) {
+	for {
+		// Not with the context: where that ends, the connection is still to be closed
+		// with a reason.
+		kind, text, err := s.connection.Read(context.WithoutCancel(ctx))
+		if err != nil {
+			s.end(errClientGone)
+			return
+		}
+		var received message
+		if kind != websocket.MessageText || json.Unmarshal(text, &received) != nil {
+			s.end(&ending{closedBadRequest, "a message is not a JSON object of the protocol", "protocol"})
+			return
+		}
+		if ctx.Err() != nil {
+			continue // until the client closes, too
+		}
+		if why := s.receive(ctx, &received); why != nil {
+			s.end(why)
+		}
+	}
+}
+
+// receive does what a message asks for, or returns why the session ends.
+func (s *socket) receive(ctx context.Context, received *message) *ending {
+	switch received.Type {
+	case "connection_init":
+		return s.init(ctx, received.Payload)
+	case "ping":
+		return s.send(ctx, []byte(`{"type":"pong"}`))
+	case "pong":
+		return nil
+	case "subscribe", "complete":
+		switch {
+		case !s.inited.Load():
+			return &ending{closedUnauthorized, "Unauthorized", "protocol"}
+		case received.ID == nil || *received.ID == "" && received.Type == "subscribe":
+			return &ending{closedBadRequest, "a message " + received.Type + " has no id", "protocol"}
+		case received.Type == "complete":
+			s.cancel(*received.ID)
+			return nil
+		}
+		return s.subscribed(ctx, *received.ID, received.Payload)
+	}
+	return &ending{closedBadRequest, clip("there is no message of the type "+strconv.Quote(received.Type), 100), "protocol"}
+}
+
+// errCompleted ends an operation that the client completes.
+var errCompleted = errors.New("completed by the client")
+
+// cancel ends an operation, whose id the client may use again.
+func (s *socket) cancel(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.operations[id]; of != nil {
+		of.cancel(errCompleted)
+		delete(s.operations, id)
+	}
+}
+
+// forget lets the client use the id of an operation again.
+func (s *socket) forget(of *socketReceiver) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.operations[of.id] == of {
+		delete(s.operations, of.id)
+	}
+}
+
+// credentials are the names that the payload of connection_init may give the
+// headers with the token.
+var credentials = []string{"Authorization", "X-Auth-Token"}
+
+// init begins the session of the token in the payload of connection_init or, where
+// there is none, in the headers of the handshake.
+func (s *socket) init(ctx context.Context, payload json.RawMessage) *ending {
+	if s.inited.Load() {
+		return &ending{closedTooManyInits, "Too many initialisation requests", "protocol"}
+	}
+	var members map[string]any
+	if len(payload) > 0 && json.Unmarshal(payload, &members) != nil {
+		return &ending{closedBadRequest, "the payload of connection_init is not an object", "protocol"}
+	}
+	header, given := s.request.Header.Clone(), http.Header{}
+	for name, value := range members {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if text, ok := value.(string); ok && slices.Contains(credentials, canonical) {
+			given.Add(canonical, text)
+		}
+	}
+	if len(given) > 0 {
+		for _, name := range credentials {
+			header[name] = given[name]
+		}
+	}
+	s.header = header
+	address := rateLimitKey(requestLogOf(ctx).address)
+	sent := s.addresses.sent(address, header)
+	viewer, err := s.Authenticate(ctx, header)
+	switch {
+	case err == nil:
+	case isUnauthenticated(err):
+		s.addresses.disprove(address, sent)
+		return &ending{closedForbidden, clip(messageOf(err), 120), "token"}
+	default:
+		s.Log.ErrorContext(ctx, "a token could not be checked", "requestId", graph.RequestID(ctx), "error", innermost(err))
+		return &ending{closedTryAgain, "the token cannot be checked at the moment", "token"}
+	}
+	s.addresses.prove(sent)
+	requestLogOf(ctx).viewer = viewer
+	s.viewer = viewer
+	if refused := s.enter(); refused != nil {
+		return &ending{closedTryAgain, clip(refused.message, 120), "limit"}
+	}
+	s.inited.Store(true)
+	s.begin(func() { s.watch(ctx) })
+	return s.send(ctx, []byte(`{"type":"connection_ack"}`))
+}
+
+// subscribed begins an operation.
+func (s *socket) subscribed(ctx context.Context, id string, payload json.RawMessage) *ending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return nil
+	}
+	if s.operations[id] != nil {
+		return &ending{closedSubscriberKnown, clip("Subscriber for "+id+" already exists", 120), "protocol"}
+	}
+	own, end := context.WithCancelCause(ctx)
+	own = graph.WithRequestID(own, graph.RequestID(ctx)+"."+strconv.FormatInt(s.began.Add(1), 10))
+	own = context.WithValue(own, requestLogKey{}, &requestLog{address: requestLogOf(ctx).address, viewer: s.viewer})
+	to := &socketReceiver{socket: s, ctx: own, id: id, cancel: end}
+	if s.streams.perSocket > 0 && len(s.operations) >= s.streams.perSocket {
+		refused := &refusal{code: graph.CodeRateLimited, message: "the WebSocket has too many operations under way: it may have " + strconv.Itoa(s.streams.perSocket)}
+		s.under.Go(func() {
+			defer end(nil)
+			_ = s.refuseOn(own, to, refused) // the client has gone
+		})
+		return nil
+	}
+	s.operations[id] = to
+	s.under.Go(func() {
+		defer end(nil)
+		defer s.forget(to)
+		s.operate(own, payload, to)
+	})
+	return nil
+}
+
+// operate runs an operation to its end.
+func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socketReceiver) {
+	began := time.Now()
+	request := s.request.Clone(ctx)
+	request.Method, request.URL.RawQuery = http.MethodPost, "" // as if it came in a body
+	request.Header.Del(graph.IdempotencyKeyHeader)             // of the handshake, not of any operation
+	party := partyOf(s.viewer, request)
+	refused := s.take(s.viewer, 1)
+	if refused == nil {
+		refused = s.prepared(ctx, request, payload, party, to)
+	}
+	if refused != nil {
+		_ = s.refuseOn(ctx, to, refused) // the client has gone
+	}
+	s.logOperation(ctx, time.Since(began))
+}
+
+// prepared reads an operation and runs it, or returns why it is refused.
+func (s *socket) prepared(ctx context.Context, request *http.Request, payload []byte, party admission.Party, to *socketReceiver) *refusal {
+	place, refused := s.gates.enter(ctx, party)
+	if refused != nil {
+		return refused
+	}
+	defer place.Leave()
+	reading, refused := s.turn(ctx, request, payload, s.viewer, party)
+	if refused != nil {
+		return refused
+	}
+	operation, refused := s.transport.read(ctx, nil, request, payload, s.viewer)
+	reading.Leave()
+	switch {
+	case refused != nil:
+		return refused
+	case operation.Definition.Operation == ast.Subscription:
+		place.Leave()
+		_ = s.follow(ctx, party, operation, to) // the client has gone, or has completed it
+	default:
+		_ = s.runOne(ctx, party, operation, request.Header, place, to)
+	}
+	return nil
+}
+
+// logOperation writes the log line of an operation that has ended.
+func (s *socket) logOperation(ctx context.Context, took time.Duration) {
+	entry := requestLogOf(ctx)
+	s.Log.LogAttrs(ctx, slog.LevelInfo, "operation", slog.String("requestId", graph.RequestID(ctx)), slog.String("took", took.String()),
+		slog.String("address", entry.address), slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation), slog.String("code", entry.code))
+}
+
+// messageOf returns what a refusal says.
+func messageOf(err error) string {
+	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
+		return refusal.Message
+	}
+	return "the token is not accepted"
+}
+
+// send sends a message, or returns why the session ends.
+func (s *socket) send(ctx context.Context, text []byte) *ending {
+	// Not with the context of the operation: a message is sent whole.
+	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	patience := time.AfterFunc(time.Until(s.latest(len(text))), func() {
+		s.end(errSlow) // before the connection is closed for it, which others notice, too
+		cancel()
+	})
+	defer patience.Stop()
+	if err := s.connection.Write(within, websocket.MessageText, text); err != nil {
+		return errClientGone // unless it is known why already
+	}
+	return nil
+}
+
+// ping looks every now and then whether the client answers, until the context ends.
+func (s *socket) ping(ctx context.Context) {
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			within, cancel := context.WithTimeout(ctx, waitForPong)
+			err := s.connection.Ping(within)
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				s.end(errSlow)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// socketReceiver is a receiver of the answers to one operation of a WebSocket.
+type socketReceiver struct {
+	*socket
+	ctx    context.Context
+	id     string
+	cancel context.CancelCauseFunc
+}
+
+// send sends a message of the operation, unless the client has completed it.
+func (r *socketReceiver) send(text []byte) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if why := r.socket.send(r.ctx, text); why != nil {
+		r.end(why)
+		return why
+	}
+	return nil
+}
+
+// before returns the beginning of a message of the operation.
+func (r *socketReceiver) before(kind string) string {
+	var out bytes.Buffer
+	out.WriteString(`{"id":`)
+	encode(&out, r.id)
+	out.WriteString(`,"type":"` + kind + `"`)
+	return out.String()
+}
+
+func (r *socketReceiver) next(answer *graph.Answer, extensions string, sent func([]byte, int)) error {
+	return r.send(whole(r.before("next")+`,"payload":`, answer, extensions, "}", sent))
+}
+
+func (r *socketReceiver) refused(errs gqlerror.List) error {
+	var out bytes.Buffer
+	out.WriteString(r.before("error") + `,"payload":`)
+	encode(&out, errs)
+	out.WriteByte('}')
+	r.forget(r)
+	return r.send(out.Bytes())
+}
+
+func (r *socketReceiver) complete() error {
+	r.forget(r)
+	return r.send([]byte(r.before("complete") + "}"))
+}
