@@ -27,7 +27,13 @@ type Statement struct {
 // statement that it sends. The other one goes on with its own work.
 func RecordStatements(s *ResourceStore) (*ResourceStore, *[]Statement) {
 	r := &recorder{Database: s.Pool}
-	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))}, metadefs: s.metadefs, options: s.options, limits: s.limits}, &r.statements
+	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))}, metadefs: s.metadefs, options: s.options, limits: s.limits, parts: s.parts}, &r.statements
+}
+
+// Walking returns a store that reads the same database and takes so many rows for
+// few, and looks at so many resources in the order of a list.
+func Walking(s *ResourceStore, few, walked int) *ResourceStore {
+	return &ResourceStore{DB: s.DB, metadefs: s.metadefs, options: s.options, limits: s.limits, parts: partLimits{few, walked}}
 }
 
 type recorder struct {

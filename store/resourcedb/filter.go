@@ -29,6 +29,9 @@ type clause struct {
 	holds   func(*entsql.Selector) *entsql.Predicate
 	byID    bool // whether it asks for the id of a resource and for no other column
 	ignored bool
+	// part is the clause as a search for a part of texts, nil for any other one and
+	// where the database itself knows the better way.
+	part *partSearch
 	// comparesNumbers is the capabilities whose values it compares as numbers.
 	comparesNumbers []int64
 }
@@ -111,10 +114,17 @@ func (s *ResourceStore) clausesUnder(ctx context.Context, filter resource.Filter
 		if c.Condition.Kind == resource.ConditionCapability && c.Condition.Test.ComparesNumbers() {
 			of.comparesNumbers = known[c.Condition.Test.Name]
 		}
+		if !s.onPostgres() && !c.Ignored {
+			of.part = itemSearchOf(c.Condition)
+		}
 		clauses = append(clauses, of)
 	}
 	return clauses
 }
+
+// onPostgres reports whether the database is PostgreSQL, whose statistics say how
+// frequent most texts are.
+func (s *ResourceStore) onPostgres() bool { return s.Pool.Dialect() == dialect.Postgres }
 
 // plainClauses returns the conditions of a filter that ask for no capability.
 func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter) []clause {
@@ -149,9 +159,16 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 		add("nameContains", func(s *entsql.Selector) *entsql.Predicate {
 			return sqldb.ResourceNames.Contains(s.C, text.Fold(*filter.NameContains))
 		})
+		if folded := text.Fold(*filter.NameContains); !s.onPostgres() && sqldb.IsIndexed(folded) {
+			clauses[len(clauses)-1].part = nameSearchOf(folded)
+		}
 	}
 	if filter.Search != nil {
-		add("search", func(s *entsql.Selector) *entsql.Predicate { return mentions(s, text.Fold(*filter.Search)) })
+		folded := text.Fold(*filter.Search)
+		add("search", func(s *entsql.Selector) *entsql.Predicate { return mentions(s, folded) })
+		if s.onPostgres() || sqldb.IsIndexed(folded) {
+			clauses[len(clauses)-1].part = searchOf(folded)
+		}
 	}
 	if filter.UpdatedSince != nil {
 		add("updatedSince", func(s *entsql.Selector) *entsql.Predicate {

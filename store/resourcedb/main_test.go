@@ -1,9 +1,25 @@
 package resourcedb_test
 
 import (
+	"database/sql/driver"
+	"strings"
+	"sync/atomic"
 	"testing"
+
+	"modernc.org/sqlite"
 
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+// comparisons counts the calls of counted_instr, which is instr of SQLite.
+var comparisons atomic.Int64
+
+func TestMain(m *testing.M) {
+	sqlite.MustRegisterScalarFunction("counted_instr", 2, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		comparisons.Add(1)
+		text, _ := args[0].(string) // null has no part
+		part, _ := args[1].(string)
+		return int64(strings.Index(text, part) + 1), nil
+	})
+	storetest.Main(m)
+}

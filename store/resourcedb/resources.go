@@ -34,10 +34,15 @@ var (
 
 // Resources returns a page of the resources that the viewer may see.
 func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order, request page.Request) (page.Page[*resource.Resource], error) {
-	paging, wanted, err := s.pagingOf(ctx, "resources", filter, order, request)
+	paging, err := sqldb.NewPaging("resources", resourceOrders(), order, request)
 	if err != nil {
 		return page.Page[*resource.Resource]{}, err
 	}
+	clauses, err := s.clausesOf(ctx, "filter", filter)
+	if err != nil {
+		return page.Page[*resource.Resource]{}, err
+	}
+	wanted := byPart(paging, clauses, visible.Resources(ctx), s.parts)
 	if order.Field == string(resource.OrderByType) {
 		wanted = firstOfTypes(paging, wanted)
 	}

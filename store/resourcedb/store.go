@@ -45,13 +45,14 @@ type ResourceStore struct {
 	metadefs *metadefdb.MetadefStore
 	options  Options
 	limits   resource.Limits
+	parts    partLimits
 	writes   writeRates
 }
 
 // New returns the resources of a database.
 func New(db *sqldb.DB, metadefs *metadefdb.MetadefStore, options Options) *ResourceStore {
 	limits := resource.DefaultLimits()
-	s := &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits)}
+	s := &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits), parts: defaultPartLimits()}
 	db.AddAudienceReader(change.Resource, s.resourceAudiences)
 	db.AddAudienceReader(change.Capability, s.capabilityAudiences)
 	return s

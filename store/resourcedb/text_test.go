@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -285,6 +286,11 @@ func TestPartsOfTextsAreFoundByIndexes(t *testing.T) {
 	})
 }
 
+// shortScans are what SQLite goes through without an index that finds a text: what
+// was found, and resources in the order of the list, none of which it looks at
+// where few were found: see TestFrequentPartsAreFoundInTheOrder.
+var shortScans = regexp.MustCompile(`SCAN (found|probed|judged|ordered|walked|looked_at|everything|CONSTANT ROW)\b|INDEX resource_name_uuid|_trigrams`)
+
 // checkFoundBy holds that a plan uses indexes and reads no table as a whole.
 func checkFoundBy(t *testing.T, plan, query string, indexes []string) {
 	t.Helper()
@@ -294,7 +300,7 @@ func checkFoundBy(t *testing.T, plan, query string, indexes []string) {
 		}
 	}
 	for line := range strings.Lines(plan) {
-		if strings.Contains(line, "Seq Scan") || strings.Contains(line, "SCAN ") && !strings.Contains(line, "_trigrams") && !strings.Contains(line, "SCAN found") {
+		if strings.Contains(line, "Seq Scan") || strings.Contains(line, "SCAN ") && !shortScans.MatchString(line) {
 			t.Errorf("%s:\n%s\n%s", line, query, plan)
 		}
 	}

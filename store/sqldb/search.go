@@ -65,16 +65,58 @@ func (t SearchedText) of(column func(string) string) string {
 // Contains holds for the rows whose text, folded, has a folded text somewhere;
 // column spells a column of the table.
 func (t SearchedText) Contains(column func(string) string, folded string) *entsql.Predicate {
-	of, id := t.of(column), column("id") // with the name that the table has now: a statement around it may give it another
+	has, id := t.Has(column, folded), column("id") // with the name that the table has now: a statement around it may give it another
+	return entsql.P(func(b *entsql.Builder) {
+		if trigrams := trigramsOf(folded); b.Dialect() != dialect.Postgres && len(trigrams) > 0 {
+			b.WriteString(id + " IN (SELECT rowid FROM " + t.index() + " WHERE " + t.index() + " MATCH ").Arg(matchOf(trigrams)).WriteString(") AND ")
+		}
+		b.Join(has)
+	})
+}
+
+// Has holds for a row whose text, folded, has a folded text somewhere, as
+// Contains does, and looks at the row alone.
+func (t SearchedText) Has(column func(string) string, folded string) *entsql.Predicate {
+	of := t.of(column)
 	return entsql.P(func(b *entsql.Builder) {
 		if b.Dialect() == dialect.Postgres {
 			b.WriteString(of).WriteString(" LIKE ").Arg(patternOf(folded))
 			return
 		}
-		if trigrams := trigramsOf(folded); len(trigrams) > 0 {
-			b.WriteString(id + " IN (SELECT rowid FROM " + t.index() + " WHERE " + t.index() + " MATCH ").Arg(matchOf(trigrams)).WriteString(") AND ")
-		}
 		b.WriteString("instr(" + of).Comma().Arg(folded).WriteString(") > 0")
+	})
+}
+
+// HasExactly is Has code point by code point.
+func (t SearchedText) HasExactly(column func(string) string, part string) *entsql.Predicate {
+	return containsText(column(t.plain), part)
+}
+
+// Found returns a SELECT of a column of the rows that Contains holds for. Rows
+// are found as they are asked for: whoever asks for a few does not look at all.
+func (t SearchedText) Found(selected, folded string) entsql.Querier {
+	return t.found(selected, folded, func(column func(string) string) *entsql.Predicate { return t.Has(column, folded) })
+}
+
+// FoundExactly is Found for the rows that ContainsExactly and another condition
+// hold for.
+func (t SearchedText) FoundExactly(selected, part string, and func(column func(string) string) *entsql.Predicate) entsql.Querier {
+	return t.found(selected, text.Fold(part), func(column func(string) string) *entsql.Predicate {
+		return entsql.And(and(column), t.HasExactly(column, part))
+	})
+}
+
+func (t SearchedText) found(selected, folded string, holds func(column func(string) string) *entsql.Predicate) entsql.Querier {
+	return entsql.P(func(b *entsql.Builder) {
+		column := entsql.Dialect(b.Dialect()).Table(t.table).As("searched").C
+		b.WriteString("SELECT ").Ident(column(selected)).WriteString(" FROM ")
+		trigrams := trigramsOf(folded)
+		if b.Dialect() == dialect.Postgres || len(trigrams) == 0 {
+			b.Ident(t.table).WriteString(" AS searched WHERE ").Join(holds(column))
+			return
+		}
+		b.WriteString(t.index() + " CROSS JOIN ").Ident(t.table).WriteString(" AS searched ON ").Ident(column("id")).WriteString(" = " + t.index() + ".rowid WHERE " + t.index() + " MATCH ").
+			Arg(matchOf(trigrams)).WriteString(" AND ").Join(holds(column))
 	})
 }
 
