@@ -77,7 +77,8 @@ type server struct {
 	profile string // address of its profiles
 	env     []string
 	args    []string
-	inside  string // process whose file systems it sees; "" is this one
+	inside  string     // process whose file systems it sees; "" is this one
+	within  *container // nil is none
 }
 
 // cloud is a database with its servers.
@@ -87,6 +88,7 @@ type cloud struct {
 	program  string
 	tokens   *tokens
 	memory   int64
+	contain  bool     // whether each server has a container of so much memory
 	flags    []string // of servers, besides those that it gives
 	cluster  *local.Cluster
 	proxy    *proxy // before the cluster
@@ -96,8 +98,8 @@ type cloud struct {
 }
 
 // newCloud prepares a database without servers.
-func newCloud(ctx context.Context, kind, folder, program string, of *tokens, memory int64, flags []string) (*cloud, error) {
-	c := &cloud{kind: kind, folder: filepath.Join(folder, kind), program: program, tokens: of, memory: memory, flags: flags}
+func newCloud(ctx context.Context, kind, folder, program string, of *tokens, memory int64, contain bool, flags []string) (*cloud, error) {
+	c := &cloud{kind: kind, folder: filepath.Join(folder, kind), program: program, tokens: of, memory: memory, contain: contain, flags: flags}
 	if err := os.Mkdir(c.folder, 0o711); err != nil {
 		return nil, err
 	}
@@ -162,7 +164,12 @@ func (c *cloud) newServer(name, database string, flags ...string) (*server, erro
 			s.env = append(s.env, variable)
 		}
 	}
-	if c.memory > 0 { // as the server itself would in a container of so much
+	switch {
+	case c.contain:
+		if s.within, err = newContainer(fmt.Sprintf("cadastre-chaos-%d-%s-%s", os.Getpid(), c.kind, name), c.memory); err != nil {
+			return nil, err
+		}
+	case c.memory > 0: // as the server itself would in a container of so much
 		s.env = append(s.env, fmt.Sprint("GOMEMLIMIT=", c.memory*3/4))
 	}
 	if c.disk != nil {
@@ -179,12 +186,45 @@ func (s *server) start(ctx context.Context) error {
 	if s.inside != "" {
 		program, args = "nsenter", append([]string{"--target", s.inside, "--mount", "--", program}, args...)
 	}
+	if s.within != nil {
+		program, args = s.within.wrap(program, args)
+	}
 	p, err := local.Start(fmt.Sprintf("%s-%d.log", s.log, time.Now().UnixNano()), "TERM", nil, s.env, program, args...)
 	if err != nil {
-		return err
+		return errors.Join(err, s.Stop())
 	}
 	s.Process = p
-	return p.Await(local.StartTime, func() error { return s.ready(ctx) })
+	if err := p.Await(local.StartTime, func() error { return s.ready(ctx) }); err != nil {
+		return errors.Join(err, s.Stop())
+	}
+	return nil
+}
+
+// Stop ends the server, and its container with it.
+func (s *server) Stop() error {
+	var err error
+	if s.Process != nil {
+		err = s.Process.Stop()
+	}
+	if s.within != nil {
+		err = errors.Join(err, s.within.remove())
+		s.within = nil
+	}
+	return err
+}
+
+// startAgain starts the servers again that have ended by themselves, and returns
+// how many did.
+func (c *cloud) startAgain(ctx context.Context) (ended int, err error) {
+	for _, s := range c.servers {
+		select {
+		case <-s.Ended():
+			ended++
+			err = errors.Join(err, s.start(ctx))
+		default:
+		}
+	}
+	return ended, err
 }
 
 // ready returns nil once the server says that it is ready.

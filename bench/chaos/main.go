@@ -18,7 +18,7 @@
 //
 // The report is tables on the standard output and, with -json, a file. The
 // program fails where something is lost, over-allocated or INTERNAL, where memory
-// is beyond its limit or does not return, and where somebody else than the
+// is beyond its limit or does not return, where a server ends, and where somebody else than the
 // attacker is told 503 for longer than a second; with -strict, also where the
 // innocents take longer than they may.
 package main
@@ -46,6 +46,7 @@ type options struct {
 	binary    string // server program; "" is a build of this tree
 	databases []string
 	only      *regexp.Regexp // of the names of attacks; nil is all
+	skip      *regexp.Regexp // of those that are left out; nil is none
 	round     time.Duration
 	rounds    int
 	size      size
@@ -56,7 +57,9 @@ type options struct {
 	seed      uint64
 	flags     []string // of the servers
 	json      string
+	docs      string // page to put the table of attacks in; none when empty
 	strict    bool
+	loose     bool // whether memory is limited by GOMEMLIMIT alone
 	timeout   time.Duration
 }
 
@@ -102,6 +105,10 @@ func parse(args []string, output io.Writer) (options, error) {
 		o.only, err = regexp.Compile(text)
 		return err
 	})
+	flags.Func("skip", "leave out attacks whose names match a regular `EXPRESSION`", func(text string) (err error) {
+		o.skip, err = regexp.Compile(text)
+		return err
+	})
 	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the quiet after it")
 	flags.IntVar(&o.rounds, "rounds", 3, "`number` of rounds")
 	flags.IntVar(&o.size.Resources, "resources", 5000, "`number` of resources")
@@ -117,6 +124,8 @@ func parse(args []string, output io.Writer) (options, error) {
 		return nil
 	})
 	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON, too")
+	flags.StringVar(&o.docs, "docs", "", "`page` to write the table of attacks into, between its marks")
+	flags.BoolVar(&o.loose, "uncontained", false, "limit the memory of servers by GOMEMLIMIT alone, and not by a control group where one can be made")
 	flags.BoolVar(&o.strict, "strict", false, "fail where innocents take longer than they may")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "`time` after which the program gives up")
 	if err := flags.Parse(args); err != nil {
@@ -133,7 +142,9 @@ func parse(args []string, output io.Writer) (options, error) {
 
 // chosen returns the attacks to measure.
 func (o options) chosen() []attack {
-	return slices.DeleteFunc(attacks(), func(a attack) bool { return o.only != nil && !o.only.MatchString(a.name) })
+	return slices.DeleteFunc(attacks(), func(a attack) bool {
+		return o.only != nil && !o.only.MatchString(a.name) || o.skip != nil && o.skip.MatchString(a.name)
+	})
 }
 
 func runAndReport(ctx context.Context, o options) error {
@@ -146,6 +157,9 @@ func runAndReport(ctx context.Context, o options) error {
 	err = errors.Join(err, r.write(os.Stdout))
 	if o.json != "" {
 		err = errors.Join(err, r.writeJSON(o.json))
+	}
+	if o.docs != "" {
+		err = errors.Join(err, r.writeInto(o.docs))
 	}
 	for _, failure := range r.failures(o.strict) {
 		err = errors.Join(err, errors.New(failure))
@@ -177,6 +191,17 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 		return nil, err
 	}
 	r = newReport(o)
+	if o.memory > 0 && !o.loose {
+		one, err := newContainer(fmt.Sprint("cadastre-chaos-", os.Getpid()), o.memory)
+		if r.Contained = err == nil; r.Contained {
+			err = one.remove()
+		}
+		if errors.Is(err, errNoContainer) {
+			r.Skipped = append(r.Skipped, fmt.Sprintf("control groups: %v", err))
+		} else if err != nil {
+			return nil, err
+		}
+	}
 	for _, kind := range o.databases {
 		if err := runOn(ctx, o, kind, folder, tokens, r, progress); err != nil {
 			return r, fmt.Errorf("%s: %w", kind, err)
@@ -187,7 +212,7 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 
 // runOn attacks and breaks one database.
 func runOn(ctx context.Context, o options, kind, folder string, of *tokens, r *report, progress io.Writer) (err error) {
-	c, err := newCloud(ctx, kind, folder, o.binary, of, o.memory, o.flags)
+	c, err := newCloud(ctx, kind, folder, o.binary, of, o.memory, r.Contained, o.flags)
 	if err != nil {
 		return err
 	}
@@ -243,8 +268,8 @@ func attackOn(ctx context.Context, o options, c *cloud, w *world, l *ledger, of 
 	defer func() { err = errors.Join(err, refusing.Stop()) }()
 	m := &attackSide{cloud: c, world: w, innocents: newInnocents(w, c, l), refusing: refusing, round: o.round, rounds: o.rounds}
 	defer m.innocents.close()
-	rows, after, err := m.all(ctx, of, progress)
-	r.Rows, r.Memory = append(r.Rows, rows...), append(r.Memory, after)
+	rows, after, unmeasured, err := m.all(ctx, of, progress)
+	r.Rows, r.Memory, r.Unmeasured = append(r.Rows, rows...), append(r.Memory, after), append(r.Unmeasured, unmeasured...)
 	if err != nil {
 		return err
 	}

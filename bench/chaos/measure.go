@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -25,6 +26,7 @@ type row struct {
 	Attacker          map[string]int `json:"attacker"`
 	AttackerProcessor float64        `json:"attackerProcessor"`
 	PeakBytes         int64          `json:"peakBytes"`
+	Ended             int            `json:"ended,omitempty"` // servers, which were started again
 	Metrics           map[string]float64
 }
 
@@ -275,25 +277,31 @@ func (c *cloud) most() (now int64) {
 }
 
 // all measures all attacks on a cloud.
-func (m *attackSide) all(ctx context.Context, of []attack, progress io.Writer) (rows []*row, after memoryAfter, err error) {
+func (m *attackSide) all(ctx context.Context, of []attack, progress io.Writer) (rows []*row, after memoryAfter, unmeasured []string, err error) {
 	after = memoryAfter{Database: m.kind, Limit: m.memory}
 	m.innocents.ask(ctx, m.round) // so that what is kept is kept
 	after.Before = m.most()
 	for _, one := range of {
 		row, err := m.measure(ctx, one)
-		if err != nil {
-			return rows, after, err
+		ended, again := m.startAgain(ctx)
+		if again != nil || ctx.Err() != nil {
+			return rows, after, unmeasured, errors.Join(err, again, ctx.Err())
 		}
+		if err != nil {
+			unmeasured = append(unmeasured, fmt.Sprintf("%s, %s: %v, and %d servers ended", m.kind, one.name, err, ended))
+			continue
+		}
+		row.Ended = ended
 		rows, after.Peak = append(rows, row), max(after.Peak, row.PeakBytes)
 		if _, err := fmt.Fprintln(progress, row.line()); err != nil {
-			return rows, after, err
+			return rows, after, unmeasured, err
 		}
 	}
 	began := time.Now()
 	for {
 		after.After, after.Seconds = m.most(), time.Since(began).Seconds()
 		if time.Since(began) > memoryReturns || after.holds() || ctx.Err() != nil {
-			return rows, after, ctx.Err()
+			return rows, after, unmeasured, ctx.Err()
 		}
 		sleep(ctx, 500*time.Millisecond)
 	}

@@ -26,6 +26,10 @@ type report struct {
 	Verdicts   []judged      `json:"verdicts"` // after attacks
 	Endured    []*endured    `json:"faults"`
 	Skipped    []string      `json:"skipped,omitempty"`
+	Unmeasured []string      `json:"unmeasured,omitempty"` // attacks, and why
+	Contained  bool          `json:"contained"`            // whether the system ends servers that take more memory
+	Rounds     int           `json:"rounds"`
+	Round      time.Duration `json:"round"`
 }
 
 // judged is what the claims on a database came to.
@@ -35,7 +39,7 @@ type judged struct {
 }
 
 func newReport(o options) *report {
-	return &report{Date: time.Now().UTC(), Machine: processorModel(), Processors: runtime.NumCPU(), World: o.size, Limit: o.memory, Flags: o.flags}
+	return &report{Date: time.Now().UTC(), Machine: processorModel(), Processors: runtime.NumCPU(), World: o.size, Limit: o.memory, Flags: o.flags, Rounds: o.rounds, Round: o.round}
 }
 
 // processorModel returns what the machine's processors are called, if it says so.
@@ -69,7 +73,7 @@ func load() float64 {
 
 // failures returns what must not be; with strict also what took too long.
 func (r *report) failures(strict bool) []string {
-	var all []string
+	all := slices.Clone(r.Unmeasured)
 	for _, row := range r.Rows {
 		all = append(all, row.failures(r.Limit, strict)...)
 	}
@@ -102,6 +106,7 @@ func (r *row) failures(limit int64, strict bool) []string {
 		}
 	}
 	fails(r.Unavailable > mostOf503.Seconds(), "others were told 503 for %.1f s", r.Unavailable)
+	fails(r.Ended > 0, "a server ended %d times", r.Ended)
 	fails(limit > 0 && r.PeakBytes > limit, "%d MiB of memory", r.PeakBytes>>20)
 	internal := r.Codes["INTERNAL"] + r.Attacker["INTERNAL"]
 	fails(internal > 0, "%d INTERNAL", internal)

@@ -29,7 +29,7 @@ func TestPartsAreFoundEitherWay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		chance := rand.New(rand.NewPCG(31, 32))
 		fillParts(t, s, chance)
-		for range 60 {
+		for range 30 {
 			filter, order, request := searchOfParts(chance)
 			viewer := []context.Context{storetest.AsAdmin(), asMember("demo")}[chance.IntN(2)]
 			few, walked := []int{0, 1, 4, 20}[chance.IntN(4)], []int{1, 3, 9, 40, 200}[chance.IntN(5)]
