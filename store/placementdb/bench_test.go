@@ -23,7 +23,7 @@ func BenchmarkClaims(b *testing.B) {
 		name string
 		url  func(testing.TB) string
 	}{{"sqlite", storetest.SQLite}, {"postgres", storetest.Postgres}} {
-		for _, providers := range []int{1, 1000} {
+		for _, providers := range []int{1, 1000, 10_000} {
 			for _, clients := range []int{1, 4, 32} {
 				for _, way := range []string{"queue", "alone"} {
 					b.Run(fmt.Sprintf("%s/providers=%d/clients=%d/%s", database.name, providers, clients, way), func(b *testing.B) {

@@ -319,7 +319,7 @@ func (s *PlacementStore) writeConsumers(ctx context.Context, c *claimTx) error {
 		err := s.Execute(ctx, c, `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
 			generation = d.generation, mappings = d.mappings, updated_at = `+s.Time("$2")+` FROM `+
 			s.Rows("$1", "d", "id bigint", "project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text")+`
-			WHERE consumers.id = d.id`, sqldb.JSONOf(kept), c.now)
+			WHERE `+s.IsRow("consumers.id", "$1", "d", "id"), sqldb.JSONOf(kept), c.now)
 		if err != nil {
 			return err
 		}
@@ -402,7 +402,7 @@ func (s *PlacementStore) writeUse(ctx context.Context, c *claimTx) error {
 		return nil
 	}
 	changed, err := sqldb.Column[int64](ctx, s.DB, c, `UPDATE inventories SET used = inventories.used + d.change FROM `+s.Rows("$1", "d", "id bigint", "change bigint")+`
-		WHERE inventories.id = d.id AND inventories.used + d.change >= 0
+		WHERE `+s.IsRow("inventories.id", "$1", "d", "id")+` AND inventories.used + d.change >= 0
 		AND (d.change <= 0 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, sqldb.JSONOf(changes))
 	if err == nil && len(changed) < len(changes) {
 		return sqldb.ErrRetry
@@ -419,7 +419,7 @@ func (s *PlacementStore) writeProviders(ctx context.Context, c *claimTx) error {
 	moves := lists.Map(uuids, func(uuid string) [2]int64 { return [2]int64{c.providers[uuid].id, c.ledger.Provider(uuid).Increments} })
 	c.Changed("ResourceProvider", uuids...)
 	return s.Execute(ctx, c, `UPDATE resource_providers SET generation = generation + d.increments, version = version + 1, updated_at = `+s.Time("$2")+`
-		FROM `+s.Rows("$1", "d", "id bigint", "increments bigint")+` WHERE resource_providers.id = d.id`, sqldb.JSONOf(moves), c.now)
+		FROM `+s.Rows("$1", "d", "id bigint", "increments bigint")+` WHERE `+s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(moves), c.now)
 }
 
 // publishClaim has the world brought up to what claims did to their providers,

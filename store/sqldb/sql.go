@@ -63,6 +63,17 @@ func (d *DB) Rows(parameter, alias string, columns ...string) string {
 	return fmt.Sprintf("(SELECT %s FROM %s) AS %s", strings.Join(fields, ", "), from, alias)
 }
 
+// IsRow returns the condition that a column holds the first value of a row of the
+// table that Rows made of a parameter. PostgreSQL takes the values out first, as
+// in Listed.
+func (d *DB) IsRow(column, parameter, alias, name string) string {
+	condition := column + " = " + alias + "." + name
+	if d.Postgres() {
+		condition += fmt.Sprintf(" AND %s = ANY (ARRAY (SELECT (value ->> 0)::bigint FROM jsonb_array_elements(%s::jsonb)))", column, parameter)
+	}
+	return condition
+}
+
 // valuesOf returns the rows of a VALUES clause, each with a prefix, whose
 // values are added to the parameters.
 func valuesOf(args *[]any, prefix string, rows [][]any) string {
