@@ -3,8 +3,11 @@ package placementdb
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/change"
@@ -168,29 +171,49 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []
 
 // lockProviders locks providers and reads their inventories. It returns them for
 // the ledger.
+//
+// One statement does both, and sees the inventories as they were when it began. Of
+// a provider that another transaction wrote meanwhile, for which it waited, the
+// version that it saw is not the one that it locked: then the inventories are read
+// again, since every transaction that changes them moves the version.
 func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []string) (map[string]*placement.LedgerProvider, error) {
 	inLedger := map[string]*placement.LedgerProvider{}
 	if len(uuids) == 0 {
 		return inLedger, nil
 	}
-	err := s.Query(ctx, c, `SELECT id, uuid, generation, version FROM resource_providers
-		WHERE `+s.Listed("uuid", "$1", "text")+` ORDER BY id`+s.Locking("NO KEY UPDATE"), func(rows *sql.Rows) error {
-		p := &lockedProvider{inventories: map[string]lockedInventory{}}
+	var late []string
+	err := s.Query(ctx, c, `WITH p AS MATERIALIZED (SELECT id, uuid, generation, version FROM resource_providers
+			WHERE `+s.Listed("uuid", "$1", "text")+` ORDER BY id`+s.Locking("NO KEY UPDATE")+`)
+		SELECT p.id, p.uuid, p.generation, p.version, (SELECT seen.version FROM resource_providers seen WHERE seen.id = p.id), `+inventoryColumns+`
+		FROM p LEFT JOIN inventories i ON i.provider_id = p.id LEFT JOIN resource_classes c ON c.id = i.resource_class_id`, func(rows *sql.Rows) error {
+		var locked lockedProvider
 		var uuid string
-		if err := rows.Scan(&p.id, &uuid, &p.generation, &p.version); err != nil {
+		var seen int64
+		inventory, err := scanInventory(rows, &locked.id, &uuid, &locked.generation, &locked.version, &seen)
+		if err != nil {
 			return err
 		}
-		c.providers[uuid] = p
-		inLedger[uuid] = &placement.LedgerProvider{Generation: p.generation, Inventories: map[string]placement.Inventory{}}
+		p := c.providers[uuid]
+		if p == nil {
+			p, locked.inventories = &locked, map[string]lockedInventory{}
+			c.providers[uuid] = p
+			if seen != p.version {
+				late = append(late, uuid)
+			}
+		}
+		if inventory != nil {
+			p.inventories[inventory.ResourceClass] = *inventory
+		}
 		return nil
 	}, sqldb.JSONOf(sqldb.Distinct(uuids)))
-	if err != nil || len(c.providers) == 0 {
-		return inLedger, err
+	if err == nil && len(late) > 0 {
+		err = s.readInventories(ctx, c, late)
 	}
-	if err := s.readInventories(ctx, c, slices.Collect(maps.Keys(c.providers))); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	for uuid, provider := range c.providers {
+		inLedger[uuid] = &placement.LedgerProvider{Generation: provider.generation, Inventories: map[string]placement.Inventory{}}
 		for class, inventory := range provider.inventories {
 			inLedger[uuid].Inventories[class] = inventory.Inventory
 		}
@@ -200,19 +223,41 @@ func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []
 
 // readInventories reads the inventories of locked providers.
 func (s *PlacementStore) readInventories(ctx context.Context, c *claimTx, providers []string) error {
-	byRow := lists.Index(providers, func(uuid string) (int64, *lockedProvider) { return c.providers[uuid].id, c.providers[uuid] })
-	return s.Query(ctx, c, `SELECT i.provider_id, i.id, i.resource_class_id, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size,
-		i.allocation_ratio, i.capacity, i.used FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
+	byRow := map[int64]*lockedProvider{}
+	for _, uuid := range providers {
+		p := c.providers[uuid]
+		byRow[p.id], p.inventories = p, map[string]lockedInventory{}
+	}
+	return s.Query(ctx, c, `SELECT i.provider_id, `+inventoryColumns+`
+		FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
 		WHERE `+s.Listed("i.provider_id", "$1", "bigint"), func(rows *sql.Rows) error {
 		var provider int64
-		var i lockedInventory
-		if err := rows.Scan(&provider, &i.id, &i.class, &i.ResourceClass, &i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize,
-			&i.AllocationRatio, &i.Capacity, &i.Used); err != nil {
-			return err
+		inventory, err := scanInventory(rows, &provider)
+		if err == nil {
+			byRow[provider].inventories[inventory.ResourceClass] = *inventory
 		}
-		byRow[provider].inventories[i.ResourceClass] = i
-		return nil
+		return err
 	}, sqldb.JSONOf(slices.Sorted(maps.Keys(byRow))))
+}
+
+const inventoryColumns = `i.id, i.resource_class_id, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size,
+		i.allocation_ratio, i.capacity, i.used`
+
+// scanInventory returns the inventory of inventoryColumns, nil where there is
+// none, and scans the columns before them into first.
+func scanInventory(rows *sql.Rows, first ...any) (*lockedInventory, error) {
+	var id, class, capacity, used sql.Null[int64]
+	var total, reserved, minUnit, maxUnit, stepSize sql.Null[int32]
+	var name sql.Null[string]
+	var ratio sql.Null[float64]
+	err := rows.Scan(append(first, &id, &class, &name, &total, &reserved, &minUnit, &maxUnit, &stepSize, &ratio, &capacity, &used)...)
+	if err != nil || !id.Valid {
+		return nil, err
+	}
+	return &lockedInventory{id: id.V, class: class.V, Inventory: placement.Inventory{
+		ResourceClass: name.V, Total: total.V, Reserved: reserved.V, MinUnit: minUnit.V, MaxUnit: maxUnit.V,
+		StepSize: stepSize.V, AllocationRatio: ratio.V, Capacity: capacity.V, Used: used.V,
+	}}, nil
 }
 
 // existingClasses returns which of some resource classes exist. The world may
@@ -275,19 +320,77 @@ func (s *PlacementStore) stillAbsent(ctx context.Context, c *claimTx, claims []p
 	return err
 }
 
-// writeClaim writes what the ledger says.
+// writeClaim writes what the ledger says: first it deletes what goes, then it
+// writes everything else together.
 func (s *PlacementStore) writeClaim(ctx context.Context, c *claimTx) error {
-	if err := s.writeConsumers(ctx, c); err != nil {
+	consumers, err := s.consumerParts(ctx, c)
+	if err != nil {
 		return err
 	}
-	if err := s.writeUse(ctx, c); err != nil {
-		return err
+	parts := append(consumers, s.allocationsPart(c), s.usePart(c), s.providersPart(c))
+	rows := lists.Map(parts, func(p part) int { return p.rows })
+	if slices.Max(rows) == 0 {
+		return nil
 	}
-	return s.writeProviders(ctx, c)
+	write := s.writeEach
+	if s.Postgres() {
+		write = s.writeAsOne
+	}
+	written, err := write(ctx, c, parts)
+	if err == nil && !slices.Equal(written, rows) {
+		err = sqldb.ErrRetry
+	}
+	return err
 }
 
-// writeConsumers writes the consumers and their allocations.
-func (s *PlacementStore) writeConsumers(ctx context.Context, c *claimTx) error {
+// part is one of the statements that write a claim. In its text $1 is the time,
+// and %s the parameter with its rows as JSON. It returns a row for each row that
+// it writes, and that must be all of them: else the transaction is tried again.
+type part struct {
+	name, text string
+	rows       int
+	json       string
+}
+
+// partOf returns the part that writes rows.
+func partOf[R any](name, text string, rows []R) part {
+	return part{name: name, text: text, rows: len(rows), json: sqldb.JSONOf(rows)}
+}
+
+// writeAsOne runs parts as one statement of PostgreSQL, whose text is the same for
+// all claims, and returns how many rows each has written.
+func (s *PlacementStore) writeAsOne(ctx context.Context, c *claimTx, parts []part) (written []int, err error) {
+	args := []any{c.now}
+	var texts, counts []string
+	for _, p := range parts {
+		args = append(args, p.json)
+		texts = append(texts, fmt.Sprintf("%s AS (%s)", p.name, fmt.Sprintf(p.text, "$"+strconv.Itoa(len(args)))))
+		counts = append(counts, "SELECT count(*) FROM "+p.name)
+	}
+	return sqldb.Column[int](ctx, s.DB, c, "WITH "+strings.Join(texts, ", ")+" "+strings.Join(counts, " UNION ALL "), args...)
+}
+
+// writeEach runs parts one after the other, but for those without rows, and
+// returns how many rows each has written. They count as one statement, like those
+// of PostgreSQL.
+func (s *PlacementStore) writeEach(ctx context.Context, c *claimTx, parts []part) (written []int, err error) {
+	for _, p := range parts {
+		var ids []int64
+		if p.rows > 0 {
+			ids, err = sqldb.Column[int64](ctx, s.DB, c, fmt.Sprintf(p.text, "$2"), c.now, p.json)
+			ctx = sqldb.Uncounted(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		written = append(written, len(ids))
+	}
+	return written, nil
+}
+
+// consumerParts deletes the consumers that hold nothing any more and the
+// allocations that consumers had, and returns what writes the others.
+func (s *PlacementStore) consumerParts(ctx context.Context, c *claimTx) ([]part, error) {
 	var fresh, kept [][]any
 	var gone, rewritten []int64
 	for _, uuid := range c.ledger.Written() {
@@ -307,29 +410,27 @@ func (s *PlacementStore) writeConsumers(ctx context.Context, c *claimTx) error {
 	}
 	if old := slices.Concat(gone, rewritten); len(old) > 0 {
 		if err := s.Execute(ctx, c, `DELETE FROM allocations WHERE `+s.Listed("consumer_id", "$1", "bigint"), sqldb.JSONOf(old)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(gone) > 0 {
 		if err := s.Execute(ctx, c, `DELETE FROM consumers WHERE `+s.Listed("id", "$1", "bigint"), sqldb.JSONOf(gone)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if len(kept) > 0 {
-		err := s.Execute(ctx, c, `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
-			generation = d.generation, mappings = d.mappings, updated_at = `+s.Time("$2")+` FROM `+
-			s.Rows("$1", "d", "id bigint", "project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text")+`
-			WHERE `+s.IsRow("consumers.id", "$1", "d", "id"), sqldb.JSONOf(kept), c.now)
-		if err != nil {
-			return err
-		}
+	columns := []string{"project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text"}
+	at, returned := s.Time("$1"), "id"
+	if s.Postgres() {
+		returned = "id, uuid"
 	}
-	if len(fresh) > 0 {
-		if err := s.insertConsumers(ctx, c, fresh); err != nil {
-			return err
-		}
-	}
-	return s.insertAllocations(ctx, c)
+	return []part{
+		partOf("kept", `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
+			generation = d.generation, mappings = d.mappings, updated_at = `+at+` FROM `+s.Rows("%[1]s", "d", append([]string{"id bigint"}, columns...)...)+`
+			WHERE `+s.IsRow("consumers.id", "%[1]s", "d", "id")+` RETURNING consumers.id`, kept),
+		partOf("fresh", `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, created_at, updated_at)
+			SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, d.mappings, `+at+`, `+at+`
+			FROM `+s.Rows("%[1]s", "d", append([]string{"uuid text"}, columns...)...)+` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh),
+	}, nil
 }
 
 // noteConsumer notes a consumer that is written: the members of its project see
@@ -347,47 +448,35 @@ func (c *claimTx) noteConsumer(uuid string, before *consumerRow, after placement
 	c.Changed("Consumer", uuid)
 }
 
-// insertConsumers writes consumers that were not there, in the order of their
-// uuids.
-func (s *PlacementStore) insertConsumers(ctx context.Context, c *claimTx, fresh [][]any) error {
-	inserted := 0
-	err := s.Query(ctx, c, `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, created_at, updated_at)
-		SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, d.mappings, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+
-		s.Rows("$1", "d", "uuid text", "project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text")+`
-		WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING id, uuid`, func(rows *sql.Rows) error {
-		row := &consumerRow{Consumer: placement.Consumer{CreatedAt: c.now}}
-		err := rows.Scan(&row.id, &row.UUID)
-		c.consumers[row.UUID] = row
-		inserted++
-		return err
-	}, sqldb.JSONOf(fresh), c.now)
-	if err == nil && inserted < len(fresh) {
-		return sqldb.ErrRetry
-	}
-	return err
-}
-
-func (s *PlacementStore) insertAllocations(ctx context.Context, c *claimTx) error {
-	var allocations [][4]int64
+// allocationsPart returns what writes the allocations. The row id of a consumer
+// that is new is known to the part that writes it.
+func (s *PlacementStore) allocationsPart(c *claimTx) part {
+	var allocations [][]any
 	for _, uuid := range c.ledger.Written() {
+		var id any
+		if row := c.consumers[uuid]; row != nil {
+			id = row.id
+		}
 		consumer := c.ledger.Consumer(uuid)
 		for _, key := range consumer.SortedKeys() {
 			provider := c.providers[key.Provider]
-			allocations = append(allocations, [4]int64{c.consumers[uuid].id, provider.id, provider.inventories[key.ResourceClass].class, consumer.Allocations[key]})
+			allocations = append(allocations, []any{id, uuid, provider.id, provider.inventories[key.ResourceClass].class, consumer.Allocations[key]})
 		}
 	}
-	if len(allocations) == 0 {
-		return nil
+	fresh := "consumers"
+	if s.Postgres() {
+		fresh = "fresh"
 	}
-	return s.Execute(ctx, c, `INSERT INTO allocations (consumer_id, provider_id, resource_class_id, used)
-		SELECT d.consumer_id, d.provider_id, d.resource_class_id, d.used FROM `+
-		s.Rows("$1", "d", "consumer_id bigint", "provider_id bigint", "resource_class_id bigint", "used bigint"), sqldb.JSONOf(allocations))
+	return partOf("allocated", `INSERT INTO allocations (consumer_id, provider_id, resource_class_id, used)
+		SELECT COALESCE(d.consumer_id, f.id), d.provider_id, d.resource_class_id, d.used FROM `+
+		s.Rows("%[1]s", "d", "consumer_id bigint", "uuid text", "provider_id bigint", "resource_class_id bigint", "used bigint")+`
+		LEFT JOIN `+fresh+` f ON f.uuid = d.uuid WHERE COALESCE(d.consumer_id, f.id) IS NOT NULL RETURNING id`, allocations)
 }
 
-// writeUse changes the use of the inventories. The condition holds whenever the
-// ledger allowed the claims; it stands in the statement so that the database
-// itself refuses more than capacity, whatever came before.
-func (s *PlacementStore) writeUse(ctx context.Context, c *claimTx) error {
+// usePart returns what changes the use of the inventories. The condition holds
+// whenever the ledger allowed the claims; it stands in the statement so that the
+// database itself refuses more than capacity, whatever came before.
+func (s *PlacementStore) usePart(c *claimTx) part {
 	var changes [][2]int64
 	for _, provider := range slices.Sorted(maps.Keys(c.providers)) {
 		inventories := c.ledger.Provider(provider).Inventories
@@ -398,28 +487,19 @@ func (s *PlacementStore) writeUse(ctx context.Context, c *claimTx) error {
 			}
 		}
 	}
-	if len(changes) == 0 {
-		return nil
-	}
-	changed, err := sqldb.Column[int64](ctx, s.DB, c, `UPDATE inventories SET used = inventories.used + d.change FROM `+s.Rows("$1", "d", "id bigint", "change bigint")+`
-		WHERE `+s.IsRow("inventories.id", "$1", "d", "id")+` AND inventories.used + d.change >= 0
-		AND (d.change <= 0 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, sqldb.JSONOf(changes))
-	if err == nil && len(changed) < len(changes) {
-		return sqldb.ErrRetry
-	}
-	return err
+	return partOf("used", `UPDATE inventories SET used = inventories.used + d.change FROM `+s.Rows("%[1]s", "d", "id bigint", "change bigint")+`
+		WHERE `+s.IsRow("inventories.id", "%[1]s", "d", "id")+` AND inventories.used + d.change >= 0
+		AND (d.change <= 0 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, changes)
 }
 
-// writeProviders moves the providers' generations and versions.
-func (s *PlacementStore) writeProviders(ctx context.Context, c *claimTx) error {
-	if len(c.providers) == 0 {
-		return nil
-	}
+// providersPart returns what moves the providers' generations and versions.
+func (s *PlacementStore) providersPart(c *claimTx) part {
 	uuids := slices.Sorted(maps.Keys(c.providers))
 	moves := lists.Map(uuids, func(uuid string) [2]int64 { return [2]int64{c.providers[uuid].id, c.ledger.Provider(uuid).Increments} })
 	c.Changed("ResourceProvider", uuids...)
-	return s.Execute(ctx, c, `UPDATE resource_providers SET generation = generation + d.increments, version = version + 1, updated_at = `+s.Time("$2")+`
-		FROM `+s.Rows("$1", "d", "id bigint", "increments bigint")+` WHERE `+s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(moves), c.now)
+	return partOf("moved", `UPDATE resource_providers SET generation = generation + d.increments, version = version + 1, updated_at = `+s.Time("$1")+`
+		FROM `+s.Rows("%[1]s", "d", "id bigint", "increments bigint")+` WHERE `+s.IsRow("resource_providers.id", "%[1]s", "d", "id")+`
+		RETURNING resource_providers.id`, moves)
 }
 
 // publishClaim has the world brought up to what claims did to their providers,

@@ -51,6 +51,9 @@ const (
 	// eventBytesAtOnce bounds the texts of the events of one statement; a single
 	// event may have more.
 	eventBytesAtOnce = 8 << 20
+	// fewNotes bounds the parameters of statements that write notes and are kept
+	// prepared.
+	fewNotes = 20
 )
 
 // flushWith writes events, and with the last of them changes.
@@ -122,6 +125,9 @@ func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, chang
 		statement += ` RETURNING ` + readOnlySetting
 	}
 	scanned = append(scanned, &setting)
+	if len(args) > fewNotes {
+		ctx = Unprepared(ctx) // of each length there is another text
+	}
 	err := tx.db.Query(ctx, tx, statement, func(rows *sql.Rows) error { return rows.Scan(scanned...) }, args...)
 	if err == nil && setting == "on" {
 		err = ReadOnly.Refuse(nil)

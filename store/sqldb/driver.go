@@ -112,13 +112,16 @@ func (d *Database) BeginTx(ctx context.Context, options *sql.TxOptions) (dialect
 	if err != nil {
 		return nil, refusedToBegin(err)
 	}
-	return &transaction{Tx: tx, of: d}, nil
+	return &transaction{Tx: tx, of: d, prepares: true}, nil
 }
 
 // transaction is a dialect.Tx that counts its statements.
 type transaction struct {
 	*sql.Tx
 	of *Database
+	// prepares says that its connection is of the pool that keeps statements
+	// prepared.
+	prepares bool
 }
 
 var _ driver.Tx = (*transaction)(nil)
@@ -137,7 +140,10 @@ func (t *transaction) Exec(ctx context.Context, query string, args, v any) error
 
 func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	t.of.count(ctx, query, args)
-	rows, err := t.Tx.QueryContext(ctx, query, args...)
+	if !t.prepares {
+		ctx = Unprepared(ctx)
+	}
+	rows, err := reads{t.of, t.Tx}.QueryContext(ctx, query, args...)
 	return rows, Refused(err)
 }
 
