@@ -40,14 +40,15 @@ func makeTrigramsSQLite(ctx context.Context, pool *sql.DB, log *slog.Logger) err
 			}
 			there += is
 		}
-		if there == len(create) {
-			continue
+		if began := time.Now(); there < len(create) {
+			if err := makeTrigramsOf(ctx, pool, of); err != nil {
+				return fmt.Errorf("of %s: %w", of.table, err)
+			}
+			logMade(ctx, log, of, time.Since(began))
 		}
-		began := time.Now()
-		if err := makeTrigramsOf(ctx, pool, of); err != nil {
+		if _, err := pool.ExecContext(ctx, of.mergeTrigrams()); err != nil {
 			return fmt.Errorf("of %s: %w", of.table, err)
 		}
-		logMade(ctx, log, of, time.Since(began))
 	}
 	return nil
 }

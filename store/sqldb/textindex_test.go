@@ -244,3 +244,25 @@ func foldedColumns(t *testing.T, db *sqldb.DB, want map[string]string) map[strin
 	}
 	return got
 }
+
+// TestManyWritesAreMergedAtOnce holds how many parts of each index are merged on
+// SQLite, in a database that is new and in one that was made before.
+func TestManyWritesAreMergedAtOnce(t *testing.T) {
+	t.Parallel()
+	url := storetest.SQLite(t)
+	for range 2 {
+		s, _ := openLogged(t, url)
+		for _, index := range indexesOf(t, s) {
+			var merged int
+			if err := storetest.Database(t, url).QueryRow("SELECT v FROM " + index + "_config WHERE k = 'automerge'").Scan(&merged); err != nil || merged != 16 {
+				t.Errorf("%s: %d parts are merged at once, %v", index, merged, err)
+			}
+			if _, err := storetest.Database(t, url).Exec("DELETE FROM " + index + "_config WHERE k = 'automerge'"); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
