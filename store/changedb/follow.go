@@ -85,8 +85,8 @@ func (f *Following) Next(ctx context.Context, limit int) ([]*change.Change, erro
 		f.after = nil
 	}
 	held, reader := f.of.window.Load(), f.of.store.reader(ctx)
-	if held.upTo < f.seen && held.upTo > 0 { // a database that lost commits
-		f.seen = held.upTo
+	if held.upTo < f.seen { // another server, which made the position, is ahead
+		return nil, nil
 	}
 	if f.seen < held.from {
 		return f.readOn(ctx, reader, held.upTo, limit)
@@ -114,7 +114,7 @@ func (f *Following) readOn(ctx context.Context, reader change.Reader, upTo int64
 func (f *Following) Wait(ctx context.Context) error {
 	for {
 		held := f.of.window.Load()
-		if f.seen < held.upTo || held.upTo < f.seen && held.upTo > 0 {
+		if f.seen < held.upTo {
 			return ctx.Err()
 		}
 		select {
