@@ -110,6 +110,9 @@ func (tx *Tx) Created(kind string, keys ...string) {
 // Deleted is Changed for things that are not there any more.
 func (tx *Tx) Deleted(kind string, keys ...string) {
 	for _, key := range keys {
+		if slices.Contains(seenByAll, change.Kind(kind)) {
+			tx.SawBefore(kind, key, change.ToEveryone())
+		}
 		tx.SeenBy(kind, key, nil)
 	}
 	tx.Changed(kind, keys...)
