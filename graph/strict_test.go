@@ -389,6 +389,11 @@ func (a *agreement) write(n int) string {
 	outcome := "accepted"
 	if len(answer.Errors) > 0 {
 		outcome = answer.Errors[0].Extensions.Code
+		for _, err := range answer.Errors {
+			if err.Extensions.Code == "FORBIDDEN" {
+				outcome = "FORBIDDEN" // among others
+			}
+		}
 	}
 	if validation != "" {
 		a.compare(fmt.Sprintf("%s by %s of %v", mutation, viewer, variables), expected, answer)
