@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -35,9 +36,36 @@ type candidatePage struct {
 	First int
 }
 
-// searchForResources returns the candidates for the requests of resources. Their
-// metadata is one statement, and what they require of hosts one more, with one
-// for the names of capabilities.
+// requestsOf returns what the metadata of resources asks of placement, and the
+// capabilities that it requires of hosts. Metadata is one statement, the names of
+// capabilities are another, and those that unknown ones may mean one more.
+func requestsOf(ctx context.Context, s *store.Store, world *placement.World, ids []int64) (map[int64]*model.PlacementRequest, store.RequiredCapabilities, error) {
+	items, err := s.MetadataOf(ctx, ids, nil)
+	if err != nil {
+		return nil, store.RequiredCapabilities{}, err
+	}
+	requests := map[int64]*model.PlacementRequest{}
+	var required []resource.Requirement
+	for _, id := range ids {
+		requests[id] = model.RequestIn(world, items[id])
+		required = append(required, requests[id].Requirements()...)
+	}
+	capabilities, err := s.Required(ctx, required)
+	if err != nil {
+		return nil, capabilities, err
+	}
+	unknown := capabilities.Names.Unknown(lists.Map(required, func(of resource.Requirement) string {
+		name, _ := of.Capability()
+		return name
+	}))
+	for _, request := range requests {
+		request.CheckCapabilities(unknown)
+	}
+	return requests, capabilities, nil
+}
+
+// searchForResources returns the candidates for the requests of resources. The
+// hosts that these require are one statement.
 func searchForResources(s *store.Store, ctx context.Context, ids []int64, of candidatePage) (map[int64]foundCandidates, error) {
 	world, err := s.World(ctx)
 	if errors.Is(err, problem.ErrForbidden) {
@@ -46,15 +74,15 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64, of can
 	if err != nil {
 		return nil, err
 	}
-	items, err := s.MetadataOf(ctx, ids, nil)
+	requests, capabilities, err := requestsOf(ctx, s, world, ids)
 	if err != nil {
 		return nil, err
 	}
 	found := map[int64]foundCandidates{}
-	requests := map[int64]*model.PlacementRequest{}
+	var searched []int64
 	var required [][]resource.Requirement
 	for _, id := range ids {
-		request := model.RequestIn(world, items[id])
+		request := requests[id]
 		if request.IsEmpty() {
 			continue
 		}
@@ -62,19 +90,16 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64, of can
 			found[id] = foundCandidates{err: err}
 			continue
 		}
-		if requests[id] = request; len(request.Requirements()) > 0 {
+		if searched = append(searched, id); len(request.Requirements()) > 0 {
 			required = append(required, request.Requirements())
 		}
 	}
-	rows, err := s.HostsMeeting(ctx, required)
+	rows, err := s.HostsMeeting(ctx, required, capabilities)
 	if err != nil {
 		return nil, err
 	}
 	var all []*model.AllocationCandidateConnection
-	for _, id := range ids {
-		if requests[id] == nil {
-			continue
-		}
+	for _, id := range searched {
 		request := requests[id].Request()
 		if required := requests[id].Requirements(); len(required) > 0 {
 			asked, err := json.Marshal(required)

@@ -22,8 +22,8 @@ func (r *queryResolver) PlacementRequest(ctx context.Context, resource string) (
 		if err != nil {
 			return nil, err
 		}
-		items, err := r.Store.MetadataOf(ctx, []int64{of.ID}, nil)
-		return model.RequestIn(world, items[of.ID]), err
+		requests, _, err := requestsOf(ctx, r.Store, world, []int64{of.ID})
+		return requests[of.ID], err
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,6 +168,50 @@ func TestTheRequestOfWhatIsHiddenIsNull(t *testing.T) {
 			response := executor.Execute(ctx, &graphql.RawParams{Query: query})
 			if string(response.Data) != want || len(response.Errors) > 0 {
 				t.Errorf("%s: %s %v, want %s", query, response.Data, response.Errors, want)
+			}
+		}
+	})
+}
+
+// TestAnUnknownCapabilityIsAProblem requires of hosts a capability that there is
+// none of, one that is only misspelt and one that the viewer may not know of: each
+// is a problem of its key, and the request is not searched.
+func TestAnUnknownCapabilityIsAProblem(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		const flavor = "f1a00000-0000-4000-8000-000000000001"
+		item := func(key, value string) resource.MetadataItem { return resource.MetadataItem{Key: key, Value: value} }
+		s := openFilled(t, store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}}, store.Content{
+			Resources: []store.ResourceRecord{
+				{UUID: flavor, Type: "OS::Nova::Flavor", Name: "flavor", ProjectID: "operations", Visibility: access.Public, Metadata: []resource.MetadataItem{
+					item("vcpus", "1"), item("capabilities:gpu", ">= 1"), item("capabilities:gpus", ">= "), item("capabilities:nope", "1"), item("capabilities:secret", "1"), item("trait:ABSENT", "required")}},
+				{UUID: "f1a00000-0000-4000-8000-000000000002", Type: "physical:host", Name: "host", ProjectID: "operations", Visibility: access.Public},
+			},
+			Capabilities: []store.CapabilityRecord{
+				{ResourceType: "physical:host", Name: "gpu"}, {ResourceType: "physical:host", Name: "secret", Private: true}},
+		})
+		executor := executorOf(t, s)
+		const suggested, unknown = `unknown capability \"gpus\"; did you mean \"gpu\"?`, `{"key":"capabilities:nope","message":"unknown capability \"nope\""}`
+		for viewer, want := range map[string][]string{
+			"member": {"capabilities:gpus", "capabilities:gpus", "capabilities:nope", "capabilities:secret", "trait:ABSENT"},
+			"admin":  {"capabilities:gpus", "capabilities:gpus", "capabilities:nope", "trait:ABSENT"},
+		} {
+			ask := requestAsker{t, access.WithViewer(t.Context(), viewers[viewer]), executor}
+			var read struct {
+				PlacementRequest struct{ Problems []struct{ Key, Message string } }
+			}
+			ask.execute(fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } } }`, flavor), nil, &read)
+			var keys, refused []string
+			for _, one := range read.PlacementRequest.Problems {
+				keys, refused = append(keys, one.Key), append(refused, "BAD_USER_INPUT metadata['"+one.Key+"']")
+			}
+			text, err := json.Marshal(read.PlacementRequest.Problems)
+			if err != nil || !slices.Equal(keys, want) || !strings.Contains(strings.ReplaceAll(strings.ToLower(string(text)), `\u003e`, ">"), suggested) || !strings.Contains(strings.ToLower(string(text)), unknown) {
+				t.Errorf("%s is told %s, %v, want problems of %v", viewer, text, err, want)
+			}
+			var page any
+			if errors, _ := ask.execute(fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, flavor), nil, &page); !slices.Equal(errors, refused) {
+				t.Errorf("%s: the candidates are refused for %q, want %q", viewer, errors, refused)
 			}
 		}
 	})

@@ -52,10 +52,10 @@ func works() document.Works {
 		"Query.capacity":             {World: true, Given: capacityWork},
 		"Query.allocationCandidates": {World: true, Given: candidatesWork},
 		"CapacityChange.capacity":    {World: true, Given: capacityWork},
-		"Query.placementRequest":     {Statements: 2, World: true, Given: requestWork},
+		"Query.placementRequest":     {Statements: 4, World: true, Given: requestWork},
 
 		"AllocationCandidatesChange.allocationCandidates": {World: true, Given: candidatesWork},
-		"Resource.allocationCandidates":                   {Statements: 3, World: true, Given: candidatesOfEachWork},
+		"Resource.allocationCandidates":                   {Statements: 4, World: true, Given: candidatesOfEachWork},
 
 		"AllocationCandidateConnection.totalCount":        {Given: ofList(candidateCountWork)},
 		"AllocationCandidateConnection.explain":           {Given: ofList(explanationWork)},

@@ -179,7 +179,7 @@ var more = map[string][]string{
 
 // rare are fields that run fewer statements here than are priced: what they
 // refer to is not in the fixture, or another server has not just created it.
-var rare = []string{"Resource.parent", "Allocation.provider", "Resource.provider", "Resource.allocationCandidates", "Query.node", "Query.nodes"}
+var rare = []string{"Resource.parent", "Allocation.provider", "Resource.provider", "Resource.allocationCandidates", "Query.placementRequest", "Query.node", "Query.nodes"}
 
 // TestFieldsRunTheStatementsThatArePriced runs every field of every type that
 // Query leads to: none runs more statements than the table of works says, and

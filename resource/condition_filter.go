@@ -2,6 +2,7 @@ package resource
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -56,9 +57,30 @@ type CapabilityNames struct {
 // Check adds a problem for a name that is not known, with the known one that it
 // may mean.
 func (n CapabilityNames) Check(problems *problem.Problems, path, name string) {
-	if !n.Knows(name) {
-		problems.Add(path, "unknown capability %q%s", metadef.Shorten(name), text.NewSpeller(n.All).DidYouMean(name))
+	if message, ok := n.Unknown([]string{name})[name]; ok {
+		problems.Add(path, "%s", message)
 	}
+}
+
+// Unknown returns what is to be said of those of some names that are not known,
+// with the known ones that the first of them may mean.
+func (n CapabilityNames) Unknown(names []string) map[string]string {
+	messages := map[string]string{}
+	var speller text.Speller
+	for _, name := range names {
+		if _, told := messages[name]; told || n.Knows(name) {
+			continue
+		}
+		if len(messages) == 0 {
+			speller = text.NewSpeller(n.All)
+		}
+		hint := ""
+		if len(messages) < MaxRequirements {
+			hint = speller.DidYouMean(name)
+		}
+		messages[name] = fmt.Sprintf("unknown capability %q%s", metadef.Shorten(name), hint)
+	}
+	return messages
 }
 
 // NamesToKnow returns the capabilities that the plan asks for and that must be

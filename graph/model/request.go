@@ -1,6 +1,9 @@
 package model
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -19,12 +22,21 @@ type KeyProblem struct {
 	Message string
 }
 
+// key returns the key that the problem is about, empty for all.
+func (p KeyProblem) key() string {
+	if p.Key == nil {
+		return ""
+	}
+	return *p.Key
+}
+
 // RequestHosts is what a request requires of the resource of a root.
 type RequestHosts struct {
 	Requirements []resource.Requirement
 }
 
-// RequestIn returns what metadata asks of placement in a world.
+// RequestIn returns what metadata asks of placement in a world, before
+// CheckCapabilities.
 func RequestIn(world *placement.World, items []*resource.MetadataItem) *PlacementRequest {
 	specs := make([]placement.ExtraSpec, len(items))
 	for i, item := range items {
@@ -51,6 +63,18 @@ func RequestIn(world *placement.World, items []*resource.MetadataItem) *Placemen
 		}
 	}
 	return r
+}
+
+// CheckCapabilities adds a problem for each capability that is required and about
+// which there is a message: it is unknown.
+func (r *PlacementRequest) CheckCapabilities(unknown map[string]string) {
+	for _, requirement := range r.capabilities {
+		name, _ := requirement.Capability()
+		if message, ok := unknown[name]; ok {
+			r.wrong = append(r.wrong, KeyProblem{Key: &requirement.Key, Message: message})
+		}
+	}
+	slices.SortStableFunc(r.wrong, func(a, b KeyProblem) int { return cmp.Compare(a.key(), b.key()) })
 }
 
 // Request returns the request without what it requires of hosts.

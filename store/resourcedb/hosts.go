@@ -35,10 +35,34 @@ func (s *ResourceStore) Hosts(ctx context.Context, path string, filter resource.
 	return hosts[0], nil
 }
 
+// RequiredCapabilities are the capabilities, of those that requirements ask for,
+// that a viewer may know of.
+type RequiredCapabilities struct {
+	Names resource.CapabilityNames
+	known map[string][]int64
+}
+
+// Required returns which of the capabilities that requirements ask for the viewer
+// may know of.
+func (s *ResourceStore) Required(ctx context.Context, requirements []resource.Requirement) (RequiredCapabilities, error) {
+	names := sqldb.Distinct(lists.Map(requirements, func(of resource.Requirement) string {
+		name, _ := of.Capability()
+		return name
+	}))
+	slices.Sort(names)
+	known, err := s.knownCapabilities(ctx, names, nil)
+	if err != nil {
+		return RequiredCapabilities{}, err
+	}
+	all, err := s.capabilitiesToSuggest(ctx, known, names, nil)
+	return RequiredCapabilities{namesIn(known, all), known}, err
+}
+
 // HostsMeeting returns the hosts of each of some lists of requirements, as Hosts
 // does for a filter that has nothing else; lists that are equal count once. There
-// are at most resource.MaxHostSets of them. Their conditions are valid.
-func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resource.Requirement) ([][]int64, error) {
+// are at most resource.MaxHostSets of them. Their conditions are valid, and their
+// capabilities known.
+func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resource.Requirement, of RequiredCapabilities) ([][]int64, error) {
 	if len(requirements) == 0 {
 		return nil, nil
 	}
@@ -56,19 +80,9 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 		return nil, problem.Refuse(problem.ErrTooComplex, "the hosts of %d different requirements are asked for together, at most %d are allowed", len(sets), resource.MaxHostSets)
 	}
 	var problems problem.Problems // none: the conditions are valid
-	var names []string
-	plans := make([]resource.FilterPlan, len(sets))
-	for i, set := range sets {
-		plans[i] = resource.Filter{Requirements: set}.Plan(&problems, "")
-		names = append(names, plans[i].CapabilityNames()...)
-	}
-	slices.Sort(names)
-	known, err := s.knownCapabilities(ctx, slices.Compact(names), nil)
-	if err != nil {
-		return nil, err
-	}
-	all := lists.Map(plans, func(plan resource.FilterPlan) []clause {
-		return s.clausesUnder(ctx, resource.Filter{}, plan, known, nil, &problems)
+	all := lists.Map(sets, func(set []resource.Requirement) []clause {
+		plan := resource.Filter{Requirements: set}.Plan(&problems, "")
+		return s.clausesUnder(ctx, resource.Filter{}, plan, of.known, nil, &problems)
 	})
 	found, err := s.hostsOf(sqldb.Unprepared(ctx), all)
 	if err != nil {
