@@ -198,7 +198,9 @@ func TestAnUnknownCapabilityIsAProblem(t *testing.T) {
 		} {
 			ask := requestAsker{t, access.WithViewer(t.Context(), viewers[viewer]), executor}
 			var read struct {
-				PlacementRequest struct{ Problems []struct{ Key, Message string } }
+				PlacementRequest struct {
+					Problems []struct{ Key, Message string }
+				}
 			}
 			ask.execute(fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } } }`, flavor), nil, &read)
 			var keys, refused []string

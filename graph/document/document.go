@@ -223,6 +223,7 @@ func (r *Reader) readNew(request Request, w *walker) (*document, gqlerror.List) 
 		literals, refused = checkValues(w.noted.values)
 	}
 	if len(refused) > 0 {
+		refused = withFields(r.schema, parsed, refused)
 		for _, err := range refused {
 			errcode.Set(err, errcode.ValidationFailed)
 		}

@@ -45,10 +45,11 @@ func (d *document) coerce(operation *ast.OperationDefinition, variables map[stri
 	return coerced, c.refused
 }
 
-// coercion collects what is wrong with variables.
+// coercion collects what is wrong with variables, or with literals.
 type coercion struct {
-	schema  *ast.Schema
-	refused gqlerror.List
+	schema    *ast.Schema
+	isLiteral bool // names of enums are enumName, and variables within are variable
+	refused   gqlerror.List
 }
 
 func (c *coercion) refuse(at *path, format string, args ...any) {
@@ -62,6 +63,9 @@ func (c *coercion) refuse(at *path, format string, args ...any) {
 }
 
 func (c *coercion) value(at *path, typ *ast.Type, value any) any {
+	if value == (variable{}) {
+		return nil
+	}
 	if value == nil {
 		if typ.NonNull {
 			c.refuse(at, "null is not allowed")
@@ -83,7 +87,7 @@ func (c *coercion) value(at *path, typ *ast.Type, value any) any {
 	case ast.InputObject:
 		return c.object(at, definition, value)
 	case ast.Enum:
-		name, ok := value.(string)
+		name, ok := c.enumName(value)
 		if !ok || definition.EnumValues.ForName(name) == nil {
 			c.refuse(at, "not a value of the enum %s", definition.Name)
 		}
@@ -91,6 +95,16 @@ func (c *coercion) value(at *path, typ *ast.Type, value any) any {
 	default:
 		return c.scalar(at, definition.Name, value)
 	}
+}
+
+// enumName returns the name that a value of an enum is.
+func (c *coercion) enumName(value any) (name string, ok bool) {
+	if c.isLiteral {
+		name, ok := value.(enumName)
+		return string(name), ok
+	}
+	name, ok = value.(string)
+	return name, ok
 }
 
 func (c *coercion) object(at *path, definition *ast.Definition, value any) any {

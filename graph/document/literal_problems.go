@@ -1,0 +1,173 @@
+package document
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+// enumName is the name of a value of an enum in a document. A text in quotes is
+// none.
+type enumName string
+
+// variable stands for a variable within a literal: its own value is judged.
+type variable struct{}
+
+// withFields returns what is wrong with a document as clients get it: what is
+// wrong with a literal of an argument in the words of variables, with the path of
+// the argument.
+func withFields(schema *ast.Schema, document *ast.QueryDocument, refused gqlerror.List) gqlerror.List {
+	if !slices.ContainsFunc(refused, isOfValue) {
+		return refused
+	}
+	l := &literals{schema: schema, wrong: map[gqlerror.Location]*gqlerror.Error{}, paths: map[gqlerror.Location]string{}, told: map[gqlerror.Location]bool{}}
+	for _, err := range refused {
+		if isOfValue(err) && len(err.Locations) > 0 {
+			l.wrong[err.Locations[0]] = err
+		}
+	}
+	for _, operation := range document.Operations {
+		l.selections(operation.SelectionSet)
+	}
+	for _, fragment := range document.Fragments {
+		l.selections(fragment.SelectionSet)
+	}
+	var others gqlerror.List
+	for _, err := range refused {
+		if isOfValue(err) && len(err.Locations) > 0 {
+			at := err.Locations[0]
+			if l.told[at] {
+				continue
+			}
+			if field, ok := l.paths[at]; ok {
+				err.Message, err.Extensions = field+": "+err.Message, map[string]any{"field": field}
+			}
+		}
+		others = append(others, err)
+	}
+	return append(l.refused, others...)
+}
+
+// isOfValue reports whether an error is about the value of a literal.
+func isOfValue(err *gqlerror.Error) bool {
+	return err.Rule == "" || strings.HasPrefix(err.Rule, rules.ValuesOfCorrectTypeRule.Name)
+}
+
+// literals are the arguments of a document, as they are judged.
+type literals struct {
+	schema  *ast.Schema
+	wrong   map[gqlerror.Location]*gqlerror.Error // what validation says
+	paths   map[gqlerror.Location]string          // of the values of arguments
+	told    map[gqlerror.Location]bool            // those that are within a refused argument
+	refused gqlerror.List
+}
+
+func (l *literals) selections(set ast.SelectionSet) {
+	for _, selection := range set {
+		switch selection := selection.(type) {
+		case *ast.Field:
+			for _, argument := range selection.Arguments {
+				if selection.Definition == nil {
+					continue
+				}
+				if definition := selection.Definition.Arguments.ForName(argument.Name); definition != nil {
+					l.argument(argument, definition.Type)
+				}
+			}
+			l.selections(selection.SelectionSet)
+		case *ast.InlineFragment:
+			l.selections(selection.SelectionSet)
+		}
+	}
+}
+
+// argument judges an argument as a variable of its type is.
+func (l *literals) argument(argument *ast.Argument, of *ast.Type) {
+	root := &path{name: argument.Name}
+	var places []gqlerror.Location
+	value := l.read(root, argument.Value, &places)
+	if !slices.ContainsFunc(places, func(at gqlerror.Location) bool { return l.wrong[at] != nil }) {
+		return
+	}
+	judge := &coercion{schema: l.schema, isLiteral: true}
+	judge.value(root, of, value)
+	for _, err := range judge.refused {
+		if len(l.refused) >= MaxErrors {
+			break
+		}
+		at := l.placeOf(err, places)
+		err.Locations = []gqlerror.Location{at}
+		if known := l.wrong[at]; known != nil {
+			if _, hint, ok := strings.Cut(known.Message, "Did you mean "); ok {
+				err.Message += "; did you mean " + hint
+			}
+		}
+		l.refused = append(l.refused, err)
+	}
+	for _, place := range places {
+		l.told[place] = l.told[place] || len(judge.refused) > 0
+	}
+}
+
+// placeOf returns which of the places of an argument an error is about: an unknown
+// field of an input, the value at the error's path, or the nearest one around it.
+func (l *literals) placeOf(err *gqlerror.Error, places []gqlerror.Location) gqlerror.Location {
+	field, _ := err.Extensions["field"].(string)
+	at := places[0]
+	for _, place := range places {
+		if known := l.wrong[place]; known != nil {
+			name, _, unknown := strings.Cut(strings.TrimPrefix(known.Message, "Field "), " is not defined by")
+			if unknown && strings.HasPrefix(err.Message, field+": unknown field "+name+" of") {
+				return place
+			}
+		}
+		if path, ok := l.paths[place]; ok && strings.HasPrefix(field, path) && len(path) > len(l.paths[at]) {
+			at = place
+		}
+	}
+	return at
+}
+
+// read returns a literal in the form of the value of a variable, and notes the
+// places of its parts.
+func (l *literals) read(at *path, value *ast.Value, places *[]gqlerror.Location) any {
+	place := locationOf(value)
+	*places = append(*places, place)
+	if _, ok := l.paths[place]; !ok {
+		l.paths[place] = at.String()
+	}
+	switch value.Kind {
+	case ast.Variable:
+		return variable{}
+	case ast.IntValue, ast.FloatValue:
+		return json.Number(value.Raw)
+	case ast.BooleanValue:
+		return value.Raw == "true"
+	case ast.NullValue:
+		return nil
+	case ast.EnumValue:
+		return enumName(value.Raw)
+	case ast.ListValue:
+		list := make([]any, len(value.Children))
+		for i, child := range value.Children {
+			list[i] = l.read(&path{parent: at, index: i}, child.Value, places)
+		}
+		return list
+	case ast.ObjectValue:
+		object := map[string]any{}
+		for _, child := range value.Children {
+			*places = append(*places, gqlerror.Location{Line: child.Position.Line, Column: child.Position.Column}) // of an unknown field
+			object[child.Name] = l.read(&path{parent: at, name: child.Name}, child.Value, places)
+		}
+		return object
+	}
+	return value.Raw
+}
+
+func locationOf(value *ast.Value) gqlerror.Location {
+	return gqlerror.Location{Line: value.Position.Line, Column: value.Position.Column}
+}
