@@ -49,6 +49,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		Serve: func(ctx context.Context, options cli.ServeOptions) error {
 			return serve(ctx, options, stdout, stderr)
 		},
+		Check: func(options cli.ServeOptions) error {
+			_, err := configure(options)
+			return err
+		},
 	}
 	return cli.Run(ctx, program, args, stdout, stderr)
 }

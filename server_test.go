@@ -246,7 +246,7 @@ func TestTheExitStatus(t *testing.T) {
 		"metadata set --help":    {0, "Usage: cadastre metadata set"},
 		"":                       {0, "Usage: cadastre <command>"},
 		"resources":              {2, "cadastre: unexpected argument resources"},
-		"serve --limit-depth=-1": {2, "cadastre: serve: --limit-depth must be 0 or more, is -1"},
+		"serve --limit-depth=-1": {2, "cadastre: --limit-depth must be 0 or more, is -1"},
 		"serve --listen nowhere": {1, "cadastre: --listen nowhere: "},
 		"metadata get x --server http://127.0.0.1:1": {7, "cadastre: http://127.0.0.1:1: "},
 	} {

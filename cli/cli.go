@@ -30,6 +30,9 @@ type Program struct {
 	Stdin io.Reader
 	// Serve runs a server until the context ends.
 	Serve func(ctx context.Context, options ServeOptions) error
+	// Check returns everything that is wrong with the options of a server, which it
+	// does not start; nil checks nothing.
+	Check func(options ServeOptions) error
 }
 
 // commands is the grammar of the command line.
@@ -118,6 +121,14 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 		if usage := (usageError{}); errors.As(err, &usage) {
 			return err
 		}
+		if args[0] == "serve" {
+			if parsed, err := run.parseServe(args); err != nil || parsed == nil {
+				return errors.Join(append(run.wrong, err)...)
+			} else {
+				run.parsed = parsed
+				return parsed.Run(run)
+			}
+		}
 		return usagef("%w; see `cadastre --help`", err)
 	}
 	run.parsed = parsed
@@ -169,6 +180,7 @@ type session struct {
 	isDefaultForm  bool              // neither a flag nor the environment says the form of the answer
 	server         server
 	api            graphql.Client
+	wrong          []error // what is wrong with flags of serve that were left out
 }
 
 type schemaCommand struct{}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -89,7 +90,12 @@ type Limits struct {
 
 type serveCommand struct{ ServeOptions }
 
-func (c *serveCommand) Run(run *session) error { return run.program.Serve(run.ctx, c.ServeOptions) }
+func (c *serveCommand) Run(run *session) error {
+	if err := run.refuseServe(c.ServeOptions); err != nil {
+		return err
+	}
+	return run.program.Serve(run.ctx, c.ServeOptions)
+}
 
 // OIDC are the flags for JSON Web Tokens of an OpenID Connect issuer.
 type OIDC struct {
@@ -116,25 +122,25 @@ type Keystone struct {
 	CacheTTL         time.Duration     `default:"60s" min:"1ms" max:"60s" help:"How long the answer about a token is cached, 60 s at most; a revoked token works that long."`
 }
 
-// Validate returns an error for a number or a duration that its flag does not
-// take. The command line calls it.
-func (ServeOptions) Validate(parsed *kong.Context) error { return checkNumbers(parsed) }
+// checkNumbers returns an error for the numbers and durations beyond the bounds of
+// their flags.
+func checkNumbers(parsed *kong.Context) error { return errors.Join(wrongNumbers(parsed)...) }
 
-// checkNumbers returns an error for a number or a duration beyond the bounds of
+// wrongNumbers returns an error for each number or duration beyond the bounds of
 // its flag.
-func checkNumbers(parsed *kong.Context) error {
+func wrongNumbers(parsed *kong.Context) (wrong []error) {
 	for _, flag := range parsed.Flags() {
 		value, ok := number(flag.Target)
 		low, high := cmp.Or(flag.Tag.Get("min"), "0"), flag.Tag.Get("max")
 		switch {
 		case !ok:
 		case high != "" && !(value >= bound(low) && value <= bound(high)):
-			return fmt.Errorf("--%s must be %s to %s, is %v", flag.Name, low, high, flag.Target)
+			wrong = append(wrong, fmt.Errorf("--%s must be %s to %s, is %v", flag.Name, low, high, flag.Target))
 		case !(value >= bound(low)): // not a number is not, either
-			return fmt.Errorf("--%s must be %s or more, is %v", flag.Name, low, flag.Target)
+			wrong = append(wrong, fmt.Errorf("--%s must be %s or more, is %v", flag.Name, low, flag.Target))
 		}
 	}
-	return nil
+	return wrong
 }
 
 // number returns the value of a flag that takes a number, or a duration in

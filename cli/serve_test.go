@@ -10,6 +10,28 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
+// TestServeNamesAllWrongFlags starts a server with flags that are wrong in every
+// way: one error names all of them, whatever stops the parser, and that of the
+// program itself with them.
+func TestServeNamesAllWrongFlags(t *testing.T) {
+	t.Setenv("CADASTRE_LIMIT_ALIASES", "many")
+	program := Program{
+		Serve: func(context.Context, ServeOptions) error { t.Error("a server is started"); return nil },
+		Check: func(options ServeOptions) error { return fmt.Errorf("--listen %s: no", options.Listen) },
+	}
+	err := Run(t.Context(), program, []string{"serve", "--limit-depth=-1", "--listen", "nowhere", "--limit-tokens", "x", "--log-format=xml", "--write-burst", "0",
+		"--no-such-flag", "7", "--profile=shut", "--demo=perhaps", "--audit-retention=1"}, io.Discard, io.Discard)
+	for _, flag := range []string{"--limit-depth must be 0 or more", "--listen nowhere: no", "--limit-tokens: ", "--log-format must be one of", "--write-burst must be 1", "unknown flag --no-such-flag",
+		"--profile must be one of", "--demo: ", "--audit-retention: ", "--limit-aliases: "} {
+		if err == nil || strings.Count(err.Error(), flag) != 1 {
+			t.Errorf("%v: want %s once", err, flag)
+		}
+	}
+	if ExitStatus(err) != exitUsage {
+		t.Errorf("the exit status is %d", ExitStatus(err))
+	}
+}
+
 // TestServeRefusesWhatItsFlagsDoNotTake starts a server with numbers beyond
 // what the help says.
 func TestServeRefusesWhatItsFlagsDoNotTake(t *testing.T) {

@@ -4470,14 +4470,7 @@ func (v *ProviderAllocationInput) GetProvider() string { return v.Provider }
 // GetResources returns ProviderAllocationInput.Resources, and is useful for accessing the field via an interface.
 func (v *ProviderAllocationInput) GetResources() []*ResourceAmountInput { return v.Resources }
 
-// ProviderName includes the requested fields of the GraphQL type ResourceProvider.
-// The GraphQL type's documentation follows.
-//
-// Something that provides resources: a host, a NUMA node or device of one, a storage
-// pool. Providers form trees; each has inventories of resource classes, traits that
-// say what it is like, and aggregates that it is in. A provider with the trait
-// `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
-// aggregates.
+// The name of a provider.
 type ProviderName struct {
 	// The uuid, for good.
 	Uuid string `json:"uuid"`
@@ -5440,7 +5433,7 @@ type ReadPlacementRequestPlacementRequest struct {
 	GroupPolicy GroupPolicy `json:"groupPolicy"`
 	// The keys that ask for nothing, by key; at most 128.
 	Ignored []*ReadPlacementRequestPlacementRequestIgnoredIgnoredKey `json:"ignored"`
-	// What is wrong with keys, by key. What has a problem asks for nothing, and a request with problems is not searched.
+	// What is wrong with keys, by key: also a name that is unknown, or that the viewer may not know, such as that of a capability. What has a problem asks for nothing, and a request with problems is not searched.
 	Problems []*ReadPlacementRequestPlacementRequestProblemsKeyProblem `json:"problems"`
 }
 

@@ -4428,7 +4428,7 @@ type PlacementRequest {
   hosts: RequestHosts
   "The keys that ask for nothing, by key; at most 128."
   ignored: [IgnoredKey!]!
-  "What is wrong with keys, by key. What has a problem asks for nothing, and a request with problems is not searched."
+  "What is wrong with keys, by key: also a name that is unknown, or that the viewer may not know, such as that of a capability. What has a problem asks for nothing, and a request with problems is not searched."
   problems: [KeyProblem!]!
 }
 
