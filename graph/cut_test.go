@@ -90,7 +90,7 @@ func TestCutConnectionsAreNoInternalErrors(t *testing.T) {
 	asking.Wait()
 	stop()
 	cutting.Wait()
-	t.Logf("%d requests: %v", requests, counted)
+	t.Logf("%d requests were answered %v", requests, counted)
 	if counted["answered"] == 0 || counted["UNAVAILABLE"] == 0 {
 		t.Errorf("answered and refused: %v", counted)
 	}

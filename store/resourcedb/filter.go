@@ -155,21 +155,7 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 		})
 	}
 	equals("name", entresource.FieldName, filter.Name)
-	if filter.NameContains != nil {
-		add("nameContains", func(s *entsql.Selector) *entsql.Predicate {
-			return sqldb.ResourceNames.Contains(s.C, text.Fold(*filter.NameContains))
-		})
-		if folded := text.Fold(*filter.NameContains); !s.onPostgres() && sqldb.IsIndexed(folded) {
-			clauses[len(clauses)-1].part = nameSearchOf(folded)
-		}
-	}
-	if filter.Search != nil {
-		folded := text.Fold(*filter.Search)
-		add("search", func(s *entsql.Selector) *entsql.Predicate { return mentions(s, folded) })
-		if s.onPostgres() || sqldb.IsIndexed(folded) {
-			clauses[len(clauses)-1].part = searchOf(folded)
-		}
-	}
+	clauses = append(clauses, s.partClauses(filter)...)
 	if filter.UpdatedSince != nil {
 		add("updatedSince", func(s *entsql.Selector) *entsql.Predicate {
 			return entsql.GTE(s.C(entresource.FieldUpdatedAt), filter.UpdatedSince.UTC())
@@ -201,6 +187,31 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 	for _, key := range keys {
 		clauses = append(clauses, clause{name: "metadata " + key + ": " + strings.Join(values[key], ", "), path: "filter.metadata", byID: true,
 			holds: func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, key, values[key]) }})
+	}
+	return clauses
+}
+
+// partClauses returns the conditions of a filter on parts of texts of resources.
+func (s *ResourceStore) partClauses(filter resource.Filter) []clause {
+	var clauses []clause
+	add := func(name, folded string, part func(folded string) *partSearch, holds func(s *entsql.Selector, folded string) *entsql.Predicate) {
+		of := clause{name: name, path: problem.Join("filter", name), holds: func(s *entsql.Selector) *entsql.Predicate { return holds(s, folded) }}
+		if part != nil && (s.onPostgres() || sqldb.IsIndexed(folded)) {
+			of.part = part(folded)
+		}
+		clauses = append(clauses, of)
+	}
+	if filter.NameContains != nil {
+		part := nameSearchOf
+		if s.onPostgres() {
+			part = nil
+		}
+		add("nameContains", text.Fold(*filter.NameContains), part, func(s *entsql.Selector, folded string) *entsql.Predicate {
+			return sqldb.ResourceNames.Contains(s.C, folded)
+		})
+	}
+	if filter.Search != nil {
+		add("search", text.Fold(*filter.Search), searchOf, mentions)
 	}
 	return clauses
 }
