@@ -260,14 +260,17 @@ type report struct {
 }
 
 // refusedItems returns the places of the items that the report says are refused,
-// each as often as it has violations.
+// each as often as it has violations that refuse it.
 func (r report) refusedItems() (refused []int) {
 	for i, item := range r.Items {
 		if item.Accepted {
 			continue
 		}
-		for range item.Violations {
-			refused = append(refused, i)
+		for _, violation := range item.Violations {
+			// What definitions say is advice on a type that is not strict.
+			if r.Strict || slices.Contains([]string{"KEY", "VALUE", "USER_MODIFIABLE"}, violation.Rule) {
+				refused = append(refused, i)
+			}
 		}
 	}
 	return refused
