@@ -56,7 +56,7 @@ func placesFor(connections int) Places {
 func CheckURL(databaseURL string) error {
 	path, err := parseURL(databaseURL)
 	if err == nil && path == "" {
-		_, _, err = postgresConfig(databaseURL)
+		_, err = postgresConfig(databaseURL)
 	}
 	return err
 }
@@ -150,16 +150,24 @@ func openSQLitePool(of *sqliteFile, connections int, pragmas ...string) (*sql.DB
 	return db, nil
 }
 
-// postgresConfig returns the settings of a PostgreSQL database, and its URL with
-// those that the URL leaves open. Settings of a session travel in the start-up
+// postgresSettings are the settings of a PostgreSQL database.
+type postgresSettings struct {
+	pq.Config
+	address string // the URL with the settings that it leaves open
+	isTimed bool   // the URL itself says how long a statement may take
+}
+
+// postgresConfig returns the settings that a URL names, with those that it leaves
+// open. Settings of a session travel in the start-up
 // packet, so they cost no statement; parameters travel with their statement, in
 // one round trip.
-func postgresConfig(databaseURL string) (config pq.Config, address string, err error) {
+func postgresConfig(databaseURL string) (config postgresSettings, err error) {
 	parsed, err := url.Parse(databaseURL)
 	if err != nil {
-		return config, "", errors.New("the database URL cannot be read")
+		return config, errors.New("the database URL cannot be read")
 	}
 	settings := parsed.Query()
+	config.isTimed = settings.Has(timeoutSetting)
 	for name, value := range map[string]string{
 		"application_name":              "cadastre",
 		"binary_parameters":             "yes",
@@ -173,10 +181,11 @@ func postgresConfig(databaseURL string) (config pq.Config, address string, err e
 		}
 	}
 	parsed.RawQuery = settings.Encode()
-	if config, err = pq.NewConfig(parsed.String()); err != nil {
-		return config, "", fmt.Errorf("read the database URL: %w", err)
+	config.address = parsed.String()
+	if config.Config, err = pq.NewConfig(config.address); err != nil {
+		return config, fmt.Errorf("read the database URL: %w", err)
 	}
-	return config, parsed.String(), nil
+	return config, nil
 }
 
 // timeoutSetting is the setting that ends a statement in PostgreSQL itself.
@@ -185,31 +194,42 @@ const timeoutSetting = "statement_timeout"
 // openPostgres opens a pool for each class of statement: those of requests, which
 // may take some time each, the searches among them, and what follows other
 // servers. A time in the URL holds for all.
-func openPostgres(ctx context.Context, databaseURL string, places Places, limit time.Duration) (*Database, error) {
-	config, address, err := postgresConfig(databaseURL)
+func openPostgres(ctx context.Context, databaseURL string, places Places, limit time.Duration) (opened *Database, err error) {
+	config, err := postgresConfig(databaseURL)
 	if err != nil {
 		return nil, err
 	}
+	var pools []*sql.DB
+	defer func() {
+		for _, pool := range pools {
+			if err != nil {
+				err = errors.Join(err, pool.Close())
+			}
+		}
+	}()
 	bounded := config.Clone()
-	if parsed, err := url.Parse(databaseURL); err == nil && !parsed.Query().Has(timeoutSetting) {
+	if !config.isTimed {
 		bounded.Runtime[timeoutSetting] = fmt.Sprint(max(0, limit.Milliseconds()))
 	}
 	pool, err := newPool(bounded, places.Statements, idleConnections)
 	if err != nil {
 		return nil, err
 	}
+	pools = append(pools, pool)
 	searches, err := newPool(bounded, places.Searches, places.Searches)
 	if err != nil {
 		return nil, err
 	}
-	followers, err := newPool(config, followerConnections, followerConnections)
+	pools = append(pools, searches)
+	followers, err := newPool(config.Config, followerConnections, followerConnections)
 	if err != nil {
 		return nil, err
 	}
+	pools = append(pools, followers)
 	if err := pool.PingContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("reach the database: %w", explainTLS(err, cmp.Or(config.SSLMode, pq.SSLModeRequire))), pool.Close())
+		return nil, fmt.Errorf("reach the database: %w", explainTLS(err, cmp.Or(config.SSLMode, pq.SSLModeRequire)))
 	}
-	return &Database{dialectName: dialect.Postgres, address: address, places: places, writer: pool, readers: pool,
+	return &Database{dialectName: dialect.Postgres, address: config.address, places: places, writer: pool, readers: pool,
 		searches: searches, followers: followers}, nil
 }
 

@@ -67,8 +67,8 @@ func (t SearchedText) of(column func(string) string) string {
 func (t SearchedText) Contains(column func(string) string, folded string) *entsql.Predicate {
 	has, id := t.Has(column, folded), column("id") // with the name that the table has now: a statement around it may give it another
 	return entsql.P(func(b *entsql.Builder) {
-		if trigrams := trigramsOf(folded); b.Dialect() != dialect.Postgres && len(trigrams) > 0 {
-			b.WriteString(id + " IN (SELECT rowid FROM " + t.index() + " WHERE " + t.index() + " MATCH ").Arg(matchOf(trigrams)).WriteString(") AND ")
+		if b.Dialect() != dialect.Postgres && IsIndexed(folded) {
+			b.WriteString(id + " IN (SELECT rowid FROM " + t.index() + " WHERE " + t.index() + " MATCH ").Arg(matchOf(trigramsOf(folded))).WriteString(") AND ")
 		}
 		b.Join(has)
 	})
@@ -150,7 +150,7 @@ func IsIndexed(folded string) bool { return len(trigramsOf(folded)) > 0 }
 // by code point. The index finds where it is in any case.
 func (t SearchedText) ContainsExactly(column func(string) string, part string) *entsql.Predicate {
 	exactly := containsText(column(t.plain), part)
-	if folded := text.Fold(part); len(trigramsOf(folded)) > 0 {
+	if folded := text.Fold(part); IsIndexed(folded) {
 		return entsql.And(t.Contains(column, folded), exactly)
 	}
 	return exactly
@@ -206,23 +206,16 @@ func (t SearchedText) createTrigrams() []string {
 	of := func(row string) string {
 		return t.of(func(column string) string { return row + column })
 	}
-	searched := func(row string) string {
-		condition := "length(" + of(row) + ") > 2"
-		if t.unless != "" {
-			condition += " AND NOT " + row + t.unless
-		}
-		return condition
-	}
 	columns := t.folded
 	if t.plain != "" {
 		columns += ", " + t.plain
 	}
-	insert := fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT new.id, %s WHERE %s", name, of("new."), searched("new."))
+	insert := fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT new.id, %s WHERE %s", name, of("new."), t.isSearched("new."))
 	remove := fmt.Sprintf("DELETE FROM %s WHERE rowid = old.id", name)
 	return []string{
 		fmt.Sprintf("CREATE VIRTUAL TABLE %s USING fts5(part, content='', contentless_delete=1, detail=none, tokenize='trigram case_sensitive 1')", name),
-		fmt.Sprintf("CREATE TRIGGER %s_insert AFTER INSERT ON %s WHEN %s BEGIN %s; END", name, t.table, searched("new."), insert),
-		fmt.Sprintf("CREATE TRIGGER %s_delete AFTER DELETE ON %s WHEN %s BEGIN %s; END", name, t.table, searched("old."), remove),
+		fmt.Sprintf("CREATE TRIGGER %s_insert AFTER INSERT ON %s WHEN %s BEGIN %s; END", name, t.table, t.isSearched("new."), insert),
+		fmt.Sprintf("CREATE TRIGGER %s_delete AFTER DELETE ON %s WHEN %s BEGIN %s; END", name, t.table, t.isSearched("old."), remove),
 		fmt.Sprintf("CREATE TRIGGER %s_update AFTER UPDATE OF %s ON %s WHEN %s IS NOT %s BEGIN %s; %s; END", name, columns, t.table, of("new."), of("old."), remove, insert),
 	}
 }
@@ -243,11 +236,17 @@ func (t SearchedText) mergeTrigrams() string {
 // of trigrams.
 func (t SearchedText) fillTrigrams() string {
 	of := t.of(func(column string) string { return column })
-	condition := "length(" + of + ") > 2"
+	return fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT id, %s FROM %s WHERE %s", t.index(), of, t.table, t.isSearched(""))
+}
+
+// isSearched is the condition on a row, of which the columns are spelled so, that
+// has trigrams.
+func (t SearchedText) isSearched(row string) string {
+	condition := "length(" + t.of(func(column string) string { return row + column }) + ") > 2"
 	if t.unless != "" {
-		condition += " AND NOT " + t.unless
+		condition += " AND NOT " + row + t.unless
 	}
-	return fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT id, %s FROM %s WHERE %s", t.index(), of, t.table, condition)
+	return condition
 }
 
 // pendingKiB is how much of what was written PostgreSQL keeps before it goes into
