@@ -290,19 +290,13 @@ func setMember(target reflect.Value, text string) error {
 		target.Set(reflect.ValueOf(&client.TagFilter{Name: name, IncludeDescendants: below}))
 		return nil
 	case *client.RequirementInput:
-		key, requirement, ok := strings.Cut(text, "=")
-		if !ok {
-			return fmt.Errorf("%q is not of the form KEY=REQUIREMENT", text)
-		}
+		key, requirement, err := pairOf(text, "KEY=REQUIREMENT")
 		target.Set(reflect.ValueOf(&client.RequirementInput{Key: key, Requirement: requirement}))
-		return nil
+		return err
 	case *client.EnumLabelInput:
-		value, label, ok := strings.Cut(text, "=")
-		if !ok {
-			return fmt.Errorf("%q is not of the form VALUE=LABEL", text)
-		}
+		value, label, err := pairOf(text, "VALUE=LABEL")
 		target.Set(reflect.ValueOf(&client.EnumLabelInput{Value: value, Label: label}))
-		return nil
+		return err
 	case *client.ResourceAmountInput:
 		amount, err := amountOf(text)
 		if err != nil {
@@ -312,6 +306,15 @@ func setMember(target reflect.Value, text string) error {
 		return nil
 	}
 	return set(target, reflect.ValueOf(text))
+}
+
+// pairOf returns the two sides of a text with a =, which is of a form.
+func pairOf(text, form string) (left, right string, err error) {
+	left, right, ok := strings.Cut(text, "=")
+	if !ok {
+		return "", "", fmt.Errorf("%q is not of the form %s", text, form)
+	}
+	return left, right, nil
 }
 
 // amountOf returns an amount that is written as CLASS=AMOUNT, or CLASS:AMOUNT.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"strings"
 
@@ -112,30 +113,25 @@ func tooMany(text string) error {
 
 func (s *session) findResources(text string) ([]match, error) {
 	order := &client.ResourceOrder{Field: client.ResourceOrderFieldName, Direction: client.OrderDirectionAsc}
-	for _, filter := range []*client.ResourceFilter{{Name: &text}, {NameContains: &text}} {
-		first := maxPage
-		found, err := client.Collect(client.Resources(s.ctx, s.api, filter, order, &first, false), maxLooked)
-		if err != nil {
-			return nil, err
-		}
-		if len(found) == maxLooked {
-			return nil, tooMany(text)
-		}
-		var all []match
-		for _, of := range found {
-			all = append(all, match{of.Uuid, of.Name, of.Type.Name + ", project " + of.ProjectId})
-		}
-		if near := nearest(text, all); near != nil {
-			return near, nil
-		}
-	}
-	return nil, nil
+	return find(text, []*client.ResourceFilter{{Name: &text}, {NameContains: &text}}, func(filter *client.ResourceFilter, first *int) iter.Seq2[*client.ListedResource, error] {
+		return client.Resources(s.ctx, s.api, filter, order, first, false)
+	}, func(of *client.ListedResource) match {
+		return match{of.Uuid, of.Name, of.Type.Name + ", project " + of.ProjectId}
+	})
 }
 
 func (s *session) findProviders(text string) ([]match, error) {
-	for _, filter := range []*client.ResourceProviderFilter{{Name: &text}, {Search: &text}} {
+	return find(text, []*client.ResourceProviderFilter{{Name: &text}, {Search: &text}}, func(filter *client.ResourceProviderFilter, first *int) iter.Seq2[*client.ProviderName, error] {
+		return client.ProviderNames(s.ctx, s.api, filter, first)
+	}, func(of *client.ProviderName) match { return match{of.Uuid, of.Name, ""} })
+}
+
+// find returns what a text may mean of what is listed under the first filter that
+// leaves something like it.
+func find[F, T any](text string, filters []F, list func(filter F, first *int) iter.Seq2[T, error], matchOf func(T) match) ([]match, error) {
+	for _, filter := range filters {
 		first := maxPage
-		found, err := client.Collect(client.ProviderNames(s.ctx, s.api, filter, &first), maxLooked)
+		found, err := client.Collect(list(filter, &first), maxLooked)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +140,7 @@ func (s *session) findProviders(text string) ([]match, error) {
 		}
 		var all []match
 		for _, of := range found {
-			all = append(all, match{of.Uuid, of.Name, ""})
+			all = append(all, matchOf(of))
 		}
 		if near := nearest(text, all); near != nil {
 			return near, nil
