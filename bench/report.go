@@ -89,8 +89,8 @@ func newReport(b *bench, rows []row) *report {
 func (r *report) reached(b *bench, work work) []reached {
 	var all []reached
 	for _, database := range b.databases {
-		last, first := r.row(work, database, b.binaries[len(b.binaries)-1].name), r.row(work, database, b.binaries[0].name)
-		peer := r.row(work, database, "")
+		last, first := r.row(work.name, database, b.binaries[len(b.binaries)-1].name), r.row(work.name, database, b.binaries[0].name)
+		peer := r.row(work.name, database, "")
 		one := reached{Work: work.name, Database: database, Median: last.Median, Rate: last.PerSecond, Reached: "yes"}
 		if len(b.binaries) > 1 {
 			one.First = ratio(last, first)
@@ -103,7 +103,7 @@ func (r *report) reached(b *bench, work work) []reached {
 		}
 		one.judge(work, peer != nil)
 		if work.goal.times > 0 {
-			one.judgeThan(work.goal, last, r.rowOf(work.goal.than, database, last.Server))
+			one.judgeThan(work.goal, last, r.row(work.goal.than, database, last.Server))
 		}
 		all = append(all, one)
 	}
@@ -142,23 +142,12 @@ func (one *reached) judgeThan(goal goal, row, than *row) {
 	}
 }
 
-// rowOf returns the row of a work, by its name, on a database by a binary; nil for
-// none.
-func (r *report) rowOf(work, database, server string) *row {
-	for i, row := range r.Rows {
-		if row.Work == work && row.Database == database && row.Server == server {
-			return &r.Rows[i]
-		}
-	}
-	return nil
-}
-
-// row returns the row of a work on a database by a binary, or by the peer where
+// row returns the row of a work, by its name, on a database by a binary, or by the peer where
 // that has no name; nil for none.
-func (r *report) row(work work, database, server string) *row {
+func (r *report) row(work, database, server string) *row {
 	for i, row := range r.Rows {
 		here := row.Database == database || row.Peer && row.Database == ""
-		if row.Work == work.name && row.Peer == (server == "") && here && (row.Peer || row.Server == server) {
+		if row.Work == work && row.Peer == (server == "") && here && (row.Peer || row.Server == server) {
 			return &r.Rows[i]
 		}
 	}

@@ -42,10 +42,7 @@ func (r *consumerResolver) Allocations(ctx context.Context, obj *model.Consumer)
 
 func (r *consumerResolver) Mappings(ctx context.Context, obj *model.Consumer) ([]*model.GroupMapping, error) {
 	mappings, err := mappingsOfConsumer.Load(ctx, r.Store, obj, dataloader.None{})
-	if mappings == nil && err == nil {
-		mappings = []*model.GroupMapping{}
-	}
-	return mappings, err
+	return orEmpty(mappings), err
 }
 
 func (r *consumerResolver) Resource(ctx context.Context, obj *model.Consumer) (*resource.Resource, error) {
@@ -273,10 +270,7 @@ func (r *resourceResolver) Consumer(ctx context.Context, obj *resource.Resource)
 
 func (r *resourceResolver) Allocations(ctx context.Context, obj *resource.Resource) ([]*placement.Allocation, error) {
 	allocations, err := allocationsOfResource.Load(ctx, r.Store, obj)
-	if allocations == nil && err == nil {
-		allocations = []*placement.Allocation{}
-	}
-	return allocations, err
+	return orEmpty(allocations), err
 }
 
 func (r *resourceClassResolver) ID(ctx context.Context, obj *placement.ResourceClass) (string, error) {
