@@ -30,6 +30,7 @@ const (
 	RulePlacementWrite      Rule = "placement.write"       // all of placement
 	RuleConsumersReadAny    Rule = "consumers.readAny"     // consumers of any project, with their allocations and usages
 	RuleAuditRead           Rule = "audit.read"            // the audit log
+	RuleChangesRead         Rule = "changes.read"          // what happened to the things that the viewer may see
 )
 
 // anyone stands for every viewer that has shown a known token, with any role or
@@ -56,6 +57,7 @@ var rules = map[Rule][]string{
 	RulePlacementWrite:      {RoleAdmin, RoleService},
 	RuleConsumersReadAny:    {RoleAdmin, RoleService},
 	RuleAuditRead:           {RoleAdmin},
+	RuleChangesRead:         readers,
 }
 
 // Permission is what a field of Query or Mutation needs.
@@ -111,6 +113,7 @@ var permissions = func() map[string]Permission {
 		createResourceClass deleteResourceClass setAllocations deleteAllocations reshape`)
 	add(Permission{Rule: RulePlacementRead}, `allocationCandidatesChanged capacityChanged`)
 	add(Permission{Rule: RuleAuditRead}, `auditEvents`)
+	add(Permission{Rule: RuleChangesRead}, `changes`)
 	return table
 }()
 

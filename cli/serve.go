@@ -36,7 +36,7 @@ type ServeOptions struct {
 	WriteRate                   int      `default:"600" help:"Writes of resources a minute that a project may make; 0 is no limit. Administrators and services are exempt."`
 	WriteBurst                  int      `default:"200" min:"1" help:"Writes of resources that a project may make at once."`
 
-	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events are kept."`
+	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events and changes are kept."`
 
 	Profile          string   `enum:",open,locked" default:"" help:"How much the server discloses: open (introspection, IDE, any query by GET) or locked; open on a loopback address and locked elsewhere when absent."`
 	SchemaAccess     string   `enum:",anyone,viewers,admins" default:"" help:"Who may read the schema, at /schema.graphql and by introspection, which always needs a token: anyone, viewers (whoever has a valid token) or admins; anyone in the open profile and viewers in the locked one when absent."`

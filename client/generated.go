@@ -24,6 +24,8 @@ const (
 	AccessRuleCapabilitiesRegistry AccessRule = "CAPABILITIES_REGISTRY"
 	// Set capabilities on resources.
 	AccessRuleCapabilitiesWrite AccessRule = "CAPABILITIES_WRITE"
+	// Read what happened to the things that the viewer may see.
+	AccessRuleChangesRead AccessRule = "CHANGES_READ"
 	// Read consumers, allocations and usages of any project.
 	AccessRuleConsumersReadAny AccessRule = "CONSUMERS_READ_ANY"
 	// Read the visible namespaces and all that is in them.
@@ -53,6 +55,7 @@ var AllAccessRule = []AccessRule{
 	AccessRuleCapabilitiesPrivate,
 	AccessRuleCapabilitiesRegistry,
 	AccessRuleCapabilitiesWrite,
+	AccessRuleChangesRead,
 	AccessRuleConsumersReadAny,
 	AccessRuleDefinitionsRead,
 	AccessRuleDefinitionsWrite,
@@ -650,6 +653,96 @@ var AllCapacityGrouping = []CapacityGrouping{
 	CapacityGroupingAggregate,
 	CapacityGroupingTrait,
 	CapacityGroupingRoot,
+}
+
+// A change of a thing.
+type Change struct {
+	// The type of the thing.
+	Kind ChangeKind `json:"kind"`
+	// The name or uuid of the thing, as of the change: `resourceType/name` for a capability. A thing that gets another name
+	// is deleted under the one and created under the other.
+	Key string `json:"key"`
+	// What happened to it, as the viewer sees it.
+	What ChangeWhat `json:"what"`
+	// When it was written, just before the commit. Of two changes the later one can have the earlier time, by little.
+	ChangedAt time.Time `json:"changedAt"`
+}
+
+// GetKind returns Change.Kind, and is useful for accessing the field via an interface.
+func (v *Change) GetKind() ChangeKind { return v.Kind }
+
+// GetKey returns Change.Key, and is useful for accessing the field via an interface.
+func (v *Change) GetKey() string { return v.Key }
+
+// GetWhat returns Change.What, and is useful for accessing the field via an interface.
+func (v *Change) GetWhat() ChangeWhat { return v.What }
+
+// GetChangedAt returns Change.ChangedAt, and is useful for accessing the field via an interface.
+func (v *Change) GetChangedAt() time.Time { return v.ChangedAt }
+
+// Which changes; all given conditions must hold.
+type ChangeFilter struct {
+	// Changes of things of any of these kinds; empty means of all.
+	Kinds []ChangeKind `json:"kinds"`
+	// Changes of things with any of these names or uuids, as `key` has them; empty means of all. At most 100.
+	Keys []string `json:"keys"`
+}
+
+// GetKinds returns ChangeFilter.Kinds, and is useful for accessing the field via an interface.
+func (v *ChangeFilter) GetKinds() []ChangeKind { return v.Kinds }
+
+// GetKeys returns ChangeFilter.Keys, and is useful for accessing the field via an interface.
+func (v *ChangeFilter) GetKeys() []string { return v.Keys }
+
+// The type of a thing that changes. What is a part of a thing changes with it.
+type ChangeKind string
+
+const (
+	// A namespace, with its definitions, tags, associations and members.
+	ChangeKindNamespace ChangeKind = "NAMESPACE"
+	// A resource type. That the viewer sees it on account of one of its resources is no change of it.
+	ChangeKindResourceType ChangeKind = "RESOURCE_TYPE"
+	// A resource, with its metadata, tags and capabilities.
+	ChangeKindResource ChangeKind = "RESOURCE"
+	// A capability of a resource type, without the values that resources have.
+	ChangeKindCapability ChangeKind = "CAPABILITY"
+	// A resource provider, with its inventories, traits and aggregates, and with how much of it is used.
+	ChangeKindResourceProvider ChangeKind = "RESOURCE_PROVIDER"
+	// A trait.
+	ChangeKindTrait ChangeKind = "TRAIT"
+	// A resource class.
+	ChangeKindResourceClass ChangeKind = "RESOURCE_CLASS"
+	// A consumer, with its allocations.
+	ChangeKindConsumer ChangeKind = "CONSUMER"
+)
+
+var AllChangeKind = []ChangeKind{
+	ChangeKindNamespace,
+	ChangeKindResourceType,
+	ChangeKindResource,
+	ChangeKindCapability,
+	ChangeKindResourceProvider,
+	ChangeKindTrait,
+	ChangeKindResourceClass,
+	ChangeKindConsumer,
+}
+
+// What happened to a thing, as the viewer sees it.
+type ChangeWhat string
+
+const (
+	// It is there, and was not, or could not be seen.
+	ChangeWhatCreated ChangeWhat = "CREATED"
+	// It was there before and is still, and the transaction wrote it; what the viewer sees of it may be the same.
+	ChangeWhatUpdated ChangeWhat = "UPDATED"
+	// It is not there any more, or can be seen no more.
+	ChangeWhatDeleted ChangeWhat = "DELETED"
+)
+
+var AllChangeWhat = []ChangeWhat{
+	ChangeWhatCreated,
+	ChangeWhatUpdated,
+	ChangeWhatDeleted,
 }
 
 // What a constraint is about.
@@ -2693,6 +2786,39 @@ func (v *KeyValueInput) GetKey() string { return v.Key }
 // GetValue returns KeyValueInput.Value, and is useful for accessing the field via an interface.
 func (v *KeyValueInput) GetValue() string { return v.Value }
 
+// LatestChangeChangesChangeConnection includes the requested fields of the GraphQL type ChangeConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of changes.
+type LatestChangeChangesChangeConnection struct {
+	// Behind the newest change that there is for the viewer under the filter. What else the request reads is at least as
+	// new, so that who goes on from here misses nothing. Read only when selected.
+	Latest *string `json:"latest"`
+}
+
+// GetLatest returns LatestChangeChangesChangeConnection.Latest, and is useful for accessing the field via an interface.
+func (v *LatestChangeChangesChangeConnection) GetLatest() *string { return v.Latest }
+
+// LatestChangeResponse is returned by LatestChange on success.
+type LatestChangeResponse struct {
+	// What happened, as the viewer may see it: one change for each thing that a transaction created, changed or deleted, the
+	// oldest first, in the order in which the transactions were committed. For every role that reads. What the viewer sees for
+	// the first time, since it was shared or made public, is `CREATED`, and what they see no more `DELETED`. What they may
+	// not see is not there, and moves no cursor.
+	//
+	// To follow what happens, ask for `cursor` and give it as `after` the next time; to begin, read what there is and ask
+	// for `latest` in the same request. A cursor works on every server of the database and after a restart. Changes are kept
+	// as long as audit events, 90 days unless the server is told otherwise: an older cursor is `BAD_USER_INPUT`, and its
+	// message says to read everything anew.
+	//
+	// A transaction that is about to commit can hold a lower place than one that is committed. It is waited for, 200 ms at
+	// most, and what comes behind it is answered once it has ended: the order never changes afterwards.
+	Changes *LatestChangeChangesChangeConnection `json:"changes"`
+}
+
+// GetChanges returns LatestChangeResponse.Changes, and is useful for accessing the field via an interface.
+func (v *LatestChangeResponse) GetChanges() *LatestChangeChangesChangeConnection { return v.Changes }
+
 // ListAllocationsOfResourceProvider includes the requested fields of the GraphQL type ResourceProvider.
 // The GraphQL type's documentation follows.
 //
@@ -2983,6 +3109,48 @@ type ListCapacityResponse struct {
 func (v *ListCapacityResponse) GetCapacity() *ListCapacityCapacityCapacityConnection {
 	return v.Capacity
 }
+
+// ListChangesChangesChangeConnection includes the requested fields of the GraphQL type ChangeConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of changes.
+type ListChangesChangesChangeConnection struct {
+	// The changes of the page.
+	Nodes []*Change `json:"nodes"`
+	// Where the page stands in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// Where to go on: behind the last change of the page, or, where there is none, where `after` was. Never `null`.
+	Cursor string `json:"cursor"`
+}
+
+// GetNodes returns ListChangesChangesChangeConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListChangesChangesChangeConnection) GetNodes() []*Change { return v.Nodes }
+
+// GetPageInfo returns ListChangesChangesChangeConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListChangesChangesChangeConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// GetCursor returns ListChangesChangesChangeConnection.Cursor, and is useful for accessing the field via an interface.
+func (v *ListChangesChangesChangeConnection) GetCursor() string { return v.Cursor }
+
+// ListChangesResponse is returned by ListChanges on success.
+type ListChangesResponse struct {
+	// What happened, as the viewer may see it: one change for each thing that a transaction created, changed or deleted, the
+	// oldest first, in the order in which the transactions were committed. For every role that reads. What the viewer sees for
+	// the first time, since it was shared or made public, is `CREATED`, and what they see no more `DELETED`. What they may
+	// not see is not there, and moves no cursor.
+	//
+	// To follow what happens, ask for `cursor` and give it as `after` the next time; to begin, read what there is and ask
+	// for `latest` in the same request. A cursor works on every server of the database and after a restart. Changes are kept
+	// as long as audit events, 90 days unless the server is told otherwise: an older cursor is `BAD_USER_INPUT`, and its
+	// message says to read everything anew.
+	//
+	// A transaction that is about to commit can hold a lower place than one that is committed. It is waited for, 200 ms at
+	// most, and what comes behind it is answered once it has ended: the order never changes afterwards.
+	Changes *ListChangesChangesChangeConnection `json:"changes"`
+}
+
+// GetChanges returns ListChangesResponse.Changes, and is useful for accessing the field via an interface.
+func (v *ListChangesResponse) GetChanges() *ListChangesChangesChangeConnection { return v.Changes }
 
 // ListConsumersConsumersConsumerConnection includes the requested fields of the GraphQL type ConsumerConnection.
 // The GraphQL type's documentation follows.
@@ -4470,14 +4638,7 @@ func (v *ProviderAllocationInput) GetProvider() string { return v.Provider }
 // GetResources returns ProviderAllocationInput.Resources, and is useful for accessing the field via an interface.
 func (v *ProviderAllocationInput) GetResources() []*ResourceAmountInput { return v.Resources }
 
-// ProviderName includes the requested fields of the GraphQL type ResourceProvider.
-// The GraphQL type's documentation follows.
-//
-// Something that provides resources: a host, a NUMA node or device of one, a storage
-// pool. Providers form trees; each has inventories of resource classes, traits that
-// say what it is like, and aggregates that it is in. A provider with the trait
-// `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
-// aggregates.
+// The name of a provider.
 type ProviderName struct {
 	// The uuid, for good.
 	Uuid string `json:"uuid"`
@@ -9178,6 +9339,14 @@ func (v *__ImportNamespacesInput) GetInput() *ImportNamespacesInput { return v.I
 // GetProblems returns __ImportNamespacesInput.Problems, and is useful for accessing the field via an interface.
 func (v *__ImportNamespacesInput) GetProblems() *MetadataProblemScan { return v.Problems }
 
+// __LatestChangeInput is used internally by genqlient
+type __LatestChangeInput struct {
+	Filter *ChangeFilter `json:"filter,omitempty"`
+}
+
+// GetFilter returns __LatestChangeInput.Filter, and is useful for accessing the field via an interface.
+func (v *__LatestChangeInput) GetFilter() *ChangeFilter { return v.Filter }
+
 // __ListAllocationsOfInput is used internally by genqlient
 type __ListAllocationsOfInput struct {
 	Provider string  `json:"provider"`
@@ -9277,6 +9446,22 @@ func (v *__ListCapacityInput) GetFirst() *int { return v.First }
 
 // GetAfter returns __ListCapacityInput.After, and is useful for accessing the field via an interface.
 func (v *__ListCapacityInput) GetAfter() *string { return v.After }
+
+// __ListChangesInput is used internally by genqlient
+type __ListChangesInput struct {
+	Filter *ChangeFilter `json:"filter,omitempty"`
+	First  *int          `json:"first"`
+	After  *string       `json:"after"`
+}
+
+// GetFilter returns __ListChangesInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListChangesInput) GetFilter() *ChangeFilter { return v.Filter }
+
+// GetFirst returns __ListChangesInput.First, and is useful for accessing the field via an interface.
+func (v *__ListChangesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListChangesInput.After, and is useful for accessing the field via an interface.
+func (v *__ListChangesInput) GetAfter() *string { return v.After }
 
 // __ListConsumersInput is used internally by genqlient
 type __ListConsumersInput struct {
@@ -11761,6 +11946,41 @@ func ImportNamespaces(
 	return data_, err_
 }
 
+// The query executed by LatestChange.
+const LatestChange_Operation = `
+query LatestChange ($filter: ChangeFilter) {
+	changes(filter: $filter, first: 0) {
+		latest
+	}
+}
+`
+
+// Reads the cursor behind the newest change.
+func LatestChange(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ChangeFilter,
+) (data_ *LatestChangeResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "LatestChange",
+		Query:  LatestChange_Operation,
+		Variables: &__LatestChangeInput{
+			Filter: filter,
+		},
+	}
+
+	data_ = &LatestChangeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by ListAllocationsOf.
 const ListAllocationsOf_Operation = `
 query ListAllocationsOf ($provider: UUID!, $first: Int, $after: String) {
@@ -12118,6 +12338,61 @@ func ListCapacity(
 	}
 
 	data_ = &ListCapacityResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListChanges.
+const ListChanges_Operation = `
+query ListChanges ($filter: ChangeFilter, $first: Int, $after: String) {
+	changes(filter: $filter, first: $first, after: $after) {
+		nodes {
+			... Change
+		}
+		pageInfo {
+			... PageInfo
+		}
+		cursor
+	}
+}
+fragment Change on Change {
+	kind
+	key
+	what
+	changedAt
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists changes, the oldest first; cursor is where to go on.
+func ListChanges(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	filter *ChangeFilter,
+	first *int,
+	after *string,
+) (data_ *ListChangesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListChanges",
+		Query:  ListChanges_Operation,
+		Variables: &__ListChangesInput{
+			Filter: filter,
+			First:  first,
+			After:  after,
+		},
+	}
+
+	data_ = &ListChangesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -335,3 +335,18 @@ func AuditEvents(ctx context.Context, c graphql.Client, filter *AuditFilter, fir
 		return pageOf(answer.AuditEvents.Nodes, answer.AuditEvents.PageInfo), nil
 	})
 }
+
+// Changes returns the changes after a cursor that a filter leaves, the oldest first,
+// up to the newest that there is now; nil begins with the oldest that is kept.
+func Changes(ctx context.Context, c graphql.Client, filter *ChangeFilter, cursor *string, first *int) iter.Seq2[*Change, error] {
+	return All(func(after *string) (page Page[*Change], err error) {
+		if after == nil {
+			after = cursor
+		}
+		answer, err := ListChanges(ctx, c, filter, first, after)
+		if err != nil {
+			return page, err
+		}
+		return pageOf(answer.Changes.Nodes, answer.Changes.PageInfo), nil
+	})
+}

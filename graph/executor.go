@@ -124,6 +124,11 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	if operation.Needs == document.NeedsLong {
 		ctx = store.Searching(ctx)
 	}
+	if readsChanges(operation) {
+		if err := e.store.Settle(ctx); err != nil {
+			return &Answer{Errors: PresentErrors(ctx, e.log, gqlerror.List{gqlerror.Wrap(err)})}
+		}
+	}
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
 	made := madeChanges{}
 	defer func() {

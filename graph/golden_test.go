@@ -172,7 +172,7 @@ var viewers = map[string]access.Viewer{
 
 var (
 	idField     = regexp.MustCompile(`"(?:id|[a-z]+Id)": "([A-Za-z0-9_-]{12,})"`)
-	cursorField = regexp.MustCompile(`"(cursor|startCursor|endCursor)": "([A-Za-z0-9_.-]+)"`)
+	cursorField = regexp.MustCompile(`"(cursor|startCursor|endCursor|latest)": "([A-Za-z0-9_.-]+)"`)
 	timeField   = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
 	restoring   = regexp.MustCompile(`\$<((?:id|cursor) \d+)>`)
 )

@@ -11,6 +11,7 @@ import (
 // The tables whose sizes prices are made of.
 const (
 	tableAuditEvents     = "audit_events"
+	tableChanges         = "changes"
 	tableNamespaces      = "namespaces"
 	tableMembers         = "namespace_members"
 	tableProperties      = "property_definitions"
@@ -84,7 +85,7 @@ func works() document.Works {
 		"Resource.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
 		"Consumer.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
 	}
-	for _, some := range []document.Works{metadefWorks(), resourceWorks(), problemWorks(), listWorks()} {
+	for _, some := range []document.Works{metadefWorks(), resourceWorks(), problemWorks(), listWorks(), changeWorks()} {
 		for name, work := range some {
 			all[name] = work
 		}

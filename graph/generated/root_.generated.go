@@ -85,6 +85,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAssociateResourceTypeInput,
 		ec.unmarshalInputAuditFilter,
 		ec.unmarshalInputCapabilityCondition,
+		ec.unmarshalInputChangeFilter,
 		ec.unmarshalInputConsumerAllocationsInput,
 		ec.unmarshalInputConsumerFilter,
 		ec.unmarshalInputConsumerOrder,
@@ -622,6 +623,109 @@ type RemovedCapability {
   resource: Resource
   "The value; the JSON text of an array of strings is a list."
   value: String!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/change.graphql", Input: `extend type Query {
+  """
+  What happened, as the viewer may see it: one change for each thing that a transaction created, changed or deleted, the
+  oldest first, in the order in which the transactions were committed. For every role that reads. What the viewer sees for
+  the first time, since it was shared or made public, is ` + "`" + `CREATED` + "`" + `, and what they see no more ` + "`" + `DELETED` + "`" + `. What they may
+  not see is not there, and moves no cursor.
+
+  To follow what happens, ask for ` + "`" + `cursor` + "`" + ` and give it as ` + "`" + `after` + "`" + ` the next time; to begin, read what there is and ask
+  for ` + "`" + `latest` + "`" + ` in the same request. A cursor works on every server of the database and after a restart. Changes are kept
+  as long as audit events, 90 days unless the server is told otherwise: an older cursor is ` + "`" + `BAD_USER_INPUT` + "`" + `, and its
+  message says to read everything anew.
+
+  A transaction that is about to commit can hold a lower place than one that is committed. It is waited for, 200 ms at
+  most, and what comes behind it is answered once it has ended: the order never changes afterwards.
+  """
+  changes(
+    "Which changes; all conditions must hold. Absent means all."
+    filter: ChangeFilter
+    "How many changes at most: 0 to 1000, 50 when absent."
+    first: Int
+    "Only changes after this cursor, that is newer ones. Absent begins with the oldest change that is kept."
+    after: String
+  ): ChangeConnection @semanticNonNull
+}
+
+"Which changes; all given conditions must hold."
+input ChangeFilter {
+  "Changes of things of any of these kinds; empty means of all."
+  kinds: [ChangeKind!]
+  "Changes of things with any of these names or uuids, as ` + "`" + `key` + "`" + ` has them; empty means of all. At most 100."
+  keys: [String!]
+}
+
+"The type of a thing that changes. What is a part of a thing changes with it."
+enum ChangeKind {
+  "A namespace, with its definitions, tags, associations and members."
+  NAMESPACE
+  "A resource type. That the viewer sees it on account of one of its resources is no change of it."
+  RESOURCE_TYPE
+  "A resource, with its metadata, tags and capabilities."
+  RESOURCE
+  "A capability of a resource type, without the values that resources have."
+  CAPABILITY
+  "A resource provider, with its inventories, traits and aggregates, and with how much of it is used."
+  RESOURCE_PROVIDER
+  "A trait."
+  TRAIT
+  "A resource class."
+  RESOURCE_CLASS
+  "A consumer, with its allocations."
+  CONSUMER
+}
+
+"What happened to a thing, as the viewer sees it."
+enum ChangeWhat {
+  "It is there, and was not, or could not be seen."
+  CREATED
+  "It was there before and is still, and the transaction wrote it; what the viewer sees of it may be the same."
+  UPDATED
+  "It is not there any more, or can be seen no more."
+  DELETED
+}
+
+"A page of changes."
+type ChangeConnection {
+  "The changes of the page."
+  nodes: [Change!]!
+  "The changes of the page, each with its cursor."
+  edges: [ChangeEdge!]!
+  "Where the page stands in the list."
+  pageInfo: PageInfo!
+  "Where to go on: behind the last change of the page, or, where there is none, where ` + "`" + `after` + "`" + ` was. Never ` + "`" + `null` + "`" + `."
+  cursor: String!
+  """
+  Behind the newest change that there is for the viewer under the filter. What else the request reads is at least as
+  new, so that who goes on from here misses nothing. Read only when selected.
+  """
+  latest: String @semanticNonNull
+}
+
+"A change in a page."
+type ChangeEdge {
+  "The position in the list; it stays valid as long as changes are kept."
+  cursor: String!
+  "The change."
+  node: Change!
+}
+
+"One change of one thing."
+type Change {
+  "The type of the thing."
+  kind: ChangeKind!
+  """
+  The name or uuid of the thing, as of the change: ` + "`" + `resourceType/name` + "`" + ` for a capability. A thing that gets another name
+  is deleted under the one and created under the other.
+  """
+  key: String!
+  "What happened to it, as the viewer sees it."
+  what: ChangeWhat!
+  "When it was written, just before the commit. Of two changes the later one can have the earlier time, by little."
+  changedAt: DateTime!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/common.graphql", Input: `"""
@@ -2698,6 +2802,8 @@ enum Operation {
   CAPACITY
   "The field ` + "`" + `capacityChanged` + "`" + ` of ` + "`" + `Subscription` + "`" + `."
   CAPACITY_CHANGED
+  "The field ` + "`" + `changes` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  CHANGES
   "The field ` + "`" + `consumer` + "`" + ` of ` + "`" + `Query` + "`" + `."
   CONSUMER
   "The field ` + "`" + `consumers` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -2894,6 +3000,8 @@ enum AccessRule {
   CAPABILITIES_REGISTRY
   "Set capabilities on resources."
   CAPABILITIES_WRITE
+  "Read what happened to the things that the viewer may see."
+  CHANGES_READ
   "Read consumers, allocations and usages of any project."
   CONSUMERS_READ_ANY
   "Read the visible namespaces and all that is in them."
@@ -5836,6 +5944,46 @@ func (ec *executionContext) childFields_CapacityEdge(ctx context.Context, field 
 		return ec.fieldContext_CapacityEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CapacityEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_Change(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_Change_kind(ctx, field)
+	case "key":
+		return ec.fieldContext_Change_key(ctx, field)
+	case "what":
+		return ec.fieldContext_Change_what(ctx, field)
+	case "changedAt":
+		return ec.fieldContext_Change_changedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Change", field.Name)
+}
+
+func (ec *executionContext) childFields_ChangeConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ChangeConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_ChangeConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ChangeConnection_pageInfo(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ChangeConnection_cursor(ctx, field)
+	case "latest":
+		return ec.fieldContext_ChangeConnection_latest(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChangeConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ChangeEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ChangeEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ChangeEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChangeEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_ClaimMapping(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/audit"
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/graph/writer"
@@ -995,6 +996,102 @@ func (d *direct) objectCapacityEdge(s *document.Selection, obj *model.CapacityEd
 			ok = d.String(obj.Cursor) && ok
 		case 1: // node
 			ok = d.writeNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f, obj.Node) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectChange(s *document.Selection, obj *change.Change) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"Change"`)
+		case 0: // kind
+			ok = d.String(marshalNChangeKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐKind[obj.Kind]) && ok
+		case 1: // key
+			ok = d.String(obj.Key) && ok
+		case 2: // what
+			ok = d.String(marshalNChangeWhat2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐWhat[obj.What]) && ok
+		case 3: // changedAt
+			ok = d.Time(obj.At) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectChangeConnection(s *document.Selection, obj *model.ChangeConnection) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ChangeConnection"`)
+		case 0: // nodes
+			v := obj.Nodes()
+			ok = d.writeNChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChangeᚄ(f, v) && ok
+		case 1: // edges
+			v := obj.Edges()
+			ok = d.writeNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdgeᚄ(f, v) && ok
+		case 2: // pageInfo
+			v := obj.PageInfo()
+			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
+		case 3: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 4: // latest
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*string](d.Writer, f)
+			if !known {
+				v, err = obj.Latest(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOString2ᚖstring(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectChangeEdge(s *document.Selection, obj *model.ChangeEdge) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ChangeEdge"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // node
+			ok = d.writeNChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChange(f, obj.Node) && ok
 		}
 	}
 	if !ok {
@@ -4721,7 +4818,29 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventConnection(f, v) && ok
-	case 4: // namespaces
+	case 4: // changes
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_changes_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.ChangeConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Changes(d.Context(f), args["filter"].(*change.Filter), args["first"].(*int), args["after"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOChangeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeConnection(f, v) && ok
+	case 5: // namespaces
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_namespaces_args)
@@ -4743,7 +4862,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(f, v) && ok
-	case 5: // namespace
+	case 6: // namespace
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_namespace_args)
@@ -4765,7 +4884,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, v) && ok
-	case 6: // resourceTypes
+	case 7: // resourceTypes
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceTypes_args)
@@ -4787,7 +4906,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeConnection(f, v) && ok
-	case 7: // resourceType
+	case 8: // resourceType
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceType_args)
@@ -4809,7 +4928,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(f, v) && ok
-	case 8: // tags
+	case 9: // tags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_tags_args)
@@ -4831,7 +4950,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f, v) && ok
-	case 9: // definitions
+	case 10: // definitions
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_definitions_args)
@@ -4853,7 +4972,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOAppliedNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAppliedNamespaceᚄ(f, v) && ok
-	case 10: // validateMetadata
+	case 11: // validateMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_validateMetadata_args)
@@ -4875,7 +4994,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐMetadataReport(f, v) && ok
-	case 11: // exportNamespaces
+	case 12: // exportNamespaces
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_exportNamespaces_args)
@@ -4897,7 +5016,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOString2ᚕstringᚄ(f, v) && ok
-	case 12: // exportNamespacePart
+	case 13: // exportNamespacePart
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_exportNamespacePart_args)
@@ -4919,7 +5038,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeONamespacePart2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespacePart(f, v) && ok
-	case 13: // resourceProviders
+	case 14: // resourceProviders
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceProviders_args)
@@ -4941,7 +5060,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f, v) && ok
-	case 14: // resourceProvider
+	case 15: // resourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceProvider_args)
@@ -4963,7 +5082,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
-	case 15: // allocationCandidates
+	case 16: // allocationCandidates
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_allocationCandidates_args)
@@ -4985,7 +5104,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f, v) && ok
-	case 16: // consumer
+	case 17: // consumer
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_consumer_args)
@@ -5007,7 +5126,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
-	case 17: // consumers
+	case 18: // consumers
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_consumers_args)
@@ -5029,7 +5148,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(f, v) && ok
-	case 18: // usages
+	case 19: // usages
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_usages_args)
@@ -5051,7 +5170,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUsageGroup2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroupᚄ(f, v) && ok
-	case 19: // traits
+	case 20: // traits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_traits_args)
@@ -5073,7 +5192,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitConnection(f, v) && ok
-	case 20: // resourceClasses
+	case 21: // resourceClasses
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceClasses_args)
@@ -5095,7 +5214,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(f, v) && ok
-	case 21: // capacity
+	case 22: // capacity
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_capacity_args)
@@ -5117,7 +5236,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
-	case 22: // placementRequest
+	case 23: // placementRequest
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_placementRequest_args)
@@ -5139,7 +5258,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
-	case 23: // resources
+	case 24: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -5161,7 +5280,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 24: // resource
+	case 25: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -5183,7 +5302,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 25: // metadataKeys
+	case 26: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -5205,7 +5324,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 26: // explainResources
+	case 27: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -5227,7 +5346,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
-	case 27: // metadataProblems
+	case 28: // metadataProblems
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
@@ -8788,6 +8907,45 @@ func (d *direct) writeNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 	return d.objectCapacity(f.Below, v)
 }
 
+func (d *direct) writeNChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChangeᚄ(f *document.Field, v []*change.Change) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChange(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdgeᚄ(f *document.Field, v []model.ChangeEdge) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdge(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChange(f *document.Field, v *change.Change) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectChange(f.Below, v)
+}
+
 func (d *direct) writeNUUID2ᚕstringᚄ(f *document.Field, v []string) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -9951,6 +10109,13 @@ func (d *direct) writeOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋc
 	return d.objectAuditEventConnection(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOChangeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeConnection(f *document.Field, v *model.ChangeConnection) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectChangeConnection(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(f *document.Field, v *model.NamespaceConnection) bool {
 	if v == nil {
 		return d.Null()
@@ -10855,6 +11020,10 @@ func (d *direct) writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadas
 
 func (d *direct) writeNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdge(f *document.Field, v *model.CapacityEdge) bool {
 	return d.objectCapacityEdge(f.Below, v)
+}
+
+func (d *direct) writeNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdge(f *document.Field, v *model.ChangeEdge) bool {
+	return d.objectChangeEdge(f.Below, v)
 }
 
 func (d *direct) writeNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(f *document.Field, v *model.GroupMapping) bool {

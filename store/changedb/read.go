@@ -103,13 +103,19 @@ func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 		args = append(args, value)
 		return "$" + strconv.Itoa(len(args))
 	}
-	var wanted []string // conditions, of one kind and one audience each
+	order := " ORDER BY id"
+	if p.newestFirst {
+		order += " DESC"
+	}
+	var wanted, within []string // conditions, of one kind and one audience each
 	for _, kind := range change.Kinds() {
 		if len(p.filter.Kinds) > 0 && !slices.Contains(p.filter.Kinds, kind) {
 			continue
 		}
 		for _, readers := range p.reader.Of(kind) {
-			wanted = append(wanted, fmt.Sprintf("audience = %s AND kind = '%s'", parameter(string(readers)), kind))
+			audience := parameter(string(readers))
+			wanted = append(wanted, fmt.Sprintf("audience = %s AND kind = '%s'", audience, kind))
+			within = append(within, s.within(audience, kind)+s.orderWithin(order))
 		}
 	}
 	if len(wanted) == 0 {
@@ -117,18 +123,35 @@ func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 	}
 	if len(p.filter.Keys) > 0 {
 		among := strings.Join(wanted, " OR ")
-		wanted = nil
+		within = nil
 		for _, key := range p.filter.Keys {
-			wanted = append(wanted, "key = "+parameter(key)+" AND ("+among+")")
+			within = append(within, "key = "+parameter(key)+" AND id > $1 AND id <= $2 AND ("+among+")"+order)
 		}
 	}
-	order := " ORDER BY id"
-	if p.newestFirst {
-		order += " DESC"
-	}
-	lists := make([]string, len(wanted))
-	for i, condition := range wanted {
-		lists[i] = `SELECT * FROM (SELECT ` + rowColumns + ` FROM changes WHERE ` + condition + ` AND id > $1 AND id <= $2` + order + ` LIMIT $3) AS l` + strconv.Itoa(i)
+	lists := make([]string, len(within))
+	for i, condition := range within {
+		lists[i] = `SELECT * FROM (SELECT ` + rowColumns + ` FROM changes WHERE ` + condition + ` LIMIT $3) AS l` + strconv.Itoa(i)
 	}
 	return strings.Join(lists, " UNION ALL ") + order + ` LIMIT $3`, args
+}
+
+// within returns the condition of one audience and one kind between the ids of a
+// page. PostgreSQL is given it as a comparison of rows: else it can take the order
+// of the ids from the primary key, and look at everything that others wrote.
+func (s *ChangeStore) within(audience string, kind change.Kind) string {
+	if s.Postgres() {
+		return fmt.Sprintf("(audience, kind, id) > (%[1]s, '%[2]s', $1::bigint) AND (audience, kind, id) <= (%[1]s, '%[2]s', $2::bigint)", audience, kind)
+	}
+	return fmt.Sprintf("audience = %s AND kind = '%s' AND id > $1 AND id <= $2", audience, kind)
+}
+
+// orderWithin returns the order of a list of one audience and one kind.
+func (s *ChangeStore) orderWithin(order string) string {
+	if !s.Postgres() {
+		return order
+	}
+	if strings.HasSuffix(order, " DESC") {
+		return " ORDER BY audience DESC, kind DESC, id DESC"
+	}
+	return " ORDER BY audience, kind, id"
 }

@@ -101,10 +101,10 @@ func (s *ChangeStore) checkKept(p change.Position) error {
 }
 
 // asOfNow returns a position at which a viewer has seen everything that is settled
-// now. Its time is that of the last full minute, so that who asks again for nothing
-// new mostly gets the same cursor.
+// now. Its time is that of the last full hour, so that who asks again for nothing
+// new mostly gets the same cursor; less where changes are kept for less than ten.
 func (s *ChangeStore) asOfNow(id int64) change.Position {
-	return change.Position{ID: id, At: s.Now().Truncate(time.Minute)}
+	return change.Position{ID: id, At: s.Now().Truncate(min(time.Hour, s.KeepsChanges()/10))}
 }
 
 // Changes returns the next changes after a position that the viewer may see, at
@@ -135,6 +135,13 @@ func (s *ChangeStore) Latest(ctx context.Context, filter change.Filter) (change.
 		return s.asOfNow(0), err
 	}
 	return s.asOfNow(newest[0].ID), nil
+}
+
+// HasChanges reports whether there is any change up to a position that the viewer
+// may see.
+func (s *ChangeStore) HasChanges(ctx context.Context, filter change.Filter, upTo change.Position) (bool, error) {
+	_, more, err := s.read(ctx, page{reader: s.reader(ctx), filter: filter, upTo: upTo.ID, newestFirst: true})
+	return more, err
 }
 
 // After returns the position at which to go on from changes that Changes returned

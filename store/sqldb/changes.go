@@ -76,8 +76,15 @@ type notedThing struct {
 // sees them. Those that are not there are left out.
 type AudienceReader func(ctx context.Context, tx *Tx, keys []string) (map[string]*change.Audience, error)
 
-// seenByAll returns the kinds of which whoever may read them sees all things.
-var seenByAll = []change.Kind{change.ResourceProvider, change.Trait, change.ResourceClass}
+// defaultAudience returns who sees a thing of a kind where nothing says it: of some
+// kinds whoever may read them sees all things, of others nobody else is told.
+func defaultAudience(kind string) *change.Audience {
+	switch change.Kind(kind) {
+	case change.ResourceProvider, change.Trait, change.ResourceClass:
+		return change.ToEveryone()
+	}
+	return change.ToProjects()
+}
 
 // AddAudienceReader says how it is read who sees things of a kind. It is called
 // before anything is written.
@@ -110,9 +117,6 @@ func (tx *Tx) Created(kind string, keys ...string) {
 // Deleted is Changed for things that are not there any more.
 func (tx *Tx) Deleted(kind string, keys ...string) {
 	for _, key := range keys {
-		if slices.Contains(seenByAll, change.Kind(kind)) {
-			tx.SawBefore(kind, key, change.ToEveryone())
-		}
 		tx.SeenBy(kind, key, nil)
 	}
 	tx.Changed(kind, keys...)
@@ -160,11 +164,7 @@ func (tx *Tx) audiences(ctx context.Context, kind string, keys []string) (map[st
 	}
 	read, found := tx.db.audiences[kind]
 	if !found {
-		audience := change.ToProjects() // who sees it is not known here
-		if slices.Contains(seenByAll, change.Kind(kind)) {
-			audience = change.ToEveryone()
-		}
-		return lists.Index(keys, func(key string) (string, *change.Audience) { return key, audience }), nil
+		return lists.Index(keys, func(key string) (string, *change.Audience) { return key, defaultAudience(kind) }), nil
 	}
 	audiences, err := read(ctx, tx, keys)
 	if err != nil {
@@ -235,8 +235,11 @@ func (tx *Tx) changeRows(ctx context.Context) ([]changeRow, error) {
 	rows := make([]changeRow, 0, len(list))
 	for _, noted := range list {
 		before := noted.after
-		if noted.knowsBefore {
+		switch {
+		case noted.knowsBefore:
 			before = noted.before
+		case before == nil:
+			before = defaultAudience(noted.kind)
 		}
 		said := change.RowsOf(before, noted.after, noted.changed)
 		for _, row := range said {

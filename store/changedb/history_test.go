@@ -1,0 +1,241 @@
+package changedb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// thing is what a change is about.
+type thing struct {
+	kind change.Kind
+	key  string
+}
+
+// seen are the things that a viewer sees by plain reads, with what tells two
+// states of each apart.
+type seen map[thing]string
+
+// see reads everything that a viewer sees of the kinds that can be private.
+func see(t *testing.T, ctx context.Context, s *store.Store) seen {
+	t.Helper()
+	all, found := page.Request{First: new(1000)}, seen{}
+	namespaces, err := s.Namespaces(ctx, metadef.NamespaceFilter{}, page.Order{Field: "NAME"}, all)
+	for _, n := range namespaces.Items {
+		found[thing{change.Namespace, n.Name}] = fmt.Sprint(n.Revision)
+	}
+	types, err2 := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, all)
+	for _, of := range types.Items {
+		found[thing{change.ResourceType, of.Name}] = fmt.Sprint(of.Protected, of.Strict)
+	}
+	resources, err3 := s.Resources(ctx, resource.Filter{}, page.Order{Field: "NAME"}, all)
+	for _, r := range resources.Items {
+		found[thing{change.Resource, r.UUID}] = fmt.Sprint(r.Revision)
+	}
+	consumers, err4 := s.Consumers(ctx, placement.ConsumerFilter{}, page.Order{Field: "CREATED_AT"}, all)
+	for _, c := range consumers.Items {
+		found[thing{change.Consumer, c.UUID}] = fmt.Sprint(c.Generation, c.ProjectID)
+	}
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// mutations are what mutate does, the more often the more often they stand here.
+var mutations = []string{"create", "create", "create", "update", "update", "rename", "share", "share", "share", "unshare", "unshare", "unshare", "unshareAll",
+	"unshareAll", "delete", "associate", "associate", "import", "import", "property", "createResource", "updateResource", "updateResource", "deleteResource",
+	"deleteResource", "tag", "createType", "protectType", "renameType", "deleteType", "claim", "claim", "release"}
+
+// mutate makes a random change, which may be refused. It reports whether it is one
+// of resources: that they bring types into sight is no change of the types.
+func mutate(d *rand.Rand, s *store.Store) (what string, ofResources bool, err error) {
+	ctx := storetest.AsAdmin()
+	one := func(prefix string, n int) string { return fmt.Sprint(prefix, d.IntN(n)) }
+	visibility := []access.Visibility{access.Public, access.Private, access.Private}[d.IntN(3)]
+	project := []string{"p1", "p2", "p3"}[d.IntN(3)]
+	owner := []string{"p1", "p2", ""}[d.IntN(3)]
+	name, of, uuid := one("N", 4), one("T", 5), storetest.UUID(10+d.IntN(3))
+	switch what = mutations[d.IntN(len(mutations))]; what {
+	case "create":
+		_, err = s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility), Owner: metadeftest.To(owner)},
+			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: of}}})
+	case "update":
+		_, err = s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: name, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility), Owner: metadeftest.To(owner)}})
+	case "rename":
+		_, err = s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: name, NewName: metadeftest.To(one("N", 3))})
+	case "share":
+		_, _, err = s.ShareNamespace(ctx, name, []string{"p1", "p2", "p3", metadef.EveryProject}[d.IntN(4)], metadef.Reader, nil)
+	case "unshare":
+		_, _, err = s.UnshareNamespace(ctx, name, project, nil)
+	case "unshareAll":
+		_, _, err = s.UnshareNamespace(ctx, name, metadef.EveryProject, nil)
+	case "delete":
+		_, err = s.DeleteNamespace(ctx, name, nil)
+	case "associate":
+		_, _, err = s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: name, DocumentAssociation: metadef.DocumentAssociation{ResourceType: of}})
+	case "import":
+		document := fmt.Sprintf(`{"namespace": %q, "visibility": %q, "owner": %q, "description": "%d", "resource_type_associations": [{"name": %q}]}`,
+			name, map[access.Visibility]string{access.Public: "public", access.Private: "private"}[visibility], owner, d.Int(), of)
+		_, err = s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Overwrite, Documents: []string{document}})
+	case "property":
+		_, _, err = s.CreateProperty(ctx, metadef.NewProperty{Namespace: name, PropertyInput: metadeftest.Property(one("p", 3), metadef.String)})
+	case "createResource":
+		_, err = s.CreateResource(ctx, resource.Input{UUID: &uuid, Type: one("T", 2), Name: "r", ProjectID: &project, Visibility: &visibility})
+	case "updateResource":
+		_, err = s.UpdateResource(ctx, resource.Patch{UUID: uuid, Visibility: metadeftest.To(visibility), NewName: metadeftest.To(one("r", 3))})
+	case "deleteResource":
+		_, err = s.DeleteResource(ctx, uuid, nil)
+	case "tag":
+		_, err = s.SetResourceTags(ctx, uuid, []string{one("t", 3)}, nil)
+	case "createType":
+		_, err = s.CreateResourceType(ctx, of, false, false)
+	case "protectType":
+		_, err = s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: of, Protected: metadeftest.To(d.IntN(4) == 0), Strict: metadeftest.To(d.IntN(2) == 0)})
+	case "renameType":
+		_, err = s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: of, NewName: metadeftest.To(one("T", 4))})
+	case "deleteType":
+		_, err = s.DeleteResourceType(ctx, of)
+	case "claim", "release":
+		claim := placement.ConsumerClaim{UUID: storetest.UUID(30 + d.IntN(2)), ProjectID: project, UserID: "u"}
+		if held, found := s.ConsumersByUUID(ctx, []string{claim.UUID}); found == nil && held[claim.UUID] != nil {
+			claim.Generation = &held[claim.UUID].Generation
+		}
+		if what == "claim" {
+			claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(1), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1 + d.Int64N(3)}}}}
+		}
+		_, err = s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
+	}
+	return what, what == "createResource" || what == "updateResource" || what == "deleteResource", err
+}
+
+// reader is a viewer with what they saw, and the places to which they read the log
+// and followed it.
+type reader struct {
+	ctx       context.Context
+	before    seen
+	at        change.Position
+	following interface {
+		Next(ctx context.Context, limit int) ([]*change.Change, error)
+		Wait(ctx context.Context) error
+	}
+	followed, read []string
+}
+
+// TestChangesAreWhatViewersSee makes random changes, and compares for several
+// viewers what they see before and after by plain reads with what the feed says:
+// what appears is created, what is gone deleted, what differs updated, and of what
+// they do not see there is nothing. Who follows reads the same as who reads the log.
+func TestChangesAreWhatViewersSee(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.RoomyProvider(t, s, storetest.UUID(1))
+		readers := map[string]*reader{}
+		for name, ctx := range map[string]context.Context{"admin": as(t, "operations", access.RoleAdmin), "service": as(t, "services", access.RoleService),
+			"p1": as(t, "p1", access.RoleMember), "p2": as(t, "p2", access.RoleReader), "p4": as(t, "p4", access.RoleMember), "of none": as(t, "", access.RoleReader)} {
+			r := &reader{ctx: ctx, before: see(t, ctx, s)}
+			_, r.at = all(t, ctx, s, change.Position{}, change.Filter{})
+			following := s.Follow(change.Filter{}, r.at)
+			defer following.Stop()
+			r.following, readers[name] = following, r
+		}
+		d := rand.New(rand.NewPCG(7, 7))
+		done := map[string]int{}
+		for range 250 {
+			what, ofResources, err := mutate(d, s)
+			if err == nil {
+				done[what]++
+			} else if refusal := new(problem.Refusal); !errors.As(err, &refusal) && !errors.Is(err, problem.ErrInvalidInput) {
+				t.Fatalf("%s: %v", what, err)
+			}
+			for _, name := range slices.Sorted(maps.Keys(readers)) {
+				r := readers[name]
+				after := see(t, r.ctx, s)
+				changes, more, err := s.Changes(r.ctx, change.Filter{}, r.at, 100)
+				if err != nil || more {
+					t.Fatalf("%v, %v", more, err)
+				}
+				compare(t, fmt.Sprintf("%s, as %s sees it", what, name), r.before, after, changes, ofResources || name == "service")
+				for _, c := range changes {
+					r.read = append(r.read, words(c))
+				}
+				r.before, r.at = after, s.After(r.at, changes, more)
+			}
+		}
+		t.Logf("accepted: %v", done)
+		for name, r := range readers {
+			for len(r.followed) < len(r.read) {
+				if err := r.following.Wait(r.ctx); err != nil {
+					t.Fatal(err)
+				}
+				changes, err := r.following.Next(r.ctx, 7)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range changes {
+					r.followed = append(r.followed, words(c))
+				}
+			}
+			if !slices.Equal(r.followed, r.read) {
+				t.Errorf("%s followed\n%v\nand read\n%v", name, r.followed, r.read)
+			}
+		}
+	})
+}
+
+// compare holds the changes of one mutation against what was seen before and after
+// it.
+func compare(t *testing.T, what string, before, after seen, changes []*change.Change, typesComeBeside bool) {
+	t.Helper()
+	said := map[thing]change.What{}
+	for _, c := range changes {
+		of := thing{c.Kind, c.Key}
+		if _, twice := said[of]; twice {
+			t.Errorf("%s: %v is said twice", what, of)
+		}
+		said[of] = c.What
+	}
+	things := maps.Clone(before)
+	maps.Copy(things, after)
+	maps.DeleteFunc(said, func(of thing, _ change.What) bool {
+		return slices.Contains([]change.Kind{change.ResourceProvider, change.Trait, change.ResourceClass, change.Capability}, of.kind)
+	})
+	for of := range said {
+		if _, ok := things[of]; !ok {
+			t.Errorf("%s: %s %v is said of what is not seen", what, said[of], of)
+		}
+	}
+	for of := range things {
+		was, saw := before[of]
+		is, sees := after[of]
+		want := change.What("")
+		switch {
+		case !saw:
+			want = change.Created
+		case !sees:
+			want = change.Deleted
+		case was != is:
+			want = change.Updated
+		case said[of] == change.Updated:
+			continue // it was written, and looks the same
+		}
+		if got := said[of]; got != want && !(typesComeBeside && of.kind == change.ResourceType) {
+			t.Errorf("%s: of %v it is said %q, and it should be %q", what, of, got, want)
+		}
+	}
+}
