@@ -176,6 +176,9 @@ func (a *attacker) occupy(ctx context.Context, address string) string {
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
 	defer stop()
 	if a.Manner == connecting {
+		if tcp, ok := connection.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // a port that waits after its connection is not there for the attacks that follow
+		}
 		sleep(ctx, a.Pause)
 		return "connected"
 	}
