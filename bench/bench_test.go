@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
 // TestMain is the floor where the benchmark would be.
@@ -40,7 +41,7 @@ func TestBench(t *testing.T) {
 		t.Fatal(err)
 	}
 	databases := []string{sqlite, postgres}
-	if _, err := local.PostgresPrograms(); errors.Is(err, local.ErrNoPostgres) && os.Getenv("CI") != "true" {
+	if _, err := pgserver.Programs(); errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 		t.Log(err)
 		databases = databases[:1]
 	}

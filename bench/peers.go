@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
 // The peers.
@@ -98,7 +99,7 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	port, err := local.FreePort()
+	port, err := pgserver.FreePort()
 	if err != nil {
 		return err
 	}
@@ -184,7 +185,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 			return fmt.Errorf("%w: there is no %s (Debian: apt-get install placement-api uwsgi-core uwsgi-plugin-python3 python3-psycopg2)", errAbsent, program)
 		}
 	}
-	port, err := local.FreePort()
+	port, err := pgserver.FreePort()
 	if err != nil {
 		return err
 	}
@@ -255,7 +256,7 @@ func (b *bench) startFloor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	port, err := local.FreePort()
+	port, err := pgserver.FreePort()
 	if err != nil {
 		return err
 	}

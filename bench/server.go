@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
 // manyPoints is a limit that no work reaches.
@@ -34,11 +35,11 @@ func startServer(ctx context.Context, folder, name, program, database string) (*
 	if err := os.WriteFile(tokens, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	port, err := local.FreePort()
+	port, err := pgserver.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := local.FreePort()
+	profiles, err := pgserver.FreePort()
 	if err != nil {
 		return nil, err
 	}

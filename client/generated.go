@@ -4638,14 +4638,7 @@ func (v *ProviderAllocationInput) GetProvider() string { return v.Provider }
 // GetResources returns ProviderAllocationInput.Resources, and is useful for accessing the field via an interface.
 func (v *ProviderAllocationInput) GetResources() []*ResourceAmountInput { return v.Resources }
 
-// ProviderName includes the requested fields of the GraphQL type ResourceProvider.
-// The GraphQL type's documentation follows.
-//
-// Something that provides resources: a host, a NUMA node or device of one, a storage
-// pool. Providers form trees; each has inventories of resource classes, traits that
-// say what it is like, and aggregates that it is in. A provider with the trait
-// `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
-// aggregates.
+// The name of a provider.
 type ProviderName struct {
 	// The uuid, for good.
 	Uuid string `json:"uuid"`

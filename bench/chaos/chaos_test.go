@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
 // TestMain is the attacker where the program would be.
@@ -41,7 +42,7 @@ func TestChaos(t *testing.T) {
 	for kind, least := range map[string]int{sqlite: 2, postgres: 4} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			if _, err := local.PostgresPrograms(); kind == postgres && errors.Is(err, local.ErrNoPostgres) && os.Getenv("CI") != "true" {
+			if _, err := pgserver.Programs(); kind == postgres && errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 				t.Skip(err)
 			}
 			o, err := parse(strings.Fields(shortly+" -for 16s -db "+kind+" -binary "+path), t.Output())

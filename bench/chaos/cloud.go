@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
 // The databases that a cloud can have.
@@ -150,11 +151,11 @@ func (c *cloud) start(ctx context.Context, count int, database string, flags ...
 
 // newServer returns a server that has not been started.
 func (c *cloud) newServer(name, database string, flags ...string) (*server, error) {
-	port, err := local.FreePort()
+	port, err := pgserver.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	profile, err := local.FreePort()
+	profile, err := pgserver.FreePort()
 	if err != nil {
 		return nil, err
 	}

@@ -7,17 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"syscall"
 
 	_ "github.com/lib/pq" // registers the driver "postgres"
-)
 
-// ErrNoPostgres means that the programs of PostgreSQL are not on the machine.
-var ErrNoPostgres = errors.New("no PostgreSQL found: install its server (Debian: apt-get install postgresql; macOS: brew install postgresql), or do without: -db sqlite")
+	"github.com/cadastre-dev/cadastre/internal/pgserver"
+)
 
 // Cluster is a PostgreSQL server that belongs to whoever started it.
 type Cluster struct {
@@ -34,7 +31,10 @@ type Cluster struct {
 // settings such as "shared_buffers=512MB" and otherwise as it comes: what is
 // committed is on the disk.
 func StartCluster(ctx context.Context, folder string, settings ...string) (*Cluster, error) {
-	programs, err := PostgresPrograms()
+	programs, err := pgserver.Programs()
+	if errors.Is(err, pgserver.ErrNone) {
+		return nil, fmt.Errorf("%w, or do without: -db sqlite", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func StartCluster(ctx context.Context, folder string, settings ...string) (*Clus
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return nil, err
 	}
-	as, err := unprivileged(folder)
+	as, err := pgserver.User(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func StartCluster(ctx context.Context, folder string, settings ...string) (*Clus
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	port, err := FreePort()
+	port, err := pgserver.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -128,54 +128,4 @@ func (c *Cluster) Text(ctx context.Context, database, query string, args ...any)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	err = db.QueryRowContext(ctx, query, args...).Scan(&text)
 	return text, err
-}
-
-// PostgresPrograms returns the folder with initdb and postgres: on the path, or
-// where Debian keeps them, the newest first.
-func PostgresPrograms() (string, error) {
-	if initdb, err := exec.LookPath("initdb"); err == nil {
-		if resolved, err := filepath.EvalSymlinks(initdb); err == nil {
-			return filepath.Dir(resolved), nil
-		}
-	}
-	folders, err := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if err != nil {
-		return "", err
-	}
-	version := func(folder string) int {
-		number, _ := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
-		return number
-	}
-	slices.SortFunc(folders, func(a, b string) int { return version(b) - version(a) })
-	for _, folder := range folders {
-		if _, err := os.Stat(filepath.Join(folder, "initdb")); err == nil {
-			return folder, nil
-		}
-	}
-	return "", ErrNoPostgres
-}
-
-// unprivileged returns the user to run PostgreSQL as, which refuses to run as
-// root: postgres or nobody, who gets the folder, when the benchmark is root's, and
-// otherwise nil, which is the user of the benchmark.
-func unprivileged(folder string) (*syscall.Credential, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	for _, name := range []string{"postgres", "nobody"} {
-		account, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, uidErr := strconv.ParseUint(account.Uid, 10, 32)
-		gid, gidErr := strconv.ParseUint(account.Gid, 10, 32)
-		if err := errors.Join(uidErr, gidErr); err != nil {
-			return nil, err
-		}
-		if err := os.Chown(folder, int(uid), int(gid)); err != nil {
-			return nil, err
-		}
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-	}
-	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
 }

@@ -27,15 +27,5 @@ func Build(ctx context.Context, path string, variables ...string) error {
 	return nil
 }
 
-// FreePort returns a port of the loopback address that nobody listens on.
-func FreePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
-}
-
 // Loopback returns the loopback address with a port.
 func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

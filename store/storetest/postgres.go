@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
 // ErrNoPostgres means that neither CADASTRE_TEST_POSTGRES names a server nor
@@ -41,7 +39,10 @@ func startCluster(t testing.TB) (*cluster, error) {
 	if url := os.Getenv("CADASTRE_TEST_POSTGRES"); url != "" {
 		return &cluster{url: url, stop: func() {}}, nil
 	}
-	programs, err := postgresPrograms()
+	programs, err := pgserver.Programs()
+	if errors.Is(err, pgserver.ErrNone) {
+		return nil, ErrNoPostgres
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +50,11 @@ func startCluster(t testing.TB) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	as, err := unprivileged(folder)
+	account, err := pgserver.User(folder)
 	if err != nil {
 		return nil, err
 	}
+	as := &syscall.SysProcAttr{Credential: account}
 	data := filepath.Join(folder, "data")
 	initdb := exec.Command(filepath.Join(programs, "initdb"), "--pgdata", data, "--username", "cadastre",
 		"--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8",
@@ -61,7 +63,7 @@ func startCluster(t testing.TB) (*cluster, error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	port, err := freePort()
+	port, err := pgserver.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -158,62 +160,6 @@ func awaitServer(ready string, port int, limit time.Duration) error {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-}
-
-// postgresPrograms finds the folder with initdb and postgres: on the path, or
-// where Debian keeps them, newest first.
-func postgresPrograms() (string, error) {
-	if initdb, err := exec.LookPath("initdb"); err == nil {
-		if resolved, err := filepath.EvalSymlinks(initdb); err == nil {
-			return filepath.Dir(resolved), nil
-		}
-	}
-	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-	sort.Slice(folders, func(i, j int) bool { return postgresVersion(folders[i]) > postgresVersion(folders[j]) })
-	for _, folder := range folders {
-		if _, err := os.Stat(filepath.Join(folder, "initdb")); err == nil {
-			return folder, nil
-		}
-	}
-	return "", ErrNoPostgres
-}
-
-func postgresVersion(folder string) int {
-	version, _ := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
-	return version
-}
-
-// unprivileged is how to run PostgreSQL, which refuses to run as root: as the
-// user postgres or nobody, who gets the folder, when this program is root's.
-func unprivileged(folder string) (*syscall.SysProcAttr, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	for _, name := range []string{"postgres", "nobody"} {
-		account, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, uidErr := strconv.ParseUint(account.Uid, 10, 32)
-		gid, gidErr := strconv.ParseUint(account.Gid, 10, 32)
-		if err := errors.Join(uidErr, gidErr); err != nil {
-			return nil, err
-		}
-		if err := os.Chown(folder, int(uid), int(gid)); err != nil {
-			return nil, err
-		}
-		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
-	}
-	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
 }
 
 // withSearchPath is a database URL whose sessions live in one schema.

@@ -1,0 +1,78 @@
+// Package pgserver finds what it takes to run a PostgreSQL server on this machine,
+// for tests and benchmarks.
+package pgserver
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// ErrNone means that the programs of PostgreSQL are not on the machine.
+var ErrNone = errors.New("no PostgreSQL found: install its server (Debian: apt-get install postgresql; macOS: brew install postgresql)")
+
+// Programs returns the folder with initdb and postgres: on the path, or where
+// Debian keeps them, the newest first.
+func Programs() (string, error) {
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		if resolved, err := filepath.EvalSymlinks(initdb); err == nil {
+			return filepath.Dir(resolved), nil
+		}
+	}
+	folders, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil {
+		return "", err
+	}
+	version := func(folder string) int {
+		number, _ := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
+		return number
+	}
+	slices.SortFunc(folders, func(a, b string) int { return version(b) - version(a) })
+	for _, folder := range folders {
+		if _, err := os.Stat(filepath.Join(folder, "initdb")); err == nil {
+			return folder, nil
+		}
+	}
+	return "", ErrNone
+}
+
+// User returns the user to run PostgreSQL as, which refuses to run as root:
+// postgres or nobody, who gets the folder, when this program is root's, and
+// otherwise nil, which is the user of this program.
+func User(folder string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		account, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(account.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(account.Gid, 10, 32)
+		if err := errors.Join(uidErr, gidErr); err != nil {
+			return nil, err
+		}
+		if err := os.Chown(folder, int(uid), int(gid)); err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+}
+
+// FreePort returns a port of the loopback address that nobody listens on.
+func FreePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	return port, listener.Close()
+}
