@@ -111,7 +111,9 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider updateResourceProvider deleteResourceProvider
 		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates createTrait deleteTrait
 		createResourceClass deleteResourceClass setAllocations deleteAllocations reshape`)
-	add(Permission{Rule: RulePlacementRead}, `allocationCandidatesChanged capacityChanged`)
+	add(Permission{Rule: RuleDefinitionsRead}, `namespaceChanged`)
+	add(Permission{Rule: RuleResourcesRead}, `resourceChanged`)
+	add(Permission{Rule: RulePlacementRead}, `allocationCandidatesChanged capacityChanged resourceProviderChanged`)
 	add(Permission{Rule: RuleAuditRead}, `auditEvents`)
 	add(Permission{Rule: RuleChangesRead}, `changes`)
 	return table

@@ -86,7 +86,7 @@ func isOf(object map[string]any, condition string, parent *ast.Definition) bool 
 
 // keptWith are fields with objects of another domain that are a part of what
 // has them: they cannot fail for themselves.
-var keptWith = []string{"Capability.resourceType", "Resource.type"}
+var keptWith = []string{"Capability.resourceType", "Resource.type", "ResourceChange.change", "NamespaceChange.change", "ResourceProviderChange.change"}
 
 // anythingGoes are fields that refuse no value of their arguments.
 var anythingGoes = []string{"Resource.metadata"}

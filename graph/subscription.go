@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/model"
@@ -60,6 +62,10 @@ func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation)
 	of := &stream{statements: operation.Price.Statements > 0}
 	s := &Subscription{executor: e, operation: operation, stream: of, cancel: cancel}
 	ctx = context.WithValue(ctx, streamKey{}, of)
+	if err := e.store.Settle(ctx); err != nil { // what was committed before is no event
+		cancel()
+		return nil, PresentErrors(ctx, e.log, gqlerror.List{gqlerror.Wrap(err)})
+	}
 	within, reading := e.store.WithReading(dataloader.With(ctx), store.AtOnce)
 	defer reading.End()
 	to := e.writerOf(within, operation, 0, func(allowed context.Context) {
@@ -198,22 +204,127 @@ func answersAfter[Event any](ctx context.Context, r *Resolver, after *string, ev
 		return nil, problem.Invalid("after", "is not a cursor of this stream")
 	}
 	of := streamOf(ctx)
+	awaits := r.awaitsWorld
+	if of.statements {
+		awaits = r.awaitsChanges
+	}
+	await, stop, err := awaits(ctx, of)
+	if err != nil {
+		return nil, err
+	}
 	events := make(chan Event)
 	go func() {
 		defer close(events)
-		for of.ctx.Err() == nil {
-			held, next := r.Store.HeldWorld()
+		defer stop()
+		for {
+			changed := await()
 			select {
 			case events <- event(model.NewAnswered(cursor)):
 			case <-of.ctx.Done():
 				return
 			}
-			if !sleep(of.ctx, betweenAnswers) {
+			if !sleep(of.ctx, betweenAnswers) || !changed() {
 				return
 			}
+		}
+	}()
+	return events, nil
+}
+
+// awaitsWorld returns what begins to wait for another world than there is, for
+// answers that are made of the world alone. What that returns waits, and reports
+// false where the stream ended.
+func (r *Resolver) awaitsWorld(_ context.Context, of *stream) (await func() (changed func() bool), stop func(), err error) {
+	return func() func() bool {
+		held, next := r.Store.HeldWorld()
+		return func() bool {
 			for now, more := held, next; now == held; now, more = r.Store.HeldWorld() {
 				select {
 				case <-more:
+				case <-of.ctx.Done():
+					return false
+				}
+			}
+			return true
+		}
+	}, func() {}, nil
+}
+
+// awaitsChanges is awaitsWorld for answers that are read by statements: it waits for
+// a change that the viewer may see.
+func (r *Resolver) awaitsChanges(ctx context.Context, of *stream) (await func() (changed func() bool), stop func(), err error) {
+	from, err := r.Store.Latest(ctx, change.Filter{})
+	if err != nil {
+		return nil, nil, err
+	}
+	following := r.Store.Follow(change.Filter{}, from)
+	return func() func() bool {
+		return func() bool {
+			if changes := nextChanges(of, following); len(changes) == 0 {
+				return false
+			}
+			for { // what is there already is one reason, not several
+				more, err := following.Next(of.ctx, changesAtOnce)
+				if err != nil || len(more) < changesAtOnce {
+					return true
+				}
+			}
+		}
+	}, following.Stop, nil
+}
+
+// changesAtOnce is how many changes a stream takes from the feed at once.
+const changesAtOnce = 100
+
+// betweenChanges is how long a stream gathers changes: streams by the thousand
+// would otherwise be woken by each transaction.
+const betweenChanges = 20 * time.Millisecond
+
+// nextChanges waits for the next changes that the viewer of a stream may see. There
+// are none where the stream ended, or its place in the feed is not kept any more.
+func nextChanges(of *stream, following *store.Following) []*change.Change {
+	for of.ctx.Err() == nil {
+		changes, err := following.Next(of.ctx, changesAtOnce)
+		switch {
+		case errors.Is(err, problem.ErrInvalidInput):
+			of.err = err
+			return nil
+		case err != nil: // the database cannot be reached
+			sleep(of.ctx, time.Second)
+		case len(changes) > 0:
+			return changes
+		case following.Wait(of.ctx) == nil:
+			sleep(of.ctx, betweenChanges)
+		}
+	}
+	return nil
+}
+
+// changesAfter returns a source of events of the changes that a filter wants, whose
+// keys are the argument of a name: those behind a cursor or, without one, from now
+// on.
+func changesAfter[Event any](ctx context.Context, r *Resolver, filter change.Filter, keys string, after *string, event func(model.Changed) Event) (<-chan Event, error) {
+	var problems problem.Problems
+	if len(filter.Keys) > change.MaxKeys {
+		problems.Add(keys, "has %d members: at most %d are allowed", len(filter.Keys), change.MaxKeys)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	from, err := r.positionIn(ctx, filter, after)
+	if err != nil {
+		return nil, err
+	}
+	of := streamOf(ctx)
+	following := r.Store.Follow(filter, from)
+	events := make(chan Event)
+	go func() {
+		defer close(events)
+		defer following.Stop()
+		for changes := nextChanges(of, following); len(changes) > 0; changes = nextChanges(of, following) {
+			for _, one := range changes {
+				select {
+				case events <- event(model.Changed{Cursor: r.Store.Cursor(one.Position()), Change: one}):
 				case <-of.ctx.Done():
 					return
 				}
@@ -221,6 +332,14 @@ func answersAfter[Event any](ctx context.Context, r *Resolver, after *string, ev
 		}
 	}()
 	return events, nil
+}
+
+// positionIn returns where a stream begins in the feed.
+func (r *Resolver) positionIn(ctx context.Context, filter change.Filter, after *string) (change.Position, error) {
+	if after == nil {
+		return r.Store.Latest(ctx, filter)
+	}
+	return r.Store.PositionOf(*after)
 }
 
 // sleep waits for some time, and reports false where the context ended meanwhile.

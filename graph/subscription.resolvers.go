@@ -8,8 +8,10 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -21,6 +23,22 @@ func (r *allocationCandidatesChangeResolver) AllocationCandidates(ctx context.Co
 
 func (r *capacityChangeResolver) Capacity(ctx context.Context, obj *model.CapacityChange, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error) {
 	return r.capacities(ctx, obj.Filter, obj.GroupBy, obj.ResourceClasses, model.PageRequest(first, after, last, before))
+}
+
+func (r *namespaceChangeResolver) Namespace(ctx context.Context, obj *model.NamespaceChange) (*metadef.Namespace, error) {
+	return lookUp(ctx, obj.Change.Key, r.Store.NamespaceNamed)
+}
+
+func (r *resourceChangeResolver) Resource(ctx context.Context, obj *model.ResourceChange) (*resource.Resource, error) {
+	return lookUp(ctx, obj.Change.Key, r.Store.ResourceByUUID)
+}
+
+func (r *resourceProviderChangeResolver) ResourceProvider(ctx context.Context, obj *model.ResourceProviderChange) (*model.ResourceProvider, error) {
+	world, err := r.Store.World(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return registered(ctx, model.ProviderAt(world, obj.Change.Key)), nil
 }
 
 func (r *subscriptionResolver) AllocationCandidatesChanged(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, after *string) (<-chan *model.AllocationCandidatesChange, error) {
@@ -43,6 +61,24 @@ func (r *subscriptionResolver) CapacityChanged(ctx context.Context, filter *mode
 	})
 }
 
+func (r *subscriptionResolver) ResourceChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ResourceChange, error) {
+	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.Resource}, Keys: uuids}, "uuids", after, func(of model.Changed) *model.ResourceChange {
+		return &model.ResourceChange{Changed: of}
+	})
+}
+
+func (r *subscriptionResolver) NamespaceChanged(ctx context.Context, names []string, after *string) (<-chan *model.NamespaceChange, error) {
+	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.Namespace}, Keys: names}, "names", after, func(of model.Changed) *model.NamespaceChange {
+		return &model.NamespaceChange{Changed: of}
+	})
+}
+
+func (r *subscriptionResolver) ResourceProviderChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ResourceProviderChange, error) {
+	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.ResourceProvider}, Keys: uuids}, "uuids", after, func(of model.Changed) *model.ResourceProviderChange {
+		return &model.ResourceProviderChange{Changed: of}
+	})
+}
+
 func (r *Resolver) AllocationCandidatesChange() generated.AllocationCandidatesChangeResolver {
 	return &allocationCandidatesChangeResolver{r}
 }
@@ -51,10 +87,25 @@ func (r *Resolver) CapacityChange() generated.CapacityChangeResolver {
 	return &capacityChangeResolver{r}
 }
 
+func (r *Resolver) NamespaceChange() generated.NamespaceChangeResolver {
+	return &namespaceChangeResolver{r}
+}
+
+func (r *Resolver) ResourceChange() generated.ResourceChangeResolver {
+	return &resourceChangeResolver{r}
+}
+
+func (r *Resolver) ResourceProviderChange() generated.ResourceProviderChangeResolver {
+	return &resourceProviderChangeResolver{r}
+}
+
 func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subscriptionResolver{r} }
 
 type (
 	allocationCandidatesChangeResolver struct{ *Resolver }
 	capacityChangeResolver             struct{ *Resolver }
+	namespaceChangeResolver            struct{ *Resolver }
+	resourceChangeResolver             struct{ *Resolver }
+	resourceProviderChangeResolver     struct{ *Resolver }
 	subscriptionResolver               struct{ *Resolver }
 )

@@ -78,18 +78,20 @@ type following struct {
 	t            *testing.T
 	ctx          context.Context
 	subscription *graph.Subscription
+	priced       int64 // statements of an event
 }
 
 // subscribeAs begins a subscription as a viewer.
 func subscribeAs(t *testing.T, executor *graph.Executor, viewer, text string) *following {
 	t.Helper()
 	ctx := access.WithViewer(t.Context(), viewers[viewer])
-	subscription, errs := executor.Subscribe(ctx, executor.Operation(text, nil))
+	operation := executor.Operation(text, nil)
+	subscription, errs := executor.Subscribe(ctx, operation)
 	if errs != nil {
 		t.Fatalf("%v: %s", errs, text)
 	}
 	t.Cleanup(subscription.End)
-	return &following{t, ctx, subscription}
+	return &following{t, ctx, subscription, int64(operation.Price.Statements)}
 }
 
 // next returns the data of the next event, and the empty string where none comes in
@@ -104,6 +106,9 @@ func (f *following) next(wait time.Duration) string {
 			return ""
 		}
 		if answer := f.subscription.Answer(f.ctx, event, 0); answer != nil {
+			if answer.Taken.Statements > f.priced {
+				f.t.Errorf("%d statements are run, %d are priced", answer.Taken.Statements, f.priced)
+			}
 			if answer.Errors != nil {
 				f.t.Error(answer.Errors)
 			}
@@ -219,6 +224,78 @@ func TestAStreamIsRefusedBeforeItBegins(t *testing.T) {
 		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "nobody"})
 		if _, errs := executor.Subscribe(ctx, executor.Operation("subscription { capacityChanged { cursor } }", nil)); len(errs) == 0 || errs[0].Extensions["code"] != "FORBIDDEN" {
 			t.Errorf("nobody: %v", errs)
+		}
+	})
+}
+
+// TestChangesAreFollowed follows resources, namespaces and providers as several
+// viewers: each is told what the feed has for them, with the thing as it is now, and
+// nothing of what they may not see.
+func TestChangesAreFollowed(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := openFixture(t, url)
+		executor := executorOf(t, s)
+		long := patience.Of(t, 10*time.Second)
+		change := func(mutation string) {
+			t.Helper()
+			ctx := access.WithViewer(t.Context(), viewers["admin"])
+			if response := executor.ExecuteWhole(ctx, "mutation { "+mutation+" }"); len(response.Errors) > 0 {
+				t.Fatal(response.Errors)
+			}
+		}
+		of := func(viewer, text string) *following {
+			return subscribeAs(t, executor, viewer, "subscription { "+text+" }")
+		}
+		expect := func(f *following, parts ...string) (event string) {
+			t.Helper()
+			event = f.next(long)
+			for _, part := range parts {
+				if !strings.Contains(event, part) {
+					t.Fatalf("the event %q lacks %s", event, part)
+				}
+			}
+			return event
+		}
+		uuid := storetest.UUID(901)
+		resources := `resourceChanged { cursor change { kind what key } resource { name metadata { key } } }`
+		admin, member, foreign := of("admin", resources), of("member", resources), of("foreign", resources)
+		one := of("foreign", fmt.Sprintf(`resourceChanged(uuids: [%q]) { cursor change { what } resource { name } }`, uuid))
+		change(fmt.Sprintf(`createResource(input: {uuid: %q, type: "physical:host", name: "secret", visibility: PRIVATE, projectId: "demo"}) { resource { uuid } }`, uuid))
+		expect(admin, `"kind":"RESOURCE","what":"CREATED","key":"`+uuid+`"`, `"name":"secret"`)
+		seen := expect(member, `"what":"CREATED"`, `"name":"secret"`)
+		change(fmt.Sprintf(`updateResource(input: {uuid: %q, visibility: PUBLIC}) { resource { uuid } }`, uuid))
+		expect(admin, `"what":"UPDATED"`)
+		expect(foreign, `"what":"CREATED"`, `"name":"secret"`) // the first that they are told
+		expect(one, `"what":"CREATED"`)
+		change(fmt.Sprintf(`updateResource(input: {uuid: %q, visibility: PRIVATE}) { resource { uuid } }`, uuid))
+		expect(foreign, `"what":"DELETED"`, `"resource":null`)
+		expect(one, `"what":"DELETED"`, `"resource":null`)
+		again := of("member", strings.Replace(resources, "resourceChanged", fmt.Sprintf("resourceChanged(after: %q)", cursorIn(t, seen)), 1))
+		for _, f := range []*following{member, again} {
+			expect(f, `"what":"UPDATED"`)
+			expect(f, `"what":"UPDATED"`)
+		}
+		change(fmt.Sprintf(`deleteResource(input: {uuid: %q}) { resource { uuid } }`, uuid))
+		for _, f := range []*following{admin, member, again} {
+			for event := expect(f, `"what":`); !strings.Contains(event, "DELETED"); event = expect(f, `"what":`) {
+				continue
+			}
+		}
+		namespaces := of("reader", `namespaceChanged(names: ["Followed"]) { cursor change { what } namespace { name tags { name } } }`)
+		change(`createNamespace(input: {name: "Followed", visibility: PUBLIC}) { namespace { name } }`)
+		expect(namespaces, `"what":"CREATED"`, `"name":"Followed"`)
+		change(`setTags(input: {namespace: "Followed", tags: [{name: "a"}]}) { namespace { name } }`)
+		expect(namespaces, `"what":"UPDATED"`, `"tags":[{"name":"a"}]`)
+		providers := of("reader", `resourceProviderChanged { cursor change { what } resourceProvider { name inventories { total } } }`)
+		change(fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "told"}) { resourceProvider { uuid } }`, uuid))
+		expect(providers, `"what":"CREATED"`, `"name":"told","inventories":[]`)
+		change(fmt.Sprintf(`setInventory(input: {provider: %q, inventory: {resourceClass: "VCPU", total: 3}}) { resourceProvider { uuid } }`, uuid))
+		expect(providers, `"what":"UPDATED"`, `"total":3`)
+		change(fmt.Sprintf(`deleteResourceProvider(input: {provider: %q}) { resourceProvider { uuid } }`, uuid))
+		expect(providers, `"what":"DELETED"`, `"resourceProvider":null`)
+		if nothing := one.next(time.Second); nothing != "" {
+			t.Errorf("a viewer of another project is told of what is private: %s", nothing)
 		}
 	})
 }

@@ -55,6 +55,10 @@ func works() document.Works {
 		"CapacityChange.capacity":    {World: true, Given: capacityWork},
 		"Query.placementRequest":     {Statements: 4, World: true, Given: requestWork},
 
+		"ResourceChange.resource":   {Statements: 1, Given: one(tableResources)},
+		"NamespaceChange.namespace": {Statements: 1, Given: one(tableNamespaces)},
+		// As of an instant after the change, to which the world is brought.
+		"ResourceProviderChange.resourceProvider":         {Statements: 1, World: true},
 		"AllocationCandidatesChange.allocationCandidates": {World: true, Given: candidatesWork},
 		"Resource.allocationCandidates":                   {Statements: 4, World: true, Given: candidatesOfEachWork},
 

@@ -208,6 +208,9 @@ func TestFieldsRunTheStatementsThatArePriced(t *testing.T) {
 			}
 		}
 		for name, work := range graph.Works() {
+			if of, _, _ := strings.Cut(name, "."); isEvent(executor.Schema(), executor.Schema().Types[of]) {
+				continue // TestChangesAreFollowed runs them
+			}
 			if _, ok := p.read[name]; work.Statements > 0 && !ok {
 				t.Errorf("%s is never run", name)
 			}

@@ -66,6 +66,8 @@ type (
 	ResourceRecord = resourcedb.ResourceRecord
 	// CapabilityRecord is a registered capability as Fill writes it.
 	CapabilityRecord = resourcedb.CapabilityRecord
+	// Following is one who follows the feed of changes.
+	Following = changedb.Following
 	// RequiredCapabilities are those that requirements ask for; see package resourcedb.
 	RequiredCapabilities = resourcedb.RequiredCapabilities
 	// WorldPage is a page of a list that a world gives, with that world.

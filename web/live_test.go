@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -234,17 +235,19 @@ func TestAHandshakeIsRefused(t *testing.T) {
 	first.subscribe("3", capacity).expect(`{"id":"3","type":"error","payload":[{"message":"the WebSocket has too many`)
 }
 
-// events reads a stream of events: each is its kind and its data.
-type eventReader struct {
-	t       testing.TB
-	scanner *bufio.Scanner
+// eventReader reads a stream of events: each is its kind and its data.
+type eventReader struct{ *bufio.Scanner }
+
+func newEventReader(from io.Reader) *eventReader {
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(nil, 16<<20)
+	return &eventReader{scanner}
 }
 
 // next returns the next event, and "" at the end.
 func (e *eventReader) next() (kind, data string) {
-	e.t.Helper()
-	for e.scanner.Scan() {
-		line := e.scanner.Text()
+	for e.Scan() {
+		line := e.Text()
 		switch {
 		case strings.HasPrefix(line, "event: "):
 			kind = strings.TrimPrefix(line, "event: ")
@@ -282,7 +285,7 @@ func (s *server) stream(ctx context.Context, method, document string, headers ..
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = response.Body.Close() })
-	return response, &eventReader{s.t, bufio.NewScanner(response.Body)}
+	return response, newEventReader(response.Body)
 }
 
 // TestEventsOfTheServer: the distinct connections of graphql-sse, by POST and GET,

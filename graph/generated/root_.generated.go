@@ -37,6 +37,7 @@ type ResolverRoot interface {
 	MetadataProblemCount() MetadataProblemCountResolver
 	Mutation() MutationResolver
 	Namespace() NamespaceResolver
+	NamespaceChange() NamespaceChangeResolver
 	NamespaceMember() NamespaceMemberResolver
 	ObjectDefinition() ObjectDefinitionResolver
 	PropertyDefinition() PropertyDefinitionResolver
@@ -44,9 +45,11 @@ type ResolverRoot interface {
 	RemovedCapability() RemovedCapabilityResolver
 	Resource() ResourceResolver
 	ResourceCapability() ResourceCapabilityResolver
+	ResourceChange() ResourceChangeResolver
 	ResourceClass() ResourceClassResolver
 	ResourceClause() ResourceClauseResolver
 	ResourceProvider() ResourceProviderResolver
+	ResourceProviderChange() ResourceProviderChangeResolver
 	ResourceType() ResourceTypeResolver
 	ResourceTypeAssociation() ResourceTypeAssociationResolver
 	Subscription() SubscriptionResolver
@@ -2874,6 +2877,8 @@ enum Operation {
   NAMESPACE
   "The field ` + "`" + `namespaces` + "`" + ` of ` + "`" + `Query` + "`" + `."
   NAMESPACES
+  "The field ` + "`" + `namespaceChanged` + "`" + ` of ` + "`" + `Subscription` + "`" + `."
+  NAMESPACE_CHANGED
   "The field ` + "`" + `node` + "`" + ` of ` + "`" + `Query` + "`" + `."
   NODE
   "The field ` + "`" + `nodes` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -2888,12 +2893,16 @@ enum Operation {
   RESOURCE
   "The field ` + "`" + `resources` + "`" + ` of ` + "`" + `Query` + "`" + `."
   RESOURCES
+  "The field ` + "`" + `resourceChanged` + "`" + ` of ` + "`" + `Subscription` + "`" + `."
+  RESOURCE_CHANGED
   "The field ` + "`" + `resourceClasses` + "`" + ` of ` + "`" + `Query` + "`" + `."
   RESOURCE_CLASSES
   "The field ` + "`" + `resourceProvider` + "`" + ` of ` + "`" + `Query` + "`" + `."
   RESOURCE_PROVIDER
   "The field ` + "`" + `resourceProviders` + "`" + ` of ` + "`" + `Query` + "`" + `."
   RESOURCE_PROVIDERS
+  "The field ` + "`" + `resourceProviderChanged` + "`" + ` of ` + "`" + `Subscription` + "`" + `."
+  RESOURCE_PROVIDER_CHANGED
   "The field ` + "`" + `resourceType` + "`" + ` of ` + "`" + `Query` + "`" + `."
   RESOURCE_TYPE
   "The field ` + "`" + `resourceTypes` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -5585,6 +5594,68 @@ type Subscription {
     "The cursor of the last event that was received: nothing is sent until the answer is another. Absent means that the first event comes at once; a text that is no cursor is ` + "`" + `BAD_USER_INPUT` + "`" + `."
     after: String
   ): CapacityChange @semanticNonNull
+  """
+  What happens to resources: an event for each change that the feed ` + "`" + `changes` + "`" + ` has of
+  them, in its order, each once. What the viewer sees for the first time is created for
+  them, and what they may see no more is deleted. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  resourceChanged(
+    "Only the resources of these uuids, at most 100; absent or empty means all."
+    uuids: [UUID!]
+    "The cursor of the last event that was received, of this field or of ` + "`" + `changes` + "`" + `: the events behind it follow, and then what happens. Absent begins with what happens from now on. One that is older than what is kept is ` + "`" + `BAD_USER_INPUT` + "`" + `, and its message says to read everything anew."
+    after: String
+  ): ResourceChange @semanticNonNull
+  """
+  What happens to namespaces and all that is in them: an event for each change that the
+  feed ` + "`" + `changes` + "`" + ` has of them, in its order, each once. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  namespaceChanged(
+    "Only the namespaces of these names, at most 100; absent or empty means all. A name may be that of a namespace that is still to come."
+    names: [String!]
+    "The cursor of the last event that was received, of this field or of ` + "`" + `changes` + "`" + `: the events behind it follow, and then what happens. Absent begins with what happens from now on. One that is older than what is kept is ` + "`" + `BAD_USER_INPUT` + "`" + `, and its message says to read everything anew."
+    after: String
+  ): NamespaceChange @semanticNonNull
+  """
+  What happens to resource providers, their inventories, traits and aggregates, and to
+  how much of them is used: an event for each change that the feed ` + "`" + `changes` + "`" + ` has of
+  them, in its order, each once. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  resourceProviderChanged(
+    "Only the providers of these uuids, at most 100; absent or empty means all."
+    uuids: [UUID!]
+    "The cursor of the last event that was received, of this field or of ` + "`" + `changes` + "`" + `: the events behind it follow, and then what happens. Absent begins with what happens from now on. One that is older than what is kept is ` + "`" + `BAD_USER_INPUT` + "`" + `, and its message says to read everything anew."
+    after: String
+  ): ResourceProviderChange @semanticNonNull
+}
+
+"A change of a resource."
+type ResourceChange {
+  "The position behind the change: as ` + "`" + `after` + "`" + ` it is where the stream goes on, and so does the feed ` + "`" + `changes` + "`" + `."
+  cursor: String!
+  "What happened."
+  change: Change!
+  "The resource as it is now, which can be later than the change; ` + "`" + `null` + "`" + ` when it is gone or the viewer may not see it."
+  resource: Resource
+}
+
+"A change of a namespace, or of what is in it."
+type NamespaceChange {
+  "The position behind the change: as ` + "`" + `after` + "`" + ` it is where the stream goes on, and so does the feed ` + "`" + `changes` + "`" + `."
+  cursor: String!
+  "What happened."
+  change: Change!
+  "The namespace as it is now, which can be later than the change; ` + "`" + `null` + "`" + ` when it is gone or the viewer may not see it."
+  namespace: Namespace
+}
+
+"A change of a resource provider."
+type ResourceProviderChange {
+  "The position behind the change: as ` + "`" + `after` + "`" + ` it is where the stream goes on, and so does the feed ` + "`" + `changes` + "`" + `."
+  cursor: String!
+  "What happened."
+  change: Change!
+  "The provider as it is now, which can be later than the change; ` + "`" + `null` + "`" + ` when it is gone."
+  resourceProvider: ResourceProvider
 }
 
 "The candidates for a request, which are others than before."
@@ -6616,6 +6687,18 @@ func (ec *executionContext) childFields_Namespace(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type Namespace", field.Name)
 }
 
+func (ec *executionContext) childFields_NamespaceChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_NamespaceChange_cursor(ctx, field)
+	case "change":
+		return ec.fieldContext_NamespaceChange_change(ctx, field)
+	case "namespace":
+		return ec.fieldContext_NamespaceChange_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NamespaceChange", field.Name)
+}
+
 func (ec *executionContext) childFields_NamespaceConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "nodes":
@@ -7058,6 +7141,18 @@ func (ec *executionContext) childFields_ResourceCapability(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type ResourceCapability", field.Name)
 }
 
+func (ec *executionContext) childFields_ResourceChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ResourceChange_cursor(ctx, field)
+	case "change":
+		return ec.fieldContext_ResourceChange_change(ctx, field)
+	case "resource":
+		return ec.fieldContext_ResourceChange_resource(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceChange", field.Name)
+}
+
 func (ec *executionContext) childFields_ResourceClass(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -7238,6 +7333,18 @@ func (ec *executionContext) childFields_ResourceProvider(ctx context.Context, fi
 		return ec.fieldContext_ResourceProvider_treeCapacity(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceProvider", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceProviderChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ResourceProviderChange_cursor(ctx, field)
+	case "change":
+		return ec.fieldContext_ResourceProviderChange_change(ctx, field)
+	case "resourceProvider":
+		return ec.fieldContext_ResourceProviderChange_resourceProvider(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceProviderChange", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceProviderConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -4003,6 +4003,43 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 	return true
 }
 
+func (d *direct) objectNamespaceChange(s *document.Selection, obj *model.NamespaceChange) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"NamespaceChange"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // change
+			ok = d.writeNChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChange(f, obj.Change) && ok
+		case 2: // namespace
+			v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.NamespaceChange().Namespace(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectNamespaceConnection(s *document.Selection, obj *model.NamespaceConnection) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -5941,6 +5978,43 @@ func (d *direct) objectResourceCapability(s *document.Selection, obj *resource.R
 	return true
 }
 
+func (d *direct) objectResourceChange(s *document.Selection, obj *model.ResourceChange) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ResourceChange"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // change
+			ok = d.writeNChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChange(f, obj.Change) && ok
+		case 2: // resource
+			v, known, err := writer.Kept[*resource.Resource](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceChange().Resource(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectResourceClass(s *document.Selection, obj *placement.ResourceClass) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -6471,6 +6545,43 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 		case 17: // treeCapacity
 			v := obj.TreeCapacity()
 			ok = d.writeNCapacity2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityᚄ(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectResourceProviderChange(s *document.Selection, obj *model.ResourceProviderChange) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ResourceProviderChange"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // change
+			ok = d.writeNChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChange(f, obj.Change) && ok
+		case 2: // resourceProvider
+			v, known, err := writer.Kept[*model.ResourceProvider](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ResourceProviderChange().ResourceProvider(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
 		}
 	}
 	if !ok {
@@ -7309,6 +7420,39 @@ func (d *direct) eventsOf(f *document.Field) (writer.Events, bool) {
 			return nil, d.Absent(f)
 		}
 		return writer.EventsOf(events), d.Null()
+	case 2: // resourceChanged
+		args := d.Bind(f, d.ec.field_Subscription_resourceChanged_args)
+		if args == nil {
+			return nil, d.Absent(f)
+		}
+		events, err := d.ec.Resolvers.Subscription().ResourceChanged(d.Context(f), args["uuids"].([]string), args["after"].(*string))
+		if err != nil {
+			d.Fail(f, err)
+			return nil, d.Absent(f)
+		}
+		return writer.EventsOf(events), d.Null()
+	case 3: // namespaceChanged
+		args := d.Bind(f, d.ec.field_Subscription_namespaceChanged_args)
+		if args == nil {
+			return nil, d.Absent(f)
+		}
+		events, err := d.ec.Resolvers.Subscription().NamespaceChanged(d.Context(f), args["names"].([]string), args["after"].(*string))
+		if err != nil {
+			d.Fail(f, err)
+			return nil, d.Absent(f)
+		}
+		return writer.EventsOf(events), d.Null()
+	case 4: // resourceProviderChanged
+		args := d.Bind(f, d.ec.field_Subscription_resourceProviderChanged_args)
+		if args == nil {
+			return nil, d.Absent(f)
+		}
+		events, err := d.ec.Resolvers.Subscription().ResourceProviderChanged(d.Context(f), args["uuids"].([]string), args["after"].(*string))
+		if err != nil {
+			d.Fail(f, err)
+			return nil, d.Absent(f)
+		}
+		return writer.EventsOf(events), d.Null()
 	}
 	return nil, false
 }
@@ -7322,6 +7466,18 @@ func (d *direct) fieldSubscription(f *document.Field, event any) bool {
 	case 1: // capacityChanged
 		if v, ok := event.(*model.CapacityChange); ok {
 			return d.writeOCapacityChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityChange(f, v)
+		}
+	case 2: // resourceChanged
+		if v, ok := event.(*model.ResourceChange); ok {
+			return d.writeOResourceChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceChange(f, v)
+		}
+	case 3: // namespaceChanged
+		if v, ok := event.(*model.NamespaceChange); ok {
+			return d.writeONamespaceChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceChange(f, v)
+		}
+	case 4: // resourceProviderChanged
+		if v, ok := event.(*model.ResourceProviderChange); ok {
+			return d.writeOResourceProviderChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderChange(f, v)
 		}
 	}
 	return d.Absent(f)
@@ -9776,6 +9932,13 @@ func (d *direct) writeNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return true
 }
 
+func (d *direct) writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f *document.Field, v *metadef.Namespace) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectNamespace(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceᚄ(f *document.Field, v []*metadef.Namespace) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -10121,13 +10284,6 @@ func (d *direct) writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋca
 		return d.Null()
 	}
 	return d.objectNamespaceConnection(f.Below, v) || d.Null()
-}
-
-func (d *direct) writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f *document.Field, v *metadef.Namespace) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectNamespace(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeConnection(f *document.Field, v *model.ResourceTypeConnection) bool {
@@ -10694,6 +10850,27 @@ func (d *direct) writeOCapacityChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastr
 		return d.Null()
 	}
 	return d.objectCapacityChange(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOResourceChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceChange(f *document.Field, v *model.ResourceChange) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectResourceChange(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeONamespaceChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceChange(f *document.Field, v *model.NamespaceChange) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectNamespaceChange(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOResourceProviderChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderChange(f *document.Field, v *model.ResourceProviderChange) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectResourceProviderChange(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdgeᚄ(f *document.Field, v []model.TagEdge) bool {

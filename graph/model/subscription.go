@@ -3,6 +3,7 @@ package model
 import (
 	"crypto/rand"
 
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
 )
@@ -43,3 +44,18 @@ type CandidatesAsked struct {
 	Request placement.Request
 	Hosts   *resource.Filter
 }
+
+// Changed is a part of an event that tells of a change.
+type Changed struct {
+	Cursor string // behind the change
+	Change *change.Change
+}
+
+// ResourceChange says that a resource changed.
+type ResourceChange struct{ Changed }
+
+// NamespaceChange says that a namespace changed.
+type NamespaceChange struct{ Changed }
+
+// ResourceProviderChange says that a resource provider changed.
+type ResourceProviderChange struct{ Changed }
