@@ -112,7 +112,7 @@ func strictItems(chance *rand.Rand) []any {
 	seen := map[string]bool{}
 	for range chance.IntN(5) {
 		key := pick("cores", "cores", "ratio", "fast", "mode", "features", "both", "both", "disk_size", "disk_kind", "disk_note", "hw:cores", "hw:disk_size",
-			"team", "team", "own:team", "until", "note", "own:until", "own:note", "lent", "secret", "seal", "colour", "hw:secret",
+			"team", "own:team", "until", "note", "own:until", "own:note", "lent", "secret", "seal", "colour", "hw:secret",
 			"CORES", "capabilities:cores", "capabilities:until", "capabilities:features", "coers", "unknown", "", strings.Repeat("k", 256))
 		if seen[key] {
 			continue
