@@ -27,6 +27,18 @@ var cutOperations = []string{
 	`mutation { createNamespace(input: {name: "cut %d", properties: [{name: "p", type: STRING, title: "p"}]}) { namespace { properties { name } } } }`,
 }
 
+// cutOperation returns one of the operations, with a number of its own.
+func cutOperation(chance *rand.Rand, client, i int) string {
+	query := cutOperations[chance.IntN(len(cutOperations))]
+	if strings.Contains(query, "createNamespace") && i >= ownNamespaces { // a project may have a thousand
+		query = `mutation { updateNamespace(input: {name: "Open", description: "cut %d"}) { namespace { description } } }`
+	}
+	if query[0] != 'm' {
+		return query
+	}
+	return fmt.Sprintf(query, client*1_000_000+i)
+}
+
 // TestCutConnectionsAreNoInternalErrors ends connections to the database again and
 // again while operations run: those that fail say that the database cannot be
 // reached, and when to try again, or that it did not say whether a change was
@@ -63,13 +75,7 @@ func TestCutConnectionsAreNoInternalErrors(t *testing.T) {
 		asking.Go(func() {
 			chance := rand.New(rand.NewPCG(seed, client))
 			for i := range soak.Count(t, "CADASTRE_SOAK_CUTS", 200) {
-				query := cutOperations[chance.IntN(len(cutOperations))]
-				if strings.Contains(query, "createNamespace") && i >= ownNamespaces { // a project may have a thousand
-					query = `mutation { updateNamespace(input: {name: "Open", description: "cut %d"}) { namespace { description } } }`
-				}
-				if query[0] == 'm' {
-					query = fmt.Sprintf(query, int(client)*1_000_000+i)
-				}
+				query := cutOperation(chance, int(client), i)
 				response := executor.ExecuteWhole(access.WithViewer(ctx, viewers["admin"]), query)
 				mu.Lock()
 				requests++

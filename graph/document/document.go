@@ -138,7 +138,7 @@ func NewReader(schema *ast.Schema, works Works, sizes func() Sizes, limits Limit
 // types, plans the operation and estimates its price. It refuses what is beyond
 // a limit.
 func (r *Reader) Prepare(request Request) Prepared {
-	prepared := r.prepare(request)
+	prepared := r.readAndPlan(request)
 	if len(request.Variables) > 0 {
 		prepared.Effort = add(prepared.Effort, multiply(valuesIn(request.Variables), costOfValue))
 	}
@@ -148,7 +148,8 @@ func (r *Reader) Prepare(request Request) Prepared {
 	return prepared
 }
 
-func (r *Reader) prepare(request Request) Prepared {
+// readAndPlan is Prepare without the effort of variables and refusals.
+func (r *Reader) readAndPlan(request Request) Prepared {
 	if err := checkVariables(request.Variables, r.limits.ListMembers); err != nil {
 		return Prepared{Refused: refuse(err)}
 	}

@@ -22,8 +22,8 @@ type KeyProblem struct {
 	Message string
 }
 
-// key returns the key that the problem is about, empty for all.
-func (p KeyProblem) key() string {
+// sortKey returns the key that the problem is about, empty for all.
+func (p KeyProblem) sortKey() string {
 	if p.Key == nil {
 		return ""
 	}
@@ -74,7 +74,7 @@ func (r *PlacementRequest) CheckCapabilities(unknown map[string]string) {
 			r.wrong = append(r.wrong, KeyProblem{Key: &requirement.Key, Message: message})
 		}
 	}
-	slices.SortStableFunc(r.wrong, func(a, b KeyProblem) int { return cmp.Compare(a.key(), b.key()) })
+	slices.SortStableFunc(r.wrong, func(a, b KeyProblem) int { return cmp.Compare(a.sortKey(), b.sortKey()) })
 }
 
 // Request returns the request without what it requires of hosts.

@@ -137,6 +137,38 @@ type reader struct {
 	followed, read []string
 }
 
+// reads has a reader look and read on after a mutation, and compares the two.
+func (r *reader) reads(t *testing.T, s *store.Store, what string, typesComeBeside bool) {
+	t.Helper()
+	after := see(t, r.ctx, s)
+	changes, more, err := s.Changes(r.ctx, change.Filter{}, r.at, 100)
+	if err != nil || more {
+		t.Fatalf("%v, %v", more, err)
+	}
+	compare(t, what, r.before, after, changes, typesComeBeside)
+	for _, c := range changes {
+		r.read = append(r.read, words(c))
+	}
+	r.before, r.at = after, s.After(r.at, changes, more)
+}
+
+// follows has a reader follow as far as they have read.
+func (r *reader) follows(t *testing.T) {
+	t.Helper()
+	for len(r.followed) < len(r.read) {
+		if err := r.following.Wait(r.ctx); err != nil {
+			t.Fatal(err)
+		}
+		changes, err := r.following.Next(r.ctx, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range changes {
+			r.followed = append(r.followed, words(c))
+		}
+	}
+}
+
 // TestChangesAreWhatViewersSee makes random changes, and compares for several
 // viewers what they see before and after by plain reads with what the feed says:
 // what appears is created, what is gone deleted, what differs updated, and of what
@@ -156,7 +188,7 @@ func TestChangesAreWhatViewersSee(t *testing.T) {
 		}
 		d := rand.New(rand.NewPCG(7, 7))
 		done := map[string]int{}
-		for range 250 {
+		for range 150 {
 			what, ofResources, err := mutate(d, s)
 			if err == nil {
 				done[what]++
@@ -164,33 +196,12 @@ func TestChangesAreWhatViewersSee(t *testing.T) {
 				t.Fatalf("%s: %v", what, err)
 			}
 			for _, name := range slices.Sorted(maps.Keys(readers)) {
-				r := readers[name]
-				after := see(t, r.ctx, s)
-				changes, more, err := s.Changes(r.ctx, change.Filter{}, r.at, 100)
-				if err != nil || more {
-					t.Fatalf("%v, %v", more, err)
-				}
-				compare(t, fmt.Sprintf("%s, as %s sees it", what, name), r.before, after, changes, ofResources || name == "service")
-				for _, c := range changes {
-					r.read = append(r.read, words(c))
-				}
-				r.before, r.at = after, s.After(r.at, changes, more)
+				readers[name].reads(t, s, fmt.Sprintf("%s, as %s sees it", what, name), ofResources || name == "service")
 			}
 		}
 		t.Logf("accepted: %v", done)
 		for name, r := range readers {
-			for len(r.followed) < len(r.read) {
-				if err := r.following.Wait(r.ctx); err != nil {
-					t.Fatal(err)
-				}
-				changes, err := r.following.Next(r.ctx, 7)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, c := range changes {
-					r.followed = append(r.followed, words(c))
-				}
-			}
+			r.follows(t)
 			if !slices.Equal(r.followed, r.read) {
 				t.Errorf("%s followed\n%v\nand read\n%v", name, r.followed, r.read)
 			}

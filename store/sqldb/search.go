@@ -95,18 +95,18 @@ func (t SearchedText) HasExactly(column func(string) string, part string) *entsq
 // Found returns a SELECT of a column of the rows that Contains holds for. Rows
 // are found as they are asked for: whoever asks for a few does not look at all.
 func (t SearchedText) Found(selected, folded string) entsql.Querier {
-	return t.found(selected, folded, func(column func(string) string) *entsql.Predicate { return t.Has(column, folded) })
+	return t.foundBy(selected, folded, func(column func(string) string) *entsql.Predicate { return t.Has(column, folded) })
 }
 
 // FoundExactly is Found for the rows that ContainsExactly and another condition
 // hold for.
 func (t SearchedText) FoundExactly(selected, part string, and func(column func(string) string) *entsql.Predicate) entsql.Querier {
-	return t.found(selected, text.Fold(part), func(column func(string) string) *entsql.Predicate {
+	return t.foundBy(selected, text.Fold(part), func(column func(string) string) *entsql.Predicate {
 		return entsql.And(and(column), t.HasExactly(column, part))
 	})
 }
 
-func (t SearchedText) found(selected, folded string, holds func(column func(string) string) *entsql.Predicate) entsql.Querier {
+func (t SearchedText) foundBy(selected, folded string, holds func(column func(string) string) *entsql.Predicate) entsql.Querier {
 	return entsql.P(func(b *entsql.Builder) {
 		column := entsql.Dialect(b.Dialect()).Table(t.table).As("searched").C
 		b.WriteString("SELECT ").Ident(column(selected)).WriteString(" FROM ")
