@@ -77,14 +77,9 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 			return err
 		}
 		before := resourceTypeFields(row)
-		var problems problem.Problems
-		name := metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName)
-		if err := problems.Err(); err != nil {
+		name, protected, err := renamedType(row, input)
+		if err != nil {
 			return err
-		}
-		protected := valueAfter(row.Protected, input.Protected)
-		if isBuiltInType(row.Name) && (name != row.Name || !protected) {
-			return problem.Refuse(problem.ErrProtected, "resource type %q is built in: it keeps its name and its protection", row.Name).On("input.name")
 		}
 		if err := tx.Was(ctx, "ResourceType", row.Name); err != nil {
 			return err
@@ -102,15 +97,10 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 		}
 		changed = resourceTypeNoun(row)
 		if row.Name != input.Name {
+			noteRenamedType(tx, input.Name, row.Name, capabilities)
 			if err := s.renamedWithin(ctx, tx, row, within); err != nil {
 				return err
 			}
-			for _, capability := range capabilities {
-				tx.Deleted("Capability", input.Name+"/"+capability)
-				tx.Created("Capability", row.Name+"/"+capability)
-			}
-			tx.Deleted("ResourceType", input.Name)
-			tx.SawBefore("ResourceType", row.Name, nil)
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: input.Name, Before: before, After: resourceTypeFields(row)})
 		tx.Changed("ResourceType", row.Name)
@@ -123,6 +113,31 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 		return nil, fmt.Errorf("change a resource type: %w", err)
 	}
 	return changed, nil
+}
+
+// renamedType returns the name and the protection that a change leaves a resource
+// type with.
+func renamedType(row *ent.ResourceType, input metadef.ResourceTypeChange) (name string, protected bool, err error) {
+	var problems problem.Problems
+	name, protected = metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName), valueAfter(row.Protected, input.Protected)
+	if err := problems.Err(); err != nil {
+		return "", false, err
+	}
+	if isBuiltInType(row.Name) && (name != row.Name || !protected) {
+		return "", false, problem.Refuse(problem.ErrProtected, "resource type %q is built in: it keeps its name and its protection", row.Name).On("input.name")
+	}
+	return name, protected, nil
+}
+
+// noteRenamedType notes that a resource type and its capabilities have gone, and
+// are there under another name.
+func noteRenamedType(tx *sqldb.Tx, from, to string, capabilities []string) {
+	for _, capability := range capabilities {
+		tx.Deleted("Capability", from+"/"+capability)
+		tx.Created("Capability", to+"/"+capability)
+	}
+	tx.Deleted("ResourceType", from)
+	tx.SawBefore("ResourceType", to, nil)
 }
 
 // lockNamespacesOfType locks the namespaces that are associated with a resource
