@@ -293,39 +293,9 @@ func (s *server) stream(ctx context.Context, method, document string, headers ..
 func TestEventsOfTheServer(t *testing.T) {
 	t.Parallel()
 	eachServer(t, nil, func(t *testing.T, s *server) {
-		for _, method := range []string{http.MethodPost, http.MethodGet} {
-			response, events := s.stream(t.Context(), method, "{ viewer { userId } }")
-			if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || response.Header.Get("Cache-Control") != "no-store" {
-				t.Errorf("%v", response)
-			}
-			if kind, data := events.next(); kind != "next" || !strings.HasPrefix(data, `{"data":{"viewer":{"userId":"rae"}},"extensions":{"cost":`) {
-				t.Errorf("%s %s", kind, data)
-			}
-			if kind, data := events.next(); kind != "complete" || data != "" {
-				t.Errorf("%s %s", kind, data)
-			}
-			for _, wrong := range []string{"{ nothing }", `subscription { capacityChanged(after: "x") { cursor } }`} {
-				_, events = s.stream(t.Context(), method, wrong)
-				if kind, data := events.next(); kind != "next" || !strings.HasPrefix(data, `{"errors":[{"message":`) || strings.Contains(data, `"data"`) {
-					t.Errorf("%s %s", kind, data)
-				}
-				if kind, _ := events.next(); kind != "complete" {
-					t.Errorf("%s", kind)
-				}
-			}
-			ctx, leave := context.WithCancel(t.Context())
-			_, events = s.stream(ctx, method, capacity)
-			if kind, data := events.next(); kind != "next" || !strings.HasPrefix(data, `{"data":{"capacityChanged":{"cursor":"`) {
-				t.Errorf("%s %s", kind, data)
-			}
-			time.Sleep(patience.Of(t, 1200*time.Millisecond)) // more than ordinary requests may take
-			s.grow(len(method))
-			if kind, data := events.next(); kind != "next" || !strings.Contains(data, `"capacityChanged"`) {
-				t.Errorf("%s %s", kind, data)
-			}
-			leave()
-			s.await("cadastre_subscriptions_open 0")
-			s.await("cadastre_streams_open 0")
+		for n, method := range []string{http.MethodPost, http.MethodGet} {
+			s.answersAsStream(t, method)
+			s.followsAsStream(t, method, n)
 		}
 		if got := s.query(capacity, "Accept", "application/json"); got.status != http.StatusNotAcceptable || !strings.Contains(got.body, "text/event-stream") {
 			t.Errorf("a subscription as JSON: %v", got)
@@ -334,6 +304,44 @@ func TestEventsOfTheServer(t *testing.T) {
 			t.Errorf("an unknown token: %v", got)
 		}
 	})
+}
+
+// expectEvents reads events of kinds whose data begin so.
+func (e *eventReader) expectEvents(t *testing.T, kindsAndData ...string) {
+	t.Helper()
+	for i := 0; i+1 < len(kindsAndData); i += 2 {
+		if kind, data := e.next(); kind != kindsAndData[i] || !strings.HasPrefix(data, kindsAndData[i+1]) {
+			t.Errorf("%s %s, want %s %s", kind, data, kindsAndData[i], kindsAndData[i+1])
+		}
+	}
+}
+
+// answersAsStream asks for queries, and for what is refused, as a stream.
+func (s *server) answersAsStream(t *testing.T, method string) {
+	t.Helper()
+	response, events := s.stream(t.Context(), method, "{ viewer { userId } }")
+	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || response.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v", response)
+	}
+	events.expectEvents(t, "next", `{"data":{"viewer":{"userId":"rae"}},"extensions":{"cost":`, "complete", "", "", "")
+	for _, wrong := range []string{"{ nothing }", `subscription { capacityChanged(after: "x") { cursor } }`} {
+		_, events = s.stream(t.Context(), method, wrong)
+		events.expectEvents(t, "next", `{"errors":[{"message":`, "complete", "", "", "")
+	}
+}
+
+// followsAsStream follows for longer than an ordinary request may take.
+func (s *server) followsAsStream(t *testing.T, method string, n int) {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	_, events := s.stream(ctx, method, capacity)
+	events.expectEvents(t, "next", `{"data":{"capacityChanged":{"cursor":"`)
+	time.Sleep(patience.Of(t, 1200*time.Millisecond))
+	s.grow(n + 1)
+	events.expectEvents(t, "next", `{"data":{"capacityChanged":{"cursor":"`)
+	leave()
+	s.await("cadastre_subscriptions_open 0")
+	s.await("cadastre_streams_open 0")
 }
 
 // TestAStreamEndsWithItsToken: the events of a stream end as soon as its token
