@@ -14171,8 +14171,7 @@ query ReadResource ($uuid: UUID!) {
 			... Item
 		}
 		provider {
-			uuid
-			name
+			... ProviderName
 		}
 		consumer {
 			uuid
@@ -14201,6 +14200,10 @@ fragment Item on MetadataItem {
 	key
 	value
 	userModifiable
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
 }
 `
 
