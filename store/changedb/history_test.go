@@ -62,66 +62,117 @@ var mutations = []string{"create", "create", "create", "update", "update", "rena
 	"unshareAll", "delete", "associate", "associate", "import", "import", "property", "createResource", "updateResource", "updateResource", "deleteResource",
 	"deleteResource", "tag", "createType", "protectType", "renameType", "deleteType", "claim", "claim", "release"}
 
+// mutation is a random change, and what it may be about.
+type mutation struct {
+	*rand.Rand
+	s                       *store.Store
+	what                    string
+	visibility              access.Visibility
+	project, owner          string
+	namespace, typeOf, uuid string
+}
+
+// one returns one of n names.
+func (m *mutation) one(prefix string, n int) string { return fmt.Sprint(prefix, m.IntN(n)) }
+
 // mutate makes a random change, which may be refused. It reports whether it is one
 // of resources: that they bring types into sight is no change of the types.
 func mutate(d *rand.Rand, s *store.Store) (what string, ofResources bool, err error) {
+	m := &mutation{
+		Rand: d, s: s, what: mutations[d.IntN(len(mutations))], uuid: storetest.UUID(10 + d.IntN(3)),
+		visibility: []access.Visibility{access.Public, access.Private, access.Private}[d.IntN(3)],
+		project:    []string{"p1", "p2", "p3"}[d.IntN(3)], owner: []string{"p1", "p2", ""}[d.IntN(3)],
+	}
+	m.namespace, m.typeOf = m.one("N", 4), m.one("T", 5)
 	ctx := storetest.AsAdmin()
-	one := func(prefix string, n int) string { return fmt.Sprint(prefix, d.IntN(n)) }
-	visibility := []access.Visibility{access.Public, access.Private, access.Private}[d.IntN(3)]
-	project := []string{"p1", "p2", "p3"}[d.IntN(3)]
-	owner := []string{"p1", "p2", ""}[d.IntN(3)]
-	name, of, uuid := one("N", 4), one("T", 5), storetest.UUID(10+d.IntN(3))
-	switch what = mutations[d.IntN(len(mutations))]; what {
+	switch m.what {
+	case "createResource", "updateResource", "deleteResource":
+		return m.what, true, m.ofResource(ctx)
+	case "tag":
+		return m.what, false, m.ofResource(ctx)
+	case "createType", "protectType", "renameType", "deleteType":
+		return m.what, false, m.ofType(ctx)
+	case "claim", "release":
+		return m.what, false, m.ofConsumer(ctx)
+	case "share", "unshare", "unshareAll":
+		return m.what, false, m.ofMember(ctx)
+	}
+	return m.what, false, m.ofNamespace(ctx)
+}
+
+func (m *mutation) ofNamespace(ctx context.Context) (err error) {
+	switch m.what {
 	case "create":
-		_, err = s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility), Owner: metadeftest.To(owner)},
-			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: of}}})
+		_, err = m.s.CreateNamespace(ctx, metadef.NamespaceInput{Name: m.namespace, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(m.visibility), Owner: metadeftest.To(m.owner)},
+			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: m.typeOf}}})
 	case "update":
-		_, err = s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: name, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility), Owner: metadeftest.To(owner)}})
+		_, err = m.s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: m.namespace, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(m.visibility), Owner: metadeftest.To(m.owner)}})
 	case "rename":
-		_, err = s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: name, NewName: metadeftest.To(one("N", 3))})
-	case "share":
-		_, _, err = s.ShareNamespace(ctx, name, []string{"p1", "p2", "p3", metadef.EveryProject}[d.IntN(4)], metadef.Reader, nil)
-	case "unshare":
-		_, _, err = s.UnshareNamespace(ctx, name, project, nil)
-	case "unshareAll":
-		_, _, err = s.UnshareNamespace(ctx, name, metadef.EveryProject, nil)
+		_, err = m.s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: m.namespace, NewName: metadeftest.To(m.one("N", 3))})
 	case "delete":
-		_, err = s.DeleteNamespace(ctx, name, nil)
+		_, err = m.s.DeleteNamespace(ctx, m.namespace, nil)
 	case "associate":
-		_, _, err = s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: name, DocumentAssociation: metadef.DocumentAssociation{ResourceType: of}})
+		_, _, err = m.s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: m.namespace, DocumentAssociation: metadef.DocumentAssociation{ResourceType: m.typeOf}})
 	case "import":
 		document := fmt.Sprintf(`{"namespace": %q, "visibility": %q, "owner": %q, "description": "%d", "resource_type_associations": [{"name": %q}]}`,
-			name, map[access.Visibility]string{access.Public: "public", access.Private: "private"}[visibility], owner, d.Int(), of)
-		_, err = s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Overwrite, Documents: []string{document}})
+			m.namespace, map[access.Visibility]string{access.Public: "public", access.Private: "private"}[m.visibility], m.owner, m.Int(), m.typeOf)
+		_, err = m.s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Overwrite, Documents: []string{document}})
 	case "property":
-		_, _, err = s.CreateProperty(ctx, metadef.NewProperty{Namespace: name, PropertyInput: metadeftest.Property(one("p", 3), metadef.String)})
-	case "createResource":
-		_, err = s.CreateResource(ctx, resource.Input{UUID: &uuid, Type: one("T", 2), Name: "r", ProjectID: &project, Visibility: &visibility})
-	case "updateResource":
-		_, err = s.UpdateResource(ctx, resource.Patch{UUID: uuid, Visibility: metadeftest.To(visibility), NewName: metadeftest.To(one("r", 3))})
-	case "deleteResource":
-		_, err = s.DeleteResource(ctx, uuid, nil)
-	case "tag":
-		_, err = s.SetResourceTags(ctx, uuid, []string{one("t", 3)}, nil)
-	case "createType":
-		_, err = s.CreateResourceType(ctx, of, false, false)
-	case "protectType":
-		_, err = s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: of, Protected: metadeftest.To(d.IntN(4) == 0), Strict: metadeftest.To(d.IntN(2) == 0)})
-	case "renameType":
-		_, err = s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: of, NewName: metadeftest.To(one("T", 4))})
-	case "deleteType":
-		_, err = s.DeleteResourceType(ctx, of)
-	case "claim", "release":
-		claim := placement.ConsumerClaim{UUID: storetest.UUID(30 + d.IntN(2)), ProjectID: project, UserID: "u"}
-		if held, found := s.ConsumersByUUID(ctx, []string{claim.UUID}); found == nil && held[claim.UUID] != nil {
-			claim.Generation = &held[claim.UUID].Generation
-		}
-		if what == "claim" {
-			claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(1), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1 + d.Int64N(3)}}}}
-		}
-		_, err = s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
+		_, _, err = m.s.CreateProperty(ctx, metadef.NewProperty{Namespace: m.namespace, PropertyInput: metadeftest.Property(m.one("p", 3), metadef.String)})
 	}
-	return what, what == "createResource" || what == "updateResource" || what == "deleteResource", err
+	return err
+}
+
+func (m *mutation) ofMember(ctx context.Context) (err error) {
+	switch m.what {
+	case "share":
+		_, _, err = m.s.ShareNamespace(ctx, m.namespace, []string{"p1", "p2", "p3", metadef.EveryProject}[m.IntN(4)], metadef.Reader, nil)
+	case "unshare":
+		_, _, err = m.s.UnshareNamespace(ctx, m.namespace, m.project, nil)
+	case "unshareAll":
+		_, _, err = m.s.UnshareNamespace(ctx, m.namespace, metadef.EveryProject, nil)
+	}
+	return err
+}
+
+func (m *mutation) ofResource(ctx context.Context) (err error) {
+	switch m.what {
+	case "createResource":
+		_, err = m.s.CreateResource(ctx, resource.Input{UUID: &m.uuid, Type: m.one("T", 2), Name: "r", ProjectID: &m.project, Visibility: &m.visibility})
+	case "updateResource":
+		_, err = m.s.UpdateResource(ctx, resource.Patch{UUID: m.uuid, Visibility: metadeftest.To(m.visibility), NewName: metadeftest.To(m.one("r", 3))})
+	case "deleteResource":
+		_, err = m.s.DeleteResource(ctx, m.uuid, nil)
+	case "tag":
+		_, err = m.s.SetResourceTags(ctx, m.uuid, []string{m.one("t", 3)}, nil)
+	}
+	return err
+}
+
+func (m *mutation) ofType(ctx context.Context) (err error) {
+	switch m.what {
+	case "createType":
+		_, err = m.s.CreateResourceType(ctx, m.typeOf, false, false)
+	case "protectType":
+		_, err = m.s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: m.typeOf, Protected: metadeftest.To(m.IntN(4) == 0), Strict: metadeftest.To(m.IntN(2) == 0)})
+	case "renameType":
+		_, err = m.s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: m.typeOf, NewName: metadeftest.To(m.one("T", 4))})
+	case "deleteType":
+		_, err = m.s.DeleteResourceType(ctx, m.typeOf)
+	}
+	return err
+}
+
+func (m *mutation) ofConsumer(ctx context.Context) error {
+	claim := placement.ConsumerClaim{UUID: storetest.UUID(30 + m.IntN(2)), ProjectID: m.project, UserID: "u"}
+	if held, found := m.s.ConsumersByUUID(ctx, []string{claim.UUID}); found == nil && held[claim.UUID] != nil {
+		claim.Generation = &held[claim.UUID].Generation
+	}
+	if m.what == "claim" {
+		claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(1), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1 + m.Int64N(3)}}}}
+	}
+	_, err := m.s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
+	return err
 }
 
 // reader is a viewer with what they saw, and the places to which they read the log

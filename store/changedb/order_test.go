@@ -104,6 +104,49 @@ func follow(t *testing.T, ctx context.Context, following interface {
 	return followed
 }
 
+// writeInTurns creates and deletes two traits and changes two namespaces.
+func writeInTurns(t *testing.T, s *store.Store, w int) {
+	d := rand.New(rand.NewPCG(3, uint64(w)))
+	for i := range 30 {
+		name := fmt.Sprint("CUSTOM_", d.IntN(2))
+		switch d.IntN(3) {
+		case 0: // refused where it is there
+			_, _ = s.CreateTrait(storetest.AsAdmin(), name)
+		case 1: // refused where it is not
+			_, _ = s.DeleteTrait(storetest.AsAdmin(), name)
+		default:
+			_, err := s.UpdateNamespace(storetest.AsAdmin(), metadef.NamespaceChange{Name: fmt.Sprint("N", d.IntN(2)),
+				NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To(fmt.Sprint(w, i))}})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// poll reads the log again and again until the writers have ended and nothing is
+// left, and returns the ids of the changes.
+func poll(t *testing.T, ctx context.Context, s *store.Store, at change.Position, ended <-chan struct{}) (ids []int64) {
+	for last := false; ; {
+		changes, _, err := s.Changes(ctx, change.Filter{}, at, 5)
+		if err != nil {
+			t.Error(err)
+			return ids
+		}
+		for _, c := range changes {
+			ids, at = append(ids, c.ID), c.Position()
+		}
+		if last && len(changes) == 0 {
+			return ids
+		}
+		select {
+		case <-ended:
+			last = true
+		default:
+		}
+	}
+}
+
 // TestTheOrderIsThatOfTheCommits has writers of two servers change the same few
 // namespaces and traits, whose writers wait for each other, while readers of both
 // servers poll: what each reads is one list, which never changes, and each trait is
@@ -122,48 +165,12 @@ func TestTheOrderIsThatOfTheCommits(t *testing.T) {
 	}
 	var writers, readers sync.WaitGroup
 	for w := range 4 {
-		d := rand.New(rand.NewPCG(3, uint64(w)))
-		writers.Go(func() {
-			for i := range 30 {
-				s, name := servers[w%2], fmt.Sprint("CUSTOM_", d.IntN(2))
-				switch d.IntN(3) {
-				case 0: // refused where it is there
-					_, _ = s.CreateTrait(storetest.AsAdmin(), name)
-				case 1: // refused where it is not
-					_, _ = s.DeleteTrait(storetest.AsAdmin(), name)
-				default:
-					_, err := s.UpdateNamespace(storetest.AsAdmin(), metadef.NamespaceChange{Name: fmt.Sprint("N", d.IntN(2)),
-						NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To(fmt.Sprint(w, i))}})
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
+		writers.Go(func() { writeInTurns(t, servers[w%2], w) })
 	}
 	ended := make(chan struct{})
 	polled := make([][]int64, len(servers))
 	for i, s := range servers {
-		readers.Go(func() {
-			for at, last := start, false; ; {
-				changes, _, err := s.Changes(ctx, change.Filter{}, at, 5)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for _, c := range changes {
-					polled[i], at = append(polled[i], c.ID), c.Position()
-				}
-				if last && len(changes) == 0 {
-					return
-				}
-				select {
-				case <-ended:
-					last = true
-				default:
-				}
-			}
-		})
+		readers.Go(func() { polled[i] = poll(t, ctx, s, start, ended) })
 	}
 	writers.Wait()
 	close(ended)
