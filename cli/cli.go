@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Khan/genqlient/graphql"
 	"github.com/alecthomas/kong"
 )
 
@@ -66,6 +65,7 @@ type commands struct {
 	Capacity      capacityCommand      `cmd:"" group:"Placement" help:"What there is in all, and how much of it is free."`
 
 	Audit auditCommand `cmd:"" group:"Other" help:"Who changed what."`
+	Watch watchCommand `cmd:"" group:"Other" help:"What happens, as it happens, until you press Ctrl-C."`
 
 	Login      loginCommand      `cmd:"" group:"Other" help:"Keep a server and a token for later commands, in a file of mode 0600: $$CADASTRE_CONFIG, or cadastre/contexts.yaml in the user's folder for settings." example:"cadastre login demo --server 127.0.0.1:8080 --token demo-member ;; echo demo-member | cadastre login ;; cadastre login prod --server cadastre.example.org --os-cloud prod"`
 	Whoami     whoamiCommand     `cmd:"" group:"Other" help:"Show who you are to the server." example:"cadastre whoami"`
@@ -179,7 +179,7 @@ type session struct {
 	told           map[string]string // flags by the paths of fields that no tag names
 	isDefaultForm  bool              // neither a flag nor the environment says the form of the answer
 	server         server
-	api            graphql.Client
+	api            *asking
 	wrong          []error // what is wrong with flags of serve that were left out
 }
 

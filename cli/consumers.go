@@ -274,8 +274,14 @@ func (c *capacityListCommand) Run(run *session) error {
 	if err != nil {
 		return err
 	}
+	return list(run, capacityColumns(c.By), all)
+}
+
+// capacityColumns are the columns of sums of capacity, by what their providers have
+// in common.
+func capacityColumns(by string) []column {
 	group := map[string]string{"resource-class": "", "aggregate": "aggregate ", "trait": "trait ", "root": "root=root.name "}
-	return list(run, columnsOf(group[c.By]+"resourceClass total reserved capacity used free providers +shareUsed"), all)
+	return columnsOf(group[by] + "resourceClass total reserved capacity used free providers +shareUsed")
 }
 
 type auditCommand struct {

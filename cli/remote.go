@@ -159,16 +159,28 @@ type asking struct {
 }
 
 // MakeRequest sends an operation.
-func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) (err error) {
+func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
+	server, err := a.connected(ctx)
+	if err != nil {
+		return err
+	}
+	return a.explained(server.MakeRequest(ctx, req, resp))
+}
+
+// connected returns the client of the server.
+func (a *asking) connected(ctx context.Context) (_ *client.Client, err error) {
 	if a.client == nil {
-		if a.client, err = connect(ctx, a.run.server); err != nil {
-			return err
-		}
+		a.client, err = connect(ctx, a.run.server)
 	}
-	if err := a.client.MakeRequest(ctx, req, resp); err != nil {
-		return &askError{a.run, err}
+	return a.client, err
+}
+
+// explained returns an error of the client as people need to know it.
+func (a *asking) explained(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &askError{a.run, err}
 }
 
 // environment returns the value that the environment has for a flag.

@@ -28,8 +28,10 @@ const DefaultTimeout = 60 * time.Second
 
 // Client sends operations to a server. It is safe for concurrent use.
 type Client struct {
-	via     graphql.Client
-	retries int
+	via      graphql.Client
+	endpoint string
+	streams  *http.Client // without a bound of time
+	retries  int
 }
 
 // options are what the options of New change.
@@ -71,7 +73,9 @@ func New(server string, opts ...Option) *Client {
 	}
 	endpoint, err := Endpoint(server)
 	sender.Transport = authorized{o.token, err, sender.Transport}
-	return &Client{via: graphql.NewClient(endpoint, &sender), retries: o.retries}
+	streams := sender
+	streams.Timeout = 0
+	return &Client{via: graphql.NewClient(endpoint, &sender), endpoint: endpoint, streams: &streams, retries: o.retries}
 }
 
 // MakeRequest sends an operation and reads the answer into resp; generated

@@ -40,3 +40,14 @@ func ExampleResources() {
 		fmt.Println(host.Uuid, host.Name)
 	}
 }
+
+// Prints what happens to the resources of a project, from now on.
+func ExampleResourceChanges() {
+	server := client.New("http://127.0.0.1:8080", client.WithToken("demo-reader"))
+	for event, err := range client.ResourceChanges(context.Background(), server, nil, nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(event.Change.What, event.Change.Key)
+	}
+}

@@ -2794,10 +2794,15 @@ type LatestChangeChangesChangeConnection struct {
 	// Behind the newest change that there is for the viewer under the filter. What else the request reads is at least as
 	// new, so that who goes on from here misses nothing. Read only when selected.
 	Latest *string `json:"latest"`
+	// Where to go on: behind the last change of the page, or, where there is none, where `after` was. Never `null`.
+	Cursor string `json:"cursor"`
 }
 
 // GetLatest returns LatestChangeChangesChangeConnection.Latest, and is useful for accessing the field via an interface.
 func (v *LatestChangeChangesChangeConnection) GetLatest() *string { return v.Latest }
+
+// GetCursor returns LatestChangeChangesChangeConnection.Cursor, and is useful for accessing the field via an interface.
+func (v *LatestChangeChangesChangeConnection) GetCursor() string { return v.Cursor }
 
 // LatestChangeResponse is returned by LatestChange on success.
 type LatestChangeResponse struct {
@@ -11951,11 +11956,12 @@ const LatestChange_Operation = `
 query LatestChange ($filter: ChangeFilter) {
 	changes(filter: $filter, first: 0) {
 		latest
+		cursor
 	}
 }
 `
 
-// Reads the cursor behind the newest change.
+// Reads the cursors behind the newest change, and before the oldest that is kept.
 func LatestChange(
 	ctx_ context.Context,
 	client_ graphql.Client,

@@ -1,0 +1,105 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/demo/demotest"
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// resourceChanged is an event of what followed asks for.
+type resourceChanged struct {
+	ResourceChanged struct{ Change struct{ What, Key string } }
+}
+
+const followed = `subscription($after: String) { resourceChanged(after: $after) { cursor change { what key } } }`
+
+// TestFollowMissesNothing follows through a proxy that cuts all connections again
+// and again, while another client writes: each change comes once, in order.
+func TestFollowMissesNothing(t *testing.T) {
+	t.Parallel()
+	address := demotest.Serve(t)
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }, FlushInterval: -1})
+	t.Cleanup(proxy.Close)
+	writer, reader := client.New(address, client.WithToken(demo.AdminToken)), client.New(proxy.URL, client.WithToken(demo.ReaderToken))
+	latest, err := client.LatestChange(t.Context(), writer, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writes = 60
+	var want, got []string
+	for n := range writes {
+		want = append(want, "CREATED "+storetest.UUID(n))
+	}
+	ctx, stop := context.WithTimeout(t.Context(), patience.Of(t, 30*time.Second))
+	defer stop()
+	go func() {
+		for n := range writes {
+			uuid, visibility := storetest.UUID(n), client.VisibilityPublic
+			_, err := client.CreateResource(ctx, writer, &client.CreateResourceInput{Uuid: &uuid, Type: "physical:host", Name: fmt.Sprint("followed ", n), Visibility: &visibility})
+			if err != nil {
+				t.Error(err)
+			}
+			if n%4 == 3 {
+				proxy.CloseClientConnections()
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	for event, err := range client.Follow[resourceChanged](ctx, reader, followed, map[string]any{"after": latest.Changes.Latest}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, event.ResourceChanged.Change.What+" "+event.ResourceChanged.Change.Key); len(got) == writes {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("followed %v", got)
+	}
+}
+
+// TestFollowEndsWhereItIsRefused follows as nobody, with a wrong document, and
+// where no server is; and ends with its context.
+func TestFollowEndsWhereItIsRefused(t *testing.T) {
+	t.Parallel()
+	address := demotest.Serve(t)
+	for name, of := range map[string]struct {
+		server   *client.Client
+		document string
+		code     client.ErrorCode
+	}{
+		"nobody":     {client.New(address), followed, client.Unauthenticated},
+		"no cursor":  {client.New(address, client.WithToken(demo.ReaderToken)), `subscription { resourceChanged(after: "x") { cursor } }`, client.BadUserInput},
+		"no field":   {client.New(address, client.WithToken(demo.ReaderToken)), `subscription { x }`, client.ValidationFailed},
+		"no server":  {client.New("127.0.0.1:1"), followed, ""},
+		"no address": {client.New("ftp://x"), followed, ""},
+	} {
+		events, failed := 0, error(nil)
+		for _, err := range client.Follow[resourceChanged](t.Context(), of.server, of.document, nil) {
+			events, failed = events+1, err
+		}
+		if events != 1 || failed == nil || client.Code(failed) != of.code {
+			t.Errorf("%s: %d events, %v", name, events, failed)
+		}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	for _, err := range client.Follow[resourceChanged](ctx, client.New(address, client.WithToken(demo.ReaderToken)), followed, nil) {
+		t.Errorf("an event or an error: %v", err)
+	}
+}

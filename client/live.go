@@ -1,0 +1,130 @@
+package client
+
+import (
+	"context"
+	"iter"
+)
+
+// The subscriptions behind the functions below, as the server gets them.
+const (
+	followResources = `subscription ResourceChanges($uuids: [UUID!], $after: String) {
+  resourceChanged(uuids: $uuids, after: $after) { cursor change { kind key what changedAt } resource { uuid name revision } }
+}`
+	followNamespaces = `subscription NamespaceChanges($names: [String!], $after: String) {
+  namespaceChanged(names: $names, after: $after) { cursor change { kind key what changedAt } namespace { name revision } }
+}`
+	followProviders = `subscription ProviderChanges($uuids: [UUID!], $after: String) {
+  resourceProviderChanged(uuids: $uuids, after: $after) { cursor change { kind key what changedAt } resourceProvider { uuid name generation } }
+}`
+	followCapacity = `subscription CapacityChanges($filter: ResourceProviderFilter, $groupBy: CapacityGrouping!, $resourceClasses: [String!], $after: String) {
+  capacityChanged(filter: $filter, groupBy: $groupBy, resourceClasses: $resourceClasses, after: $after) {
+    cursor
+    capacity(first: 1000) { nodes { resourceClass aggregate trait root { uuid name } total reserved capacity used free shareUsed providers } }
+  }
+}`
+)
+
+// ResourceChange is a change of a resource.
+type ResourceChange struct {
+	// Cursor is the position behind the change: the argument after of a function
+	// that is to go on there.
+	Cursor string `json:"cursor"`
+	Change Change `json:"change"`
+	// Resource is as it is now; nil when it is gone.
+	Resource *struct {
+		UUID     string `json:"uuid"`
+		Name     string `json:"name"`
+		Revision int    `json:"revision"`
+	} `json:"resource"`
+}
+
+// NamespaceChange is a change of a namespace, or of what is in it.
+type NamespaceChange struct {
+	Cursor string `json:"cursor"`
+	Change Change `json:"change"`
+	// Namespace is as it is now; nil when it is gone.
+	Namespace *struct {
+		Name     string `json:"name"`
+		Revision int    `json:"revision"`
+	} `json:"namespace"`
+}
+
+// ProviderChange is a change of a resource provider, or of how much of it is used.
+type ProviderChange struct {
+	Cursor string `json:"cursor"`
+	Change Change `json:"change"`
+	// ResourceProvider is as it is now; nil when it is gone.
+	ResourceProvider *struct {
+		UUID       string `json:"uuid"`
+		Name       string `json:"name"`
+		Generation int64  `json:"generation"`
+	} `json:"resourceProvider"`
+}
+
+// CapacityChange are the sums of capacity as they have become: at most the first
+// thousand.
+type CapacityChange struct {
+	Cursor   string `json:"cursor"`
+	Capacity struct {
+		Nodes []*Capacity `json:"nodes"`
+	} `json:"capacity"`
+}
+
+// ResourceChanges follows the changes of the resources of some uuids, nil for all:
+// those behind a cursor and then those that come, or with nil those that come. See
+// Follow for how it ends.
+func ResourceChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ResourceChange, error] {
+	return changesOf(Follow[struct{ ResourceChanged *ResourceChange }](ctx, c, followResources, behind(after, "uuids", uuids)),
+		func(data struct{ ResourceChanged *ResourceChange }) *ResourceChange { return data.ResourceChanged })
+}
+
+// NamespaceChanges follows the changes of the namespaces of some names, nil for all,
+// as ResourceChanges does those of resources.
+func NamespaceChanges(ctx context.Context, c *Client, names []string, after *string) iter.Seq2[*NamespaceChange, error] {
+	return changesOf(Follow[struct{ NamespaceChanged *NamespaceChange }](ctx, c, followNamespaces, behind(after, "names", names)),
+		func(data struct{ NamespaceChanged *NamespaceChange }) *NamespaceChange { return data.NamespaceChanged })
+}
+
+// ProviderChanges follows the changes of the resource providers of some uuids, nil
+// for all, as ResourceChanges does those of resources.
+func ProviderChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ProviderChange, error] {
+	return changesOf(Follow[struct{ ResourceProviderChanged *ProviderChange }](ctx, c, followProviders, behind(after, "uuids", uuids)),
+		func(data struct{ ResourceProviderChanged *ProviderChange }) *ProviderChange {
+			return data.ResourceProviderChanged
+		})
+}
+
+// CapacityChanges follows what Capacities returns: the sums as they are now, or with
+// a cursor as soon as they are others, and then each time that they are.
+func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFilter, groupBy CapacityGrouping, resourceClasses []string, after *string) iter.Seq2[*CapacityChange, error] {
+	variables := behind(after, "resourceClasses", resourceClasses)
+	variables["groupBy"] = groupBy
+	if filter != nil {
+		variables["filter"] = filter
+	}
+	return changesOf(Follow[struct{ CapacityChanged *CapacityChange }](ctx, c, followCapacity, variables),
+		func(data struct{ CapacityChanged *CapacityChange }) *CapacityChange { return data.CapacityChanged })
+}
+
+// behind returns the variables of a subscription that begins behind a cursor.
+func behind(after *string, name string, list []string) map[string]any {
+	variables := map[string]any{}
+	if after != nil {
+		variables["after"] = *after
+	}
+	if list != nil {
+		variables[name] = list
+	}
+	return variables
+}
+
+// changesOf returns the field of each event.
+func changesOf[D, E any](events iter.Seq2[D, error], of func(D) E) iter.Seq2[E, error] {
+	return func(yield func(E, error) bool) {
+		for data, err := range events {
+			if !yield(of(data), err) {
+				return
+			}
+		}
+	}
+}
