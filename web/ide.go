@@ -24,9 +24,9 @@ var ideFiles embed.FS
 // of those that are not our own.
 var ideAssets = []string{"graphiql.min.css", "graphiql.min.js", "ide.css", "ide.js", "react-dom.production.min.js", "react.production.min.js"}
 
-// ideTabs are the tabs that the IDE opens with: one for each domain, and one for
-// what joins them.
-var ideTabs = []string{"definitions", "resources", "capabilities", "placement", "joins"}
+// ideTabs are the tabs that the IDE opens with: one for each domain, one for what
+// joins them, and one that follows what happens.
+var ideTabs = []string{"definitions", "resources", "capabilities", "placement", "joins", "live"}
 
 // A DemoRole is a role to try a demo in, and the token that has it.
 type DemoRole struct {

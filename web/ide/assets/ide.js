@@ -14,15 +14,52 @@ const variables = () => written(".graphiql-editor-tool").trim();
 // another. It is kept until the browser's tab is closed.
 let token = sessionStorage.getItem(remembered) ?? settings.roles[0]?.token ?? "";
 
-async function send(request, options) {
-  const headers = { "Content-Type": "application/json", Accept: "application/json" };
+function post(request, options, accept, signal) {
+  const headers = { "Content-Type": "application/json", Accept: accept };
   if (token) headers["X-Auth-Token"] = token;
   for (const [name, value] of Object.entries(options?.headers ?? {})) {
     if (/^x-auth-token$|^authorization$/i.test(name)) delete headers["X-Auth-Token"];
     headers[name] = value;
   }
-  const response = await fetch("/graphql", { method: "POST", headers, body: JSON.stringify(request) });
+  return fetch("/graphql", { method: "POST", headers, body: JSON.stringify(request), signal });
+}
+
+async function send(request, options) {
+  const response = await post(request, options, "application/json");
   return response.json();
+}
+
+// The events of a subscription, until the editor stops it.
+async function* follow(request, options) {
+  const stop = new AbortController();
+  try {
+    const response = await post(request, options, "text/event-stream", stop.signal);
+    if (!response.ok) {
+      yield await response.json();
+      return;
+    }
+    let text = "";
+    for (const reader = response.body.pipeThrough(new TextDecoderStream()).getReader(); ; ) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const events = (text + value).split("\n\n");
+      text = events.pop();
+      for (const event of events) {
+        const data = event.split("\n").filter((line) => line.startsWith("data: ")).map((line) => line.slice(6));
+        if (event.startsWith("event: next")) yield JSON.parse(data.join("\n"));
+        if (event.startsWith("event: complete")) return;
+      }
+    }
+  } finally {
+    stop.abort();
+  }
+}
+
+// Whether what is to run is a subscription.
+function isLive(request, options) {
+  const operations = (options?.documentAST?.definitions ?? []).filter((definition) => definition.kind === "OperationDefinition");
+  const chosen = operations.find((operation) => operation.name?.value === request.operationName) ?? operations[0];
+  return chosen?.operation === "subscription";
 }
 
 // The query and variables that the address names after its #, if any.
@@ -40,7 +77,7 @@ function show() {
     React.createElement(
       GraphiQL,
       {
-        fetcher: (request, options) => send(request, options),
+        fetcher: (request, options) => (isLive(request, options) ? follow : send)(request, options),
         query: first.query,
         variables: first.variables,
         defaultTabs: settings.tabs.map((query) => ({ query })),
@@ -121,7 +158,8 @@ function curl() {
   const request = { query: query() };
   if (variables()) request.variables = JSON.parse(variables());
   const header = settings.roles.some((role) => role.token === token) ? quoted("X-Auth-Token: " + token) : '"X-Auth-Token: $CADASTRE_TOKEN"';
-  return `curl -s ${location.origin}/graphql -H 'Content-Type: application/json' -H ${header} -d ${quoted(JSON.stringify(request))}`;
+  const live = /^\s*subscription\b/m.test(query()) ? "N -H 'Accept: text/event-stream'" : "";
+  return `curl -s${live} ${location.origin}/graphql -H 'Content-Type: application/json' -H ${header} -d ${quoted(JSON.stringify(request))}`;
 }
 
 for (const role of settings.roles) at("role").append(new Option(role.name, role.token));

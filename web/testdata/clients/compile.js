@@ -97,7 +97,7 @@ function relay(sdl) {
     const document = fs
       .readFileSync(file, "utf8")
       .replace(/^#.*\n|^ +#.*\n/gm, "")
-      .replace(/^(query|mutation) (\w+)/gm, (_, kind, name) => `${kind} document${index}${name}${kind[0].toUpperCase()}${kind.slice(1)}`)
+      .replace(/^(query|mutation|subscription) (\w+)/gm, (_, kind, name) => `${kind} document${index}${name}${kind[0].toUpperCase()}${kind.slice(1)}`)
       .replace(/\\/g, "\\\\");
     const definitions = aliased(graphql.parse(document)).definitions.map((definition) => "graphql`\n" + graphql.print(definition).replace(/`/g, "\\`") + "\n`;\n");
     fs.writeFileSync(path.join(folder, "src", `document${index}.ts`), 'import { graphql } from "relay-runtime";\n' + definitions.join(""));

@@ -25,8 +25,8 @@ const ready = (page) => page.locator(".graphiql-tab").first().waitFor();
 async function open(page, tab) {
   await tab.click();
   const document = await page.locator(".graphiql-query-editor .CodeMirror").evaluate((element) => element.CodeMirror.getValue());
-  const operations = document.match(/^query \w+/gm) || [];
-  await page.waitForFunction((names) => names.includes("query " + localStorage.getItem("graphiql:operationName")), operations);
+  const operations = document.match(/^(query|subscription) \w+/gm) || [];
+  await page.waitForFunction((names) => names.some((name) => name.endsWith(" " + localStorage.getItem("graphiql:operationName"))), operations);
   return operations;
 }
 
@@ -185,6 +185,7 @@ async function main() {
             }),
         );
         answers.push({ operation, answer: JSON.parse(text) });
+        if (operation.startsWith("subscription")) await page.locator(".graphiql-execute-button").click(); // stops it
       }
     }
     await page.locator("button[aria-label='Show Documentation Explorer']").click();

@@ -29,7 +29,7 @@ const client = new Client({
 const ran = [];
 for (const file of files) {
   const document = parse(fs.readFileSync(file, "utf8"));
-  for (const definition of document.definitions) {
+  for (const definition of document.definitions.filter((definition) => definition.operation === "query")) {
     const request = createRequest({ ...document, definitions: [definition] }, {});
     const run = (requestPolicy) => client.executeQuery(request, { requestPolicy });
     const first = await run("network-only").toPromise();
