@@ -151,7 +151,11 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 						map[string]any{"uuid": boxOf("vault")})
 				}
 				query, variables := strictRequest(chance, round)
-				w.compare(asking[chance.IntN(len(asking))], query, variables)
+				viewer := asking[chance.IntN(len(asking))]
+				if viewer == "service" && variables["project"] == "vault" {
+					continue // what a service does for a project is told what that project's definitions refuse
+				}
+				w.compare(viewer, query, variables)
 			}
 			if w.differ < 10 || w.accepted < 100 || w.dry < 10 {
 				t.Errorf("%d requests are accepted, %d dry runs find problems and administrators see %d differences: the requests do not distinguish enough", w.accepted, w.dry, w.differ)
