@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"bench":                       {"access", "auth", "bench/local", "defaults", "internal/pgserver", "web"}, // all but defaults for the floor, a handler behind Cadastre's own authentication and server
 	"bench/chaos":                 {"bench/local", "internal/pgserver"},
 	"bench/local":                 {"internal/pgserver"},
-	"change":                      {"problem"},
+	"change":                      {"problem", "text"},
 	"cli":                         {"client", "client/optional", "defaults", "internal/lists", "metadef"},
 	"client":                      {"client/optional"},
 	"client/optional":             {},

@@ -3,10 +3,13 @@
 package change
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // Kind is the type of a thing that changes, as the API names it.
@@ -83,6 +86,9 @@ type Filter struct {
 func (f Filter) Check(problems *problem.Problems, path string) {
 	if len(f.Keys) > MaxKeys {
 		problems.Add(path+".keys", "has %d keys: at most %d are allowed", len(f.Keys), MaxKeys)
+	}
+	for i, key := range f.Keys[:min(len(f.Keys), MaxKeys)] {
+		text.Check(problems, fmt.Sprintf("%s.keys[%d]", path, i), key, 0, math.MaxInt)
 	}
 }
 

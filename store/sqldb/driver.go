@@ -42,9 +42,18 @@ func (d *Database) Close() error {
 		_ = d.opened.Close() // gives it back to its pool
 	}
 	if d.writer == d.readers {
-		return errors.Join(d.writer.Close(), d.searches.Close(), d.followers.Close())
+		return errors.Join(closed(d.writer), closed(d.searches), closed(d.followers))
 	}
 	return errors.Join(d.readers.Close(), d.writer.Close())
+}
+
+// closed closes a pool. That a connection could not be told that its statements go,
+// since it was cut, is no error.
+func closed(pool *sql.DB) error {
+	if err := pool.Close(); !isUnreachable(err) {
+		return err
+	}
+	return nil
 }
 
 type searchingKey struct{}
