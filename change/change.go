@@ -84,11 +84,16 @@ type Filter struct {
 
 // Check adds what is wrong with a filter.
 func (f Filter) Check(problems *problem.Problems, path string) {
-	if len(f.Keys) > MaxKeys {
-		problems.Add(path+".keys", "has %d keys: at most %d are allowed", len(f.Keys), MaxKeys)
+	CheckKeys(problems, path+".keys", f.Keys)
+}
+
+// CheckKeys adds what is wrong with the keys of a filter.
+func CheckKeys(problems *problem.Problems, path string, keys []string) {
+	if !text.CheckCount(problems, path, len(keys), MaxKeys) {
+		return
 	}
-	for i, key := range f.Keys[:min(len(f.Keys), MaxKeys)] {
-		text.Check(problems, fmt.Sprintf("%s.keys[%d]", path, i), key, 0, math.MaxInt)
+	for i, key := range keys {
+		text.Check(problems, fmt.Sprintf("%s[%d]", path, i), key, 0, math.MaxInt)
 	}
 }
 

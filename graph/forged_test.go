@@ -24,7 +24,7 @@ import (
 // right, to every field that takes one. They are refused, or lead to something.
 func TestForgedIDsAndCursorsAreNoInternalErrors(t *testing.T) {
 	t.Parallel()
-	seed, documents := soak.Seed(t), soak.Count(t, "CADASTRE_SOAK_FORGED", 1500)
+	seed, documents := soak.Seed(t), soak.Count(t, "CADASTRE_SOAK_FORGED", 1000)
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := executorOf(t, openFixture(t, url))
 		f := newForger(t, executor, rand.New(rand.NewPCG(seed, 23)))

@@ -305,9 +305,7 @@ func nextChanges(of *stream, following *store.Following) []*change.Change {
 // on.
 func changesAfter[Event any](ctx context.Context, r *Resolver, filter change.Filter, keys string, after *string, event func(model.Changed) Event) (<-chan Event, error) {
 	var problems problem.Problems
-	if len(filter.Keys) > change.MaxKeys {
-		problems.Add(keys, "has %d members: at most %d are allowed", len(filter.Keys), change.MaxKeys)
-	}
+	change.CheckKeys(&problems, keys, filter.Keys)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}

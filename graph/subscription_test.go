@@ -214,6 +214,7 @@ func TestAStreamIsRefusedBeforeItBegins(t *testing.T) {
 			`allocationCandidatesChanged(requiredAll: ["NONE"]) { cursor }`:                           "BAD_USER_INPUT",
 			`allocationCandidatesChanged(hosts: {types: ["none"]}) { cursor }`:                        "BAD_USER_INPUT",
 			`allocationCandidatesChanged(resources: [{resourceClass: "VCPU", amount: 0}]) { cursor }`: "BAD_USER_INPUT",
+			`namespaceChanged(names: ["a\u0000"]) { cursor }`:                                         "BAD_USER_INPUT",
 		} {
 			ctx := access.WithViewer(t.Context(), viewers["member"])
 			subscription, errs := executor.Subscribe(ctx, executor.Operation("subscription { "+text+" }", nil))
