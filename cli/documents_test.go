@@ -58,6 +58,7 @@ func TestDocumentedCommands(t *testing.T) {
 		"context use NAME":                  "context use demo",
 		"login NAME":                        "login demo",
 		"metadefs unload --origin cadastre": "metadefs unload --origin cadastre --include-protected --yes",
+		"watch resource":                    "watch resource --kept --limit 1",
 	}
 	for _, preparation := range []string{"cadastre namespace create Lab -q", "cadastre login demo -q"} {
 		if printed, status := shell(t, preparation); status != 0 {

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
@@ -139,7 +140,7 @@ func compare(t *testing.T, path, got string) {
 }
 
 // shell runs a line as a shell would, and returns what it prints and the status it
-// ends with. Long texts are cut.
+// ends with. A command that does not end by itself is ended, and fails.
 func shell(t *testing.T, line string) (printed string, status int) {
 	t.Helper()
 	var out strings.Builder
@@ -151,7 +152,12 @@ func shell(t *testing.T, line string) (printed string, status int) {
 		_, err := fmt.Fprintf(&out, "serves on %s\n", options.Listen)
 		return err
 	}}
-	err := cli.Run(t.Context(), program, words(t, command)[1:], &out, &out)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	err := cli.Run(ctx, program, words(t, command)[1:], &out, &out)
+	if ctx.Err() != nil {
+		t.Errorf("%s does not end", line)
+	}
 	if err != nil {
 		fmt.Fprintln(&out, "cadastre:", err)
 	}
