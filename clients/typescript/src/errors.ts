@@ -1,0 +1,100 @@
+/** What is refused, and why. */
+
+/** The codes of errors: a closed set, each described in docs/errors.md. */
+export const errorCodes = [
+  "BAD_USER_INPUT",
+  "UNAUTHENTICATED",
+  "FORBIDDEN",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "CONCURRENT_UPDATE",
+  "IN_USE",
+  "PROTECTED",
+  "CAPACITY_EXCEEDED",
+  "QUOTA_EXCEEDED",
+  "RATE_LIMITED",
+  "QUERY_TOO_COMPLEX",
+  "TIMEOUT",
+  "UNAVAILABLE",
+  "OUTCOME_UNKNOWN",
+  "INTERNAL",
+  "BAD_REQUEST",
+  "GRAPHQL_PARSE_FAILED",
+  "GRAPHQL_VALIDATION_FAILED",
+  "INTROSPECTION_DISABLED",
+  "PERSISTED_QUERY_NOT_FOUND",
+  "PERSISTED_QUERY_REQUIRED",
+] as const;
+
+/** A code of an error. */
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** One error of an answer, as the server sends it. */
+export interface AnswerError {
+  readonly message: string;
+  readonly path?: readonly (string | number)[] | undefined;
+  readonly extensions?:
+    | {
+        readonly code?: ErrorCode | undefined;
+        /** The input or header that is wrong, for example `filter.types[0]`. */
+        readonly field?: string | undefined;
+        /** In how many seconds to try again. */
+        readonly retryAfter?: number | undefined;
+        /** Stands in the log of the server. */
+        readonly requestId?: string | undefined;
+      }
+    | undefined;
+}
+
+/** An answer to an operation, or an event of a subscription. */
+export interface Answer<Data = unknown> {
+  readonly data?: Data | null | undefined;
+  readonly errors?: readonly AnswerError[] | undefined;
+}
+
+/** CadastreError is thrown for what a server refused. A connection that failed is no CadastreError. */
+export class CadastreError extends Error {
+  override readonly name = "CadastreError";
+
+  constructor(
+    /** All errors of the answer, at least one. */
+    readonly errors: readonly AnswerError[],
+    /** The status of the HTTP response; 200 where the stream was open. */
+    readonly status = 200,
+    readonly retryAfterHeader?: number,
+  ) {
+    super(errors.map((error) => error.message).join("; ") || `the server answered with the status ${status}`);
+  }
+
+  /** The code of the first error. */
+  get code(): ErrorCode | undefined {
+    return this.errors[0]?.extensions?.code;
+  }
+
+  /** In how many seconds to try again; undefined where the server did not say. */
+  get retryAfter(): number | undefined {
+    return this.errors[0]?.extensions?.retryAfter ?? this.retryAfterHeader;
+  }
+
+  /** The messages of bad inputs by the field that is wrong, for example `input.name`. */
+  get fields(): ReadonlyMap<string, string> {
+    const fields = new Map<string, string>();
+    for (const { message, extensions } of this.errors) {
+      const field = extensions?.field;
+      if (field !== undefined && !fields.has(field)) fields.set(field, message.startsWith(field + ": ") ? message.slice(field.length + 2) : message);
+    }
+    return fields;
+  }
+}
+
+/** Returns the error of a response that is no answer. */
+export async function refusalOf(response: Response): Promise<CadastreError> {
+  const after = Number(response.headers.get("Retry-After") ?? NaN);
+  let errors: readonly AnswerError[] = [];
+  try {
+    errors = ((await response.json()) as Answer).errors ?? [];
+  } catch {
+    // of others than our servers it can be anything
+  }
+  return new CadastreError(errors, response.status, Number.isFinite(after) ? after : undefined);
+}

@@ -1,0 +1,69 @@
+/** The settings of urql with its normalised cache. */
+
+import { type Exchange, fetchExchange, mapExchange, type OperationResult, subscriptionExchange } from "@urql/core";
+import { cacheExchange, type CacheExchangeOpts } from "@urql/exchange-graphcache";
+
+import { CadastreError } from "./errors.js";
+import { follow } from "./follow.js";
+import type { Stream } from "./streams.js";
+
+type Keys = NonNullable<CacheExchangeOpts["keys"]>;
+
+const keyOf = (object: { readonly [name: string]: unknown }): string | null => (typeof object["id"] === "string" ? object["id"] : null);
+
+/**
+ * The keys of graphcache: an object with an `id` is the same object wherever that
+ * stands, and what has none is a part of what it is in. It holds for every type of
+ * the schema, also for those that are still to come.
+ */
+export const keys: Keys = new Proxy({} as Keys, { get: () => keyOf, has: () => true });
+
+/**
+ * Leaves no data in an answer with errors, so that fields marked
+ * `@semanticNonNull` are never `null` where data is.
+ */
+export function withoutPartialData<Data>(result: OperationResult<Data>): OperationResult<Data> {
+  return result.error ? ({ ...result, data: undefined } as OperationResult<Data>) : result;
+}
+
+/** What the exchanges need. */
+export interface ExchangeOptions {
+  /** By which subscriptions are followed, and resumed when they were cut; without it there are none. */
+  readonly stream?: Stream | undefined;
+  /** Further settings of graphcache, such as `updates`. */
+  readonly cache?: Partial<CacheExchangeOpts> | undefined;
+}
+
+/** Returns the exchanges of a client: errors, cache, subscriptions, requests. */
+export function exchanges({ stream, cache }: ExchangeOptions = {}): Exchange[] {
+  return [
+    mapExchange({ onResult: withoutPartialData }),
+    cacheExchange({ ...cache, keys }),
+    ...(stream ? [subscriptionExchange({ forwardSubscription: forward(stream) })] : []),
+    fetchExchange,
+  ];
+}
+
+type Forward = Parameters<typeof subscriptionExchange>[0]["forwardSubscription"];
+
+function forward(stream: Stream): Forward {
+  return (request) => ({
+    subscribe(sink) {
+      const stop = new AbortController();
+      const run = async () => {
+        const variables = (request.variables ?? {}) as Record<string, unknown>;
+        for await (const { data, errors } of follow<unknown, Record<string, unknown>>(stream, request.query ?? "", variables, { signal: stop.signal }))
+          sink.next({ data, ...(errors.length > 0 ? { errors: [...errors] as never } : {}) } as never);
+      };
+      run().then(
+        () => sink.complete(),
+        (error: unknown) => {
+          if (!(error instanceof CadastreError)) return sink.error(error);
+          sink.next({ data: null, errors: [...error.errors] } as never);
+          sink.complete();
+        },
+      );
+      return { unsubscribe: () => stop.abort() };
+    },
+  });
+}

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import WebSocket from "ws";
+
+import { CadastreError, type Connection, eventStream, follow, request, type Stream, webSocket } from "../src/index.js";
+import { CreateNamespaceDocument, LatestChangeDocument, NamespaceChangesDocument, UpdateNamespaceDocument } from "../src/operations.js";
+import { newName, proxy, server, within } from "./helpers.js";
+
+const transports: Record<string, (connection: Connection) => { stream: Stream; close: () => void }> = {
+  "event streams": (connection) => ({ stream: eventStream(connection), close: () => {} }),
+  "a WebSocket": (connection) => webSocket({ ...connection, webSocketImpl: WebSocket }),
+};
+
+for (const [name, transport] of Object.entries(transports)) {
+  test(`${name}: no event is missed and none comes twice, however often the connection is cut`, async () => {
+    const between = await proxy();
+    const { stream, close } = transport(between.connection);
+    const stop = new AbortController();
+    try {
+      const namespace = newName("followed");
+      const { changes } = await request(server(), LatestChangeDocument, {});
+      await request(server(), CreateNamespaceDocument, { input: { name: namespace } });
+      const writes = 30;
+      const writing = (async () => {
+        for (let i = 1; i <= writes; i++) {
+          await request(server(), UpdateNamespaceDocument, { input: { name: namespace, description: `change ${i}` } });
+          if (i % 3 === 0) between.cut();
+        }
+      })();
+      const seen: string[] = [];
+      let opened = 0;
+      const following = (async () => {
+        const options = { signal: stop.signal, onLive: (live: boolean) => (opened += Number(live)) };
+        for await (const { data } of follow(stream, NamespaceChangesDocument, { names: [namespace], after: changes.latest }, options)) {
+          seen.push(data.namespaceChanged.change.what);
+          if (seen.length === writes + 1) return;
+          if (seen.length % 7 === 0) between.cut();
+        }
+      })();
+      await within(Promise.all([writing, following]), "following");
+      assert.deepEqual(seen, ["CREATED", ...Array<string>(writes).fill("UPDATED")]);
+      assert.ok(opened > 2, `the stream was opened ${opened} times`);
+    } finally {
+      stop.abort();
+      close();
+      between.close();
+    }
+  });
+
+  test(`${name}: what would be refused again is thrown`, async () => {
+    const first = async (connection: Connection, document: string): Promise<CadastreError> => {
+      const { stream, close } = transport(connection);
+      try {
+        await within(follow(stream, document).next(), "a refusal");
+      } catch (error) {
+        assert.ok(error instanceof CadastreError, String(error));
+        return error;
+      } finally {
+        close();
+      }
+      return assert.fail("nothing was refused");
+    };
+    const valid = "subscription { namespaceChanged { cursor } }";
+    assert.equal((await first(server("nobody"), valid)).code, "UNAUTHENTICATED");
+    assert.equal((await first(server(), "subscription { nothing }")).code, "GRAPHQL_VALIDATION_FAILED");
+    assert.equal((await first(server(), 'subscription { namespaceChanged(after: "no cursor") { cursor } }')).code, "BAD_USER_INPUT");
+  });
+
+  test(`${name}: a signal ends it while nothing happens`, async () => {
+    const { stream, close } = transport(server());
+    const stop = new AbortController();
+    const events = follow(stream, NamespaceChangesDocument, { names: [newName("quiet")] }, { signal: stop.signal, onLive: (live) => live && stop.abort() });
+    assert.equal((await within(events.next(), "the end")).done, true);
+    close();
+  });
+
+  test(`${name}: a server that is not reached is an error at first`, async () => {
+    const gone = await proxy();
+    gone.close();
+    const { stream, close } = transport(gone.connection);
+    await assert.rejects(within(follow(stream, NamespaceChangesDocument, {}).next(), "an error"));
+    close();
+  });
+}

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { CadastreError, dateOf, dateTimeOf, errorCodes, request } from "../src/index.js";
+import { CreateNamespaceDocument, ListNamespacesDocument, ReadNamespaceDocument, ReadViewerDocument } from "../src/operations.js";
+import { newName, server } from "./helpers.js";
+
+test("operations have typed answers", async () => {
+  const { viewer } = await request(server("demo-member"), ReadViewerDocument);
+  assert.equal(viewer.userId, "demo-member");
+  const { namespaces } = await request(server(), ListNamespacesDocument, { first: 3, filter: { search: "cpu" } });
+  assert.equal(namespaces.nodes.length, 3);
+  for (const node of namespaces.nodes) assert.equal(dateTimeOf(dateOf(node.createdAt)).slice(0, 22), node.createdAt.slice(0, 22));
+  const found = await request(server(), ReadNamespaceDocument, { name: "no such namespace" });
+  assert.equal(found.namespace, null);
+  // @ts-expect-error: a look-up by key can be null
+  assert.throws(() => found.namespace.name);
+  // @ts-expect-error: there is no such condition
+  await assert.rejects(request(server(), ListNamespacesDocument, { filter: { nothing: 1 } }), CadastreError);
+});
+
+test("what is refused is thrown with its code and the fields that are wrong", async () => {
+  const refused = async (of: Promise<unknown>): Promise<CadastreError> =>
+    of.then(
+      () => assert.fail("nothing was refused"),
+      (error: unknown) => (assert.ok(error instanceof CadastreError, String(error)), error),
+    );
+  const bad = await refused(request(server(), CreateNamespaceDocument, { input: { name: "", owner: "" } }));
+  assert.equal(bad.code, "BAD_USER_INPUT");
+  assert.ok(bad.fields.has("input.name"), [...bad.fields.keys()].join());
+  assert.equal((await refused(request(server("nobody"), ReadViewerDocument))).code, "UNAUTHENTICATED");
+  assert.equal((await refused(request(server("demo-reader"), CreateNamespaceDocument, { input: { name: newName("reader") } }))).code, "FORBIDDEN");
+  assert.equal((await refused(request(server(), "query { nothing }"))).code, "GRAPHQL_VALIDATION_FAILED");
+});
+
+test("a mutation of which no answer came is made once", async () => {
+  const name = newName("once");
+  let lost = 0;
+  const losing: typeof fetch = async (...args) => {
+    const response = await fetch(...args);
+    if (lost++ < 2) {
+      await response.arrayBuffer();
+      throw new TypeError("the connection was cut");
+    }
+    return response;
+  };
+  const made = await request({ ...server(), fetch: losing }, CreateNamespaceDocument, { input: { name } });
+  assert.equal(lost, 3);
+  assert.equal(made.createNamespace.namespace.name, name);
+});
+
+test("the codes are those of docs/errors.md", () => {
+  const page = readFileSync(new URL("../../../../docs/errors.md", import.meta.url), "utf8");
+  const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
+  assert.deepEqual([...errorCodes].sort(), documented.sort());
+});
