@@ -165,11 +165,39 @@ func BenchmarkNewWorld(b *testing.B) {
 	}
 }
 
+// BenchmarkExplain searches in vain in a large world, and explains it.
 func BenchmarkExplain(b *testing.B) {
-	w := NewWorld(cloudNames, flatCloud(10_000))
-	r := &Request{Unsuffixed: threeClasses(65)}
-	for b.Loop() {
-		Explain(w, r)
+	flat := flatCloud(100_000)
+	many := threeClasses(1)
+	for i := range 11 {
+		many.RequiredAll = append(many.RequiredAll, fmt.Sprintf("CUSTOM_%d", i))
+	}
+	for i := range flat {
+		for n := range 11 {
+			if (i*7+n*13)%11 < 9 {
+				flat[i].Traits = append(flat[i].Traits, fmt.Sprintf("CUSTOM_%d", n))
+			}
+		}
+	}
+	devices := &Request{Groups: []Group{
+		{Suffix: "_CPU", Resources: amounts(Amount{"VCPU", 4}, Amount{"MEMORY_MB", 1024})},
+		{Suffix: "_GPU", Resources: amounts(Amount{"VGPU", 5}), RequiredAll: []string{"CUSTOM_RARE"}},
+	}, Policy: GroupPolicyIsolate}
+	for _, c := range []struct {
+		name string
+		w    *World
+		r    *Request
+	}{
+		{"amount", NewWorld(cloudNames, flat), &Request{Unsuffixed: threeClasses(65)}},
+		{"traits", NewWorld(cloudNames, flat), &Request{Unsuffixed: many}},
+		{"devices", NewWorld(cloudNames, nestedCloud(9_000)), devices},
+	} {
+		b.Run(c.name+"/search", func(b *testing.B) { benchmark(b, c.w, c.r, 10, 0) })
+		b.Run(c.name+"/explain", func(b *testing.B) {
+			for b.Loop() {
+				Explain(c.w, c.r)
+			}
+		})
 	}
 }
 

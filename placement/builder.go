@@ -57,6 +57,7 @@ func (b *builder) remove(uuid string) {
 	b.removeName(n)
 	b.nodes.set(b.edit, id, nil)
 	b.rows.set(b.edit, id, 0)
+	b.rootOf.set(b.edit, id, 0)
 	b.freeIDs = append(slices.Clip(b.freeIDs), id)
 	delete(b.detached, id)
 	if n.tree != nil {
@@ -179,14 +180,15 @@ func (b *builder) reindex(old, n *node) {
 	})
 	for i := range old.inventories {
 		if class := old.inventories[i].class; n.inventoryOf(class) == nil {
-			b.setColumn(class, n.id, 0)
+			b.setColumn(class, n.id, 0, false)
 		}
 	}
 	for i := range n.inventories {
 		inventory := &n.inventories[i]
 		before := old.inventoryOf(inventory.class)
-		if value := inventory.columnValue(); before == nil || before.columnValue() != value {
-			b.setColumn(inventory.class, n.id, value)
+		value, picky := inventory.columnValue(), inventory.isPicky()
+		if before == nil || before.columnValue() != value || before.isPicky() != picky {
+			b.setColumn(inventory.class, n.id, value, picky)
 		}
 	}
 }
@@ -201,12 +203,22 @@ func (n *node) sharedAggregates() []int32 {
 }
 
 // columnValue returns what the column of the class holds for the inventory.
-func (i *nodeInventory) columnValue() int64 { return max(0, min(i.free, math.MaxInt64-1)) + 1 }
+func (i *nodeInventory) columnValue() int64 {
+	return max(0, min(i.free, i.maxUnit, math.MaxInt64-1)) + 1
+}
 
-func (b *builder) setColumn(class, id int32, value int64) {
+// isPicky reports whether the inventory may refuse an amount that it has room
+// for.
+func (i *nodeInventory) isPicky() bool { return i.minUnit > 1 || i.stepSize > 1 }
+
+func (b *builder) setColumn(class, id int32, value int64, picky bool) {
 	c := b.columns.at(class)
 	c.free.set(b.edit, id, value)
 	b.columns.set(b.edit, class, c)
+	if set := b.picky.at(class); set.has(id) != picky {
+		set.put(b.edit, id, picky)
+		b.picky.set(b.edit, class, set)
+	}
 }
 
 // differences calls yield for each element of only one of two sorted lists;

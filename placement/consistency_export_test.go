@@ -24,6 +24,9 @@ func (w *World) wrongNodes() string {
 		if n.id != id || p.UUID != uuid || n.tree == nil || n.tree.members[n.index] != id || p.Root != n.tree.root {
 			return fmt.Sprintf("provider %s is out of place", uuid)
 		}
+		if w.rootOf.at(id) != n.tree.members[0]+1 {
+			return fmt.Sprintf("the root of %s is kept as %d", uuid, w.rootOf.at(id)-1)
+		}
 		if named, ok := w.byName.get(p.Name); !ok || named != id {
 			return fmt.Sprintf("the name %s of %s leads to another provider", p.Name, uuid)
 		}
@@ -87,16 +90,23 @@ func (w *World) wrongAggregates() string {
 
 func (w *World) wrongColumns() string {
 	for name, class := range w.classes.ids.all() {
-		c := w.columns.at(class)
+		c, kept := w.columns.at(class), w.picky.at(class)
 		for id := range w.idLimit {
 			var want int64
-			if n := w.nodes.at(id); n != nil {
+			picky := false
+			n := w.nodes.at(id)
+			if n != nil {
 				if i := slices.IndexFunc(n.provider.Inventories, func(i Inventory) bool { return i.ResourceClass == name }); i >= 0 {
-					want = max(0, n.provider.Inventories[i].Free()) + 1
+					inventory := n.provider.Inventories[i]
+					want = max(0, min(inventory.Free(), int64(inventory.MaxUnit))) + 1
+					picky = inventory.MinUnit > 1 || inventory.StepSize > 1
 				}
 			}
-			if got := c.free.at(id); got != want {
-				return fmt.Sprintf("the column of %s in %d is %d, kept is %d", name, id, want, got)
+			if got := c.free.at(id); got != want || kept.has(id) != picky {
+				return fmt.Sprintf("the column of %s in %d is %d, picky %v, kept is %d, picky %v", name, id, want, picky, got, kept.has(id))
+			}
+			if n == nil && w.rootOf.at(id) != 0 {
+				return fmt.Sprintf("the root of nobody in %d is kept as %d", id, w.rootOf.at(id)-1)
 			}
 		}
 	}

@@ -32,10 +32,8 @@ type ExplanationStep struct {
 // Explain returns the explanation of the answer to a valid request. Apart from
 // the near misses it is at most as long as the request.
 func Explain(w *World, r *Request) Explanation {
-	e := &explainer{World: w, all: w.newMask(), remaining: w.newMask()}
-	for _, id := range w.byUUID.all() {
-		e.all.add(id)
-	}
+	e := &explainer{reacher: w.newReacher(), remaining: w.newMask()}
+	e.all = slices.Clone(e.known)
 	if r.Hosts != nil {
 		e.explainHosts(r.Hosts)
 	}
@@ -45,14 +43,19 @@ func Explain(w *World, r *Request) Explanation {
 	for i := range r.Groups {
 		e.explainSlot(at("groups", i), &r.Groups[i], w.demands(r.Groups[i].Resources))
 	}
-	e.explainWhole(r)
-	return Explanation{Considered: w.Len(), Steps: e.steps, Nearest: nearestMisses(w, r)}
+	p := compile(w, r)
+	slots := make([]servers, len(p.slots))
+	for i := range p.slots {
+		slots[i] = e.serversOf(p, &p.slots[i])
+	}
+	e.explainWhole(r, p, slots)
+	return Explanation{Considered: w.Len(), Steps: e.steps, Nearest: e.nearestMisses(r, p, slots)}
 }
 
 // explainer collects the steps of an explanation. All are the providers that
 // every slot starts from, remaining those that remain for any slot.
 type explainer struct {
-	*World
+	*reacher
 	all, remaining mask
 	steps          []ExplanationStep
 }
@@ -82,20 +85,9 @@ func (e *explainer) add(kind ConstraintKind, path, constraint string, before, af
 
 // explainHosts leaves the providers that a tree of the hosts can use.
 func (e *explainer) explainHosts(hosts *Hosts) {
-	before, roots, left := e.all.size(), e.linked(hosts), e.newMask()
-	for _, anchor := range e.trees.all() {
-		if !roots.has(anchor.members[0]) {
-			continue
-		}
-		for _, id := range anchor.members {
-			left.add(id)
-		}
-		for _, id := range anchor.aggregates {
-			for _, member := range e.aggregateIndex.at(id).sharing {
-				left.add(member)
-			}
-		}
-	}
+	before, roots := e.all.size(), e.rootsAmong(e.linked(hosts))
+	left := e.membersOf(roots)
+	left.join(e.reachedFrom(roots, e.sharing))
 	e.all = left
 	e.add(ConstraintHosts, "hosts", "hosts", before, left.size())
 }
@@ -109,24 +101,18 @@ func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
 		if before == 0 {
 			break
 		}
-		for _, id := range e.byUUID.all() {
-			if left.has(id) && !c.keep(e.nodes.at(id)) {
-				left.remove(id)
-			}
-		}
+		c.keep(left)
 		argument, _, _ := strings.Cut(c.name, " ")
 		e.add(c.kind, under(path, argument), under(path, c.name), before, left.size())
 	}
-	for i := range left {
-		e.remaining[i] |= left[i]
-	}
+	e.remaining.join(left)
 }
 
 // slotConstraint is what a provider must meet by itself to serve a slot.
 type slotConstraint struct {
 	kind ConstraintKind
-	name string // its argument and, after a space, what of it
-	keep func(n *node) bool
+	name string       // its argument and, after a space, what of it
+	keep func(m mask) // keeps the providers that meet it
 }
 
 // constraints returns the constraints of a slot of the group. The aggregates of
@@ -134,41 +120,50 @@ type slotConstraint struct {
 // several providers and are not among the constraints.
 func (e *explainer) constraints(g *Group, unsuffixed bool, demands []demand) []slotConstraint {
 	var list []slotConstraint
-	add := func(kind ConstraintKind, name string, keep func(n *node) bool) {
+	add := func(kind ConstraintKind, name string, keep func(m mask)) {
 		list = append(list, slotConstraint{kind, name, keep})
 	}
 	for _, d := range demands {
-		add(ConstraintResourceClass, "resources "+d.name, func(n *node) bool { return n.inventoryOf(d.class) != nil })
-		add(ConstraintResourceAmount, fmt.Sprintf("resources %s:%d", d.name, d.amount), func(n *node) bool {
-			return n.inventoryOf(d.class).fits(d.amount)
-		})
+		add(ConstraintResourceClass, "resources "+d.name, func(m mask) { e.keepStocked(m, d.class) })
+		add(ConstraintResourceAmount, fmt.Sprintf("resources %s:%d", d.name, d.amount), func(m mask) { e.keepFitting(m, d) })
 	}
 	if limit := e.treeLimit(g.InTree); limit.set {
-		add(ConstraintInTree, "inTree", func(n *node) bool { return limit.allows(n.tree) })
+		add(ConstraintInTree, "inTree", func(m mask) { e.keepTree(m, limit) })
 	}
 	for i, filter := range g.MemberOf {
 		path := at("memberOf", i)
 		if len(filter.AnyOf) > 0 {
-			members := e.union(e.aggregateSets(filter.AnyOf))
-			add(ConstraintMemberOf, path+".anyOf", func(n *node) bool {
-				return members.has(n.id) || unsuffixed && members.has(n.tree.members[0])
-			})
+			add(ConstraintMemberOf, path+".anyOf", func(m mask) { e.keepAggregates(m, filter.AnyOf, unsuffixed) })
 		}
 		if len(filter.NoneOf) > 0 {
-			members := e.union(e.aggregateSets(filter.NoneOf))
-			add(ConstraintMemberOf, path+".noneOf", func(n *node) bool { return !members.has(n.id) })
+			add(ConstraintMemberOf, path+".noneOf", func(m mask) { m.removeAll(e.aggregateSets(filter.NoneOf)) })
 		}
 	}
 	for _, trait := range sortedSet(g.Forbidden) {
-		add(ConstraintForbiddenTrait, "forbidden "+trait, func(n *node) bool { return !slices.Contains(n.provider.Traits, trait) })
+		add(ConstraintForbiddenTrait, "forbidden "+trait, func(m mask) { m.removeAll(e.setsOf([]string{trait})) })
 	}
 	if !unsuffixed {
 		names := g.clauseNames()
 		for i, clause := range g.clauses() {
-			add(ConstraintRequiredTrait, names[i], func(n *node) bool { return n.provider.hasAnyTrait(clause) })
+			add(ConstraintRequiredTrait, names[i], func(m mask) { m.keep(e.union(e.setsOf(clause))) })
 		}
 	}
 	return list
+}
+
+// setsOf returns the sets of the providers with each known trait of some names.
+func (e *explainer) setsOf(traits []string) []bitset {
+	return e.traitSets(e.World.traits.lookupAll(traits))
+}
+
+// keepAggregates keeps the members of aggregates; with roots, also the providers
+// of the trees whose root is one.
+func (e *explainer) keepAggregates(m mask, aggregates []string, roots bool) {
+	members := e.union(e.aggregateSets(aggregates))
+	if roots {
+		members.join(e.membersOf(e.rootsAmong(members)))
+	}
+	m.keep(members)
 }
 
 // clauseNames returns the arguments that the clauses of a group come from.
@@ -192,23 +187,7 @@ func (p *Provider) hasAnyTrait(traits []string) bool {
 
 // explainWhole explains what concerns the request as a whole: roots, one anchor
 // for all groups, the unsuffixed group's traits, and the combination.
-func (e *explainer) explainWhole(r *Request) {
-	s := newSearch(compile(e.World, r))
-	anchored, served, clausesMet := e.newMask(), e.newMask(), e.newMask()
-	for _, anchor := range e.trees.all() {
-		if !s.mayAnchor(anchor) {
-			continue
-		}
-		complete := s.listAllOptions(anchor)
-		s.addOptions(anchored)
-		if !complete {
-			continue
-		}
-		s.addOptions(served)
-		if s.reachClauses() {
-			s.addOptions(clausesMet)
-		}
-	}
+func (e *explainer) explainWhole(r *Request, p *plan, slots []servers) {
 	count := e.remaining.size()
 	narrow := func(kind ConstraintKind, constraint string, m mask, always bool) {
 		if after := m.size(); count > 0 && (always || after < count) {
@@ -216,9 +195,12 @@ func (e *explainer) explainWhole(r *Request) {
 			count = after
 		}
 	}
-	narrow(ConstraintAnchorRoot, "the anchor root: rootRequired, rootForbidden, its aggregates", anchored, false)
-	narrow(ConstraintOneRoot, "one root for every group", served, len(s.slots) > 1)
-	narrow(ConstraintRequiredTogether, "required traits of the unsuffixed group", clausesMet, len(s.clauses) > 0)
+	anchors := e.anchorsOf(p)
+	narrow(ConstraintAnchorRoot, "the anchor root: rootRequired, rootForbidden, its aggregates", e.usedFrom(anchors, slots), false)
+	e.keepServed(anchors, slots)
+	narrow(ConstraintOneRoot, "one root for every group", e.usedFrom(anchors, slots), len(p.slots) > 1)
+	e.keepMeeting(anchors, p, slots)
+	narrow(ConstraintRequiredTogether, "required traits of the unsuffixed group", e.usedFrom(anchors, slots), len(p.clauses) > 0)
 	if count == 0 {
 		return
 	}
@@ -239,13 +221,4 @@ func (s *search) listAllOptions(anchor *providerTree) bool {
 		complete = complete && ok
 	}
 	return complete
-}
-
-// addOptions adds the options of every slot to a mask.
-func (s *search) addOptions(m mask) {
-	for i := range s.options {
-		for _, o := range s.options[i] {
-			m.add(o.node.id)
-		}
-	}
 }

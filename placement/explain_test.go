@@ -108,3 +108,25 @@ func TestExplainAgreesWithTheAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestExplainIsByDefinition holds explanations that are made of sets, for all
+// providers and trees at once, against the definition, on worlds that were built
+// at once and on worlds that were changed.
+func TestExplainIsByDefinition(t *testing.T) {
+	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
+		w := NewWorld(diceNames, providers)
+		for range 3 {
+			if got, want := explained(Explain(w, r)), explained(ExplainByDefinition(w, r)); got != want {
+				t.Errorf("got\n%s\nwant\n%s\n%+v\n%+v", got, want, slices.Collect(w.Providers()), r)
+			}
+			n := d.roll(len(providers))
+			if d.chance(3) {
+				w = w.With(Update{Deleted: []string{uuidOf(n)}})
+				continue
+			}
+			p := d.provider(n)
+			p.Version = 2
+			w = w.With(Update{Providers: []Provider{p}})
+		}
+	})
+}

@@ -1,6 +1,9 @@
 package placement
 
-import "math/bits"
+import (
+	"iter"
+	"math/bits"
+)
 
 // mask is a set of dense ids as plain words; nil stands for all of them.
 type mask []uint64
@@ -35,8 +38,59 @@ func (w *World) union(sets []bitset) mask {
 
 // keep removes what is not in the other mask.
 func (m mask) keep(other mask) {
+	if other == nil {
+		return
+	}
 	for i := range m {
 		m[i] &= other[i]
+	}
+}
+
+// without removes what is in the other mask, which is not nil.
+func (m mask) without(other mask) {
+	for i := range m {
+		m[i] &^= other[i]
+	}
+}
+
+// join adds what is in the other mask, which is not nil.
+func (m mask) join(other mask) {
+	for i := range m {
+		m[i] |= other[i]
+	}
+}
+
+func (m mask) isEmpty() bool {
+	for _, word := range m {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// all yields the ids in order. Those that are removed meanwhile are yielded if
+// they are in the word of the current one.
+func (m mask) all() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i, word := range m {
+			for bit := range bitsOf(word) {
+				if !yield(int32(i)*64 + bit) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// bitsOf yields the places of the bits that are set.
+func bitsOf(word uint64) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for ; word != 0; word &= word - 1 {
+			if !yield(int32(bits.TrailingZeros64(word))) {
+				return
+			}
+		}
 	}
 }
 

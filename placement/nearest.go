@@ -27,24 +27,14 @@ type Shortage struct {
 // nearestMisses returns the trees that lack least: fewest things, then fewest
 // units, then by the root's uuid. A tree where forbidden traits, aggregates or
 // inTree are in the way is not among them, for more units and traits would not
-// help.
-func nearestMisses(w *World, r *Request) []NearMiss {
-	f := &missFinder{search: newSearch(compile(w, r)), relaxed: compile(w, r.relaxed()), request: r, groups: bySuffix(r.Groups)}
+// help. How much each tree lacks is computed for all of them at once; what it is,
+// for those that are shown.
+func (e *explainer) nearestMisses(r *Request, p *plan, slots []servers) []NearMiss {
+	f := &missFinder{search: newSearch(p), relaxed: compile(e.World, r.relaxed()), request: r, groups: bySuffix(r.Groups)}
 	misses := []NearMiss{}
-	for _, anchor := range w.trees.all() {
-		if !f.relaxed.mayAnchor(anchor) {
-			continue
-		}
-		miss, ok := f.missOfTree(anchor)
-		if !ok || miss.things() == 0 {
-			continue
-		}
-		i := len(misses)
-		for i > 0 && compareMisses(miss, misses[i-1]) < 0 {
-			i--
-		}
-		if i < MaxNearest {
-			misses = slices.Insert(misses, i, miss)[:min(len(misses)+1, MaxNearest)]
+	for _, root := range e.nearestRoots(f, slots) {
+		if miss, ok := f.missOfTree(e.nodes.at(root).tree); ok {
+			misses = append(misses, miss)
 		}
 	}
 	return misses

@@ -68,6 +68,8 @@ func (b *bitset) put(e *edit, id int32, member bool) {
 	b.words.set(e, id/64, word)
 }
 
+func (b *bitset) has(id int32) bool { return b.words.at(id/64)&(1<<(id%64)) != 0 }
+
 // word returns the i-th group of 64 ids.
 func (b *bitset) word(i int) uint64 { return b.words.at(int32(i)) }
 

@@ -7,6 +7,7 @@ type search struct {
 	after *Position
 	emit  func() bool // for the assignment in chosen; false ends the search
 	steps int
+	vain  int // anchors from which there was no candidate
 	err   error
 
 	anchor  *providerTree
@@ -61,11 +62,12 @@ func (s *search) run() error {
 	if s.after != nil {
 		start = s.after.anchor
 	}
-	for root, anchor := range s.world.trees.from(start) {
+	for root, anchor := range s.anchorsFrom(start) {
 		if !s.enter(anchor) {
 			if s.err != nil {
 				return s.err
 			}
+			s.vain++
 			continue
 		}
 		if !s.assign(0, s.after != nil && root == start) {

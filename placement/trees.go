@@ -122,5 +122,6 @@ func (b *builder) attach(id int32, t *providerTree, index int32) *node {
 		n.provider = &provider
 	}
 	b.nodes.set(b.edit, id, &n)
+	b.rootOf.set(b.edit, id, t.members[0]+1)
 	return &n
 }

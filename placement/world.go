@@ -23,6 +23,7 @@ type World struct {
 
 	nodes   array[*node]
 	rows    array[int64] // their row ids, in one place for the restriction to hosts; 0 for none
+	rootOf  array[int32] // the ids of the roots of their trees plus 1, in one place for sets; 0 for none
 	idLimit int32        // ids assigned so far, free ones included
 	freeIDs []int32      // ids of deleted providers, to be assigned again
 
@@ -35,6 +36,7 @@ type World struct {
 	aggregates     interner
 	traitMembers   array[bitset]    // by trait
 	columns        array[column]    // by class
+	picky          array[bitset]    // by class: whose minUnit or stepSize is above 1, so that they take not every amount
 	aggregateIndex array[aggregate] // by aggregate
 
 	orphans []int32 // providers whose parent is unknown; each is the root of its tree
@@ -56,8 +58,8 @@ type Update struct {
 	Removed   Names
 }
 
-// column holds per provider the free capacity of one resource class plus 1, and
-// 0 for a provider without an inventory of it.
+// column holds per provider the largest amount of one resource class that it can
+// take at once plus 1, and 0 for a provider without an inventory of it.
 type column struct{ free array[int64] }
 
 // node is a provider as the decision reads it.

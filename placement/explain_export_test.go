@@ -1,0 +1,203 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ExplainByDefinition returns what Explain does, provider by provider and tree by
+// tree.
+func ExplainByDefinition(w *World, r *Request) Explanation {
+	e := &definition{World: w, all: w.newMask(), remaining: w.newMask()}
+	for _, id := range w.byUUID.all() {
+		e.all.add(id)
+	}
+	if r.Hosts != nil {
+		e.explainHosts(r.Hosts)
+	}
+	for _, d := range w.demands(r.Unsuffixed.Resources) {
+		e.explainSlot("", &r.Unsuffixed, []demand{d})
+	}
+	for i := range r.Groups {
+		e.explainSlot(at("groups", i), &r.Groups[i], w.demands(r.Groups[i].Resources))
+	}
+	e.explainWhole(r)
+	return Explanation{Considered: w.Len(), Steps: e.steps, Nearest: nearestByDefinition(w, r)}
+}
+
+// definition collects the steps of an explanation. All are the providers that
+// every slot starts from, remaining those that remain for any slot.
+type definition struct {
+	*World
+	all, remaining mask
+	steps          []ExplanationStep
+}
+
+// add adds the step of a constraint that left after of before providers.
+func (e *definition) add(kind ConstraintKind, path, constraint string, before, after int) {
+	e.steps = append(e.steps, ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})
+}
+
+// explainHosts leaves the providers that a tree of the hosts can use.
+func (e *definition) explainHosts(hosts *Hosts) {
+	before, roots, left := e.all.size(), e.linked(hosts), e.newMask()
+	for _, anchor := range e.trees.all() {
+		if !roots.has(anchor.members[0]) {
+			continue
+		}
+		for _, id := range anchor.members {
+			left.add(id)
+		}
+		for _, id := range anchor.aggregates {
+			for _, member := range e.aggregateIndex.at(id).sharing {
+				left.add(member)
+			}
+		}
+	}
+	e.all = left
+	e.add(ConstraintHosts, "hosts", "hosts", before, left.size())
+}
+
+// explainSlot takes all providers through the constraints of a slot until none
+// are left.
+func (e *definition) explainSlot(path string, g *Group, demands []demand) {
+	left := slices.Clone(e.all)
+	for _, c := range e.constraints(g, path == "", demands) {
+		before := left.size()
+		if before == 0 {
+			break
+		}
+		for _, id := range e.byUUID.all() {
+			if left.has(id) && !c.keep(e.nodes.at(id)) {
+				left.remove(id)
+			}
+		}
+		argument, _, _ := strings.Cut(c.name, " ")
+		e.add(c.kind, under(path, argument), under(path, c.name), before, left.size())
+	}
+	for i := range left {
+		e.remaining[i] |= left[i]
+	}
+}
+
+// slotTest is what a provider must meet by itself to serve a slot.
+type slotTest struct {
+	kind ConstraintKind
+	name string // its argument and, after a space, what of it
+	keep func(n *node) bool
+}
+
+// constraints returns the constraints of a slot of the group. The aggregates of
+// the unsuffixed group may be those of the root; its required traits concern
+// several providers and are not among the constraints.
+func (e *definition) constraints(g *Group, unsuffixed bool, demands []demand) []slotTest {
+	var list []slotTest
+	add := func(kind ConstraintKind, name string, keep func(n *node) bool) {
+		list = append(list, slotTest{kind, name, keep})
+	}
+	for _, d := range demands {
+		add(ConstraintResourceClass, "resources "+d.name, func(n *node) bool { return n.inventoryOf(d.class) != nil })
+		add(ConstraintResourceAmount, fmt.Sprintf("resources %s:%d", d.name, d.amount), func(n *node) bool {
+			return n.inventoryOf(d.class).fits(d.amount)
+		})
+	}
+	if limit := e.treeLimit(g.InTree); limit.set {
+		add(ConstraintInTree, "inTree", func(n *node) bool { return limit.allows(n.tree) })
+	}
+	for i, filter := range g.MemberOf {
+		path := at("memberOf", i)
+		if len(filter.AnyOf) > 0 {
+			members := e.union(e.aggregateSets(filter.AnyOf))
+			add(ConstraintMemberOf, path+".anyOf", func(n *node) bool {
+				return members.has(n.id) || unsuffixed && members.has(n.tree.members[0])
+			})
+		}
+		if len(filter.NoneOf) > 0 {
+			members := e.union(e.aggregateSets(filter.NoneOf))
+			add(ConstraintMemberOf, path+".noneOf", func(n *node) bool { return !members.has(n.id) })
+		}
+	}
+	for _, trait := range sortedSet(g.Forbidden) {
+		add(ConstraintForbiddenTrait, "forbidden "+trait, func(n *node) bool { return !slices.Contains(n.provider.Traits, trait) })
+	}
+	if !unsuffixed {
+		names := g.clauseNames()
+		for i, clause := range g.clauses() {
+			add(ConstraintRequiredTrait, names[i], func(n *node) bool { return n.provider.hasAnyTrait(clause) })
+		}
+	}
+	return list
+}
+
+// explainWhole explains what concerns the request as a whole: roots, one anchor
+// for all groups, the unsuffixed group's traits, and the combination.
+func (e *definition) explainWhole(r *Request) {
+	s := newSearch(compile(e.World, r))
+	anchored, served, clausesMet := e.newMask(), e.newMask(), e.newMask()
+	for _, anchor := range e.trees.all() {
+		if !s.mayAnchor(anchor) {
+			continue
+		}
+		complete := s.listAllOptions(anchor)
+		s.addOptions(anchored)
+		if !complete {
+			continue
+		}
+		s.addOptions(served)
+		if s.reachClauses() {
+			s.addOptions(clausesMet)
+		}
+	}
+	count := e.remaining.size()
+	narrow := func(kind ConstraintKind, constraint string, m mask, always bool) {
+		if after := m.size(); count > 0 && (always || after < count) {
+			e.add(kind, "", constraint, count, after)
+			count = after
+		}
+	}
+	narrow(ConstraintAnchorRoot, "the anchor root: rootRequired, rootForbidden, its aggregates", anchored, false)
+	narrow(ConstraintOneRoot, "one root for every group", served, len(s.slots) > 1)
+	narrow(ConstraintRequiredTogether, "required traits of the unsuffixed group", clausesMet, len(s.clauses) > 0)
+	if count == 0 {
+		return
+	}
+	if n, exact, _ := Count(e.World, r, 1); n == 0 && exact {
+		e.add(ConstraintCombination, "", "groupPolicy, sameSubtree, sums of amounts and traits together", count, 0)
+	}
+}
+
+// addOptions adds the options of every slot to a mask.
+func (s *search) addOptions(m mask) {
+	for i := range s.options {
+		for _, o := range s.options[i] {
+			m.add(o.node.id)
+		}
+	}
+}
+
+// nearestByDefinition returns the trees that lack least: fewest things, then fewest
+// units, then by the root's uuid. A tree where forbidden traits, aggregates or
+// inTree are in the way is not among them, for more units and traits would not
+// help.
+func nearestByDefinition(w *World, r *Request) []NearMiss {
+	f := &missFinder{search: newSearch(compile(w, r)), relaxed: compile(w, r.relaxed()), request: r, groups: bySuffix(r.Groups)}
+	misses := []NearMiss{}
+	for _, anchor := range w.trees.all() {
+		if !f.relaxed.mayAnchor(anchor) {
+			continue
+		}
+		miss, ok := f.missOfTree(anchor)
+		if !ok || miss.things() == 0 {
+			continue
+		}
+		i := len(misses)
+		for i > 0 && compareMisses(miss, misses[i-1]) < 0 {
+			i--
+		}
+		if i < MaxNearest {
+			misses = slices.Insert(misses, i, miss)[:min(len(misses)+1, MaxNearest)]
+		}
+	}
+	return misses
+}

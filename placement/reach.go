@@ -1,0 +1,309 @@
+package placement
+
+import (
+	"iter"
+	"slices"
+)
+
+// What this file holds answers for all trees at once, by sets of dense ids, what
+// the search finds out from one anchor after the other: who can serve a slot, and
+// from which roots. An explanation is made of it, and a search in vain is ended
+// by it.
+
+// reacher computes such sets on one world.
+type reacher struct {
+	*World
+	known   mask // all providers
+	roots   mask // those of them that are the roots of trees
+	sharing mask // those of them that share
+}
+
+func (w *World) newReacher() *reacher {
+	r := &reacher{World: w, known: w.newMask(), roots: w.newMask()}
+	for id := range w.idLimit {
+		if root := w.rootOf.at(id); root != 0 {
+			r.known.add(id)
+			r.roots.add(root - 1)
+		}
+	}
+	r.sharing = w.union(w.traitSets([]int32{w.traits.lookup(TraitShares)}))
+	return r
+}
+
+// rootsOf returns the roots of the trees that have some providers.
+func (r *reacher) rootsOf(providers mask) mask {
+	roots := r.newMask()
+	for i, word := range providers {
+		roots[i] |= word & r.roots[i]
+	}
+	for i, word := range providers {
+		for bit := range bitsOf(word &^ r.roots[i]) {
+			if root := r.rootOf.at(int32(i)*64 + bit); root != 0 {
+				roots.add(root - 1)
+			}
+		}
+	}
+	return roots
+}
+
+// membersOf returns the providers of the trees of some roots.
+func (r *reacher) membersOf(roots mask) mask {
+	members := slices.Clone(r.known)
+	for i := range members {
+		members[i] &^= r.roots[i] &^ roots[i]
+		for bit := range bitsOf(members[i] &^ r.roots[i]) {
+			if id := int32(i)*64 + bit; !roots.has(r.rootOf.at(id) - 1) {
+				members.remove(id)
+			}
+		}
+	}
+	return members
+}
+
+// rootsReaching returns the roots from whose trees some sharing providers may be
+// used: those with a provider in one of their aggregates.
+func (r *reacher) rootsReaching(sharing mask) mask {
+	roots := r.newMask()
+	done := map[int32]bool{}
+	for id := range sharing.all() {
+		for _, aggregate := range r.nodes.at(id).aggregates {
+			if !done[aggregate] {
+				done[aggregate] = true
+				entry := r.aggregateIndex.at(aggregate)
+				for _, root := range entry.roots.all() {
+					roots.add(root)
+				}
+			}
+		}
+	}
+	return roots
+}
+
+// reachedFrom returns which of some sharing providers may be used from the trees
+// of some roots.
+func (r *reacher) reachedFrom(roots, sharing mask) mask {
+	reached := r.newMask()
+	reaches := map[int32]bool{} // by aggregate
+	for id := range sharing.all() {
+		if slices.ContainsFunc(r.nodes.at(id).aggregates, func(aggregate int32) bool {
+			reach, ok := reaches[aggregate]
+			if !ok {
+				reach = r.hasRoot(aggregate, roots)
+				reaches[aggregate] = reach
+			}
+			return reach
+		}) {
+			reached.add(id)
+		}
+	}
+	return reached
+}
+
+// hasRoot reports whether one of some roots has a provider in an aggregate in its
+// tree.
+func (r *reacher) hasRoot(aggregate int32, roots mask) bool {
+	entry := r.aggregateIndex.at(aggregate)
+	for _, root := range entry.roots.all() {
+		if roots.has(root) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepStocked keeps the providers that have an inventory of a class.
+func (r *reacher) keepStocked(m mask, class int32) {
+	c := r.columns.at(class)
+	for id := range m.all() {
+		if c.free.at(id) == 0 {
+			m.remove(id)
+		}
+	}
+}
+
+// keepFitting keeps the providers that can take an amount.
+func (r *reacher) keepFitting(m mask, d demand) {
+	c, picky := r.columns.at(d.class), r.picky.at(d.class)
+	for id := range m.all() {
+		if c.free.at(id) <= d.amount || picky.has(id) && !r.nodes.at(id).inventoryOf(d.class).fits(d.amount) {
+			m.remove(id)
+		}
+	}
+}
+
+// keepTree keeps the providers of the tree of a limit.
+func (r *reacher) keepTree(m mask, limit treeLimit) {
+	if !limit.set {
+		return
+	}
+	members := r.newMask()
+	if limit.tree != nil {
+		for _, id := range limit.tree.members {
+			members.add(id)
+		}
+	}
+	m.keep(members)
+}
+
+// servers are the providers that can serve a slot, whatever serves the others:
+// in the trees of anchors, if those may anchor, and shared with the trees of
+// others.
+type servers struct{ own, shared mask }
+
+// serversOf returns the servers of a slot of a plan.
+func (r *reacher) serversOf(p *plan, s *slot) servers {
+	own := slices.Clone(r.known)
+	own.keep(s.allowed)
+	r.keepTree(own, s.inTree)
+	if s.unsuffixed && p.memberOf != nil {
+		either := r.membersOf(r.rootsAmong(p.memberOf))
+		either.join(p.memberOf)
+		own.keep(either)
+	}
+	for _, d := range s.demands {
+		r.keepFitting(own, d)
+	}
+	shared := slices.Clone(own)
+	shared.keep(r.sharing)
+	if s.unsuffixed {
+		shared.keep(p.memberOf)
+		if p.inTree.set {
+			clear(shared)
+		}
+	}
+	return servers{own, shared}
+}
+
+// rootsAmong returns the roots that are in a mask, and all for nil.
+func (r *reacher) rootsAmong(m mask) mask {
+	roots := slices.Clone(r.roots)
+	roots.keep(m)
+	return roots
+}
+
+// anchorsOf returns the roots that may anchor a candidate at all.
+func (r *reacher) anchorsOf(p *plan) mask {
+	anchors := r.rootsAmong(p.anchors)
+	r.keepTree(anchors, p.inTree)
+	return anchors
+}
+
+// rootsServed returns the roots from whose trees a slot can be served.
+func (r *reacher) rootsServed(by servers) mask {
+	roots := r.rootsOf(by.own)
+	if !by.shared.isEmpty() {
+		roots.join(r.rootsReaching(by.shared))
+	}
+	return roots
+}
+
+// with returns those of the servers that are in a mask.
+func (s servers) with(m mask) servers {
+	own, shared := slices.Clone(s.own), slices.Clone(s.shared)
+	own.keep(m)
+	shared.keep(m)
+	return servers{own, shared}
+}
+
+// keepServed keeps the anchors from whose trees every slot can be served.
+func (r *reacher) keepServed(anchors mask, slots []servers) {
+	for _, of := range slots {
+		anchors.keep(r.rootsServed(of))
+	}
+}
+
+// keepMeeting keeps the anchors for which those that can serve the unsuffixed
+// group have between them a trait of every clause.
+func (r *reacher) keepMeeting(anchors mask, p *plan, slots []servers) {
+	for _, clause := range p.clauses {
+		if anchors.isEmpty() {
+			return
+		}
+		having := r.union(r.traitSets(clause))
+		met := r.newMask()
+		for _, of := range slots[:p.classSlots] {
+			met.join(r.rootsServed(of.with(having)))
+		}
+		anchors.keep(met)
+	}
+}
+
+// usedFrom returns the servers of any slot that may be used from the trees of
+// some anchors.
+func (r *reacher) usedFrom(anchors mask, slots []servers) mask {
+	members, used := r.membersOf(anchors), r.newMask()
+	shared := r.newMask()
+	for _, of := range slots {
+		used.join(of.own)
+		shared.join(of.shared)
+	}
+	used.keep(members)
+	if !shared.isEmpty() {
+		used.join(r.reachedFrom(anchors, shared))
+	}
+	return used
+}
+
+// narrow restricts the anchors to those from which every slot, and every clause
+// of the unsuffixed group, has a provider that could serve it. It looks at the
+// whole world, which is more than a search needs that soon finds a page.
+func (p *plan) narrow() {
+	r := p.world.newReacher()
+	anchors := r.anchorsOf(p)
+	slots := make([]servers, len(p.slots))
+	for i := range p.slots {
+		if anchors.isEmpty() {
+			break
+		}
+		slots[i] = r.serversOf(p, &p.slots[i])
+		anchors.keep(r.rootsServed(slots[i]))
+	}
+	r.keepMeeting(anchors, p, slots)
+	p.restrictAnchors(anchors)
+}
+
+// anchorsFrom yields the trees that may anchor a candidate, from a root on. Once
+// as many of them were in vain as are worth a look at all, it yields only those
+// that are left then.
+func (s *search) anchorsFrom(start string) iter.Seq2[string, *providerTree] {
+	return func(yield func(string, *providerTree) bool) {
+		patience := s.world.Len() / 64
+		last, narrowed := start, false
+		if s.anchors == nil {
+			for root, anchor := range s.world.trees.from(start) {
+				if s.vain > patience {
+					s.narrow()
+					narrowed = true
+					break
+				}
+				last = root
+				if !yield(root, anchor) {
+					return
+				}
+			}
+			if !narrowed {
+				return
+			}
+		}
+		s.yieldAnchors(last, narrowed, patience, yield)
+	}
+}
+
+// yieldAnchors is anchorsFrom where few of all providers may be left.
+func (s *search) yieldAnchors(start string, narrowed bool, patience int, yield func(string, *providerTree) bool) {
+	resumed := narrowed // start was yielded
+	for uuid, id := range s.world.byUUID.from(start) {
+		if resumed && uuid == start || !s.anchors.has(id) {
+			continue
+		}
+		if !narrowed && s.vain > patience {
+			s.narrow()
+			if narrowed = true; !s.anchors.has(id) {
+				continue
+			}
+		}
+		if n := s.world.nodes.at(id); n.index == 0 && !yield(uuid, n.tree) {
+			return
+		}
+	}
+}
