@@ -20,17 +20,17 @@ var mayImport = map[string][]string{
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
 	"bench":                       {"access", "auth", "bench/local", "defaults", "internal/pgserver", "web"}, // all but defaults for the floor, a handler behind Cadastre's own authentication and server
-	"bench/chaos":                 {"bench/local", "internal/pgserver"},
+	"bench/chaos":                 {"bench/local", "internal/pause", "internal/pgserver"},
 	"bench/local":                 {"internal/pgserver"},
 	"change":                      {"problem", "text"},
 	"cli":                         {"client", "client/optional", "defaults", "internal/lists", "metadef"},
-	"client":                      {"client/optional"},
+	"client":                      {"client/optional", "internal/pause"},
 	"client/optional":             {},
 	"defaults":                    {},
 	"demo":                        {"access", "defaults", "metadef", "placement", "resource", "store"},
 	"demo/demotest":               {"auth", "demo", "graph", "resource", "store", "store/storetest", "web"},
 	"ent":                         {},
-	"graph":                       {"access", "audit", "change", "graph/dataloader", "graph/document", "graph/generated", "graph/model", "graph/writer", "internal/lists", "metadef", "page", "placement", "problem", "resource", "store", "text"},
+	"graph":                       {"access", "audit", "change", "graph/dataloader", "graph/document", "graph/generated", "graph/model", "graph/writer", "internal/lists", "internal/pause", "metadef", "page", "placement", "problem", "resource", "store", "text"},
 	"graph/dataloader":            {"graph/document", "graph/writer", "problem"},
 	"graph/document":              {"graph/model", "internal/lru", "problem", "text"},
 	"graph/document/documenttest": {},
@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"internal/lists":              {},
 	"internal/lru":                {},
 	"internal/patience":           {},
+	"internal/pause":              {},
 	"internal/pgproxy":            {},
 	"internal/pgserver":           {},
 	"internal/soak":               {},
@@ -56,21 +57,21 @@ var mayImport = map[string][]string{
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "metadef", "placement", "problem", "resource", "store/auditdb", "store/changedb", "store/metadefdb", "store/placementdb", "store/resourcedb", "store/sqldb"},
 	"store/auditdb":               {"audit", "ent", "page", "store/sqldb", "store/visible", "text"},
-	"store/changedb":              {"access", "change", "ent", "problem", "store/sqldb", "store/visible"},
+	"store/changedb":              {"access", "change", "ent", "internal/pause", "problem", "store/sqldb", "store/visible"},
 	"store/metadefdb":             {"access", "change", "defaults", "ent", "internal/lists", "internal/lru", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
-	"store/placementdb":           {"access", "change", "ent", "internal/lists", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
+	"store/placementdb":           {"access", "change", "ent", "internal/lists", "internal/pause", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
 	"store/resourcedb":            {"access", "change", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "resource", "store/metadefdb", "store/sqldb", "store/visible", "text"},
-	"store/sqldb":                 {"access", "change", "ent", "internal/lists", "page", "problem", "text"},
+	"store/sqldb":                 {"access", "change", "ent", "internal/lists", "internal/pause", "page", "problem", "text"},
 	"store/storetest":             {"access", "internal/patience", "internal/pgserver", "placement", "store"},
 	"store/visible":               {"access", "change", "ent", "metadef"},
 	"text":                        {"problem"},
-	"web":                         {"access", "graph", "graph/document", "internal/lru", "problem", "schema", "web/admission"},
+	"web":                         {"access", "graph", "graph/document", "internal/lru", "internal/pause", "problem", "schema", "web/admission"},
 	"web/admission":               nil,
 }
 
 // onlyStandardLibrary are the packages that import nothing else from outside but
 // the libraries that take the place of own code.
-var onlyStandardLibrary = []string{"access", "audit", "change", "defaults", "internal/lists", "metadef", "page", "placement", "problem", "resource", "schema", "text"}
+var onlyStandardLibrary = []string{"access", "audit", "change", "defaults", "internal/lists", "internal/pause", "metadef", "page", "placement", "problem", "resource", "schema", "text"}
 
 var libraries = []string{"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid"}
 

@@ -17,6 +17,8 @@ import (
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 const (
@@ -70,10 +72,8 @@ func Follow[T any](ctx context.Context, c *Client, document string, variables ma
 				yield(none, err)
 				return
 			}
-			select {
-			case <-ctx.Done():
+			if !pause.For(ctx, wait) {
 				return
-			case <-time.After(wait):
 			}
 		}
 	}
@@ -85,17 +85,17 @@ var errEnough = errors.New("enough")
 // pauseAfter returns how long to wait before a stream that ended with an error is
 // asked for again. It reports false for one that would end so again.
 func pauseAfter(err error, failed int, begun bool) (time.Duration, bool) {
-	pause := min(maxPause, 50*time.Millisecond<<min(failed, 10))
-	pause += rand.N(pause)
+	shortest := min(maxPause, 50*time.Millisecond<<min(failed, 10))
+	shortest += rand.N(shortest)
 	if err == nil {
-		return pause, true
+		return shortest, true
 	}
 	refused := new(Errors)
 	if !errors.As(err, &refused) {
-		return pause, begun
+		return shortest, begun
 	}
-	wait, again := waitOf(err, pause, false)
-	return max(wait, pause), again || begun && refused.Status >= http.StatusInternalServerError || Code(err) == Timeout
+	wait, again := waitOf(err, shortest, false)
+	return max(wait, shortest), again || begun && refused.Status >= http.StatusInternalServerError || Code(err) == Timeout
 }
 
 // cursorOf returns the cursor in the data of an event, which has one field; empty

@@ -13,6 +13,8 @@ import (
 	"github.com/Khan/genqlient/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // DefaultRetries is how often a request is sent again by default.
@@ -53,12 +55,8 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 		if !ok {
 			return err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !pause.For(ctx, wait) {
 			return err
-		case <-timer.C:
 		}
 	}
 }

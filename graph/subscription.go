@@ -19,6 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/graph/writer"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 )
@@ -223,7 +224,7 @@ func answersAfter[Event any](ctx context.Context, r *Resolver, after *string, ev
 			case <-of.ctx.Done():
 				return
 			}
-			if !sleep(of.ctx, betweenAnswers) || !changed() {
+			if !pause.For(of.ctx, betweenAnswers) || !changed() {
 				return
 			}
 		}
@@ -290,11 +291,11 @@ func nextChanges(of *stream, following *store.Following) []*change.Change {
 			of.err = err
 			return nil
 		case err != nil: // the database cannot be reached
-			sleep(of.ctx, time.Second)
+			pause.For(of.ctx, time.Second)
 		case len(changes) > 0:
 			return changes
 		case following.Wait(of.ctx) == nil:
-			sleep(of.ctx, betweenChanges)
+			pause.For(of.ctx, betweenChanges)
 		}
 	}
 	return nil
@@ -338,16 +339,4 @@ func (r *Resolver) positionIn(ctx context.Context, filter change.Filter, after *
 		return r.Store.Latest(ctx, filter)
 	}
 	return r.Store.PositionOf(*after)
-}
-
-// sleep waits for some time, and reports false where the context ended meanwhile.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/web/admission"
 )
 
@@ -102,7 +103,7 @@ func (s *session) send(ctx context.Context, of admission.Party, operation *docum
 			s.Executor.Release(answer.Data...)
 			held.end()
 			place.Leave()
-			pause(ctx, time.Second<<min(again, 3))
+			pause.For(ctx, time.Second<<min(again, 3))
 			continue
 		}
 		var err error
@@ -147,7 +148,7 @@ func (s *session) runSoon(ctx context.Context, of admission.Party, operation *do
 			}
 			place.Leave()
 		}
-		pause(ctx, time.Second)
+		pause.For(ctx, time.Second)
 	}
 	return nil, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // openStreams are the streams of a server: Shutdown of net/http knows nothing of
@@ -231,18 +232,8 @@ func (s *session) judge(ctx context.Context) bool {
 		case isUnauthenticated(err):
 			s.end(errExpired)
 		default:
-			pause(ctx, time.Second)
+			pause.For(ctx, time.Second)
 		}
 	}
 	return false
-}
-
-// pause waits for some time, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // attackCommand is the argument that makes the program an attacker.
@@ -123,7 +125,7 @@ func (a *attacker) run(ctx context.Context, number int) {
 			got := p.send(ctx, a.body())
 			code = got.code
 			if got.status >= 400 && got.status < 500 || got.status == 503 || got.status == 0 {
-				sleep(ctx, a.Pause)
+				pause.For(ctx, a.Pause)
 			}
 			a.read(int64(len(got.body)))
 		default:
@@ -138,7 +140,7 @@ func (a *attacker) run(ctx context.Context, number int) {
 // keepToProcessor waits until no more is used of a processor than may be.
 func (a *attacker) keepToProcessor(ctx context.Context) {
 	for a.Processor > 0 && used().Seconds() > a.Processor*time.Since(a.began).Seconds() && ctx.Err() == nil {
-		sleep(ctx, time.Millisecond)
+		pause.For(ctx, time.Millisecond)
 	}
 }
 
@@ -166,7 +168,7 @@ func (a *attacker) occupy(ctx context.Context, address string) string {
 	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.From)}}
 	connection, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		sleep(ctx, a.Pause)
+		pause.For(ctx, a.Pause)
 		return disconnected
 	}
 	defer func() { _ = connection.Close() }()
@@ -179,7 +181,7 @@ func (a *attacker) occupy(ctx context.Context, address string) string {
 		if tcp, ok := connection.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // a port that waits after its connection is not there for the attacks that follow
 		}
-		sleep(ctx, a.Pause)
+		pause.For(ctx, a.Pause)
 		return "connected"
 	}
 	body := a.body()
@@ -202,7 +204,7 @@ func sendSlowly(ctx context.Context, connection net.Conn, message []byte) string
 		if _, err := connection.Write(message[i : i+1]); err != nil {
 			return "cut while sending"
 		}
-		sleep(ctx, aByte)
+		pause.For(ctx, aByte)
 	}
 	return "sent"
 }
@@ -215,11 +217,11 @@ func (a *attacker) readSlowly(ctx context.Context, connection net.Conn) string {
 		return unanswered
 	}
 	if code := string(status[len("HTTP/1.1 "):]); code != "200" {
-		sleep(ctx, a.Pause)
+		pause.For(ctx, a.Pause)
 		return code
 	}
 	for {
-		sleep(ctx, aByte)
+		pause.For(ctx, aByte)
 		if ctx.Err() != nil {
 			return "held"
 		}
@@ -234,15 +236,5 @@ func (a *attacker) readSlowly(ctx context.Context, connection net.Conn) string {
 		if _, err := connection.Write([]byte("\r\n")); err != nil {
 			return "cut while not reading"
 		}
-	}
-}
-
-// sleep waits for some time, or until the context ends.
-func sleep(ctx context.Context, duration time.Duration) {
-	timer := time.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

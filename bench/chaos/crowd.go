@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // crowd is many viewers who read, search and write, on all servers of a cloud,
@@ -83,7 +85,7 @@ func killed(ctx context.Context, c *crowd, chance *rand.Rand) error {
 func cut(ctx context.Context, c *crowd, _ *rand.Rand) error {
 	for range 20 {
 		c.proxy.cut()
-		sleep(ctx, faultTime/20)
+		pause.For(ctx, faultTime/20)
 	}
 	return nil
 }
@@ -97,7 +99,7 @@ func crashed(ctx context.Context, c *crowd, _ *rand.Rand) error {
 
 func swallowed(ctx context.Context, c *crowd, _ *rand.Rand) error {
 	c.proxy.swallow(true)
-	sleep(ctx, faultTime)
+	pause.For(ctx, faultTime)
 	c.proxy.swallow(false)
 	return nil
 }
@@ -106,7 +108,7 @@ func full(ctx context.Context, c *crowd, _ *rand.Rand) error {
 	if err := c.disk.fill(); err != nil {
 		return err
 	}
-	sleep(ctx, faultTime)
+	pause.For(ctx, faultTime)
 	return c.disk.empty()
 }
 
@@ -150,7 +152,7 @@ func (c *crowd) suffer(ctx context.Context, out *endured, progress io.Writer) er
 	}
 	whole := context.WithoutCancel(ctx)
 	for i := 0; ; i = (i + 1) % len(all) {
-		if sleep(ctx, faultTime); ctx.Err() != nil {
+		if pause.For(ctx, faultTime); ctx.Err() != nil {
 			return nil
 		}
 		if err := all[i].do(whole, c, chance); err != nil {
@@ -158,7 +160,7 @@ func (c *crowd) suffer(ctx context.Context, out *endured, progress io.Writer) er
 		}
 		ended := time.Now()
 		for c.lastAnswer().Before(ended) && ctx.Err() == nil {
-			sleep(ctx, 10*time.Millisecond)
+			pause.For(ctx, 10*time.Millisecond)
 		}
 		of := &out.Faults[i]
 		of.Times++
@@ -219,7 +221,7 @@ func (c *crowd) client(ctx context.Context, number int) {
 		w.servers = append(w.servers, p)
 	}
 	for ctx.Err() == nil {
-		sleep(ctx, time.Duration(chance.Int64N(2*int64(c.think)+1)))
+		pause.For(ctx, time.Duration(chance.Int64N(2*int64(c.think)+1)))
 		switch kind := number % 10; {
 		case ctx.Err() != nil:
 		case kind < 6:

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // How often an innocent project asks, whatever becomes of its requests before.
@@ -81,7 +83,7 @@ func (all *innocents) every(ctx context.Context, every, during time.Duration, do
 	var running sync.WaitGroup
 	began := time.Now()
 	for due := began; due.Sub(began) < during && ctx.Err() == nil; due = due.Add(every) {
-		sleep(ctx, time.Until(due))
+		pause.For(ctx, time.Until(due))
 		n := all.number()
 		running.Go(func() { do(n, due) })
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // row is what one attack did on one database.
@@ -52,8 +54,8 @@ func millisecondsOf(of fared) quantiles {
 	return quantiles{P50: quantile(of.times, 50).Seconds() * 1000, P99: quantile(of.times, 99).Seconds() * 1000}
 }
 
-// pause is how long an attacker's connection does nothing after a refusal.
-const pause = 50 * time.Millisecond
+// betweenRequests is how long an attacker's connection does nothing after a refusal.
+const betweenRequests = 50 * time.Millisecond
 
 // attacked returns the addresses that are attacked. Where it is measured how
 // innocents fare that is one server, which they ask, too: servers share the
@@ -173,7 +175,7 @@ func (m *attackSide) beside(ctx context.Context, given orders) (of toll, lookUps
 		of, err = attackIn(ctx, given)
 		attacked <- err
 	}()
-	sleep(ctx, earlier)
+	pause.For(ctx, earlier)
 	lookUps, claims = m.innocents.ask(ctx, m.round)
 	return of, lookUps, claims, <-attacked
 }
@@ -184,7 +186,7 @@ const varieties = 200
 // ordersOf returns the orders of an attack, with the largest requests that are
 // not too complex.
 func (m *attackSide) ordersOf(ctx context.Context, of attack, out *row) (orders, error) {
-	given := orders{Addresses: m.attacked(), From: greedyAddress, Token: m.tokens.greedy, Manner: of.manner, Connections: of.connections, Pause: pause}
+	given := orders{Addresses: m.attacked(), From: greedyAddress, Token: m.tokens.greedy, Manner: of.manner, Connections: of.connections, Pause: betweenRequests}
 	if of.service {
 		given.Token = m.tokens.greedyService
 	}
@@ -228,7 +230,7 @@ func (m *attackSide) largest(ctx context.Context, of attack) (int, error) {
 		}
 		switch got := operator.send(ctx, of.request(m.world, size, 0).body()); {
 		case got.code == "RATE_LIMITED":
-			sleep(ctx, time.Second)
+			pause.For(ctx, time.Second)
 		case slices.Contains([]string{"QUERY_TOO_COMPLEX", "BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED"}, got.code):
 			fits = size - 1
 		case got.code == answered || got.code == "TIMEOUT":
@@ -303,6 +305,6 @@ func (m *attackSide) all(ctx context.Context, of []attack, progress io.Writer) (
 		if time.Since(began) > memoryReturns || after.holds() || ctx.Err() != nil {
 			return rows, after, unmeasured, ctx.Err()
 		}
-		sleep(ctx, 500*time.Millisecond)
+		pause.For(ctx, 500*time.Millisecond)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // metrics are values of a server's metrics, by name with labels.
@@ -74,7 +76,7 @@ func (c *cloud) watch(ctx context.Context) metrics {
 		for name, value := range c.metricsOf(ctx) {
 			most[name] = max(most[name], value)
 		}
-		sleep(ctx, 300*time.Millisecond)
+		pause.For(ctx, 300*time.Millisecond)
 	}
 	return most
 }
@@ -88,7 +90,7 @@ func (c *cloud) settle(ctx context.Context, atMost time.Duration) time.Duration 
 		if now["cadastre_operations_in_use"]+now["cadastre_unread_bytes_in_use"]+now["cadastre_searches_in_use"]+now["cadastre_statements_in_use"] == 0 {
 			break
 		}
-		sleep(ctx, 100*time.Millisecond)
+		pause.For(ctx, 100*time.Millisecond)
 	}
 	return time.Since(began)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -229,7 +230,7 @@ func (f *follower) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-f.woken:
-			sqldb.Pause(ctx, followPause)
+			pause.For(ctx, followPause)
 		case <-time.After(wait):
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -111,7 +112,7 @@ func (h *horizon) settle(ctx context.Context) error {
 		if err != nil || done {
 			return err
 		}
-		sqldb.Pause(within, settlePoll)
+		pause.For(within, settlePoll)
 	}
 }
 

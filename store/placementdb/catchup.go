@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -37,7 +38,7 @@ func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 			return nil
 		}
 		f.store.Log.WarnContext(ctx, "cannot bring the world up to a commit, will try again", "error", err)
-		if sqldb.Pause(ctx, catchUpWithin/20); ctx.Err() != nil {
+		if pause.For(ctx, catchUpWithin/20); ctx.Err() != nil {
 			f.wake()
 			return errBehind(err)
 		}
@@ -83,7 +84,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 			return err
 		}
 		if attempt > refusals {
-			sqldb.Pause(ctx, poll/10)
+			pause.For(ctx, poll/10)
 		}
 		if err := ctx.Err(); err != nil {
 			return err

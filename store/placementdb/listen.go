@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/lib/pq"
 
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -120,7 +121,7 @@ func (f *follower) start(loaded time.Time) {
 // ping has the connection that listens say something. Where nothing arrives the
 // connection fails, which connection is told.
 func (f *follower) ping(ctx context.Context) {
-	for sqldb.Pause(ctx, pingEvery); ctx.Err() == nil; sqldb.Pause(ctx, pingEvery) {
+	for pause.For(ctx, pingEvery); ctx.Err() == nil; pause.For(ctx, pingEvery) {
 		_ = f.listener.Ping()
 	}
 }
@@ -162,7 +163,7 @@ func (f *follower) run(ctx context.Context) {
 				continue // this process knows what it committed
 			}
 			if n == nil { // connected again: not all servers at once
-				sqldb.Pause(ctx, rand.N(200*time.Millisecond))
+				pause.For(ctx, rand.N(200*time.Millisecond))
 			}
 		case <-f.woken:
 		case <-timer.C:
@@ -224,7 +225,7 @@ func (f *follower) announce(ctx context.Context) {
 
 // tell sends a notification. Where that cannot be done, it is tried again.
 func (f *follower) tell(ctx context.Context) {
-	sqldb.Pause(ctx, coalesce)
+	pause.For(ctx, coalesce)
 	select {
 	case <-f.committed:
 	default:
@@ -233,7 +234,7 @@ func (f *follower) tell(ctx context.Context) {
 	defer cancel()
 	if err := f.store.Execute(sending, f.store.Pool, `SELECT pg_notify($1, $2)`, f.channel, f.name); err != nil {
 		f.store.Log.WarnContext(ctx, "cannot tell other servers of a commit, will try again", "error", err)
-		sqldb.Pause(ctx, poll)
+		pause.For(ctx, poll)
 		f.notify()
 	}
 }

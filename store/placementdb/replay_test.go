@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -114,7 +115,7 @@ func (run *Replay) Run(t testing.TB, seed uint64) {
 		samplers.Go(func() {
 			for sampling.Err() == nil {
 				server.sample("")
-				sqldb.Pause(sampling, 200*time.Microsecond)
+				pause.For(sampling, 200*time.Microsecond)
 			}
 		})
 	}
@@ -153,7 +154,7 @@ func (run *Replay) do(t testing.TB, s schedule, a action) {
 	}
 	switch a.kind {
 	case changeSomething, stepLook:
-		sqldb.Pause(t.Context(), time.Duration(r.IntN(1500))*time.Microsecond)
+		pause.For(t.Context(), time.Duration(r.IntN(1500))*time.Microsecond)
 	case giveUp:
 		server.proxy.Cut(false)
 	case beginLook:

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // DB is an open database with what every domain needs to read and write it: the
@@ -145,7 +146,7 @@ func (d *DB) Repeat(every time.Duration, warning string, run func(context.Contex
 			if err := run(ctx); err != nil && ctx.Err() == nil {
 				d.Log.WarnContext(ctx, warning, "error", err)
 			}
-			Pause(ctx, every)
+			pause.For(ctx, every)
 		}
 	})
 	return func() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
@@ -122,11 +123,8 @@ func (d *DB) retrying(ctx context.Context, transient func(error) bool, run func(
 		if attempt == Attempts {
 			return problem.Refuse(problem.ErrUnavailable, "the database is too busy, try again").Because(err)
 		}
-		pause := time.Duration(attempt) * time.Duration(1+rand.IntN(10)) * time.Millisecond
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, time.Duration(attempt)*time.Duration(1+rand.IntN(10))*time.Millisecond) {
 			return ctx.Err()
-		case <-time.After(pause):
 		}
 	}
 }
@@ -286,11 +284,3 @@ type commitError struct{ cause error }
 func (e *commitError) Error() string { return "commit a transaction: " + e.cause.Error() }
 
 func (e *commitError) Unwrap() error { return e.cause }
-
-// Pause waits for a time, or until the context ends.
-func Pause(ctx context.Context, length time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(length):
-	}
-}

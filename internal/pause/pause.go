@@ -1,0 +1,20 @@
+// Package pause waits.
+package pause
+
+import (
+	"context"
+	"time"
+)
+
+// For waits for a time, or until the context ends, and reports whether it waited
+// to the end.
+func For(ctx context.Context, length time.Duration) bool {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
