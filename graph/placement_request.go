@@ -7,7 +7,6 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
-	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -54,10 +53,7 @@ func requestsOf(ctx context.Context, s *store.Store, world *placement.World, ids
 	if err != nil {
 		return nil, capabilities, err
 	}
-	unknown := capabilities.Names.Unknown(lists.Map(required, func(of resource.Requirement) string {
-		name, _ := of.Capability()
-		return name
-	}))
+	unknown := capabilities.Names.Unknown(resource.CapabilitiesOf(required))
 	for _, request := range requests {
 		request.CheckCapabilities(unknown)
 	}

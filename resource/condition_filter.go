@@ -95,11 +95,7 @@ func (p FilterPlan) NamesToKnow() []string {
 
 // CapabilityNames returns every capability that the plan asks for, each once.
 func (p FilterPlan) CapabilityNames() []string {
-	names := p.NamesToKnow()
-	for _, requirement := range p.requirements {
-		name, _ := requirement.Capability()
-		names = append(names, name)
-	}
+	names := append(p.NamesToKnow(), CapabilitiesOf(p.requirements)...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

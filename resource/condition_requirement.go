@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -25,6 +26,17 @@ const (
 // scope of capabilities before it, and reports whether that was there.
 func (r Requirement) Capability() (name string, scoped bool) {
 	return strings.CutPrefix(r.Key, metadef.CapabilitiesScope)
+}
+
+// CapabilitiesOf returns the names of the capabilities that requirements mean, each
+// once and sorted.
+func CapabilitiesOf(requirements []Requirement) []string {
+	names := make([]string, len(requirements))
+	for i, requirement := range requirements {
+		names[i], _ = requirement.Capability()
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // requirementOperators are the operators of a requirement and how each compares

@@ -45,11 +45,7 @@ type RequiredCapabilities struct {
 // Required returns which of the capabilities that requirements ask for the viewer
 // may know of.
 func (s *ResourceStore) Required(ctx context.Context, requirements []resource.Requirement) (RequiredCapabilities, error) {
-	names := sqldb.Distinct(lists.Map(requirements, func(of resource.Requirement) string {
-		name, _ := of.Capability()
-		return name
-	}))
-	slices.Sort(names)
+	names := resource.CapabilitiesOf(requirements)
 	known, err := s.knownCapabilities(ctx, names, nil)
 	if err != nil {
 		return RequiredCapabilities{}, err
