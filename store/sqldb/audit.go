@@ -53,7 +53,7 @@ const (
 	eventBytesAtOnce = 8 << 20
 	// fewNotes bounds the parameters of statements that write notes and are kept
 	// prepared.
-	fewNotes = 20
+	fewNotes = 32
 )
 
 // flushWith writes events, and with the last of them changes.
