@@ -19,7 +19,7 @@ import (
 var errNoDisk = errors.New("this user may not mount a file system in a namespace of its own")
 
 // disk is a small file system that only processes in its namespace see. It goes
-// when it is stopped.
+// when it is stopped. It is in a file, not in memory, of which servers have little.
 type disk struct {
 	*local.Process // holds the namespace
 	folder         string
@@ -30,12 +30,12 @@ func newDisk(folder string, bytes int64) (*disk, error) {
 	if err := os.MkdirAll(folder, 0o711); err != nil {
 		return nil, err
 	}
-	for _, program := range []string{"unshare", "nsenter", "mount"} {
+	for _, program := range []string{"unshare", "nsenter", "mount", "mkfs.ext4"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return nil, fmt.Errorf("%w: %w", errNoDisk, err)
 		}
 	}
-	script := fmt.Sprintf("mount -t tmpfs -o size=%d none %q && touch %[2]q/mounted && exec sleep 86400", bytes, folder)
+	script := fmt.Sprintf("truncate -s %d %[2]q.img && mkfs.ext4 -q -m 0 %[2]q.img && mount -o loop %[2]q.img %[2]q && rm %[2]q.img && chmod 1777 %[2]q && touch %[2]q/mounted && exec sleep 86400", bytes, folder)
 	p, err := local.Start(folder+".log", "KILL", nil, os.Environ(), "unshare", "--mount", "--propagation", "private", "sh", "-c", script)
 	if err != nil {
 		return nil, err
