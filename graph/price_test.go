@@ -391,6 +391,9 @@ func TestPricesOfKnownOperations(t *testing.T) {
 		{"a page of resources", `{ resources(first: 1000) { nodes { uuid name metadata { key value } } } }`, 650},
 		{"49 tests of every item", "{ " + anyOf + " }", 0},
 		{"60 times 49 tests of every item", "{ " + many + " }", 0},
+		{"a trait", `mutation { createTrait(input: {name: "CUSTOM_A"}) { trait { name } } }`, 6},
+		{"a file of 900 properties", fmt.Sprintf(`mutation { importNamespaces(input: {documents: [%q]}) { reports { outcome } } }`,
+			`{"namespace": "a", "properties": {`+strings.Repeat(`"p": {"type": "string"}, `, 900)+`}}`), 250},
 		{"9 tests of every item", "{ resources(first: 1, filter: {where: {any: [" + strings.Join(tests[:9], ", ") + "]}}) { totalCount } }", 1200},
 	} {
 		prepared := reader.Prepare(document.Request{Text: of.query})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
@@ -21,6 +22,7 @@ import (
 // so that nobody who waits keeps another one from going on.
 type gates struct {
 	operations *admission.Gate // that were read and are not answered
+	bodies     *admission.Gate // bytes of memory that long requests take until they are answered
 	readings   *admission.Gate // requests that are being read: long ones, and those of greedy viewers
 	unread     *admission.Gate // bytes of answers that clients have not taken
 	searches   *admission.Gate // heavy operations that run
@@ -32,6 +34,7 @@ func newGates(options Options) gates {
 	places := options.Executor.Places()
 	return gates{
 		operations: admission.NewGate(int64(options.Limits.Concurrent)),
+		bodies:     admission.NewGate(options.Memory / 4),
 		readings:   admission.NewGate(int64(max(1, runtime.GOMAXPROCS(0)/2))),
 		unread:     admission.NewGate(options.Memory / 4),
 		searches:   admission.NewGate(int64(places.Searches)),
@@ -62,6 +65,21 @@ func (g *gates) enter(ctx context.Context, of admission.Party) (*admission.Pass,
 	return pass, refusedAtGate(err)
 }
 
+// Of memory for bodies.
+const (
+	smallBody    = 16 << 10 // bytes of a body that needs no room
+	memoryOfBody = 8        // what a byte of a body becomes while it is read and answered
+)
+
+// receive takes room for a body of so many bytes.
+func (g *gates) receive(ctx context.Context, of admission.Party, bytes int64) (*admission.Pass, *refusal) {
+	if bytes <= smallBody {
+		return nil, nil
+	}
+	pass, err := g.bodies.Enter(ctx, of, memoryOfBody*bytes, waitToRun)
+	return pass, refusedAtGate(err)
+}
+
 // read takes a place for a request that is long to read, or whose viewer is
 // greedy.
 func (g *gates) read(ctx context.Context, of admission.Party) (*admission.Pass, *refusal) {
@@ -70,11 +88,12 @@ func (g *gates) read(ctx context.Context, of admission.Party) (*admission.Pass, 
 }
 
 // running is what an operation has while it runs.
-type running struct{ place, runs, unread *admission.Pass }
+type running struct{ place, runs, writes, unread *admission.Pass }
 
 // run takes what an operation needs to run, besides its place: room for an answer
-// of so many bytes, and a place among those that it runs beside. What took a turn
-// to be read takes another one to be answered from memory.
+// of so many bytes, and a place among those that it runs beside; a heavy mutation
+// has one among either. What took a turn to be read takes another one to be
+// answered from memory.
 func (g *gates) run(ctx context.Context, of admission.Party, operation *document.Operation, place *admission.Pass, bytes int64, turns bool) (*running, *refusal) {
 	held := &running{place: place}
 	var err error
@@ -90,11 +109,14 @@ func (g *gates) run(ctx context.Context, of admission.Party, operation *document
 		}
 	case document.NeedsLong:
 		held.runs, err = g.searches.Enter(ctx, of, 1, waitToRun)
+		if err == nil && operation.Definition.Operation == ast.Mutation {
+			held.writes, err = g.statements.Enter(ctx, of, 1, waitToRun)
+		}
 	case document.NeedsDatabase:
 		held.runs, err = g.statements.Enter(ctx, of, 1, waitToRun)
 	}
 	if err != nil {
-		held.unread.Leave()
+		held.end()
 		return nil, refusedAtGate(err)
 	}
 	return held, nil
@@ -105,6 +127,7 @@ func (g *gates) run(ctx context.Context, of admission.Party, operation *document
 // are not more of them than places.
 func (h *running) answered(bytes int64) {
 	h.runs.Leave()
+	h.writes.Leave()
 	if h.unread != nil {
 		h.unread.Change(bytes)
 		h.place.Leave()
@@ -117,6 +140,7 @@ func (h *running) sent(left int) { h.unread.Change(int64(left)) }
 // end gives back everything but the place, which whoever took it gives back.
 func (h *running) end() {
 	h.runs.Leave()
+	h.writes.Leave()
 	h.unread.Leave()
 }
 
@@ -143,7 +167,7 @@ func (g *gates) Collect(metrics chan<- prometheus.Metric) {
 	for _, of := range []struct {
 		name string
 		gate *admission.Gate
-	}{{"operations", g.operations}, {"readings", g.readings}, {"unread_bytes", g.unread}, {"searches", g.searches}, {"statements", g.statements}} {
+	}{{"operations", g.operations}, {"body_bytes", g.bodies}, {"readings", g.readings}, {"unread_bytes", g.unread}, {"searches", g.searches}, {"statements", g.statements}} {
 		told := metricsOf{metrics, "cadastre_" + of.name}
 		used, waiting := of.gate.InUse()
 		told.tell(prometheus.GaugeValue, "_in_use", "How much of the gate docs/limits.md describes is in use.", float64(used))

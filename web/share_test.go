@@ -98,6 +98,46 @@ func (s *server) besideUnread() (slowest time.Duration, most float64) {
 	return slowest, most
 }
 
+// TestLongRequestsHaveRoomApart has one viewer begin to send long requests: what
+// the server would hold of them is bounded. The next one waits, in vain as long as
+// they do not end; those of others and short ones do not.
+func TestLongRequestsHaveRoomApart(t *testing.T) {
+	t.Parallel()
+	const memory, length = 32 << 20, 200_000 // a viewer has room for one, and a project for two
+	s := startServing(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Memory = memory
+	}, web.ServeOptions{})
+	body := fmt.Sprintf(`{"query": "{ __typename }", "variables": {"unused": %q}}`, strings.Repeat("x", length))
+	begun := s.dial()
+	if _, err := fmt.Fprintf(begun, "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Auth-Token: reader-token\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		len(body), body[:1000]); err != nil {
+		t.Fatal(err)
+	}
+	inUse := func() float64 { return s.metric("cadastre_body_bytes_in_use ") }
+	if !patience.Until(t, 10*time.Second, func() bool { return inUse() > 8*length }) {
+		t.Fatalf("%v bytes are in use", inUse())
+	}
+	if got := s.send(http.MethodPost, "/graphql", body, "X-Auth-Token", "reader-token"); got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") == "" {
+		t.Errorf("another long request of the viewer: %d %.200s", got.status, got.body)
+	}
+	if got := s.query("{ __typename }", "X-Auth-Token", "reader-token"); got.code() != "" {
+		t.Errorf("a short request of the viewer: %d %.200s", got.status, got.body)
+	}
+	if got := s.send(http.MethodPost, "/graphql", body); got.code() != "" {
+		t.Errorf("a long request of another viewer: %d %.200s", got.status, got.body)
+	}
+	if _, err := fmt.Fprint(begun, body[1000:]); err != nil {
+		t.Fatal(err)
+	}
+	if got := ends(t, begun, patience.Of(t, 20*time.Second)); !strings.Contains(got, `"Query"`) {
+		t.Errorf("the first one is answered %.200s", got)
+	}
+	if !patience.Until(t, 10*time.Second, func() bool { return inUse() == 0 }) {
+		t.Errorf("%v bytes are still in use", inUse())
+	}
+}
+
 // TestHeavyOperationsOfOneViewerAreTheirOwnQueue has one viewer send heavy
 // operations, many at once, and another one now and then: each of those waits for
 // one that runs at most, look-ups for none.

@@ -36,6 +36,10 @@ const (
 	waitForClose = 2 * time.Second
 )
 
+// messageBytes bounds the request in a message: sockets are for many short ones,
+// and each may hold one that it has read while it waits.
+const messageBytes = 128 << 10
+
 // envelopeBytes is how much longer a message may be than the request in it.
 const envelopeBytes = 1 << 10
 
@@ -99,13 +103,11 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Accept has answered
 	}
-	limit := t.Limits.BodyBytes
-	if limit > 0 {
-		limit += envelopeBytes
-	} else {
-		limit = -1
+	limit := int64(messageBytes)
+	if t.Limits.BodyBytes > 0 {
+		limit = min(limit, t.Limits.BodyBytes)
 	}
-	connection.SetReadLimit(limit)
+	connection.SetReadLimit(limit + envelopeBytes)
 	socket := &socket{session: s, request: r, connection: connection, enter: func() *refusal {
 		as, refused := t.streams.sockets.enter(principal(s.viewer))
 		if refused == nil {

@@ -85,6 +85,11 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 		return refused
 	}
 	defer place.Leave()
+	body, refused := t.gates.receive(r.Context(), party, t.bodyBytes(r))
+	if refused != nil {
+		return refused
+	}
+	defer body.Leave()
 	text, refused := t.receive(r)
 	if refused != nil {
 		return refused
@@ -330,6 +335,20 @@ func innermost(err error) error {
 		err = known.Cause()
 	}
 	return err
+}
+
+// bodyBytes returns how many bytes the body of a request has, or may have where
+// it does not say so.
+func (t *transport) bodyBytes(r *http.Request) int64 {
+	switch limit := t.Limits.BodyBytes; {
+	case r.Method != http.MethodPost:
+		return 0
+	case r.ContentLength < 0:
+		return limit
+	case limit > 0:
+		return min(r.ContentLength, limit)
+	}
+	return r.ContentLength
 }
 
 // receive returns what a request is read from: its body, or nothing for a GET.

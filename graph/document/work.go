@@ -17,6 +17,9 @@ type Work struct {
 	// Tests is about how many values are compared one by one, in the database or in
 	// memory.
 	Tests int64
+	// Written is about how many rows the field writes besides one for each object in
+	// the variables.
+	Written int64
 	// AtMost is how many rows and tests there are besides where what is searched
 	// for is frequent. It costs nothing, and decides whether an operation is heavy.
 	AtMost int64
@@ -36,7 +39,7 @@ func (w Work) Plus(more Work) Work {
 	return Work{
 		Statements: w.Statements + more.Statements, World: w.World || more.World,
 		Scanned: add(w.Scanned, more.Scanned), Read: add(w.Read, more.Read), Tests: add(w.Tests, more.Tests),
-		AtMost: add(w.AtMost, more.AtMost), Bytes: add(w.Bytes, more.Bytes), Length: add(w.Length, more.Length),
+		Written: add(w.Written, more.Written), AtMost: add(w.AtMost, more.AtMost), Bytes: add(w.Bytes, more.Bytes), Length: add(w.Length, more.Length),
 	}
 }
 
