@@ -1,0 +1,78 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+// TestServersTellOfEachOthersChangesWithinASecond has a client on each of two
+// servers of one database follow resources, namespaces and providers, while things
+// are written at the other one: each is told within a second of the answer to the
+// writer, and what it is told of is there.
+func TestServersTellOfEachOthersChangesWithinASecond(t *testing.T) {
+	t.Parallel()
+	database := storetest.Postgres(t)
+	servers := []*server{startOn(t, database, nil, web.ServeOptions{}), startOn(t, database, nil, web.ServeOptions{})}
+	const times = 5
+	followed := map[string]func(key, name string) (event, mutation string){
+		"resourceChanged(after: %q) { change { what key } resource { name } }": func(key, name string) (string, string) {
+			return fmt.Sprintf(`{"change":{"what":"CREATED","key":%q},"resource":{"name":%q}}`, key, name),
+				fmt.Sprintf(`createResource(input: {uuid: %q, type: "physical:host", name: %q, visibility: PUBLIC}) { resource { uuid } }`, key, name)
+		},
+		"namespaceChanged(after: %q) { change { what key } namespace { name } }": func(_, name string) (string, string) {
+			return fmt.Sprintf(`{"change":{"what":"CREATED","key":%q},"namespace":{"name":%[1]q}}`, name),
+				fmt.Sprintf(`createNamespace(input: {name: %q, visibility: PUBLIC}) { namespace { name } }`, name)
+		},
+		"resourceProviderChanged(after: %q) { change { what key } resourceProvider { name } }": func(key, name string) (string, string) {
+			return fmt.Sprintf(`{"change":{"what":"CREATED","key":%q},"resourceProvider":{"name":%q}}`, key, name),
+				fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: %q}) { resourceProvider { uuid } }`, key, name)
+		},
+	}
+	var took []time.Duration
+	number := 0
+	for selection, change := range followed {
+		for to, s := range servers {
+			from := servers[1-to]
+			socket := s.connect()
+			socket.say(asReader).expect(ack)
+			socket.subscribe("1", "subscription { "+fmt.Sprintf(selection, s.latest())+" }")
+			for range times {
+				number++
+				event, mutation := change(storetest.UUID(number), fmt.Sprint("apart-", number))
+				if answer := from.query("mutation { " + mutation + " }"); answer.status != http.StatusOK || strings.Contains(answer.body, `"errors"`) {
+					t.Fatal(answer.body)
+				}
+				written := time.Now()
+				if text := socket.expect(`{"id":"1","type":"next"`); !strings.Contains(text, event) {
+					t.Errorf("told %s, want %s", text, event)
+				}
+				took = append(took, time.Since(written))
+			}
+		}
+	}
+	slices.Sort(took)
+	t.Logf("told after %v in the middle, %v at most", took[len(took)/2], took[len(took)-1])
+	if most := took[len(took)*9/10]; most > patience.Of(t, time.Second) || took[len(took)-1] > patience.Of(t, 5*time.Second) {
+		t.Errorf("one in ten was told later than %v, one after %v", most, took[len(took)-1])
+	}
+}
+
+// latest returns the cursor behind all that the reader is told by now.
+func (s *server) latest() string {
+	s.t.Helper()
+	got := s.query("{ changes { latest } }", "X-Auth-Token", "reader-token").body
+	_, rest, _ := strings.Cut(got, `"latest":"`)
+	cursor, _, ok := strings.Cut(rest, `"`)
+	if !ok {
+		s.t.Fatal(got)
+	}
+	return cursor
+}
