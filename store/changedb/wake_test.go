@@ -1,0 +1,78 @@
+package changedb_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestOnlyWhatMattersWakes has several follow: one a resource, one all resources as
+// a member of another project. What happens to others, or what they may not see,
+// wakes neither, and what they follow is there as soon as they are woken.
+func TestOnlyWhatMattersWakes(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		create := func(n int, visibility access.Visibility) {
+			t.Helper()
+			project, uuid := "p1", storetest.UUID(n)
+			if _, err := s.CreateResource(storetest.AsAdmin(), resource.Input{UUID: &uuid, Type: "physical:host", Name: fmt.Sprint("r", n), ProjectID: &project, Visibility: &visibility}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		readers := map[string]struct {
+			ctx    context.Context
+			filter change.Filter
+		}{
+			"one resource": {as(t, "", access.RoleAdmin), change.Filter{Kinds: []change.Kind{change.Resource}, Keys: []string{storetest.UUID(100)}}},
+			"of others":    {as(t, "p2", access.RoleMember), change.Filter{Kinds: []change.Kind{change.Resource}}},
+		}
+		following := map[string]*store.Following{}
+		for name, r := range readers {
+			from, err := s.Latest(r.ctx, r.filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := s.Follow(r.filter, from)
+			defer f.Stop()
+			for settled := false; !settled; { // until there is nothing more to look at
+				if _, err := f.Next(r.ctx, 10); err != nil {
+					t.Fatal(err)
+				}
+				within, cancel := context.WithTimeout(r.ctx, 500*time.Millisecond)
+				settled = f.Wait(within) != nil
+				cancel()
+			}
+			following[name] = f
+		}
+		for n := range 20 { // neither of the two is told of any
+			create(n, access.Private)
+		}
+		for name, f := range following {
+			within, cancel := context.WithTimeout(readers[name].ctx, 300*time.Millisecond)
+			if err := f.Wait(within); err == nil {
+				t.Errorf("%s: woken by what does not matter", name)
+			}
+			cancel()
+		}
+		create(100, access.Public)
+		for name, f := range following {
+			within, cancel := context.WithTimeout(readers[name].ctx, patience.Of(t, 10*time.Second))
+			if err := f.Wait(within); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			changes, err := f.Next(within, 10)
+			if err != nil || len(changes) != 1 || changes[0].Key != storetest.UUID(100) {
+				t.Errorf("%s: %v, %v", name, changes, err)
+			}
+			cancel()
+		}
+	})
+}
