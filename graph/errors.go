@@ -242,3 +242,15 @@ type panicError struct {
 }
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
+
+// FailsForNow reports whether an answer has an error that passes by itself: the
+// database could not be reached, or was too slow.
+func (a *Answer) FailsForNow() bool {
+	for _, err := range a.Errors {
+		switch code, _ := err.Extensions["code"].(string); Code(code) {
+		case CodeUnavailable, CodeTimeout:
+			return true
+		}
+	}
+	return false
+}

@@ -26,6 +26,7 @@ type Executor struct {
 	store      *store.Store
 	log        *slog.Logger
 	pieces     writer.Pieces
+	streams    streamGroups
 }
 
 // Answer is the answer to an operation.

@@ -31,7 +31,9 @@ type Subscription struct {
 	events    writer.Events
 	stream    *stream
 	cancel    context.CancelFunc
-	last      string // the cursor of the answer that was sent last
+	// last is the cursor of the answer that was sent last, or that the client had
+	// when it asked.
+	last string
 }
 
 // stream is what the source of a subscription's events knows of it.
@@ -42,7 +44,9 @@ type stream struct {
 	// statements is whether what is selected of an event is read by statements, and
 	// not from the resident world alone.
 	statements bool
-	err        error // why the events ended; set before their channel is closed
+	equal      *equalStreams // that the stream is one of
+	after      string        // the cursor of the answer that the client had when it asked; empty is none
+	err        error         // why the events ended; set before their channel is closed
 }
 
 type streamKey struct{}
@@ -51,7 +55,7 @@ type streamKey struct{}
 func streamOf(ctx context.Context) *stream {
 	of, _ := ctx.Value(streamKey{}).(*stream)
 	if of == nil { // an executor that knows no streams
-		return &stream{ctx: ctx}
+		return &stream{ctx: ctx, equal: &equalStreams{of: &streamGroups{}, open: 1}}
 	}
 	return of
 }
@@ -60,7 +64,9 @@ func streamOf(ctx context.Context) *stream {
 // ends, or returns why it does not begin.
 func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation) (*Subscription, gqlerror.List) {
 	ctx, cancel := context.WithCancel(ctx)
-	of := &stream{statements: operation.Price.Statements > 0}
+	group := e.streams.join(access.ViewerFrom(ctx), operation)
+	context.AfterFunc(ctx, group.leave)
+	of := &stream{statements: operation.Price.Statements > 0, equal: group}
 	s := &Subscription{executor: e, operation: operation, stream: of, cancel: cancel}
 	ctx = context.WithValue(ctx, streamKey{}, of)
 	if err := e.store.Settle(ctx); err != nil { // what was committed before is no event
@@ -78,6 +84,7 @@ func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation)
 		cancel()
 		return nil, PresentErrors(ctx, e.log, to.Errors)
 	}
+	s.last = of.after
 	return s, nil
 }
 
@@ -118,9 +125,34 @@ func (s *Subscription) Err(ctx context.Context) gqlerror.List {
 }
 
 // Answer returns the answer to an event as the viewer of the context may see it,
-// with loads and a reading of its own; nil where the client has it already. The
-// data has at most so many bytes; 0 is no limit.
+// with loads and a reading of its own or, where equal streams are sent the event,
+// as one of them has just read it; nil where the client has it already. The data
+// has at most so many bytes; 0 is no limit.
 func (s *Subscription) Answer(ctx context.Context, event any, answerBytes int) *Answer {
+	switch of := event.(type) {
+	case interface{ Answers() *model.Answered }:
+		answer, cursor := s.executor.shared(of.Answers().Kept, func() (*Answer, string) {
+			answer := s.write(ctx, event, answerBytes)
+			return answer, answer.sealWith(of.Answers().Cursor)
+		})
+		switch {
+		case answer.FailsForNow(): // and the next answer is held against the one before
+		case cursor == s.last:
+			s.executor.Release(answer.Data...)
+			return nil
+		default:
+			s.last = cursor
+		}
+		return answer
+	case interface{ KeptIn() *model.Kept }:
+		answer, _ := s.executor.shared(of.KeptIn(), func() (*Answer, string) { return s.write(ctx, event, answerBytes), "" })
+		return answer
+	}
+	return s.write(ctx, event, answerBytes)
+}
+
+// write answers an event with loads and a reading of its own.
+func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *Answer {
 	e, plan := s.executor, s.operation.Plan()
 	ctx, measured := store.Measure(ctx)
 	if !plan.Times {
@@ -139,12 +171,7 @@ func (s *Subscription) Answer(ctx context.Context, event any, answerBytes int) *
 	if !reading.IsWhole() {
 		e.log.ErrorContext(ctx, "an event was read at several instants", "requestId", RequestID(ctx), "operation", s.operation.Definition.Name)
 	}
-	answer := e.answerOf(ctx, to, measured)
-	if of, ok := event.(interface{ Answers() *model.Answered }); ok && ctx.Err() == nil && !s.isNew(of.Answers(), answer) {
-		e.Release(answer.Data...)
-		return nil
-	}
-	return answer
+	return e.answerOf(ctx, to, measured)
 }
 
 // answerOf returns what was written.
@@ -158,32 +185,25 @@ func (e *Executor) answerOf(ctx context.Context, to *writer.Writer, measured fun
 	return answer
 }
 
-// isNew reports whether an answer differs from the one before, and puts its cursor
-// in its place.
-func (s *Subscription) isNew(of *model.Answered, answer *Answer) bool {
-	if s.last == "" {
-		s.last = of.After
-	}
+// sealWith puts the cursor of an answer, which is made of all else in it, where
+// another text stands for it, and returns it.
+func (a *Answer) sealWith(standIn string) (cursor string) {
 	hash := sha256.New()
-	for _, piece := range answer.Data {
-		for part := range bytes.SplitSeq(piece, []byte(of.Cursor)) {
+	for _, piece := range a.Data {
+		for part := range bytes.SplitSeq(piece, []byte(standIn)) {
 			_, _ = hash.Write(part)
 		}
 	}
-	for _, err := range answer.Errors {
+	for _, err := range a.Errors {
 		_, _ = fmt.Fprintf(hash, "\x00%s\x00%s", err.Path, err.Message)
 	}
-	cursor := answerCursors.EncodeToString(hash.Sum(nil))[:len(of.Cursor)]
-	if cursor == s.last {
-		return false
-	}
-	for _, piece := range answer.Data {
-		for at := bytes.Index(piece, []byte(of.Cursor)); at >= 0; at = bytes.Index(piece, []byte(of.Cursor)) {
+	cursor = answerCursors.EncodeToString(hash.Sum(nil))[:len(standIn)]
+	for _, piece := range a.Data {
+		for at := bytes.Index(piece, []byte(standIn)); at >= 0; at = bytes.Index(piece, []byte(standIn)) {
 			copy(piece[at:], cursor)
 		}
 	}
-	s.last = cursor
-	return true
+	return cursor
 }
 
 // answerCursors is how a hash is written as the cursor of an answer: as rand.Text
@@ -198,44 +218,49 @@ const betweenAnswers = time.Second
 
 // answersAfter returns a source of events that are each to be answered anew: one at
 // once, and one whenever something has changed that answers can depend on, at most
-// one in betweenAnswers.
-func answersAfter[Event any](ctx context.Context, r *Resolver, after *string, event func(model.Answered) Event) (<-chan Event, error) {
-	cursor := valueOf(after)
-	if after != nil && !answerCursor.MatchString(cursor) {
+// one in betweenAnswers. All but the first are those of the equal streams.
+func answersAfter[Event any](ctx context.Context, r *Resolver, after *string, event func(model.Answered) *Event) (<-chan *Event, error) {
+	if after != nil && !answerCursor.MatchString(*after) {
 		return nil, problem.Invalid("after", "is not a cursor of this stream")
 	}
 	of := streamOf(ctx)
-	awaits := r.awaitsWorld
+	of.after = valueOf(after)
+	begin := r.awaitsWorld
 	if of.statements {
-		awaits = r.awaitsChanges
+		begin = r.awaitsChanges(ctx)
 	}
-	await, stop, err := awaits(ctx, of)
+	source, err := of.equal.answering(of, begin, func() any { return event(model.NewAnswered(&model.Kept{})) })
 	if err != nil {
 		return nil, err
 	}
-	events := make(chan Event)
+	seen := source.newest()
+	events := make(chan *Event)
 	go func() {
 		defer close(events)
-		defer stop()
-		for {
-			changed := await()
+		next, ok := event(model.NewAnswered(nil)), true
+		for first := true; ok; first = false {
 			select {
-			case events <- event(model.NewAnswered(cursor)):
+			case events <- next:
 			case <-of.ctx.Done():
 				return
 			}
-			if !pause.For(of.ctx, betweenAnswers) || !changed() {
+			if first && !pause.For(of.ctx, betweenAnswers) {
 				return
 			}
+			var newest any
+			newest, seen = source.after(of.ctx, seen)
+			next, ok = newest.(*Event)
+		}
+		if source.isOver() {
+			of.err = source.source.err
 		}
 	}()
 	return events, nil
 }
 
-// awaitsWorld returns what begins to wait for another world than there is, for
-// answers that are made of the world alone. What that returns waits, and reports
-// false where the stream ended.
-func (r *Resolver) awaitsWorld(_ context.Context, of *stream) (await func() (changed func() bool), stop func(), err error) {
+// awaitsWorld waits for another world than there is, for answers that are made of
+// the world alone.
+func (r *Resolver) awaitsWorld(of *stream) (await awaiting, stop func(), err error) {
 	return func() func() bool {
 		held, next := r.Store.HeldWorld()
 		return func() bool {
@@ -251,27 +276,29 @@ func (r *Resolver) awaitsWorld(_ context.Context, of *stream) (await func() (cha
 	}, func() {}, nil
 }
 
-// awaitsChanges is awaitsWorld for answers that are read by statements: it waits for
-// a change that the viewer may see.
-func (r *Resolver) awaitsChanges(ctx context.Context, of *stream) (await func() (changed func() bool), stop func(), err error) {
-	from, err := r.Store.Latest(ctx, change.Filter{})
-	if err != nil {
-		return nil, nil, err
-	}
-	following := r.Store.Follow(change.Filter{}, from)
-	return func() func() bool {
-		return func() bool {
-			if changes := nextChanges(of, following); len(changes) == 0 {
-				return false
-			}
-			for { // what is there already is one reason, not several
-				more, err := following.Next(of.ctx, changesAtOnce)
-				if err != nil || len(more) < changesAtOnce {
-					return true
+// awaitsChanges waits, for answers that are read by statements, for a change that
+// the viewer may see.
+func (r *Resolver) awaitsChanges(ctx context.Context) func(of *stream) (await awaiting, stop func(), err error) {
+	return func(of *stream) (await awaiting, stop func(), err error) {
+		from, err := r.Store.Latest(ctx, change.Filter{})
+		if err != nil {
+			return nil, nil, err
+		}
+		following := r.Store.Follow(change.Filter{}, from)
+		return func() func() bool {
+			return func() bool {
+				if changes := nextChanges(of, following); len(changes) == 0 {
+					return false
+				}
+				for { // what is there already is one reason, not several
+					more, err := following.Next(of.ctx, changesAtOnce)
+					if err != nil || len(more) < changesAtOnce {
+						return true
+					}
 				}
 			}
-		}
-	}, following.Stop, nil
+		}, following.Stop, nil
+	}
 }
 
 // changesAtOnce is how many changes a stream takes from the feed at once.
@@ -323,7 +350,7 @@ func changesAfter[Event any](ctx context.Context, r *Resolver, filter change.Fil
 		for changes := nextChanges(of, following); len(changes) > 0; changes = nextChanges(of, following) {
 			for _, one := range changes {
 				select {
-				case events <- event(model.Changed{Cursor: r.Store.Cursor(one.Position()), Change: one}):
+				case events <- event(model.Changed{Cursor: r.Store.Cursor(one.Position()), Change: one, Kept: of.equal.keptOf(one.ID)}):
 				case <-of.ctx.Done():
 					return
 				}

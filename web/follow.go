@@ -99,7 +99,7 @@ func (s *session) send(ctx context.Context, of admission.Party, operation *docum
 		}
 		answer := s.eventAnswer(ctx, operation, subscription, event, held)
 		held.runs.Leave()
-		if answer != nil && again < maxTries-1 && ctx.Err() == nil && isPassing(answer.Errors) {
+		if answer != nil && again < maxTries-1 && ctx.Err() == nil && answer.FailsForNow() {
 			s.Executor.Release(answer.Data...)
 			held.end()
 			place.Leave()
@@ -124,17 +124,6 @@ func (s *session) send(ctx context.Context, of admission.Party, operation *docum
 // maxTries is how often an event is answered anew while the database cannot be
 // reached or is too slow, for about a minute; then it is sent with the error.
 const maxTries = 10
-
-// isPassing reports whether an answer has an error that passes by itself.
-func isPassing(errs gqlerror.List) bool {
-	for _, err := range errs {
-		switch code, _ := err.Extensions["code"].(string); graph.Code(code) {
-		case graph.CodeUnavailable, graph.CodeTimeout:
-			return true
-		}
-	}
-	return false
-}
 
 // runSoon takes what an operation needs to run, for which it waits as long as it
 // takes. It returns nil where the context ended before.

@@ -2,6 +2,8 @@ package model
 
 import (
 	"crypto/rand"
+	"sync"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -13,13 +15,11 @@ import (
 // in its place, as something that nothing else in the answer can be.
 type Answered struct {
 	Cursor string
-	// After is the cursor of the answer that the client had when it asked; empty is
-	// none.
-	After string
+	Kept   *Kept // nil for an event of one stream
 }
 
-// NewAnswered returns what an event is made of after a cursor.
-func NewAnswered(after string) Answered { return Answered{Cursor: rand.Text(), After: after} }
+// NewAnswered returns what an event is made of, which is kept there.
+func NewAnswered(kept *Kept) Answered { return Answered{Cursor: rand.Text(), Kept: kept} }
 
 // Answers returns the part.
 func (a *Answered) Answers() *Answered { return a }
@@ -45,11 +45,24 @@ type CandidatesAsked struct {
 	Hosts   *resource.Filter
 }
 
+// Kept is the answer to an event of several streams, as the first of them made it.
+type Kept struct {
+	sync.Mutex
+	Answer any // nil until it is made
+	Cursor string
+	At     time.Time // when it began to be made
+	Failed bool      // whether it cannot be kept
+}
+
 // Changed is a part of an event that tells of a change.
 type Changed struct {
 	Cursor string // behind the change
 	Change *change.Change
+	Kept   *Kept // nil for an event of one stream
 }
+
+// KeptIn returns where the answer to the event is kept.
+func (c *Changed) KeptIn() *Kept { return c.Kept }
 
 // ResourceChange says that a resource changed.
 type ResourceChange struct{ Changed }

@@ -30,3 +30,21 @@ func (p *Pieces) Give(piece []byte) {
 		p.free.Put((*[pieceBytes]byte)(piece[:pieceBytes]))
 	}
 }
+
+// Whole returns pieces as one text that several can read: Give does not take it
+// back.
+func (p *Pieces) Whole(pieces [][]byte) []byte {
+	size := 0
+	for _, piece := range pieces {
+		size += len(piece)
+	}
+	spare := 0
+	if size == pieceBytes {
+		spare = 1
+	}
+	text := make([]byte, 0, size+spare)
+	for _, piece := range pieces {
+		text = append(text, piece...)
+	}
+	return text
+}

@@ -1,0 +1,257 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/internal/pause"
+)
+
+// Streams are equal where viewers with the same rights follow the same with the
+// same selection: what they are sent differs in where they began alone. Equal
+// streams share the work for an event: the first of them that answers it keeps the
+// answer for the others, and answers that are made anew are looked for once.
+
+// groupKey is what equal streams have in common.
+type groupKey struct {
+	viewer    string
+	plan      *document.Plan
+	variables string
+}
+
+// keyOf returns the key of a subscription. Its cursor is no part of it, unless the
+// variable that has it is used for something else besides.
+func keyOf(viewer access.Viewer, operation *document.Operation) (groupKey, bool) {
+	plan := operation.Plan()
+	variables := operation.Variables
+	if after := plan.Root.Fields[0].AST.Arguments.ForName("after"); after != nil && after.Value.Kind == ast.Variable {
+		name := after.Value.Raw
+		if strings.Count(operation.Definition.Position.Src.Input, "$"+name) == 2 { // where it is declared, and there
+			variables = map[string]any{}
+			for key, value := range operation.Variables {
+				if key != name {
+					variables[key] = value
+				}
+			}
+		}
+	}
+	text, err := json.Marshal(variables)
+	roles := slices.Sorted(slices.Values(viewer.Roles))
+	return groupKey{viewer: fmt.Sprintf("%q %q %q", viewer.UserID, viewer.ProjectID, roles), plan: plan, variables: string(text)}, err == nil
+}
+
+// equalStreams are the streams of one key that are open.
+type equalStreams struct {
+	of     *streamGroups
+	key    groupKey
+	viewer access.Viewer
+	open   int // guarded by of.mu
+
+	mu       sync.Mutex
+	answered *answering            // nil until one of them needs it
+	kept     map[int64]*model.Kept // answers to changes, by the ids of these
+}
+
+// streamGroups are the groups of equal streams of an executor. The zero value is
+// ready.
+type streamGroups struct {
+	mu     sync.Mutex
+	groups map[groupKey]*equalStreams
+}
+
+// Bounds of the answers that are kept for equal streams.
+const (
+	maxKept      = 100       // of changes, of one group
+	maxKeptBytes = 256 << 10 // of one of them
+	// keptFor is how long an answer is one of now.
+	keptFor = time.Second
+)
+
+// join adds a stream to those that equal it. Streams of rights that differ though
+// their viewers look alike, as while rights change, share nothing.
+func (g *streamGroups) join(viewer access.Viewer, operation *document.Operation) *equalStreams {
+	key, ok := keyOf(viewer, operation)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if group := g.groups[key]; ok && group != nil && group.viewer.Equal(viewer) {
+		group.open++
+		return group
+	}
+	group := &equalStreams{of: g, key: key, viewer: viewer, open: 1, kept: map[int64]*model.Kept{}}
+	if g.groups == nil {
+		g.groups = map[groupKey]*equalStreams{}
+	}
+	if ok && g.groups[key] == nil {
+		g.groups[key] = group
+	}
+	return group
+}
+
+// leave takes a stream away.
+func (e *equalStreams) leave() {
+	e.of.mu.Lock()
+	e.open--
+	last := e.open == 0
+	if last && e.of.groups[e.key] == e {
+		delete(e.of.groups, e.key)
+	}
+	e.of.mu.Unlock()
+	if !last {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.answered != nil {
+		e.answered.cancel()
+	}
+}
+
+// keptOf returns where the streams keep their answer to a change for a moment; nil
+// where none is kept, as for a stream that has no equal.
+func (e *equalStreams) keptOf(id int64) *model.Kept {
+	e.of.mu.Lock()
+	alone := e.open < 2
+	e.of.mu.Unlock()
+	if alone {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	kept := e.kept[id]
+	if kept == nil && len(e.kept) < maxKept {
+		kept = &model.Kept{}
+		e.kept[id] = kept
+		time.AfterFunc(keptFor, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			delete(e.kept, id)
+		})
+	}
+	return kept
+}
+
+// answering looks, for equal streams whose answers are made anew, when there is to
+// be another one.
+type answering struct {
+	cancel context.CancelFunc
+	source *stream
+
+	mu     sync.Mutex
+	number int           // of the newest event
+	event  any           // that, nil before the first
+	next   chan struct{} // closed with the next event, or at the end
+	ended  bool
+}
+
+// awaiting is what begins to wait for another state than there is, and what it
+// returns waits, and reports false where the stream ended.
+type awaiting func() (changed func() bool)
+
+// answering returns what looks for the next event for all of the streams, which the
+// first of them begins: whatever changes after the call is followed by one.
+func (e *equalStreams) answering(of *stream, begin func(*stream) (await awaiting, stop func(), err error), event func() any) (*answering, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.answered != nil && !e.answered.isOver() {
+		return e.answered, nil
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(of.ctx))
+	a := &answering{cancel: cancel, source: &stream{ctx: ctx, statements: of.statements}, next: make(chan struct{})}
+	await, stop, err := begin(a.source)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	e.answered = a
+	changed := await()
+	go func() {
+		defer stop()
+		defer a.publish(nil)
+		for changed() {
+			changed = await()
+			a.publish(event())
+			if !pause.For(ctx, betweenAnswers) {
+				return
+			}
+		}
+	}()
+	return a, nil
+}
+
+// publish shows the next event, or that there is none any more.
+func (a *answering) publish(event any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.number, a.event, a.ended = a.number+1, event, event == nil
+	close(a.next)
+	a.next = make(chan struct{})
+}
+
+func (a *answering) isOver() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ended
+}
+
+// newest returns the number of the newest event.
+func (a *answering) newest() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.number
+}
+
+// after waits for an event behind one and returns the newest with its number; nil
+// where the stream or all has ended.
+func (a *answering) after(ctx context.Context, number int) (any, int) {
+	for {
+		a.mu.Lock()
+		event, newest, next, ended := a.event, a.number, a.next, a.ended
+		a.mu.Unlock()
+		if ended || newest > number {
+			return event, newest
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil, number
+		}
+	}
+}
+
+// shared returns the answer to an event that several streams are sent, with its
+// cursor where it has one, as the first of them made it. What went wrong is shared
+// with nobody.
+func (e *Executor) shared(kept *model.Kept, make func() (answer *Answer, cursor string)) (*Answer, string) {
+	if kept == nil {
+		return make()
+	}
+	kept.Lock()
+	if found, ok := kept.Answer.(*Answer); ok && time.Since(kept.At) < keptFor {
+		defer kept.Unlock()
+		return found, kept.Cursor
+	}
+	if kept.Failed {
+		kept.Unlock()
+		return make()
+	}
+	defer kept.Unlock()
+	at := time.Now()
+	answer, cursor := make()
+	if answer.Errors != nil || answer.Taken.Bytes > maxKeptBytes {
+		kept.Failed = true
+		return answer, cursor
+	}
+	own := &Answer{Data: [][]byte{e.pieces.Whole(answer.Data)}, Taken: answer.Taken}
+	kept.Answer, kept.Cursor, kept.At = own, cursor, at
+	return answer, cursor
+}
