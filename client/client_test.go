@@ -30,12 +30,13 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// TestOperationsForAllOfTheSchema finds fields of Query and Mutation that the
-// client has no operation for.
+// TestOperationsForAllOfTheSchema finds fields of Query, Mutation and Subscription
+// that the client has no operation for.
 func TestOperationsForAllOfTheSchema(t *testing.T) {
 	t.Parallel()
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: string(read(t, "../schema/merged/schema.graphql"))})
 	used := map[string]bool{"node": true, "nodes": true} // look up what other answers hold
+	var documents []*ast.QueryDocument
 	files, err := filepath.Glob("operations/*.graphql")
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +46,16 @@ func TestOperationsForAllOfTheSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		documents = append(documents, document)
+	}
+	for _, text := range client.Followed() {
+		document, errs := gqlparser.LoadQuery(schema, text)
+		if errs != nil {
+			t.Fatal(errs)
+		}
+		documents = append(documents, document)
+	}
+	for _, document := range documents {
 		for _, operation := range document.Operations {
 			for _, selected := range operation.SelectionSet {
 				if field, ok := selected.(*ast.Field); ok {
@@ -53,7 +64,7 @@ func TestOperationsForAllOfTheSchema(t *testing.T) {
 			}
 		}
 	}
-	for _, root := range []*ast.Definition{schema.Query, schema.Mutation} {
+	for _, root := range []*ast.Definition{schema.Query, schema.Mutation, schema.Subscription} {
 		for _, field := range root.Fields {
 			if !strings.HasPrefix(field.Name, "__") && !used[field.Name] {
 				t.Errorf("no operation has %s.%s", root.Name, field.Name)

@@ -103,3 +103,39 @@ func TestFollowEndsWhereItIsRefused(t *testing.T) {
 		t.Errorf("an event or an error: %v", err)
 	}
 }
+
+// TestCandidatesAreFollowed follows the candidates for a request: what they are now,
+// and others once a host has room no more, behind the cursor of the first ones.
+func TestCandidatesAreFollowed(t *testing.T) {
+	t.Parallel()
+	server := client.New(demotest.Serve(t), client.WithToken(demo.AdminToken))
+	ctx, stop := context.WithTimeout(t.Context(), patience.Of(t, 30*time.Second))
+	defer stop()
+	few := 3
+	request := client.CandidateRequest{Resources: []*client.ResourceAmountInput{{ResourceClass: "VCPU", Amount: 1}}, First: &few}
+	var first *client.CandidateChange
+	for event, err := range client.CandidateChanges(ctx, server, request, nil) {
+		if err != nil || len(event.AllocationCandidates.Nodes) != few || event.Cursor == "" {
+			t.Fatalf("%v, %v", event, err)
+		}
+		first = event
+		break
+	}
+	gone := first.AllocationCandidates.Nodes[0].Allocations[0].Provider
+	if _, err := client.SetProviderTraits(ctx, server, &client.SetProviderTraitsInput{Provider: gone.Uuid, Traits: []string{"COMPUTE_STATUS_DISABLED"}}); err != nil {
+		t.Fatal(err)
+	}
+	request.Forbidden = []string{"COMPUTE_STATUS_DISABLED"}
+	for event, err := range client.CandidateChanges(ctx, server, request, &first.Cursor) {
+		if err != nil || event.AllocationCandidates.Nodes[0].Allocations[0].Provider.Uuid == gone.Uuid {
+			t.Fatalf("%v, %v", event, err)
+		}
+		break
+	}
+	request.Forbidden = []string{"NONE"}
+	for event, err := range client.CandidateChanges(ctx, server, request, nil) {
+		if client.Code(err) != client.BadUserInput {
+			t.Errorf("%v, %v", event, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 )
 
@@ -20,6 +21,16 @@ const (
   capacityChanged(filter: $filter, groupBy: $groupBy, resourceClasses: $resourceClasses, after: $after) {
     cursor
     capacity(first: 1000) { nodes { resourceClass aggregate trait root { uuid name } total reserved capacity used free shareUsed providers } }
+  }
+}`
+	followCandidates = `subscription CandidateChanges($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAny: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy! = NONE, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $first: Int, $after: String) {
+  allocationCandidatesChanged(resources: $resources, requiredAll: $requiredAll, requiredAny: $requiredAny, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, after: $after) {
+    cursor
+    allocationCandidates(first: $first) {
+      totalCount totalCountIsExact
+      nodes { allocations { provider { uuid name } resources { resourceClass amount } } mappings { suffix providers { uuid name } } }
+      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    }
   }
 }`
 )
@@ -70,6 +81,32 @@ type CapacityChange struct {
 	} `json:"capacity"`
 }
 
+// CandidateRequest is a request for allocation candidates; see the arguments of
+// the field allocationCandidates of Query.
+type CandidateRequest struct {
+	Resources       []*ResourceAmountInput `json:"resources,omitempty"`
+	RequiredAll     []string               `json:"requiredAll,omitempty"`
+	RequiredAny     []string               `json:"requiredAny,omitempty"`
+	RequiredAnySets []*TraitSetInput       `json:"requiredAnySets,omitempty"`
+	Forbidden       []string               `json:"forbidden,omitempty"`
+	MemberOf        []*AggregateFilter     `json:"memberOf,omitempty"`
+	InTree          *string                `json:"inTree,omitempty"`
+	Groups          []*RequestGroupInput   `json:"groups,omitempty"`
+	GroupPolicy     GroupPolicy            `json:"groupPolicy,omitempty"`
+	SameSubtree     []*SubtreeInput        `json:"sameSubtree,omitempty"`
+	RootRequired    []string               `json:"rootRequired,omitempty"`
+	RootForbidden   []string               `json:"rootForbidden,omitempty"`
+	Hosts           *ResourceFilter        `json:"hosts,omitempty"`
+	// First is how many candidates an event shows at most, from 0 to 1000; nil is 50.
+	First *int `json:"first,omitempty"`
+}
+
+// CandidateChange are the candidates for a request as they have become.
+type CandidateChange struct {
+	Cursor               string      `json:"cursor"`
+	AllocationCandidates *Candidates `json:"allocationCandidates"`
+}
+
 // ResourceChanges follows the changes of the resources of some uuids, nil for all:
 // those behind a cursor and then those that come, or with nil those that come. See
 // Follow for how it ends.
@@ -104,6 +141,31 @@ func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFil
 	}
 	return changesOf(Follow[struct{ CapacityChanged *CapacityChange }](ctx, c, followCapacity, variables),
 		func(data struct{ CapacityChanged *CapacityChange }) *CapacityChange { return data.CapacityChanged })
+}
+
+// CandidateChanges follows what FindCandidates returns: the candidates as they are
+// now, or with a cursor as soon as they are others, and then each time that they are.
+func CandidateChanges(ctx context.Context, c *Client, request CandidateRequest, after *string) iter.Seq2[*CandidateChange, error] {
+	variables, err := variablesOf(request)
+	if err != nil {
+		return func(yield func(*CandidateChange, error) bool) { yield(nil, err) }
+	}
+	if after != nil {
+		variables["after"] = *after
+	}
+	return changesOf(Follow[struct{ AllocationCandidatesChanged *CandidateChange }](ctx, c, followCandidates, variables),
+		func(data struct{ AllocationCandidatesChanged *CandidateChange }) *CandidateChange {
+			return data.AllocationCandidatesChanged
+		})
+}
+
+// variablesOf returns the members of a value as variables.
+func variablesOf(value any) (variables map[string]any, err error) {
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, &variables)
+	}
+	return variables, err
 }
 
 // behind returns the variables of a subscription that begins behind a cursor.

@@ -1,0 +1,6 @@
+package client
+
+// Followed returns the documents of the functions that follow.
+func Followed() []string {
+	return []string{followResources, followNamespaces, followProviders, followCapacity, followCandidates}
+}
