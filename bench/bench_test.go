@@ -64,6 +64,7 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	o := options{
 		binaries: []binary{{"before", path}, {"after", path}}, databases: databases, peers: []string{floorPeer},
 		rounds: 1, operations: 10, within: time.Hour, size: size{minSize, minSize}, smallProviders: minSize, seed: 1,
+		following: following{subscriptions: 60, commits: 100, writers: 2, rounds: 1, each: 500 * time.Millisecond},
 	}
 	r, err := run(t.Context(), o, t.Output())
 	if err != nil {
@@ -77,7 +78,21 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 		t.Errorf("got %d goals, want %d", len(r.Goals), want)
 	}
 	checkRows(t, r.Rows)
+	checkFollowed(t, r.Followed, len(o.databases)*len(o.binaries))
 	checkForms(t, r)
+}
+
+// checkFollowed checks that everything of commits beside subscriptions is measured.
+func checkFollowed(t *testing.T, all []followed, want int) {
+	t.Helper()
+	if len(all) != want {
+		t.Errorf("commits beside subscriptions are measured on %d servers of %d", len(all), want)
+	}
+	for _, one := range all {
+		if min(one.Alone.PerSecond, one.Beside.PerSecond, one.Alone.Median, one.Beside.Median, one.Slower, one.Events, one.MemoryIdle, one.MemoryMost) <= 0 || one.LagP99 < one.LagMedian {
+			t.Errorf("missing in %+v", one)
+		}
+	}
 }
 
 // checkRows checks that every number is measured.
@@ -117,8 +132,8 @@ func checkForms(t *testing.T, r *report) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two tables, each with two lines of its head.
-	if lines := strings.Count(string(text), "\n|"); lines != 4+len(r.Goals)+len(r.Rows) {
+	// Three tables, each with two lines of its head.
+	if lines := strings.Count(string(text), "\n|"); lines != 6+len(r.Goals)+len(r.Rows)+len(r.Followed) {
 		t.Errorf("tables of %d goals and %d rows have %d lines:\n%s", len(r.Goals), len(r.Rows), lines, text)
 	}
 	if !strings.HasPrefix(string(text), "before\n"+beginMark+"\n") || !strings.HasSuffix(string(text), endMark+"\nafter\n") || strings.Contains(string(text), "old") {
@@ -267,7 +282,7 @@ func TestFlags(t *testing.T) {
 	}
 	want := options{
 		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, peers: []string{floorPeer}, only: regexp.MustCompile("clients"), rounds: 2, operations: 9,
-		within: time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout, command: o.command,
+		within: time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout, command: o.command, following: following{subscriptions: 1_000, commits: 500, writers: 8, rounds: 2, each: 5 * time.Second},
 	}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("got %+v, want %+v", o, want)

@@ -58,6 +58,7 @@ type options struct {
 	json           string // file for the report; none when empty
 	docs           string // page to put the report in; none when empty
 	profiles       string // folder for profiles; none when empty
+	following      following
 	timeout        time.Duration
 	command        string // what the report says to run
 }
@@ -138,6 +139,8 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON, too")
 	flags.StringVar(&o.docs, "docs", "", "`page` to write the report into, between its marks")
 	flags.StringVar(&o.profiles, "profile", "", "`folder` for a CPU profile of each work, taken after the rounds")
+	flags.IntVar(&o.following.subscriptions, "subscriptions", 1_000, "`number` of subscriptions beside which commits are timed")
+	flags.IntVar(&o.following.commits, "commits", 500, "`number` of commits a second beside them; 0 is as many as there can be")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "`time` after which the benchmark gives up")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -145,10 +148,11 @@ func parse(args []string, output io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if min(o.rounds, o.operations) < 1 || min(o.size.providers, o.size.resources, o.smallProviders) < minSize {
-		return o, fmt.Errorf("-rounds and -operations must be 1 or more, -providers, -resources and -small %d or more", minSize)
+	if min(o.rounds, o.operations) < 1 || min(o.size.providers, o.size.resources, o.smallProviders) < minSize || min(o.following.subscriptions, o.following.commits) < 0 {
+		return o, fmt.Errorf("-rounds and -operations must be 1 or more, -providers, -resources and -small %d or more, -subscriptions and -commits 0 or more", minSize)
 	}
-	if len(o.chosen()) == 0 {
+	o.following.writers, o.following.rounds, o.following.each = 8, min(o.rounds, 4), 5*time.Second
+	if len(o.chosen()) == 0 && !o.isFollowed() {
 		return o, errors.New("-works matches no work")
 	}
 	return o, nil
@@ -237,5 +241,7 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	if err != nil {
 		return nil, err
 	}
-	return newReport(b, rows), nil
+	r = newReport(b, rows)
+	r.Followed, err = b.follow(ctx)
+	return r, err
 }

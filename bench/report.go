@@ -31,6 +31,7 @@ type report struct {
 	Missing   []string          `json:"missing,omitempty"`
 	Rows      []row             `json:"rows"`
 	Goals     []reached         `json:"goals,omitempty"`
+	Followed  []followed        `json:"followed,omitempty"`
 }
 
 // machine is what the report says of where it was made.
@@ -202,8 +203,16 @@ func (r *report) write(to io.Writer) error {
 		}
 		fmt.Fprintln(&out)
 	}
-	if err := writeTable(&out, r.rowTable()); err != nil {
-		return err
+	if len(r.Rows) > 0 {
+		if err := writeTable(&out, r.rowTable()); err != nil {
+			return err
+		}
+	}
+	if len(r.Followed) > 0 {
+		fmt.Fprintln(&out)
+		if err := writeTable(&out, r.followedTable()); err != nil {
+			return err
+		}
 	}
 	_, err := out.WriteTo(to)
 	return err
@@ -233,6 +242,22 @@ func (r *report) rowTable() [][]string {
 			row.Work, row.Database, row.Server, fmt.Sprint(row.Rows), fmt.Sprintf("%.1f", row.PerSecond),
 			fmt.Sprintf("%.2f", row.Median), fmt.Sprintf("%.2f", row.P99), measured("%.2f", row.ServerCPU), measured("%.2f", row.DatabaseCPU),
 			fmt.Sprint(row.Bytes), measured("%.0f", row.Allocations), measured("%.1f", kilobytes), measured("%.2f", row.Statements),
+		})
+	}
+	return lines
+}
+
+// followedTable returns the table of commits beside subscriptions.
+func (r *report) followedTable() [][]string {
+	lines := [][]string{{"database", "server", "subscriptions", "commits/s wanted", "alone", "beside", "median ms alone", "beside", "times", "p99 ms alone", "beside",
+		"events/s", "lag median ms", "lag p99 ms", "MiB without", "MiB idle", "MiB at most"}}
+	for _, one := range r.Followed {
+		lines = append(lines, []string{
+			one.Database, one.Server, fmt.Sprint(one.Subscriptions), orDash("%.0f", float64(one.Wanted)), fmt.Sprintf("%.1f", one.Alone.PerSecond), fmt.Sprintf("%.1f", one.Beside.PerSecond),
+			fmt.Sprintf("%.2f", one.Alone.Median), fmt.Sprintf("%.2f", one.Beside.Median), fmt.Sprintf("%.2f", one.Slower),
+			fmt.Sprintf("%.2f", one.Alone.P99), fmt.Sprintf("%.2f", one.Beside.P99),
+			fmt.Sprintf("%.0f", one.Events), fmt.Sprintf("%.1f", one.LagMedian), fmt.Sprintf("%.1f", one.LagP99),
+			fmt.Sprintf("%.0f", one.MemoryBefore), fmt.Sprintf("%.0f", one.MemoryIdle), fmt.Sprintf("%.0f", one.MemoryMost),
 		})
 	}
 	return lines

@@ -58,7 +58,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 		}
 	}
 	for _, w := range []*world{b.large, b.small} {
-		if !slices.ContainsFunc(b.works, func(one work) bool { return b.worldOf(one) == w }) {
+		if !slices.ContainsFunc(b.works, func(one work) bool { return b.worldOf(one) == w }) && (w != b.large || !b.isFollowed()) {
 			continue
 		}
 		for _, kind := range b.databases {
