@@ -11,7 +11,7 @@ FUZZ ?= 5s
 LINTER := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs chaos
+.PHONY: console run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs chaos
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -53,6 +53,11 @@ generate: ## ent, the merged schema, graph and client, from ent/schema and schem
 	$(GO) generate ./ent
 	$(GO) run ./internal/generate
 	$(GO) generate ./client
+
+console: ## web/console from the sources of the console, byte for byte the same anywhere (needs node 20 or newer)
+	npm ci --silent --no-audit --no-fund --prefix clients/typescript
+	npm ci --silent --no-audit --no-fund --prefix console
+	npm run --silent build --prefix console
 
 migration: ## the next migration of both dialects, from ent/schema: make migration NAME=add_x (needs PostgreSQL)
 	$(GO) test ./store/sqldb -run '^TestWriteMigration$$' -write $(NAME)

@@ -65,8 +65,8 @@ type Options struct {
 	// SchemaAccess is who may read the schema; empty is SchemaForAnyone in the open
 	// profile and SchemaForViewers in the other one.
 	SchemaAccess SchemaAccess
-	// DemoRoles are what the IDE can be tried as, the first one at first; none
-	// outside a demo, where it asks for a token.
+	// DemoRoles are what the IDE and the console can be tried as, the first one at
+	// first; none outside a demo, where they ask for a token.
 	DemoRoles []DemoRole
 	// SlowOperation is how long an operation runs that is logged as a slow one; 0
 	// logs none.
@@ -98,7 +98,7 @@ type Options struct {
 
 // New returns the handler of the whole server: /graphql, /livez, /readyz,
 // /metrics unless it is elsewhere, /schema.graphql and, in the open profile,
-// the IDE at /.
+// the IDE at / and the console at /console.
 func New(options Options) http.Handler {
 	if options.Log == nil {
 		options.Log = slog.Default()
@@ -127,8 +127,10 @@ func New(options Options) http.Handler {
 	mux.HandleFunc("GET /schema.graphql", transport.serveSchema)
 	if options.Profile == Open {
 		addIDE(mux, options.DemoRoles)
+		addConsole(mux, options.DemoRoles)
 	} else {
 		addNoIDE(mux)
+		addNoConsole(mux)
 	}
 	return observe(compressed(mux), options, measured)
 }

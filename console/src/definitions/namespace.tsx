@@ -1,0 +1,480 @@
+// A namespace: what it defines, and where that is used; and the form of a new one.
+import { type FormEvent, type ReactNode, useMemo, useState } from "react";
+import { Link, useLocation } from "wouter";
+
+import { namespaceAt, newPropertyAt, propertyAt, resourcesAt } from "../address";
+import { fieldsOf, isConflict, useChange } from "../change";
+import { graphql } from "../generated";
+import type { NamespacePageQuery, Visibility } from "../generated/graphql";
+import { useChanges } from "../live";
+import { Answered, Empty, PageHead, useAsk, usePage, useTitle } from "../page";
+import { Button, Check, Combo, Confirm, Field, Select } from "../ui/controls";
+import { Badge, count, Note, numberOf, Time } from "../ui/show";
+import { nameOfType, restrictionsOf, textOfValue } from "./rules";
+
+const document = graphql(`
+  query NamespacePage($name: String!) {
+    namespace(name: $name) {
+      id
+      name
+      displayName
+      description
+      visibility
+      protected
+      owner
+      origin
+      revision
+      updatedAt
+      viewerCanUpdate
+      viewerCanDelete
+      resourceTypeAssociations {
+        id
+        prefix
+        propertiesTarget
+        resourceType {
+          id
+          name
+          strict
+        }
+      }
+      properties {
+        ...PropertyRow
+      }
+      objects {
+        id
+        name
+        description
+        properties {
+          ...PropertyRow
+        }
+      }
+      tags {
+        id
+        name
+        parent {
+          id
+          name
+        }
+        resourceCount
+      }
+    }
+  }
+  fragment PropertyRow on PropertyDefinition {
+    id
+    name
+    title
+    description
+    type
+    itemType
+    enum
+    itemEnum
+    default
+    minimum
+    maximum
+    minLength
+    maxLength
+    pattern
+    minItems
+    maxItems
+    uniqueItems
+    required
+  }
+`);
+
+// How many resources have each key: counted apart, for it takes longer than the page.
+const usesDocument = graphql(`
+  query NamespaceUses($name: String!) {
+    namespace(name: $name) {
+      id
+      resourceTypeAssociations {
+        id
+        prefix
+        resourceType {
+          id
+          name
+          resources(first: 0) {
+            facets(of: [{ by: METADATA_KEY, first: 1000 }]) {
+              values {
+                value
+                resourceCount
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+`);
+
+const updateDocument = graphql(`
+  mutation EditNamespace($input: UpdateNamespaceInput!) {
+    updateNamespace(input: $input) {
+      namespace {
+        id
+        name
+        displayName
+        description
+        visibility
+        protected
+        revision
+        updatedAt
+        viewerCanDelete
+      }
+    }
+  }
+`);
+
+const deleteDocument = graphql(`
+  mutation RemoveNamespace($input: DeleteNamespaceInput!) {
+    deleteNamespace(input: $input) {
+      namespace {
+        name
+      }
+    }
+  }
+`);
+
+type Namespace = NonNullable<NamespacePageQuery["namespace"]>;
+type Row = Namespace["properties"][number];
+
+export function NamespacePage({ name }: { name: string }) {
+  const asked = usePage(document, { name });
+  const uses = useAsk(usesDocument, { name }, !asked.data?.namespace);
+  useChanges("namespace", [name], asked.refresh);
+  useChanges("resource", undefined, uses.refresh);
+  useTitle(asked.data?.namespace?.displayName ?? name);
+  const counts = useMemo(() => {
+    const counts = new Map<string, number>();
+    for (const { prefix, resourceType } of uses.data?.namespace?.resourceTypeAssociations ?? [])
+      for (const { value, resourceCount } of resourceType.resources.facets[0]?.values ?? []) {
+        const own = prefix && value.startsWith(prefix) ? value.slice(prefix.length) : prefix ? undefined : value;
+        if (own !== undefined) counts.set(own, (counts.get(own) ?? 0) + resourceCount);
+      }
+    return uses.data ? counts : undefined;
+  }, [uses.data]);
+  return (
+    <Answered asked={asked}>
+      {({ namespace }) =>
+        namespace ? (
+          <Whole key={namespace.id} namespace={namespace} counts={counts} />
+        ) : (
+          <>
+            <PageHead above={<Link href="/definitions">Definitions</Link>} title={name} />
+            <Empty title="There is no such namespace">It may have been deleted or renamed, or you may not see it.</Empty>
+          </>
+        )
+      }
+    </Answered>
+  );
+}
+
+function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMap<string, number> | undefined }) {
+  const [editing, setEditing] = useState(false);
+  const [deleting, setDeleting] = useState(false);
+  const remove = useChange(deleteDocument);
+  const [, go] = useLocation();
+  const rows = (properties: readonly Row[], object?: string) => (
+    <Properties namespace={namespace.name} {...(object ? { object } : {})} properties={properties} counts={counts} />
+  );
+  return (
+    <>
+      <PageHead
+        above={<Link href="/definitions">Definitions</Link>}
+        title={namespace.displayName}
+        below={
+          <>
+            <p className="facts">
+              <span className="mono">{namespace.name}</span>
+              <Badge tone={namespace.visibility === "PRIVATE" ? "accent" : "plain"}>{namespace.visibility.toLowerCase()}</Badge>
+              {namespace.protected && <Badge>protected</Badge>}
+              <span>owned by {namespace.owner}</span>
+              {namespace.origin && <span>from {namespace.origin}</span>}
+              <span>
+                revision {numberOf(namespace.revision)}, changed <Time at={namespace.updatedAt} />
+              </span>
+            </p>
+            {namespace.description && <p className="lead">{namespace.description}</p>}
+          </>
+        }
+      >
+        {namespace.viewerCanUpdate && !editing && <Button onPress={() => setEditing(true)}>Edit</Button>}
+        {namespace.viewerCanDelete && (
+          <Button danger onPress={() => setDeleting(true)}>
+            Delete
+          </Button>
+        )}
+        {namespace.viewerCanUpdate && (
+          <Link href={newPropertyAt(namespace.name)} className="button primary">
+            New property
+          </Link>
+        )}
+      </PageHead>
+      {editing && <EditNamespace namespace={namespace} onClose={() => setEditing(false)} />}
+      {deleting && (
+        <Confirm
+          title={`Delete ${namespace.displayName}?`}
+          action="Delete the namespace"
+          busy={remove.busy}
+          error={remove.error?.message}
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            if (await remove.send({ input: { name: namespace.name, revision: namespace.revision } })) go("/definitions");
+          }}
+        >
+          <p>
+            {count(namespace.properties.length, "property", "properties")} and {count(namespace.objects.length, "object")} go with it. Metadata on resources stay, and are without a definition then.
+          </p>
+        </Confirm>
+      )}
+      <Section title="Applies to" number={namespace.resourceTypeAssociations.length}>
+        {namespace.resourceTypeAssociations.length === 0 ? (
+          <p className="hint">No resource type yet, so nothing is offered anywhere.</p>
+        ) : (
+          <ul className="chips">
+            {namespace.resourceTypeAssociations.map((one) => (
+              <li key={one.id}>
+                <Link href={resourcesAt({ type: one.resourceType.name })} className="chip">
+                  {one.resourceType.name}
+                  {one.prefix && <span className="mono"> {one.prefix}…</span>}
+                  {one.propertiesTarget && <span> for {one.propertiesTarget}</span>}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Section>
+      <Section title="Properties" number={namespace.properties.length}>
+        {namespace.properties.length === 0 ? <p className="hint">None of the namespace itself.</p> : rows(namespace.properties)}
+      </Section>
+      {namespace.objects.map((object) => (
+        <Section
+          key={object.id}
+          title={object.name}
+          kind="object"
+          number={object.properties.length}
+          action={
+            namespace.viewerCanUpdate && (
+              <Link href={newPropertyAt(namespace.name, object.name)} className="button quiet">
+                New property in {object.name}
+              </Link>
+            )
+          }
+        >
+          {object.description && <p className="hint">{object.description}</p>}
+          {rows(object.properties, object.name)}
+        </Section>
+      ))}
+      {namespace.tags.length > 0 && (
+        <Section title="Tags" number={namespace.tags.length}>
+          <ul className="chips">
+            {namespace.tags.map((tag) => (
+              <li key={tag.id}>
+                <Link href={resourcesAt({ tag: tag.name })} className="chip">
+                  {tag.name} <span className="dim">{numberOf(tag.resourceCount)}</span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+    </>
+  );
+}
+
+export function Section({ title, kind, number, action, children }: { title: string; kind?: string; number?: number; action?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="section">
+      <div className="section-head">
+        <h2>
+          {title}
+          {kind && <span className="dim"> {kind}</span>}
+          {number !== undefined && <span className="dim"> {numberOf(number)}</span>}
+        </h2>
+        {action}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+function Properties({ namespace, object, properties, counts }: { namespace: string; object?: string; properties: readonly Row[]; counts: ReadonlyMap<string, number> | undefined }) {
+  return (
+    <div className="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Property</th>
+            <th scope="col">Type</th>
+            <th scope="col" className="wide">
+              Valid values
+            </th>
+            <th scope="col" className="wide">
+              Default
+            </th>
+            <th scope="col" className="number">
+              Resources
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {properties.map((property) => (
+            <tr key={property.id}>
+              <th scope="row">
+                <Link href={propertyAt(namespace, property.name, object)}>{property.title}</Link>
+                <span className="mono below-name">{property.name}</span>
+                {property.required && <Badge tone="warn">required</Badge>}
+              </th>
+              <td className="nowrap">{nameOfType(property)}</td>
+              <td className="wide">{restrictionsOf(property).join("; ") || <span className="dim">any</span>}</td>
+              <td className="wide mono">{property.default == null ? "" : textOfValue(property.default)}</td>
+              <td className="number">{counts ? numberOf(counts.get(property.name) ?? 0) : <span className="dim">…</span>}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function EditNamespace({ namespace, onClose }: { namespace: Namespace; onClose: () => void }) {
+  const [displayName, setDisplayName] = useState(namespace.displayName);
+  const [description, setDescription] = useState(namespace.description ?? "");
+  const [isPrivate, setPrivate] = useState(namespace.visibility === "PRIVATE");
+  const [isProtected, setProtected] = useState(namespace.protected);
+  const [seen, setSeen] = useState(namespace.revision);
+  const update = useChange(updateDocument);
+  const wrong = fieldsOf(update.error);
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    const visibility: Visibility = isPrivate ? "PRIVATE" : "PUBLIC";
+    const done = await update.send({
+      input: {
+        name: namespace.name,
+        revision: seen,
+        ...(displayName !== namespace.displayName && { displayName }),
+        ...(description !== (namespace.description ?? "") && { description }),
+        ...(visibility !== namespace.visibility && { visibility }),
+        ...(isProtected !== namespace.protected && { protected: isProtected }),
+      },
+    });
+    if (done) onClose();
+  };
+  return (
+    <form className="panel form" onSubmit={save} aria-label="Edit the namespace">
+      <Refused error={update.error} onMine={() => (setSeen(namespace.revision), update.clear())} />
+      <Field label="Display name" value={displayName} onChange={setDisplayName} error={wrong.get("input.displayName")} autoFocus />
+      <Field label="Description" lines={3} value={description} onChange={setDescription} error={wrong.get("input.description")} />
+      <Check label="Private: only the owning project, and those that it is shared with, see it" checked={isPrivate} onChange={setPrivate} />
+      <Check label="Protected: it refuses deletion" checked={isProtected} onChange={setProtected} />
+      <div className="actions">
+        <Button primary type="submit" disabled={update.busy}>
+          Save
+        </Button>
+        <Button onPress={onClose}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+/** Says what was refused; of a conflict, that the form can be sent over what is there now. */
+export function Refused({ error, onMine }: { error: Error | undefined; onMine?: () => void }) {
+  if (!error) return null;
+  if (!isConflict(error)) return <Note>{error.message}</Note>;
+  return (
+    <Note tone="warn">
+      <p>Somebody else changed this meanwhile. What you see around the form is as it is now.</p>
+      {onMine && <Button onPress={onMine}>Go on with my changes</Button>}
+    </Note>
+  );
+}
+
+const createDocument = graphql(`
+  mutation NewNamespace($input: CreateNamespaceInput!) {
+    createNamespace(input: $input) {
+      namespace {
+        id
+        name
+      }
+    }
+  }
+`);
+
+const typesDocument = graphql(`
+  query TypesForNamespace {
+    resourceTypes(first: 1000) {
+      nodes {
+        id
+        name
+      }
+    }
+  }
+`);
+
+export function NewNamespacePage() {
+  const types = usePage(typesDocument, {});
+  const create = useChange(createDocument);
+  const [, go] = useLocation();
+  const [name, setName] = useState("");
+  const [displayName, setDisplayName] = useState("");
+  const [description, setDescription] = useState("");
+  const [visibility, setVisibility] = useState<Visibility>("PRIVATE");
+  const [associations, setAssociations] = useState([{ resourceType: "", prefix: "" }]);
+  const [tried, setTried] = useState(false);
+  useTitle("New namespace");
+  const wrong = fieldsOf(create.error);
+  const trimmed = name.trim();
+  const local = !trimmed ? (tried ? "A namespace needs a name." : undefined) : trimmed.length > 80 ? "A name has 80 characters at most." : trimmed.includes("/") ? "A name has no slash." : undefined;
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if (!trimmed || local) return;
+    const resourceTypeAssociations = associations
+      .filter((one) => one.resourceType.trim())
+      .map((one) => ({ resourceType: one.resourceType.trim(), ...(one.prefix.trim() && { prefix: one.prefix.trim() }) }));
+    const done = await create.send({ input: { name: trimmed, visibility, ...(displayName.trim() && { displayName: displayName.trim() }), ...(description.trim() && { description: description.trim() }), resourceTypeAssociations } });
+    if (done) go(namespaceAt(trimmed));
+  };
+  const choices = (types.data?.resourceTypes.nodes ?? []).map((type) => ({ value: type.name, label: type.name }));
+  const change = (at: number, part: Partial<(typeof associations)[number]>) => setAssociations(associations.map((one, index) => (index === at ? { ...one, ...part } : one)));
+  const general = create.error && wrong.size === 0 ? create.error : undefined;
+  return (
+    <>
+      <PageHead above={<Link href="/definitions">Definitions</Link>} title="New namespace" />
+      <form className="panel form" onSubmit={save} aria-label="New namespace">
+        <Refused error={general} />
+        <Field label="Name" required mono autoFocus value={name} onChange={setName} error={local ?? wrong.get("input.name")} hint="Unique in the whole cloud, for example ACME::Licences." />
+        <Field label="Display name" value={displayName} onChange={setDisplayName} error={wrong.get("input.displayName")} />
+        <Field label="Description" lines={3} value={description} onChange={setDescription} error={wrong.get("input.description")} />
+        <Select
+          label="Visibility"
+          value={visibility}
+          onChange={(value) => setVisibility(value as Visibility)}
+          choices={[
+            { value: "PRIVATE", label: "Private: your project, and those that it is shared with" },
+            { value: "PUBLIC", label: "Public: everyone" },
+          ]}
+        />
+        <fieldset>
+          <legend>Applies to</legend>
+          {associations.map((one, at) => (
+            <div className="pair" key={at}>
+              <Combo label={`Resource type ${at + 1}`} value={one.resourceType} onChange={(resourceType) => change(at, { resourceType })} choices={choices} error={wrong.get(`input.resourceTypeAssociations[${at}].resourceType`)} />
+              <Field label={`Prefix ${at + 1}`} mono value={one.prefix} onChange={(prefix) => change(at, { prefix })} placeholder="none, or hw:" error={wrong.get(`input.resourceTypeAssociations[${at}].prefix`)} />
+            </div>
+          ))}
+          <Button quiet onPress={() => setAssociations([...associations, { resourceType: "", prefix: "" }])}>
+            Another resource type
+          </Button>
+        </fieldset>
+        <div className="actions">
+          <Button primary type="submit" disabled={create.busy}>
+            Create
+          </Button>
+          <Link href="/definitions" className="button plain">
+            Cancel
+          </Link>
+        </div>
+      </form>
+    </>
+  );
+}

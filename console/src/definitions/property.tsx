@@ -1,0 +1,545 @@
+// A property: what it allows, where it is used, and the form that changes it and
+// says what would break.
+import { CadastreError } from "@cadastre/client";
+import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { useClient } from "urql";
+import { Link, useLocation } from "wouter";
+
+import { namespaceAt, propertyAt, resourceAt, resourcesAt, useAddress } from "../address";
+import { fieldsOf, isConflict, useChange } from "../change";
+import { graphql } from "../generated";
+import type { DryRunPropertyMutation, PropertyPageQuery, PropertyType } from "../generated/graphql";
+import { useChanges } from "../live";
+import { Answered, Empty, errorOf, PageHead, usePage, useTitle } from "../page";
+import { Button, Check, Confirm, Field, Select } from "../ui/controls";
+import { Badge, Bar, count, Note, numberOf, Time } from "../ui/show";
+import { Refused, Section } from "./namespace";
+import { type Draft, draftOf, emptyDraft, nameOfType, read, restrictionsOf, takes, textOfValue, type Wrong, wrongOf } from "./rules";
+
+const document = graphql(`
+  query PropertyPage($namespace: String!, $name: String!, $object: String!, $inObject: Boolean!) {
+    namespace(name: $namespace) {
+      id
+      name
+      displayName
+      revision
+      resourceTypeAssociations {
+        id
+        prefix
+        propertiesTarget
+        resourceType {
+          id
+          name
+          strict
+        }
+      }
+      property(name: $name) @skip(if: $inObject) {
+        ...WholeProperty
+      }
+      object(name: $object) @include(if: $inObject) {
+        id
+        name
+        properties {
+          ...WholeProperty
+        }
+      }
+    }
+  }
+  fragment WholeProperty on PropertyDefinition {
+    id
+    name
+    baseName
+    title
+    description
+    type
+    itemType
+    enum
+    itemEnum
+    default
+    minimum
+    maximum
+    minLength
+    maxLength
+    pattern
+    minItems
+    maxItems
+    uniqueItems
+    readOnly
+    required
+    operators
+    updatedAt
+    viewerCanUpdate
+    viewerCanDelete
+    enumMembers {
+      label
+      value {
+        text
+      }
+    }
+  }
+`);
+
+// The values of one key on the resources of one type.
+const usesDocument = graphql(`
+  query PropertyUses($type: String!, $key: String!) {
+    resources(filter: { types: [$type], where: { metadata: { key: $key, exists: true } } }, first: 0) {
+      totalCount
+      metadataFacets(keys: [$key], first: 6) {
+        key
+        values {
+          value
+          resourceCount
+        }
+      }
+    }
+  }
+`);
+
+const dryRunDocument = graphql(`
+  mutation DryRunProperty($input: UpdatePropertyInput!) {
+    updateProperty(input: $input, problems: { first: 5 }) {
+      problems {
+        scanned
+        complete
+        resourceCount
+        nodes {
+          resource {
+            id
+            uuid
+            name
+            type {
+              id
+              name
+            }
+          }
+          problems {
+            key
+            value
+            message
+          }
+        }
+      }
+    }
+  }
+`);
+
+const updateDocument = graphql(`
+  mutation EditProperty($input: UpdatePropertyInput!) {
+    updateProperty(input: $input) {
+      propertyDefinition {
+        ...WholeProperty
+      }
+      namespace {
+        id
+        revision
+        updatedAt
+      }
+    }
+  }
+`);
+
+const createDocument = graphql(`
+  mutation NewProperty($input: CreatePropertyInput!) {
+    createProperty(input: $input) {
+      propertyDefinition {
+        id
+        name
+      }
+      namespace {
+        id
+        revision
+      }
+    }
+  }
+`);
+
+const deleteDocument = graphql(`
+  mutation RemoveProperty($input: DeletePropertyInput!) {
+    deleteProperty(input: $input) {
+      namespace {
+        id
+        revision
+      }
+    }
+  }
+`);
+
+type Namespace = NonNullable<PropertyPageQuery["namespace"]>;
+type Property = NonNullable<Namespace["property"]>;
+
+export function PropertyPage({ namespace, name }: { namespace: string; name: string }) {
+  const object = useAddress().get("object");
+  const asked = usePage(document, { namespace, name, object, inObject: object !== "" });
+  useChanges("namespace", [namespace], asked.refresh);
+  const found = asked.data?.namespace;
+  const property = object ? found?.object?.properties.find((one) => one.baseName === name) : found?.property;
+  useTitle(property?.title ?? name);
+  const above = <Above namespace={namespace} title={found?.displayName} object={object} />;
+  return (
+    <Answered asked={asked}>
+      {() =>
+        found && property ? (
+          <Whole key={property.id} namespace={found} object={object} property={property} above={above} />
+        ) : (
+          <>
+            <PageHead above={above} title={name} />
+            <Empty title="There is no such property">It may have been deleted or renamed.</Empty>
+          </>
+        )
+      }
+    </Answered>
+  );
+}
+
+function Above({ namespace, title, object }: { namespace: string; title: string | undefined; object: string }) {
+  return (
+    <>
+      <Link href="/definitions">Definitions</Link> / <Link href={namespaceAt(namespace)}>{title ?? namespace}</Link>
+      {object && " / " + object}
+    </>
+  );
+}
+
+function Whole({ namespace, object, property, above }: { namespace: Namespace; object: string; property: Property; above: ReactNode }) {
+  const [editing, setEditing] = useState(false);
+  const [deleting, setDeleting] = useState(false);
+  const remove = useChange(deleteDocument);
+  const [, go] = useLocation();
+  const place = { namespace: namespace.name, ...(object && { object }), name: property.baseName };
+  return (
+    <>
+      <PageHead
+        above={above}
+        title={property.title}
+        below={
+          <>
+            <p className="facts">
+              <span className="mono">{property.baseName}</span>
+              <Badge>{nameOfType(property)}</Badge>
+              {property.required && <Badge tone="warn">required</Badge>}
+              {property.readOnly && <Badge>read only</Badge>}
+              <span>
+                changed <Time at={property.updatedAt} />
+              </span>
+            </p>
+            {property.description && <p className="lead">{property.description}</p>}
+          </>
+        }
+      >
+        {property.viewerCanUpdate && !editing && (
+          <Button primary onPress={() => setEditing(true)}>
+            Edit
+          </Button>
+        )}
+        {property.viewerCanDelete && !editing && (
+          <Button danger onPress={() => setDeleting(true)}>
+            Delete
+          </Button>
+        )}
+      </PageHead>
+      {deleting && (
+        <Confirm
+          title={`Delete ${property.title}?`}
+          action="Delete the property"
+          busy={remove.busy}
+          error={remove.error?.message}
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            if (await remove.send({ input: { ...place, revision: namespace.revision } })) go(namespaceAt(namespace.name));
+          }}
+        >
+          <p>Metadata with this key stay on their resources, and are without a definition then.</p>
+        </Confirm>
+      )}
+      {editing ? <Edit namespace={namespace} property={property} place={place} onClose={() => setEditing(false)} /> : <Facts property={property} />}
+      <Section title="Where it is used">
+        {namespace.resourceTypeAssociations.length === 0 ? (
+          <p className="hint">The namespace applies to no resource type yet.</p>
+        ) : (
+          <div className="uses">
+            {namespace.resourceTypeAssociations.map((one) => (
+              <Uses key={one.id} type={one.resourceType.name} target={one.propertiesTarget ?? ""} name={applied(one.prefix, property.baseName)} />
+            ))}
+          </div>
+        )}
+      </Section>
+    </>
+  );
+}
+
+/** A name that already carries the prefix keeps it. */
+const applied = (prefix: string | null, name: string) => (prefix && !name.startsWith(prefix) ? prefix + name : name);
+
+function Facts({ property }: { property: Property }) {
+  const rules = restrictionsOf({ ...property, enum: null, itemEnum: null });
+  const members = property.enum ?? property.itemEnum;
+  const labels = new Map((property.enumMembers ?? []).map((member) => [member.value.text, member.label]));
+  return (
+    <dl className="definition">
+      <dt>Valid values</dt>
+      <dd>
+        {members ? (
+          <ul className="chips">
+            {members.map((member) => {
+              const label = labels.get(textOfValue(member));
+              return (
+                <li key={textOfValue(member)} className="chip mono">
+                  {textOfValue(member)}
+                  {label && <span className="dim"> {label}</span>}
+                </li>
+              );
+            })}
+          </ul>
+        ) : (
+          rules.length === 0 && `any ${nameOfType(property)}`
+        )}
+        {rules.join("; ")}
+      </dd>
+      {property.default != null && (
+        <>
+          <dt>Offered first</dt>
+          <dd className="mono">{textOfValue(property.default)}</dd>
+        </>
+      )}
+      {property.operators.length > 0 && (
+        <>
+          <dt>Operators</dt>
+          <dd className="mono">{property.operators.join("  ")}</dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+function Uses({ type, target, name }: { type: string; target: string; name: string }) {
+  const client = useClient();
+  const [uses, setUses] = useState<{ total: number; values: readonly { value: string; resourceCount: number }[] }>();
+  const [failed, setFailed] = useState<string>();
+  const [attempt, setAttempt] = useState(0);
+  useChanges("resource", undefined, () => setAttempt((attempt) => attempt + 1));
+  useEffect(() => {
+    let left = false;
+    void client
+      .query(usesDocument, { type, key: name }, { requestPolicy: "network-only" })
+      .toPromise()
+      .then(({ data, error }) => {
+        if (left) return;
+        setFailed(error && errorOf(error).message);
+        if (data) setUses({ total: data.resources.totalCount, values: data.resources.metadataFacets[0]?.values ?? [] });
+      });
+    return () => {
+      left = true;
+    };
+  }, [client, type, name, attempt]);
+  return (
+    <section className="use">
+      <h3>
+        {type}
+        {target && <span className="dim"> for {target}</span>}
+      </h3>
+      <p className="mono">{name}</p>
+      {failed && <p className="error">{failed}</p>}
+      {uses && (
+        <>
+          <p>
+            {uses.total > 0 ? <Link href={resourcesAt({ type, key: name })}>{count(uses.total, "resource")}</Link> : <span className="dim">no resource yet</span>}
+          </p>
+          <ul className="bars">
+            {uses.values.map(({ value, resourceCount }) => (
+              <li key={value}>
+                <Link href={resourcesAt({ type, key: name, value })} className="mono">
+                  {value}
+                </Link>
+                <Bar value={resourceCount} most={uses.total} />
+                <span className="number">{numberOf(resourceCount)}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </section>
+  );
+}
+
+type DryRun = NonNullable<NonNullable<DryRunPropertyMutation["updateProperty"]>["problems"]>;
+
+/** What would break, asked for when one pauses, and what the server finds wrong. */
+function useDryRun(input: object | undefined): { broken: DryRun | undefined; wrong: Wrong; asking: boolean; failed: Error | undefined } {
+  const client = useClient();
+  const text = input && JSON.stringify(input);
+  const [answer, setAnswer] = useState<{ of: string; broken?: DryRun; wrong: Wrong; failed?: Error }>();
+  useEffect(() => {
+    if (text === undefined) return;
+    let left = false;
+    const timer = setTimeout(async () => {
+      const { data, error } = await client.mutation(dryRunDocument, { input: { ...JSON.parse(text), dryRun: true } }).toPromise();
+      if (left) return;
+      const failed = error && errorOf(error);
+      const wrong = wrongOf(fieldsOf(failed));
+      const broken = data?.updateProperty.problems;
+      setAnswer({ of: text, ...(broken ? { broken } : {}), wrong, ...(failed && Object.keys(wrong).length === 0 && !isConflict(failed) ? { failed } : {}) });
+    }, 350);
+    return () => {
+      left = true;
+      clearTimeout(timer);
+    };
+  }, [client, text]);
+  const current = text !== undefined && answer?.of === text;
+  return { broken: current ? answer.broken : undefined, wrong: current ? answer.wrong : {}, asking: text !== undefined && !current, failed: current ? answer.failed : undefined };
+}
+
+function Edit({ namespace, property, place, onClose }: { namespace: Namespace; property: Property; place: { namespace: string; object?: string; name: string }; onClose: () => void }) {
+  const first = useRef(draftOf(property)).current;
+  const [draft, setDraft] = useState(first);
+  const [seen, setSeen] = useState(namespace.revision);
+  const update = useChange(updateDocument);
+  const [, go] = useLocation();
+  const { input, wrong: local } = useMemo(() => read(draft), [draft]);
+  const { name, ...rest } = input;
+  const changed = JSON.stringify(draft) !== JSON.stringify(first);
+  const before = useMemo(() => read(first).input, [first]) as unknown as Record<string, unknown>;
+  // What stays as it was is not sent: somebody else may have changed it.
+  const changes = Object.fromEntries(Object.entries(rest).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field])));
+  const sent = { ...place, ...changes, ...(name !== place.name && { newName: name }) };
+  const valid = Object.keys(local).length === 0;
+  const dry = useDryRun(changed && valid ? sent : undefined);
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    if (!valid) return;
+    const done = await update.send({ input: { ...sent, revision: seen } });
+    if (!done) return;
+    onClose();
+    if (name !== place.name) go(propertyAt(place.namespace, name, place.object), { replace: true });
+  };
+  const refused = wrongOf(update.error instanceof CadastreError && update.error.code === "BAD_USER_INPUT" ? update.error.fields : new Map());
+  return (
+    <form className="panel form" onSubmit={save} aria-label="Edit the property">
+      <Refused error={Object.keys(refused).length > 0 ? undefined : update.error} onMine={() => (setSeen(namespace.revision), update.clear())} />
+      <DraftFields draft={draft} onChange={(part) => setDraft({ ...draft, ...part })} wrong={{ ...refused, ...dry.wrong, ...local }} />
+      {changed && valid && <Drift asking={dry.asking} broken={dry.broken} failed={dry.failed} />}
+      <div className="actions">
+        <Button primary type="submit" disabled={update.busy || !valid || !changed}>
+          {dry.broken && dry.broken.resourceCount > 0 ? "Save all the same" : "Save"}
+        </Button>
+        <Button onPress={onClose}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+function Drift({ asking, broken, failed }: { asking: boolean; broken: DryRun | undefined; failed: Error | undefined }) {
+  return (
+    <div role="status" aria-live="polite" className="drift">
+      {asking && <p className="hint">Looking at what would break…</p>}
+      {failed && <Note>{failed.message}</Note>}
+      {broken && broken.resourceCount === 0 && <Note tone="good">Nothing would break: {count(broken.scanned, "resource")} looked at.</Note>}
+      {broken && broken.resourceCount > 0 && (
+        <Note tone="warn">
+          <p>
+            <b>
+              {broken.complete ? "" : "At least "}
+              {count(broken.resourceCount, "resource")} would break
+            </b>{" "}
+            of {numberOf(broken.scanned)} looked at.
+          </p>
+          <ul>
+            {broken.nodes.map(({ resource, problems }) => (
+              <li key={resource.id}>
+                <Link href={resourceAt(resource.uuid)}>{resource.name}</Link>: {problems.map((problem) => problem.message).join("; ")}
+              </li>
+            ))}
+          </ul>
+        </Note>
+      )}
+    </div>
+  );
+}
+
+export function NewPropertyPage({ namespace }: { namespace: string }) {
+  const object = useAddress().get("object");
+  const [draft, setDraft] = useState(emptyDraft);
+  const [tried, setTried] = useState(false);
+  const create = useChange(createDocument);
+  const [, go] = useLocation();
+  useTitle("New property");
+  const { input, wrong: local } = useMemo(() => read(draft), [draft]);
+  const refused = wrongOf(fieldsOf(create.error));
+  const untouched: Wrong = tried ? {} : { name: undefined, title: undefined }; // nobody is told of what they have not come to yet
+  const shown = Object.fromEntries(Object.entries({ ...refused, ...local }).filter(([field]) => tried || draft[field as keyof Draft] || !(field in untouched)));
+  const save = async (event: FormEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if (Object.keys(local).length > 0) return;
+    const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null)) as typeof input;
+    const done = await create.send({ input: { namespace, ...(object && { object }), ...given } });
+    if (done) go(propertyAt(namespace, input.name, object));
+  };
+  return (
+    <>
+      <PageHead above={<Above namespace={namespace} title={undefined} object={object} />} title="New property" />
+      <form className="panel form" onSubmit={save} aria-label="New property">
+        <Refused error={Object.keys(refused).length > 0 ? undefined : create.error} />
+        <DraftFields draft={draft} onChange={(part) => setDraft({ ...draft, ...part })} wrong={shown} fresh />
+        <div className="actions">
+          <Button primary type="submit" disabled={create.busy}>
+            Create
+          </Button>
+          <Link href={namespaceAt(namespace)} className="button plain">
+            Cancel
+          </Link>
+        </div>
+      </form>
+    </>
+  );
+}
+
+const types = (["STRING", "INTEGER", "NUMBER", "BOOLEAN", "ARRAY"] as const).map((value) => ({ value, label: { STRING: "Text", INTEGER: "Whole number", NUMBER: "Number", BOOLEAN: "True or false", ARRAY: "List" }[value] }));
+
+function DraftFields({ draft, onChange, wrong, fresh }: { draft: Draft; onChange: (part: Partial<Draft>) => void; wrong: Wrong; fresh?: boolean }) {
+  const text = (field: keyof Draft, label: string, more: Partial<Parameters<typeof Field>[0]> = {}) => (
+    <Field label={label} value={draft[field] as string} onChange={(value) => onChange({ [field]: value })} error={wrong[field]} {...more} />
+  );
+  return (
+    <>
+      <div className="pair">
+        {text("name", "Name", { mono: true, required: true, ...(fresh && { autoFocus: true }), hint: "The key on a resource, after the prefix that its type gives." })}
+        {text("title", "Title", { required: true })}
+      </div>
+      {text("description", "Description", { lines: 2 })}
+      <div className="pair">
+        <Select label="Type" value={draft.type} onChange={(type) => onChange({ type: type as PropertyType })} choices={types} error={wrong.type} />
+        {takes.items(draft) && <Select label="Type of each item" value={draft.itemType} onChange={(itemType) => onChange({ itemType: itemType as PropertyType })} choices={types.filter((type) => type.value !== "ARRAY")} error={wrong.itemType} />}
+      </div>
+      {takes.members(draft) && text("members", takes.items(draft) ? "Valid items" : "Valid values", { lines: 4, mono: true, hint: "One a line; none means that any is valid." })}
+      {takes.range(draft) && (
+        <div className="pair">
+          {text("minimum", "Least", { type: "number" })}
+          {text("maximum", "Greatest", { type: "number" })}
+        </div>
+      )}
+      {takes.length(draft) && (
+        <>
+          <div className="pair">
+            {text("minLength", "Least number of characters", { type: "number" })}
+            {text("maxLength", "Greatest number of characters", { type: "number" })}
+          </div>
+          {text("pattern", "Pattern", { mono: true, hint: "A regular expression that a valid text matches somewhere." })}
+        </>
+      )}
+      {takes.items(draft) && (
+        <>
+          <div className="pair">
+            {text("minItems", "Least number of items", { type: "number" })}
+            {text("maxItems", "Greatest number of items", { type: "number" })}
+          </div>
+          <Check label="No item twice" checked={draft.uniqueItems} onChange={(uniqueItems) => onChange({ uniqueItems })} />
+        </>
+      )}
+      <div className="pair">
+        {text("default", "Offered first", { mono: true })}
+        {text("operators", "Operators", { mono: true, hint: "With blanks between; for requirements." })}
+      </div>
+      <Check label="Users are not offered to change it" checked={draft.readOnly} onChange={(readOnly) => onChange({ readOnly })} />
+    </>
+  );
+}

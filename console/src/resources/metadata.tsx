@@ -1,0 +1,367 @@
+// The metadata of a resource, and their editor: what is changed is validated as one
+// types, and saved as one.
+import { type FormEvent, useEffect, useMemo, useState } from "react";
+import { useClient } from "urql";
+import { Link } from "wouter";
+
+import { propertyAt } from "../address";
+import { isConflict, useChange } from "../change";
+import { Section } from "../definitions/namespace";
+import { nameOfType } from "../definitions/rules";
+import { graphql } from "../generated";
+import type { CheckMetadataQuery } from "../generated/graphql";
+import { errorOf, useAsk } from "../page";
+import { Button, Combo } from "../ui/controls";
+import { Badge, count, Note } from "../ui/show";
+import type { Resource } from "./resource";
+import { type Definition, Widget } from "./widgets";
+
+const definitionsDocument = graphql(`
+  query OfferedDefinitions($type: String!) {
+    definitions(resourceType: $type) {
+      id
+      namespace {
+        id
+        name
+        displayName
+      }
+      properties {
+        ...Offered
+      }
+      objects {
+        id
+        name
+        required
+        properties {
+          ...Offered
+        }
+      }
+      conflicts {
+        name
+      }
+    }
+  }
+  fragment Offered on PropertyDefinition {
+    id
+    name
+    baseName
+    title
+    description
+    type
+    itemType
+    default
+    minimum
+    maximum
+    minLength
+    maxLength
+    pattern
+    minItems
+    maxItems
+    uniqueItems
+    readOnly
+    operators
+    enumMembers {
+      label
+      value {
+        text
+      }
+    }
+    itemEnumMembers {
+      label
+      value {
+        text
+      }
+    }
+    defaultValue {
+      text
+    }
+  }
+`);
+
+const checkDocument = graphql(`
+  query CheckMetadata($resource: UUID!, $values: [KeyValueInput!]!) {
+    validateMetadata(resource: $resource, values: $values) {
+      valid
+      accepted
+      items {
+        key
+        isCustom
+        suggestion
+        accepted
+        violations {
+          rule
+          message
+        }
+      }
+    }
+  }
+`);
+
+const saveDocument = graphql(`
+  mutation SaveMetadata($input: ReplaceMetadataInput!) {
+    replaceMetadata(input: $input) {
+      resource {
+        id
+        revision
+        updatedAt
+        metadata {
+          id
+          key
+          value
+          userModifiable
+          viewerCanUpdate
+          viewerCanDelete
+        }
+        metadataReport {
+          valid
+          items {
+            key
+            isCustom
+            suggestion
+            violations {
+              rule
+              message
+            }
+          }
+        }
+      }
+    }
+  }
+`);
+
+/** A definition where it applies. */
+interface Offer {
+  readonly definition: Definition;
+  readonly namespace: { readonly name: string; readonly displayName: string };
+  readonly object: string | undefined;
+  /** The keys that go with it. */
+  readonly required: readonly string[];
+  readonly inConflict: boolean;
+}
+
+/** A change of one item: null deletes it. Base is what it was when the change began. */
+interface Edit {
+  readonly value: string | null;
+  readonly base: string | undefined;
+}
+
+type Edits = Readonly<Record<string, Edit>>;
+
+function useOffers(type: string): ReadonlyMap<string, Offer> {
+  const asked = useAsk(definitionsDocument, { type });
+  return useMemo(() => {
+    const offers = new Map<string, Offer>();
+    for (const { namespace, properties, objects, conflicts } of asked.data?.definitions ?? []) {
+      const inConflict = (key: string) => conflicts.some((conflict) => conflict.name === key);
+      const add = (definition: Definition, object: string | undefined, required: readonly string[]) => {
+        if (!offers.has(definition.name)) offers.set(definition.name, { definition, namespace, object, required, inConflict: inConflict(definition.name) });
+      };
+      for (const definition of properties) add(definition, undefined, []);
+      for (const object of objects) for (const definition of object.properties) add(definition, object.name, object.required);
+    }
+    return offers;
+  }, [asked.data]);
+}
+
+export function Metadata({ resource, refresh }: { resource: Resource; refresh: () => void }) {
+  const [editing, setEditing] = useState(false);
+  const offers = useOffers(resource.type.name);
+  const wrong = resource.metadataReport?.items.filter((item) => item.violations.length > 0).length ?? 0;
+  return (
+    <Section title="Metadata" number={resource.metadata.length} action={resource.viewerCanUpdate && !editing && <Button onPress={() => setEditing(true)}>Edit metadata</Button>}>
+      {wrong > 0 && !editing && <Note tone="warn">{count(wrong, "value")} {wrong === 1 ? "does" : "do"} not fit the definitions.</Note>}
+      {editing ? (
+        <Editor resource={resource} offers={offers} refresh={refresh} onClose={() => setEditing(false)} />
+      ) : resource.metadata.length === 0 ? (
+        <p className="hint">Nothing is written on it yet.</p>
+      ) : (
+        <Items resource={resource} offers={offers} />
+      )}
+    </Section>
+  );
+}
+
+function Items({ resource, offers }: { resource: Resource; offers: ReadonlyMap<string, Offer> }) {
+  const report = new Map((resource.metadataReport?.items ?? []).map((item) => [item.key, item]));
+  return (
+    <div className="scroll">
+      <table className="metadata">
+        <thead>
+          <tr>
+            <th scope="col">Key</th>
+            <th scope="col">Value</th>
+            <th scope="col" className="wide">
+              Defined by
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {resource.metadata.map((item) => {
+            const offer = offers.get(item.key);
+            const said = report.get(item.key);
+            return (
+              <tr key={item.id}>
+                <th scope="row">
+                  {offer?.definition.title ?? item.key}
+                  <span className="mono below-name">{item.key}</span>
+                </th>
+                <td>
+                  <span className="mono">{item.value}</span> {!item.userModifiable && <Badge>kept by the service</Badge>}
+                  {said?.violations.map((violation) => (
+                    <span className="error below-name" key={violation.rule + violation.message}>
+                      {violation.message}
+                    </span>
+                  ))}
+                </td>
+                <td className="wide">
+                  {offer ? <Link href={propertyAt(offer.namespace.name, offer.definition.baseName, offer.object)}>{offer.namespace.displayName}</Link> : said?.isCustom && <Badge>custom</Badge>} {offer?.inConflict && <Badge tone="warn">several definitions</Badge>}
+                  {said?.suggestion && <span className="below-name">did you mean {said.suggestion}?</span>}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+type Checked = CheckMetadataQuery["validateMetadata"]["items"][number];
+
+/** What the server says of changes, asked for when one pauses. */
+function useCheck(resource: string, edits: Edits): { items: ReadonlyMap<string, Checked>; failed: string | undefined } {
+  const client = useClient();
+  const values = Object.entries(edits).flatMap(([key, { value }]) => (value === null || value === "" ? [] : [{ key, value }]));
+  const text = JSON.stringify(values);
+  const [answer, setAnswer] = useState<{ items: ReadonlyMap<string, Checked>; failed: string | undefined }>({ items: new Map(), failed: undefined });
+  useEffect(() => {
+    const values = JSON.parse(text) as { key: string; value: string }[];
+    let left = false;
+    const timer = setTimeout(async () => {
+      const { data, error } = await client.query(checkDocument, { resource, values }, { requestPolicy: "network-only" }).toPromise();
+      if (!left) setAnswer({ items: new Map((data?.validateMetadata.items ?? []).map((item) => [item.key, item])), failed: error && errorOf(error).message });
+    }, 200);
+    return () => {
+      left = true;
+      clearTimeout(timer);
+    };
+  }, [client, resource, text]);
+  return answer;
+}
+
+function Editor({ resource, offers, refresh, onClose }: { resource: Resource; offers: ReadonlyMap<string, Offer>; refresh: () => void; onClose: () => void }) {
+  const [edits, setEdits] = useState<Edits>({});
+  const [key, setKey] = useState("");
+  const save = useChange(saveDocument);
+  const check = useCheck(resource.uuid, edits);
+  const stored = useMemo(() => new Map(resource.metadata.map((item) => [item.key, item])), [resource.metadata]);
+  const report = new Map((resource.metadataReport?.items ?? []).map((item) => [item.key, item]));
+
+  const change = (key: string, value: string | null) =>
+    setEdits((edits) => {
+      const base = edits[key]?.base ?? stored.get(key)?.value;
+      const { [key]: _, ...others } = edits;
+      return value === (stored.get(key)?.value ?? null) && base === stored.get(key)?.value ? others : { ...edits, [key]: { value, base } };
+    });
+  const drop = (key: string) => setEdits(({ [key]: _, ...others }) => others);
+  const keep = (key: string) => setEdits((edits) => ({ ...edits, [key]: { value: edits[key]?.value ?? null, base: stored.get(key)?.value } }));
+  const add = (key: string) => {
+    const wanted = [key, ...(offers.get(key)?.required ?? [])].filter((one) => !stored.has(one) && !(edits[one]?.value != null));
+    for (const one of wanted) change(one, offers.get(one)?.definition.defaultValue?.text ?? "");
+    setKey("");
+  };
+
+  const moved = Object.entries(edits).filter(([key, { base }]) => stored.get(key)?.value !== base);
+  const keys = [...new Set([...stored.keys(), ...Object.keys(edits)])].sort();
+  const empty = Object.values(edits).some(({ value }) => value === "");
+  const changed = Object.keys(edits).length;
+  const send = async (event: FormEvent) => {
+    event.preventDefault();
+    if (moved.length > 0 || empty || changed === 0) return;
+    const items = keys.flatMap((key) => {
+      const item = stored.get(key);
+      const edit = edits[key];
+      if (!edit && item && !item.userModifiable) return []; // stays by itself
+      const value = edit ? edit.value : item?.value;
+      return value == null ? [] : [{ key, value }];
+    });
+    const done = await save.send({ input: { resource: resource.uuid, items, revision: resource.revision } });
+    if (done) onClose();
+    else refresh(); // where it changed meanwhile, what it is now comes with the next answer
+  };
+  const choices = [...offers].filter(([key]) => !keys.includes(key)).map(([key, { definition, namespace }]) => ({ value: key, label: `${definition.title} — ${key} (${namespace.displayName})` }));
+  return (
+    <form className="editor" onSubmit={send} aria-label="Edit metadata">
+      {save.error && (isConflict(save.error) ? moved.length === 0 && <Note tone="warn">Somebody changed the resource meanwhile. Your changes fit what it has now: save again.</Note> : <Note>{save.error.message}</Note>)}
+      {check.failed && <Note>{check.failed}</Note>}
+      {moved.map(([key, { value }]) => (
+        <Note tone="warn" key={key}>
+          <p>
+            <b className="mono">{key}</b> was changed meanwhile: it is <span className="mono">{stored.get(key)?.value ?? "deleted"}</span> now, and you wrote <span className="mono">{value ?? "nothing: it is to be deleted"}</span>.
+          </p>
+          <div className="actions">
+            <Button onPress={() => keep(key)} label={`Keep mine: ${key}`}>
+              Keep mine
+            </Button>
+            <Button onPress={() => drop(key)} label={`Take theirs: ${key}`}>
+              Take theirs
+            </Button>
+          </div>
+        </Note>
+      ))}
+      <ul className="editor-items">
+        {keys.map((key) => {
+          const item = stored.get(key);
+          const edit = edits[key];
+          const offer = offers.get(key);
+          const value = edit ? edit.value : (item?.value ?? "");
+          const said = edit ? check.items.get(key) : report.get(key);
+          const error = value === "" ? "It needs a value." : said?.violations.map((violation) => violation.message).join("; ") || undefined;
+          const locked = item !== undefined && !item.viewerCanUpdate;
+          return (
+            <li key={key} data-changed={edit !== undefined} data-deleted={value === null}>
+              <div className="editor-key">
+                <b>{offer?.definition.title ?? key}</b>
+                <span className="mono below-name">{key}</span>
+                <span className="dim">
+                  {offer ? `${nameOfType(offer.definition)}, ${offer.namespace.displayName}` : "custom"}
+                  {item && !item.userModifiable && ", kept by the service"}
+                </span>
+                {said?.suggestion && <span className="hint">did you mean {said.suggestion}?</span>}
+              </div>
+              <div className="editor-value">
+                {value === null ? <span className="dim">will be deleted</span> : locked ? <span className="mono">{value}</span> : <Widget label={key} definition={offer?.definition} value={value} onChange={(value) => change(key, value)} error={error} />}
+              </div>
+              <div className="editor-end">
+                {edit ? (
+                  <Button quiet onPress={() => drop(key)} label={`Undo: ${key}`}>
+                    Undo
+                  </Button>
+                ) : (
+                  item?.viewerCanDelete &&
+                  item.userModifiable && (
+                    <Button quiet onPress={() => change(key, null)} label={`Delete: ${key}`}>
+                      Delete
+                    </Button>
+                  )
+                )}
+              </div>
+            </li>
+          );
+        })}
+      </ul>
+      <div className="editor-add">
+        <Combo label="Add a key" value={key} onChange={setKey} choices={choices} hint="One that is defined, or any other." />
+        <Button disabled={!key.trim() || keys.includes(key.trim())} onPress={() => add(key.trim())}>
+          Add
+        </Button>
+      </div>
+      <div className="actions editor-save">
+        <Button primary type="submit" disabled={save.busy || changed === 0 || moved.length > 0 || empty}>
+          {changed === 0 ? "Save" : `Save ${count(changed, "change")}`}
+        </Button>
+        <Button onPress={onClose}>Cancel</Button>
+      </div>
+    </form>
+  );
+}

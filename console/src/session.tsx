@@ -1,0 +1,137 @@
+// Who looks: one token for the console and the IDE, kept until the browser's tab
+// is closed, and what the server says that it stands for.
+import { CadastreError, type Connection, request } from "@cadastre/client";
+import { exchanges } from "@cadastre/client/urql";
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from "react";
+import { Client, Provider } from "urql";
+
+import { graphql } from "./generated";
+import type { SessionQuery } from "./generated/graphql";
+
+const sessionDocument = graphql(`
+  query Session {
+    viewer {
+      id
+      userId
+      projectId
+      roles
+      isAdmin
+      namespaces: can(operation: NAMESPACES)
+      createNamespace: can(operation: CREATE_NAMESPACE)
+      resources: can(operation: RESOURCES)
+      createResource: can(operation: CREATE_RESOURCE)
+      setMetadata: can(operation: REPLACE_METADATA)
+      changes: can(operation: CHANGES)
+      facets: can(operation: METADATA_KEYS)
+    }
+  }
+`);
+
+const latestDocument = graphql(`
+  query Latest {
+    changes(first: 0) {
+      latest
+    }
+  }
+`);
+
+/** Returns the cursor behind all that has happened. */
+export async function latestOf(connection: Connection, signal: AbortSignal): Promise<string> {
+  return (await request(connection, latestDocument, {}, { signal })).changes.latest;
+}
+
+const remembered = "cadastre.token"; // the IDE reads it, too
+
+/** A role to try a demo in. */
+export interface DemoRole {
+  readonly name: string;
+  readonly token: string;
+}
+
+export type Viewer = SessionQuery["viewer"];
+
+type State =
+  | { readonly kind: "none" }
+  | { readonly kind: "asking" }
+  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "unreachable"; readonly message: string }
+  | { readonly kind: "open"; readonly viewer: Viewer; readonly token: string; readonly latest: string | undefined };
+
+interface Session {
+  readonly state: State;
+  readonly roles: readonly DemoRole[];
+  readonly token: string;
+  /** Begins a session with another token; with the empty one it ends. */
+  readonly use: (token: string) => void;
+  readonly retry: () => void;
+}
+
+const SessionContext = createContext<Session | undefined>(undefined);
+
+export const api = `${location.origin}/graphql`;
+
+export function SessionProvider({ settings, children }: { settings: string; children: ReactNode }) {
+  const roles = useMemo(() => (JSON.parse(settings) as { roles?: DemoRole[] }).roles ?? [], [settings]);
+  const [token, setToken] = useState(() => sessionStorage.getItem(remembered) ?? roles[0]?.token ?? "");
+  const [state, setState] = useState<State>({ kind: token ? "asking" : "none" });
+  const [attempt, setAttempt] = useState(0);
+
+  useEffect(() => {
+    if (!token) return setState({ kind: "none" });
+    setState({ kind: "asking" });
+    const stop = new AbortController();
+    const connection = { url: api, token };
+    const open = async () => {
+      const { viewer } = await request(connection, sessionDocument, {}, { signal: stop.signal });
+      // Before any page is read, so that what happens after that is not missed.
+      const latest = viewer.changes ? await latestOf(connection, stop.signal) : undefined;
+      if (!stop.signal.aborted) setState({ kind: "open", viewer, token, latest });
+    };
+    open().catch(
+      (error: unknown) => {
+        if (stop.signal.aborted) return;
+        const refused = error instanceof CadastreError && error.code === "UNAUTHENTICATED";
+        setState({ kind: refused ? "refused" : "unreachable", message: error instanceof CadastreError ? error.message : "The server cannot be reached." });
+      },
+    );
+    return () => stop.abort();
+  }, [token, attempt]);
+
+  const use = useCallback((given: string) => {
+    sessionStorage.setItem(remembered, given);
+    setToken(given);
+    setAttempt((attempt) => attempt + 1);
+  }, []);
+  const retry = useCallback(() => setAttempt((attempt) => attempt + 1), []);
+  const session = useMemo(() => ({ state, roles, token, use, retry }), [state, roles, token, use, retry]);
+
+  const opened = state.kind === "open" ? state.token : undefined;
+  const client = useMemo(
+    () => new Client({ url: api, preferGetMethod: false, fetchOptions: { headers: opened ? { "X-Auth-Token": opened } : {} }, exchanges: exchanges() }),
+    [opened],
+  );
+  return (
+    <SessionContext.Provider value={session}>
+      <Provider value={client}>{children}</Provider>
+    </SessionContext.Provider>
+  );
+}
+
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (!session) throw new Error("there is no session");
+  return session;
+}
+
+/** Returns who looks, below a session that is open. */
+export function useViewer(): Viewer {
+  const { state } = useSession();
+  if (state.kind !== "open") throw new Error("the session is not open");
+  return state.viewer;
+}
+
+/** Returns how to call who looks: `ada, admin of p1`. */
+export function nameOf(viewer: Viewer): string {
+  const role = (["ADMIN", "SERVICE", "MEMBER", "READER"] as const).find((role) => viewer.roles.includes(role));
+  return `${viewer.userId}, ${role?.toLowerCase() ?? "without a role"} of ${viewer.projectId}`;
+}

@@ -1,0 +1,207 @@
+// The frame of every page: where one is, who one is, and the sign-in.
+import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { Link, Redirect, Route, Switch, useLocation } from "wouter";
+
+import { Catalogue } from "./definitions/catalogue";
+import { NamespacePage, NewNamespacePage } from "./definitions/namespace";
+import { NewPropertyPage, PropertyPage } from "./definitions/property";
+import { FeedProvider, useLive } from "./live";
+import { Empty, PageHead, type Shown, ShownContext, useTitle } from "./page";
+import { ResourcePage } from "./resources/resource";
+import { ResourceTable } from "./resources/table";
+import { nameOf, useSession, useViewer } from "./session";
+import { Button, Field } from "./ui/controls";
+
+export function Shell() {
+  const { state } = useSession();
+  const [shown, show] = useState<Shown>();
+  if (state.kind !== "open")
+    return (
+      <Frame>
+        <SignIn />
+      </Frame>
+    );
+  return (
+    <FeedProvider token={state.token} latest={state.latest} key={state.token}>
+      <ShownContext.Provider value={show}>
+        <Frame shown={shown}>
+          <Pages />
+        </Frame>
+      </ShownContext.Provider>
+    </FeedProvider>
+  );
+}
+
+function Pages() {
+  const viewer = useViewer();
+  const home = viewer.namespaces ? "/definitions" : "/resources";
+  return (
+    <Switch>
+      <Route path="/">
+        <Redirect to={home} replace />
+      </Route>
+      <Route path="/definitions" component={Catalogue} />
+      <Route path="/new-namespace" component={NewNamespacePage} />
+      <Route path="/definitions/:namespace">{({ namespace }) => <NamespacePage name={decodeURIComponent(namespace)} />}</Route>
+      <Route path="/definitions/:namespace/new-property">{({ namespace }) => <NewPropertyPage namespace={decodeURIComponent(namespace)} />}</Route>
+      <Route path="/definitions/:namespace/properties/:name">{({ namespace, name }) => <PropertyPage namespace={decodeURIComponent(namespace)} name={decodeURIComponent(name)} />}</Route>
+      <Route path="/resources" component={ResourceTable} />
+      <Route path="/resources/:uuid">{({ uuid }) => <ResourcePage uuid={uuid} />}</Route>
+      <Route>
+        <Nowhere />
+      </Route>
+    </Switch>
+  );
+}
+
+function Nowhere() {
+  useTitle("Not found");
+  return (
+    <>
+      <PageHead title="Not found" />
+      <Empty title="There is no such page">Perhaps the address was cut short.</Empty>
+    </>
+  );
+}
+
+function Frame({ shown, children }: { shown?: Shown | undefined; children: ReactNode }) {
+  const { state } = useSession();
+  const [location] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const page = location.split("/")[1];
+  const before = useRef(location);
+  useEffect(() => {
+    if (before.current === location) return;
+    before.current = location;
+    main.current?.focus({ preventScroll: true }); // a reader of the screen begins with the new page
+    scrollTo(0, 0);
+  }, [location]);
+  const viewer = state.kind === "open" ? state.viewer : undefined;
+  return (
+    <div className="frame">
+      <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+        Skip to the page
+      </a>
+      <header className="bar">
+        <Link href="/" className="mark">
+          <Mark />
+          Cadastre
+        </Link>
+        {viewer && (
+          <nav aria-label="Pages">
+            {viewer.namespaces && <Tab href="/definitions" name="Definitions" here={page === "definitions" || page === "new-namespace"} />}
+            {viewer.resources && <Tab href="/resources" name="Resources" here={page === "resources"} />}
+          </nav>
+        )}
+        <div className="bar-end">
+          {shown && <ShowQuery shown={shown} />}
+          {viewer && <Who />}
+        </div>
+      </header>
+      <main id="main" ref={main} tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+const Mark = () => (
+  <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+    <path d="M1 1h8v5H1zM11 1h8v11h-8zM1 8h8v11H1zM11 14h8v5h-8z" fill="currentColor" />
+  </svg>
+);
+
+function Tab({ href, name, here }: { href: string; name: string; here: boolean }) {
+  return (
+    <Link href={href} className="tab" aria-current={here ? "page" : undefined}>
+      {name}
+    </Link>
+  );
+}
+
+function ShowQuery({ shown }: { shown: Shown }) {
+  const address = useMemo(() => {
+    const named = new URLSearchParams({ query: shown.query });
+    if (Object.keys(shown.variables).length > 0) named.set("variables", JSON.stringify(shown.variables, null, 2));
+    return "/#" + named.toString();
+  }, [shown]);
+  return (
+    <a className="quiet" href={address} title="Open what this page asks for in the IDE">
+      Show the query
+    </a>
+  );
+}
+
+/** Who looks, and as whom else a demo can be looked at. */
+function Who() {
+  const viewer = useViewer();
+  const { roles, token, use } = useSession();
+  const live = useLive();
+  return (
+    <div className="who">
+      <span className="live" data-live={live} role="img" aria-label={live ? "Live: changes appear by themselves" : "Not live"} title={live ? "Live: changes appear by themselves" : "Not live"} />
+      <span className="who-name">you are {nameOf(viewer)}</span>
+      {roles.length > 0 ? (
+        <select aria-label="Role" value={token} onChange={(event) => use(event.target.value)}>
+          {!roles.some((role) => role.token === token) && <option value={token}>own token</option>}
+          {roles.map((role) => (
+            <option key={role.name} value={role.token}>
+              {role.name}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <Button quiet onPress={() => use("")}>
+          Sign out
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function SignIn() {
+  const { state, use, retry, roles } = useSession();
+  const [given, setGiven] = useState("");
+  useTitle("Sign in");
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (given.trim()) use(given.trim());
+  };
+  if (state.kind === "asking") return <div className="sign-in" role="status" aria-label="Signing in" />;
+  if (state.kind === "unreachable")
+    return (
+      <div className="state failed" role="alert">
+        <h1>Not connected</h1>
+        <p>{state.message}</p>
+        <Button onPress={retry}>Try again</Button>
+      </div>
+    );
+  return (
+    <form className="sign-in" onSubmit={send}>
+      <h1>Sign in</h1>
+      <p>Paste a token of yours. It is kept until this tab of the browser is closed, and serves the IDE, too.</p>
+      <Field
+        label="Token"
+        type="password"
+        autoComplete="off"
+        autoFocus
+        value={given}
+        onChange={setGiven}
+        error={state.kind === "refused" ? "This token is not known, or has expired." : undefined}
+      />
+      <Button primary type="submit">
+        Sign in
+      </Button>
+      {roles.length > 0 && (
+        <p className="hint">
+          This is a demo. Try it as{" "}
+          {roles.map((role) => (
+            <Button key={role.name} quiet onPress={() => use(role.token)}>
+              {role.name}
+            </Button>
+          ))}
+        </p>
+      )}
+    </form>
+  );
+}

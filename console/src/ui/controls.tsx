@@ -1,0 +1,189 @@
+// The controls of forms: those of React Aria, which know keyboards, screen readers
+// and touch, in the console's clothes; native ones where the browser's are as good.
+import { type ComponentProps, type ReactNode, useId } from "react";
+import * as Aria from "react-aria-components";
+
+interface ButtonProps {
+  readonly children: ReactNode;
+  readonly onPress?: () => void;
+  readonly primary?: boolean;
+  readonly danger?: boolean;
+  readonly quiet?: boolean;
+  readonly type?: "submit" | "button";
+  readonly disabled?: boolean | undefined;
+  readonly label?: string | undefined;
+}
+
+export function Button({ children, onPress, primary, danger, quiet, type = "button", disabled, label }: ButtonProps) {
+  const look = primary ? "primary" : danger ? "danger" : quiet ? "quiet" : "plain";
+  return (
+    <Aria.Button className={`button ${look}`} type={type} isDisabled={disabled ?? false} {...(onPress ? { onPress } : {})} {...(label ? { "aria-label": label } : {})}>
+      {children}
+    </Aria.Button>
+  );
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly hint?: ReactNode;
+  readonly error?: string | undefined;
+  readonly type?: "text" | "password" | "search" | "number";
+  readonly lines?: number;
+  readonly mono?: boolean;
+  readonly required?: boolean;
+  readonly hidden?: boolean; // of the label, which a screen reader says all the same
+  readonly readOnly?: boolean;
+  readonly autoFocus?: boolean;
+  readonly autoComplete?: string;
+  readonly placeholder?: string;
+}
+
+/** A text with its label, what is said of it, and what is wrong with it. */
+export function Field({ label, value, onChange, hint, error, type = "text", lines, mono, required, hidden, readOnly, autoFocus, autoComplete = "off", placeholder }: FieldProps) {
+  const naming = hidden ? { "aria-label": label } : {};
+  const input = { className: mono ? "mono" : undefined, placeholder, spellCheck: false } as const;
+  return (
+    <Aria.TextField
+      className="field"
+      value={value}
+      onChange={onChange}
+      type={type === "number" ? "text" : type}
+      inputMode={type === "number" ? "decimal" : undefined}
+      isInvalid={error !== undefined}
+      isRequired={required ?? false}
+      isReadOnly={readOnly ?? false}
+      autoComplete={autoComplete}
+      validationBehavior="aria"
+      {...(autoFocus ? { autoFocus } : {})}
+      {...naming}
+    >
+      {!hidden && (
+        <Aria.Label>
+          {label}
+          {required && <span aria-hidden="true"> *</span>}
+        </Aria.Label>
+      )}
+      {lines ? <Aria.TextArea rows={lines} {...(input as ComponentProps<typeof Aria.TextArea>)} /> : <Aria.Input {...(input as ComponentProps<typeof Aria.Input>)} />}
+      {hint && (
+        <Aria.Text slot="description" className="hint">
+          {hint}
+        </Aria.Text>
+      )}
+      <Aria.FieldError className="error">{error}</Aria.FieldError>
+    </Aria.TextField>
+  );
+}
+
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+}
+
+interface SelectProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly choices: readonly Choice[];
+  readonly hint?: ReactNode;
+  readonly error?: string | undefined;
+  readonly hidden?: boolean;
+  readonly disabled?: boolean;
+}
+
+/** One of a few values: the browser's own list, which phones show as theirs. */
+export function Select({ label, value, onChange, choices, hint, error, hidden, disabled }: SelectProps) {
+  const id = useId();
+  const said = [hint && id + "h", error && id + "e"].filter(Boolean).join(" ") || undefined;
+  return (
+    <div className="field">
+      {!hidden && <label htmlFor={id}>{label}</label>}
+      <select id={id} value={value} onChange={(event) => onChange(event.target.value)} disabled={disabled} aria-label={hidden ? label : undefined} aria-describedby={said} aria-invalid={error ? true : undefined}>
+        {!choices.some((choice) => choice.value === value) && <option value={value}>{value || "—"}</option>}
+        {choices.map((choice) => (
+          <option key={choice.value} value={choice.value}>
+            {choice.label}
+          </option>
+        ))}
+      </select>
+      {hint && (
+        <span id={id + "h"} className="hint">
+          {hint}
+        </span>
+      )}
+      {error && (
+        <span id={id + "e"} className="error">
+          {error}
+        </span>
+      )}
+    </div>
+  );
+}
+
+export function Check({ label, checked, onChange, disabled }: { label: ReactNode; checked: boolean; onChange: (checked: boolean) => void; disabled?: boolean }) {
+  return (
+    <label className="check">
+      <input type="checkbox" checked={checked} disabled={disabled} onChange={(event) => onChange(event.target.checked)} />
+      <span>{label}</span>
+    </label>
+  );
+}
+
+/** A free text with choices offered below it as one types. */
+export function Combo({ label, value, onChange, choices, error, hint, hidden }: Omit<SelectProps, "disabled">) {
+  const naming = hidden ? { "aria-label": label } : {};
+  return (
+    <Aria.ComboBox className="field combo" inputValue={value} onInputChange={onChange} onSelectionChange={(key) => key !== null && onChange(String(key))} allowsCustomValue allowsEmptyCollection={false} menuTrigger="focus" isInvalid={error !== undefined} items={choices.filter((choice) => (choice.label + choice.value).toLowerCase().includes(value.toLowerCase())).slice(0, 60)} {...naming}>
+      {!hidden && <Aria.Label>{label}</Aria.Label>}
+      <div className="combo-box">
+        <Aria.Input spellCheck={false} autoComplete="off" />
+        <Aria.Button aria-label="Choices">
+          <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
+            <path d="M2 4l4 4 4-4" fill="none" stroke="currentColor" strokeWidth="1.5" />
+          </svg>
+        </Aria.Button>
+      </div>
+      {hint && (
+        <Aria.Text slot="description" className="hint">
+          {hint}
+        </Aria.Text>
+      )}
+      <Aria.FieldError className="error">{error}</Aria.FieldError>
+      <Aria.Popover className="popover">
+        <Aria.ListBox<Choice> className="list-box">
+          {(choice) => (
+            <Aria.ListBoxItem id={choice.value} textValue={choice.value}>
+              {choice.label}
+            </Aria.ListBoxItem>
+          )}
+        </Aria.ListBox>
+      </Aria.Popover>
+    </Aria.ComboBox>
+  );
+}
+
+/** Asks before something that cannot be undone. */
+export function Confirm({ title, children, action, busy, error, onConfirm, onClose }: { title: string; children: ReactNode; action: string; busy: boolean; error?: string | undefined; onConfirm: () => void; onClose: () => void }) {
+  return (
+    <Aria.ModalOverlay className="overlay" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
+      <Aria.Modal className="modal">
+        <Aria.Dialog role="alertdialog">
+          <Aria.Heading slot="title">{title}</Aria.Heading>
+          <div>{children}</div>
+          {error && (
+            <p className="error" role="alert">
+              {error}
+            </p>
+          )}
+          <div className="actions end">
+            <Button onPress={onClose}>Cancel</Button>
+            <Button danger disabled={busy} onPress={onConfirm}>
+              {action}
+            </Button>
+          </div>
+        </Aria.Dialog>
+      </Aria.Modal>
+    </Aria.ModalOverlay>
+  );
+}

@@ -1,0 +1,141 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+	"github.com/cadastre-dev/cadastre/web"
+)
+
+// TestTheConsoleIsBuiltFromItsSources builds the console anew: the committed
+// assets are those of its sources, byte for byte.
+func TestTheConsoleIsBuiltFromItsSources(t *testing.T) {
+	t.Parallel()
+	built := t.TempDir()
+	if out, err := script(t, "../console", "build", "CADASTRE_CONSOLE_OUT="+built).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	of := func(folder string) map[string]string {
+		files := map[string]string{}
+		err := fs.WalkDir(os.DirFS(folder), ".", func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(filepath.Join(folder, path))
+			files[path] = string(content)
+			return err
+		})
+		if err != nil || len(files) < 3 {
+			t.Fatalf("%s has %d files, %v", folder, len(files), err)
+		}
+		return files
+	}
+	fresh, committed := of(built), of("console")
+	for path, content := range fresh {
+		if committed[path] != content {
+			t.Errorf("%s is not what the sources make: run `make console` and commit web/console", path)
+		}
+	}
+	for path := range committed {
+		if _, ok := fresh[path]; !ok {
+			t.Errorf("%s is made by no source: run `make console` and commit web/console", path)
+		}
+	}
+}
+
+// TestTheConsoleIsProtected holds that the page names no other host, runs no script
+// but its own, and is served below /console alone.
+func TestTheConsoleIsProtected(t *testing.T) {
+	t.Parallel()
+	s := start(t, asDemo)
+	page := s.send("GET", "/console", "", "X-Auth-Token", "")
+	policy := page.header.Get("Content-Security-Policy")
+	nonce := regexp.MustCompile(`'nonce-([A-Z0-9]{20,})'`).FindStringSubmatch(policy)
+	if len(nonce) != 2 || !strings.Contains(page.body, `nonce="`+nonce[1]+`"`) || !strings.Contains(policy, "default-src 'none'; script-src 'self';") || strings.Contains(policy, "unsafe") {
+		t.Errorf("policy %s", policy)
+	}
+	if again := s.send("GET", "/console/definitions/any?view=it", "", "X-Auth-Token", ""); again.status != http.StatusOK || again.header.Get("Content-Security-Policy") == policy {
+		t.Errorf("a view is %d, with the policy %s", again.status, policy)
+	}
+	if strings.Contains(page.body, "://") || !strings.Contains(page.body, "demo-reader") {
+		t.Errorf("the page is\n%s", page.body)
+	}
+	if bare := start(t, nil).send("GET", "/console", "", "X-Auth-Token", ""); !strings.Contains(bare.body, `{&#34;roles&#34;:[]}`) {
+		t.Errorf("a server that is no demo has the page\n%s", bare.body)
+	}
+	for _, path := range []string{"/console/assets/", "/console/assets/none.js", "/console/assets/../../go.mod", "/consoles"} {
+		if got := s.send("GET", path, "", "X-Auth-Token", ""); got.status == http.StatusOK {
+			t.Errorf("%s is served: %.100s", path, got.body)
+		}
+	}
+	assets := regexp.MustCompile(`(?:src|href)="(/console/assets/[^"]+)"`).FindAllStringSubmatch(page.body, -1)
+	if len(assets) < 2 {
+		t.Fatalf("the page has the assets %v", assets)
+	}
+	for _, asset := range assets {
+		got := s.send("GET", asset[1], "", "X-Auth-Token", "", "Accept-Encoding", "gzip")
+		if got.status != http.StatusOK || !strings.Contains(got.header.Get("Cache-Control"), "immutable") || got.header.Get("Content-Encoding") != "gzip" || len(got.body) > 256<<10 {
+			t.Errorf("%s: %d, %d bytes, %v", asset[1], got.status, len(got.body), got.header)
+		}
+	}
+	locked := start(t, func(o *web.Options) { o.Profile = web.Locked })
+	for _, path := range []string{"/console", "/console/", "/console/definitions", assets[0][1]} {
+		if got := locked.send("GET", path, "", "X-Auth-Token", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "--profile open") {
+			t.Errorf("%s in the profile locked: %d %.200s", path, got.status, got.body)
+		}
+	}
+}
+
+// TestTheConsoleRunsInABrowser does with the console what people do, from the click
+// to the change that is stored and back, while another server of the same database
+// changes things beside it. The browser and axe have nothing to say, and every view
+// fits on a phone, a desk and a wall, by day and by night. CADASTRE_TEST_PICTURES
+// names a folder for pictures.
+func TestTheConsoleRunsInABrowser(t *testing.T) {
+	t.Parallel()
+	browser := tool(t, "chromium")
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := startOn(t, url, asDemo, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)})
+		if err := demo.Fill(context.Background(), s.store); err != nil {
+			t.Fatal(err)
+		}
+		other, views := s, "all"
+		if strings.HasPrefix(url, "postgres") {
+			other, views = startOn(t, url, asDemo, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)}), "some"
+		}
+		args := []string{s.url, browser, other.url, views}
+		if pictures := os.Getenv("CADASTRE_TEST_PICTURES"); pictures != "" {
+			args = append(args, pictures)
+		}
+		var got struct {
+			Wrong, Complaints []string
+			Took              float64 // milliseconds until a change by another server was seen
+			Seconds           map[string]float64
+		}
+		if out := client(t, "console.js", args...); json.Unmarshal(bytes.TrimSpace(out), &got) != nil {
+			t.Fatalf("it printed %s", out)
+		}
+		t.Logf("a change was seen after %.0f ms; seconds: %v", got.Took, got.Seconds)
+		for _, wrong := range got.Wrong {
+			t.Error(wrong)
+		}
+		for _, complaint := range got.Complaints {
+			t.Errorf("the browser: %s", complaint)
+		}
+		if limit := patience.Of(t, time.Second); got.Took <= 0 || got.Took > float64(limit.Milliseconds()) {
+			t.Errorf("a change by another client was seen after %.0f ms, want %v at most", got.Took, limit)
+		}
+	})
+}
