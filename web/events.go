@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // heartbeat is how often a stream says that it is alive.
@@ -111,17 +112,7 @@ func (e *eventStream) comment() error { return e.write([]byte(":\n\n")) }
 
 // beat sends a comment every now and then, until the context ends.
 func (e *eventStream) beat(ctx context.Context) {
-	ticker := time.NewTicker(heartbeat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			if e.comment() != nil {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
+	for pause.For(ctx, heartbeat) && e.comment() == nil {
 	}
 }
 

@@ -109,10 +109,7 @@ func (s *session) send(ctx context.Context, of admission.Party, operation *docum
 		var err error
 		if answer != nil && ctx.Err() == nil {
 			s.measured.events.Inc()
-			err = to.next(answer, s.costOf(operation), func(piece []byte, left int) {
-				s.Executor.Release(piece)
-				held.sent(left)
-			})
+			err = to.next(answer, s.costOf(operation), s.sent(held))
 		}
 		held.end()
 		place.Leave()
@@ -147,11 +144,8 @@ func (s *session) runSoon(ctx context.Context, of admission.Party, operation *do
 func (s *session) eventAnswer(ctx context.Context, operation *document.Operation, subscription *graph.Subscription, event any, held *running) *graph.Answer {
 	s.measured.cost.Add(float64(operation.Price.Cost))
 	began := time.Now()
-	if limit := s.Limits.OperationTime; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
+	ctx, cancel := s.within(ctx)
+	defer cancel()
 	answer := subscription.Answer(ctx, event, s.Limits.AnswerBytes)
 	if answer != nil {
 		s.answered(ctx, operation, answer, held, time.Since(began))
@@ -162,12 +156,8 @@ func (s *session) eventAnswer(ctx context.Context, operation *document.Operation
 // runOne runs a query or a mutation and sends its answer.
 func (s *session) runOne(ctx context.Context, of admission.Party, operation *document.Operation, header map[string][]string, place *admission.Pass, to receiver) error {
 	ctx = access.WithViewer(ctx, s.viewer)
-	running := ctx
-	if limit := s.Limits.OperationTime; limit > 0 {
-		var cancel context.CancelFunc
-		running, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
+	running, cancel := s.within(ctx)
+	defer cancel()
 	held, refused := s.gates.run(running, of, operation, place, s.room(operation), false)
 	if refused != nil {
 		return s.refuseOn(ctx, to, refused)
@@ -180,10 +170,7 @@ func (s *session) runOne(ctx context.Context, of admission.Party, operation *doc
 	if refused != nil {
 		return s.refuseOn(ctx, to, refused)
 	}
-	if err := to.next(answer, s.costOf(operation), func(piece []byte, left int) {
-		s.Executor.Release(piece)
-		held.sent(left)
-	}); err != nil {
+	if err := to.next(answer, s.costOf(operation), s.sent(held)); err != nil {
 		return err
 	}
 	return to.complete()
@@ -198,18 +185,10 @@ func (s *session) latest(size int) time.Time {
 	return latest
 }
 
-// sizeOf returns how many bytes pieces have.
-func sizeOf(pieces [][]byte) (size int) {
-	for _, piece := range pieces {
-		size += len(piece)
-	}
-	return size
-}
-
 // whole returns an answer as one text between a beginning and an end, and takes
 // back its pieces.
 func whole(before string, answer *graph.Answer, extensions, after string, sent func([]byte, int)) []byte {
-	out := bytes.NewBuffer(make([]byte, 0, len(before)+sizeOf(answer.Data)+len(extensions)+256))
+	out := bytes.NewBuffer(make([]byte, 0, len(before)+int(answer.Taken.Bytes)+len(extensions)+256))
 	out.WriteString(before)
 	end := around(out, answer, extensions)
 	for _, piece := range answer.Data {

@@ -21,6 +21,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/web/admission"
 )
@@ -400,19 +401,12 @@ func (s *socket) send(ctx context.Context, text []byte) *ending {
 
 // ping looks every now and then whether the client answers, until the context ends.
 func (s *socket) ping(ctx context.Context) {
-	ticker := time.NewTicker(heartbeat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			within, cancel := context.WithTimeout(ctx, waitForPong)
-			err := s.connection.Ping(within)
-			cancel()
-			if err != nil && ctx.Err() == nil {
-				s.end(errSlow)
-			}
-		case <-ctx.Done():
-			return
+	for pause.For(ctx, heartbeat) {
+		within, cancel := context.WithTimeout(ctx, waitForPong)
+		err := s.connection.Ping(within)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			s.end(errSlow)
 		}
 	}
 }

@@ -35,12 +35,8 @@ func openStreamsOf(ctx context.Context) *openStreams {
 
 // wait waits until no stream is open, or returns an error when the context ends.
 func (o *openStreams) wait(ctx context.Context) error {
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
 	for o.count.Load() > 0 {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !pause.For(ctx, 10*time.Millisecond) {
 			return fmt.Errorf("%d streams did not end in time", o.count.Load())
 		}
 	}
@@ -206,15 +202,8 @@ const betweenJudgements = 5 * time.Second
 
 // watch judges the token of the session every now and then, until the context ends.
 func (s *session) watch(ctx context.Context) {
-	ticker := time.NewTicker(betweenJudgements)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			s.judge(ctx)
-		case <-ctx.Done():
-			return
-		}
+	for pause.For(ctx, betweenJudgements) {
+		s.judge(ctx)
 	}
 }
 

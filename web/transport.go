@@ -96,11 +96,8 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	}
 	stream := media == mediaEvents
 	ctx := access.WithViewer(r.Context(), viewer)
-	if limit := t.Limits.OperationTime; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
+	ctx, cancel := t.within(ctx)
+	defer cancel()
 	reading, refused := t.turn(ctx, r, text, viewer, party)
 	if refused != nil {
 		return refused
@@ -381,11 +378,24 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 	if refused != nil {
 		return refused
 	}
-	write(w, media, http.StatusOK, answer, t.costOf(operation), sending{t.Limits.ClientBytes, func(piece []byte, left int) {
+	write(w, media, http.StatusOK, answer, t.costOf(operation), sending{t.Limits.ClientBytes, t.sent(held)})
+	return nil
+}
+
+// within returns a context for the time that an operation may take.
+func (t *transport) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if limit := t.Limits.OperationTime; limit > 0 {
+		return context.WithTimeout(ctx, limit)
+	}
+	return context.WithCancel(ctx)
+}
+
+// sent returns what takes back the pieces of an answer as they are sent.
+func (t *transport) sent(held *running) func(piece []byte, left int) {
+	return func(piece []byte, left int) {
 		t.Executor.Release(piece)
 		held.sent(left)
-	}})
-	return nil
+	}
 }
 
 // costOf returns the extensions of an answer: what its operation costs.
