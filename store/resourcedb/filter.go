@@ -117,6 +117,9 @@ func (s *ResourceStore) clausesUnder(ctx context.Context, filter resource.Filter
 		if !s.onPostgres() && !c.Ignored {
 			of.part = itemSearchOf(c.Condition)
 		}
+		if of.part == nil && !c.Ignored {
+			of.part = pairSearchOf(c.Condition)
+		}
 		clauses = append(clauses, of)
 	}
 	return clauses
@@ -185,8 +188,9 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 	}
 	keys, values := filter.MetadataByKey()
 	for _, key := range keys {
+		pair := resource.Condition{Kind: resource.ConditionMetadata, Test: resource.Test{Name: key, Operator: resource.Equals, Operands: values[key]}}
 		clauses = append(clauses, clause{name: "metadata " + key + ": " + strings.Join(values[key], ", "), path: "filter.metadata", byID: true,
-			holds: func(s *entsql.Selector) *entsql.Predicate { return hasPair(s, key, values[key]) }})
+			holds: condition{Condition: pair}.holds, part: pairSearchOf(pair)})
 	}
 	return clauses
 }
@@ -245,13 +249,6 @@ func isBelow(s *entsql.Selector, viewer access.Viewer, uuid string) *entsql.Pred
 			WriteString(" UNION SELECT ").Ident(child.C(entresource.FieldID)).WriteString(" FROM resources AS child JOIN below ON ").Ident(child.C(entresource.FieldParentID)).WriteString(" = below.id WHERE ").Join(seen).
 			WriteString(") SELECT id FROM below)")
 	})
-}
-
-// hasPair holds for the resources that have a key with exactly one of the
-// values.
-func hasPair(s *entsql.Selector, key string, values []string) *entsql.Predicate {
-	items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
-	return resourcesWith(s, items, entsql.And(entsql.EQ(items.C(metadataitem.FieldKey), key), hasValue(s, items, values)))
 }
 
 // hasValue holds for the items with one of some values. An index holds the

@@ -29,7 +29,7 @@ func TestPartsAreFoundEitherWay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		chance := rand.New(rand.NewPCG(31, 32))
 		fillParts(t, s, chance)
-		for range 30 {
+		for range 60 {
 			filter, order, request := searchOfParts(chance)
 			viewer := []context.Context{storetest.AsAdmin(), asMember("demo")}[chance.IntN(2)]
 			few, walked := []int{0, 1, 4, 20}[chance.IntN(4)], []int{1, 3, 9, 40, 200}[chance.IntN(5)]
@@ -76,7 +76,7 @@ func fillParts(t *testing.T, s *store.Store, chance *rand.Rand) {
 func searchOfParts(chance *rand.Rand) (resource.Filter, page.Order, page.Request) {
 	part := func() *string { return new(partsOfTexts[chance.IntN(len(partsOfTexts))]) }
 	var filter resource.Filter
-	for filter.Search == nil && filter.NameContains == nil && filter.Where == nil {
+	for filter.Search == nil && filter.NameContains == nil && filter.Where == nil && filter.Metadata == nil {
 		if chance.IntN(2) == 0 {
 			filter.Search = part()
 		}
@@ -86,6 +86,12 @@ func searchOfParts(chance *rand.Rand) (resource.Filter, page.Order, page.Request
 		if chance.IntN(4) == 0 {
 			filter.Where = &resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: fmt.Sprint("k", chance.IntN(3)), Contains: part()}}
 		}
+	}
+	for filter.Where == nil && chance.IntN(2) == 0 {
+		filter.Metadata = append(filter.Metadata, metadef.KeyValue{Key: fmt.Sprint("k", chance.IntN(3)), Value: pairValue(chance)})
+	}
+	if filter.Where == nil && chance.IntN(2) == 0 {
+		filter.Where = new(pairCondition(chance, 2))
 	}
 	if chance.IntN(3) == 0 {
 		filter.Types = []string{"physical:host"}
@@ -99,6 +105,40 @@ func searchOfParts(chance *rand.Rand) (resource.Filter, page.Order, page.Request
 		return filter, order, page.Request{Last: &size}
 	}
 	return filter, order, page.Request{First: &size}
+}
+
+// pairValue returns a value that many items have, some, or none.
+func pairValue(chance *rand.Rand) string {
+	return []string{"Common", "rare", "every second 1", "every second 2", "common"}[chance.IntN(5)]
+}
+
+// pairCondition returns a random condition of metadata and names.
+func pairCondition(chance *rand.Rand, depth int) resource.ConditionInput {
+	if depth > 0 {
+		members := []resource.ConditionInput{pairCondition(chance, depth-1), pairCondition(chance, depth-1)}[:1+chance.IntN(2)]
+		switch chance.IntN(5) {
+		case 0:
+			return resource.ConditionInput{All: members}
+		case 1, 2:
+			return resource.ConditionInput{Any: members}
+		case 3:
+			return resource.ConditionInput{Not: &members[0]}
+		}
+	}
+	of := resource.MetadataCondition{Key: fmt.Sprint("k", chance.IntN(3))}
+	switch chance.IntN(6) {
+	case 0:
+		of.Prefix = new([]string{"ever", "r", "x"}[chance.IntN(3)])
+	case 1:
+		of.Exists = new(chance.IntN(2) == 0)
+	case 2:
+		of.In = []string{pairValue(chance), pairValue(chance)}
+	case 3:
+		of.Contains = new(partsOfTexts[chance.IntN(len(partsOfTexts))])
+	default:
+		of.Equals = new(pairValue(chance))
+	}
+	return resource.ConditionInput{Metadata: &of}
 }
 
 // pagesOf goes through all pages of a search and returns the ids on them, each in
@@ -202,4 +242,59 @@ func lookedAt(t *testing.T, s *resourcedb.ResourceStore, statement resourcedb.St
 		total += int(rows)*loops + removed
 	}
 	return total
+}
+
+// TestFrequentPairsAreFoundInTheOrder holds that the page of a pair that half of
+// the resources have looks at few resources and items, and so does that of a pair
+// that few have, of both, of one of several and of none.
+func TestFrequentPairsAreFoundInTheOrder(t *testing.T) {
+	t.Parallel()
+	count := planSize()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		fillResources(t, url, count)
+		if _, err := storetest.Database(t, url).Exec(`UPDATE metadata_items SET value = 'value-0', value_prefix = 'value-0', value_hash = $1 WHERE key = 'key-1' AND resource_id % 3 <> 0`, resourcedb.HashOf("value-0")); err != nil {
+			t.Fatal(err)
+		}
+		s := resourcedb.Walking(storetest.Open(t, url).ResourceStore, 100, 400)
+		frequent, rare := resource.MetadataCondition{Key: "key-1", Equals: new("value-0")}, resource.MetadataCondition{Key: "key-2", Equals: new("value-7")}
+		for _, test := range []struct {
+			filter resource.Filter
+			found  int
+		}{
+			{resource.Filter{Metadata: pairs("key-1", "value-0")}, 20},
+			{resource.Filter{Metadata: pairs("key-2", "value-7")}, min(20, count/500)},
+			{resource.Filter{Metadata: pairs("key-1", "value-0", "key-2", "value-7")}, -1},
+			{resource.Filter{Where: &resource.ConditionInput{Any: []resource.ConditionInput{{Metadata: &frequent}, {Metadata: &rare}}}}, 20},
+			{resource.Filter{Where: &resource.ConditionInput{Not: &resource.ConditionInput{Metadata: &frequent}}}, 20},
+		} {
+			for _, viewer := range []context.Context{storetest.AsAdmin(), asMember("demo")} {
+				recording, recorded := resourcedb.RecordStatements(s)
+				got, err := recording.Resources(viewer, test.filter, page.Order{Field: "NAME"}, page.Request{First: new(20)})
+				if err != nil || test.found >= 0 && len(got.Items) != test.found {
+					t.Fatalf("%d resources of %+v, %v", len(got.Items), test.filter, err)
+				}
+				statement := (*recorded)[len(*recorded)-1]
+				if looked := stepsOf(t, recording, statement); looked > 1000 {
+					t.Errorf("%d rows of %d resources with 5 items each are looked at:\n%s\n%s", looked, count, statement.Query, resourcedb.Explain(t, recording, statement))
+				}
+			}
+		}
+	})
+}
+
+// stepsOf returns how many rows a statement looks at on PostgreSQL. On SQLite it
+// holds that no table of resources or items is gone through but in the order of the
+// list, and returns 0.
+func stepsOf(t *testing.T, s *resourcedb.ResourceStore, statement resourcedb.Statement) int {
+	t.Helper()
+	if s.Pool.Dialect() == "postgres" {
+		return lookedAt(t, s, statement)
+	}
+	for line := range strings.Lines(resourcedb.Explain(t, s, statement)) {
+		if strings.Contains(line, "SCAN resources") && !strings.Contains(line, "resource_name_uuid") || strings.Contains(line, "SCAN metadata_items") ||
+			strings.Contains(line, "MULTI-INDEX OR") {
+			t.Errorf("%s of %s", line, statement.Query)
+		}
+	}
+	return 0
 }
