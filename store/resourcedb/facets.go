@@ -10,13 +10,13 @@ import (
 
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
-	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -110,7 +110,7 @@ func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filte
 		if of.By == resource.FacetCapabilityValue {
 			namesIn(names, all).Check(&problems, problem.Join(problem.Index("of", i), "key"), *of.Key)
 		}
-		part := s.facetPart(scope, i, of, matchingAll(ctx, clauses), names)
+		part := s.facetPart(ctx, scope, i, of, clauses, names)
 		if statement == nil {
 			statement = part
 		} else {
@@ -150,40 +150,65 @@ func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Fil
 
 // facetPart counts the values of one facet on the resources that match, for each
 // key of the scope, and keeps the first of them.
-func (s *ResourceStore) facetPart(scope facetScope, index int, of resource.FacetRequest, matching predicate.Resource, capabilities map[string][]int64) *entsql.Selector {
+func (s *ResourceStore) facetPart(ctx context.Context, scope facetScope, index int, of resource.FacetRequest, clauses []clause, capabilities map[string][]int64) *entsql.Selector {
 	build := entsql.Dialect(s.Pool.Dialect())
 	resources := build.Table(entresource.Table)
 	counted := build.Select().From(resources)
-	group, value := facetColumns(counted, resources, of, capabilities)
-	matching(counted)
+	column, scoped := scopeColumns[scope.Scope]
+	group, value := facetColumns(counted, resources, of, capabilities, !scoped && countsAll(ctx, clauses))
+	matchingAll(ctx, clauses)(counted)
 	if start := text.OrEmpty(of.StartsWith); start != "" {
 		if of.By == resource.FacetTag {
 			start = text.Fold(start)
 		}
 		counted.Where(beginsWith(group, start))
 	}
-	counted.Select(entsql.As(group, "facet_group"), entsql.As(entsql.Min(value), "facet_value"), entsql.As(entsql.Count("*"), "resource_count"))
-	groups, place := []string{group}, entsql.RowNumber()
-	if column, scoped := scopeColumns[scope.Scope]; scoped {
-		column = resources.C(column)
-		counted.Where(sqldb.IsAmong(counted, column, scope.keys)).AppendSelectAs(column, "scope_key")
-		groups, place = append(groups, column), place.PartitionBy(column)
-	} else {
-		counted.AppendSelectExprAs(entsql.Raw("0"), "scope_key")
+	if value != group {
+		value = entsql.Min(value)
 	}
-	counted.AppendSelectExprAs(place.OrderExpr(entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(group)), "place")
-	counted.GroupBy(groups...).As("counted")
-	return build.Select().AppendSelectExprAs(entsql.Raw(fmt.Sprint(index)), "facet").
-		AppendSelect(counted.C("scope_key"), counted.C("facet_group"), counted.C("facet_value"), counted.C("resource_count"), counted.C("place")).
-		From(counted).Where(entsql.LTE(counted.C("place"), of.First+1))
+	counted.Select(entsql.As(group, "facet_group"), entsql.As(value, "facet_value"), entsql.As(entsql.Count("*"), "resource_count"))
+	if scoped {
+		return s.firstOfScopes(counted, resources.C(column), scope.keys, group, index, of.First+1)
+	}
+	counted.GroupBy(group).OrderExpr(mostFrequent(group)...).Limit(of.First + 1).As("counted")
+	place := entsql.RowNumber().OrderExpr(entsql.Expr(entsql.Desc(counted.C("resource_count"))), entsql.Expr(counted.C("facet_group")))
+	return build.Select().AppendSelectExprAs(entsql.Raw(fmt.Sprint(index)), "facet").AppendSelectExprAs(entsql.Raw("0"), "scope_key").
+		AppendSelect(counted.C("facet_group"), counted.C("facet_value"), counted.C("resource_count")).
+		AppendSelectExprAs(place, "place").From(counted)
 }
 
-// facetColumns joins the resources with what has the values of a facet, and
-// returns the column by which values are told apart, and that of the values.
-func facetColumns(s *entsql.Selector, resources *entsql.SelectTable, of resource.FacetRequest, capabilities map[string][]int64) (group, value string) {
+// mostFrequent is the order of the values of a facet.
+func mostFrequent(group string) []entsql.Querier {
+	return []entsql.Querier{entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(group)}
+}
+
+// firstOfScopes keeps the first values of each key of the scope.
+func (s *ResourceStore) firstOfScopes(counted *entsql.Selector, column string, keys []int64, group string, index, first int) *entsql.Selector {
+	counted.Where(sqldb.IsAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
+	counted.AppendSelectExprAs(entsql.RowNumber().PartitionBy(column).OrderExpr(mostFrequent(group)...), "place")
+	counted.GroupBy(group, column).As("counted")
+	return entsql.Dialect(counted.Dialect()).Select().AppendSelectExprAs(entsql.Raw(fmt.Sprint(index)), "facet").
+		AppendSelect(counted.C("scope_key"), counted.C("facet_group"), counted.C("facet_value"), counted.C("resource_count"), counted.C("place")).
+		From(counted).Where(entsql.LTE(counted.C("place"), first))
+}
+
+// countsAll reports whether clauses leave every resource there is, so that what
+// belongs to resources is counted without them.
+func countsAll(ctx context.Context, clauses []clause) bool {
+	return visible.AreResourcesOpen(ctx) && !slices.ContainsFunc(clauses, func(c clause) bool { return !c.ignored })
+}
+
+// facetColumns joins the resources with what has the values of a facet, or takes
+// that alone where all is counted, and returns the column by which values are told
+// apart, and that of the values.
+func facetColumns(s *entsql.Selector, resources *entsql.SelectTable, of resource.FacetRequest, capabilities map[string][]int64, all bool) (group, value string) {
 	build := entsql.Dialect(s.Dialect())
 	joined := func(table string) *entsql.SelectTable {
 		t := build.Table(table)
+		if all {
+			s.From(t)
+			return t
+		}
 		s.Join(t).On(resources.C(entresource.FieldID), t.C("resource_id"))
 		return t
 	}

@@ -32,6 +32,8 @@ type clause struct {
 	// part is the clause as a search for a part of texts, nil for any other one and
 	// where the database itself knows the better way.
 	part *partSearch
+	// item is the clause as a test of one metadata key, nil for any other one.
+	item *resource.Test
 	// comparesNumbers is the capabilities whose values it compares as numbers.
 	comparesNumbers []int64
 }
@@ -120,6 +122,9 @@ func (s *ResourceStore) clausesUnder(ctx context.Context, filter resource.Filter
 		if of.part == nil && !c.Ignored {
 			of.part = pairSearchOf(c.Condition)
 		}
+		if c.Condition.Kind == resource.ConditionMetadata && !c.Ignored {
+			of.item = &c.Condition.Test
+		}
 		clauses = append(clauses, of)
 	}
 	return clauses
@@ -190,7 +195,7 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 	for _, key := range keys {
 		pair := resource.Condition{Kind: resource.ConditionMetadata, Test: resource.Test{Name: key, Operator: resource.Equals, Operands: values[key]}}
 		clauses = append(clauses, clause{name: "metadata " + key + ": " + strings.Join(values[key], ", "), path: "filter.metadata", byID: true,
-			holds: condition{Condition: pair}.holds, part: pairSearchOf(pair)})
+			holds: condition{Condition: pair}.holds, part: pairSearchOf(pair), item: &pair.Test})
 	}
 	return clauses
 }

@@ -1,12 +1,15 @@
 package resourcedb
 
 import (
+	"context"
+
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // pairSearchOf returns the search for resources whose metadata meets a condition;
@@ -30,6 +33,19 @@ func pairSearchOf(c resource.Condition) *partSearch {
 			return resources.Select(resources.C(entresource.FieldID)).Where(of.holds(resources))
 		},
 		has: of.looked, isCheap: true, isWide: true,
+	}
+}
+
+// itemsCounted returns the condition of the metadata items that are as many as the
+// resources of which clauses hold: there is one clause, a test of one key, of which
+// a resource has one item, and the viewer sees every resource. It is nil otherwise.
+func itemsCounted(ctx context.Context, clauses []clause) func(*entsql.Selector) {
+	if len(clauses) != 1 || clauses[0].item == nil || !visible.AreResourcesOpen(ctx) {
+		return nil
+	}
+	return func(s *entsql.Selector) {
+		of := alternatives{s: s, items: s.Table()}
+		s.Where(of.itemTest(*clauses[0].item))
 	}
 }
 
@@ -89,7 +105,9 @@ func itemsMeeting(build *entsql.DialectBuilder, tests []resource.Test) entsql.Qu
 // looked at. It is a condition of metadata.
 func (c condition) looked(build *entsql.DialectBuilder, of func(column string) string) *entsql.Predicate {
 	members := func() []*entsql.Predicate {
-		return lists.Map(c.Members, func(member resource.Condition) *entsql.Predicate { return condition{Condition: member}.looked(build, of) })
+		return lists.Map(c.Members, func(member resource.Condition) *entsql.Predicate {
+			return condition{Condition: member}.looked(build, of)
+		})
 	}
 	switch c.Kind {
 	case resource.ConditionAll:

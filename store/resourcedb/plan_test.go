@@ -176,7 +176,7 @@ func planSize() int {
 }
 
 // fillResources writes resources by bulk: the values of their items are 500.
-func fillResources(t *testing.T, url string, count int) {
+func fillResources(t testing.TB, url string, count int) {
 	t.Helper()
 	migrate(t, url)
 	db := storetest.Database(t, url)
@@ -228,7 +228,7 @@ func fillValues(run func(statement string, args ...any)) {
 }
 
 // migrate makes the tables of a database.
-func migrate(t *testing.T, url string) {
+func migrate(t testing.TB, url string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{URL: url})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
@@ -28,6 +29,7 @@ var scopeColumns = map[resource.Scope]string{
 // The tables that lists read.
 var (
 	resourceTable = sqldb.NewTable[ent.Resource](entresource.Table, entresource.Columns, entresource.FieldNameKey, entresource.FieldDescriptionKey).Timeless()
+	itemTable     = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadataitem.Columns)
 	countTable    = sqldb.NewTable[ent.CapabilityCount](capabilitycount.Table, capabilitycount.Columns)
 	resourceTags  = sqldb.NewTable[ent.ResourceTag](resourcetag.Table, resourcetag.Columns)
 )
@@ -65,11 +67,14 @@ func filtered(ctx context.Context, filter resource.Filter) context.Context {
 
 // CountResources returns how many resources Resources goes through in all.
 func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filter) (int, error) {
-	wanted, err := s.resourcesMatching(ctx, filter)
+	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {
 		return 0, err
 	}
-	return resourceTable.Count(ctx, s.DB, wanted)
+	if items := itemsCounted(ctx, clauses); items != nil {
+		return itemTable.Count(filtered(ctx, filter), s.DB, items)
+	}
+	return resourceTable.Count(ctx, s.DB, matchingAll(ctx, clauses))
 }
 
 // ResourcesWithin returns a page of the resources of each scope: the children
