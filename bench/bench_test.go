@@ -74,7 +74,7 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	if len(r.Rows) != want {
 		t.Errorf("got %d rows, want %d", len(r.Rows), want)
 	}
-	if want := 11 * len(o.databases); len(r.Goals) != want {
+	if want := 22 * len(o.databases); len(r.Goals) != want {
 		t.Errorf("got %d goals, want %d", len(r.Goals), want)
 	}
 	checkRows(t, r.Rows)

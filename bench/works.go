@@ -1,6 +1,9 @@
 package main
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // work is one thing that the benchmark times: an operation of the API.
 type work struct {
@@ -48,7 +51,7 @@ type goal struct {
 
 // works returns everything that is timed. A row more is an element more.
 func works() []work {
-	return []work{
+	return slices.Concat(countWorks(), []work{
 		{
 			name: "candidates, first 10", operations: 20, list: candidatesList(),
 			request: candidates(10, `nodes { allocations { provider { uuid name } resources { resourceClass amount } } }`),
@@ -157,7 +160,7 @@ func works() []work {
 				return request{Query: unclaiming, Variables: object{"input": object{"consumer": w.uuid("claim", n)}}}
 			},
 		},
-	}
+	})
 }
 
 func candidatesList() []string { return []string{"allocationCandidates", "nodes"} }
