@@ -58,7 +58,7 @@ var mayImport = map[string][]string{
 	"store":                       {"access", "defaults", "ent", "metadef", "placement", "problem", "resource", "store/auditdb", "store/changedb", "store/metadefdb", "store/placementdb", "store/resourcedb", "store/sqldb"},
 	"store/auditdb":               {"audit", "ent", "page", "store/sqldb", "store/visible", "text"},
 	"store/changedb":              {"access", "change", "ent", "internal/pause", "problem", "store/sqldb", "store/visible"},
-	"store/metadefdb":             {"access", "change", "defaults", "ent", "internal/lists", "internal/lru", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
+	"store/metadefdb":             {"access", "change", "defaults", "ent", "internal/lists", "internal/lru", "internal/pause", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
 	"store/placementdb":           {"access", "change", "ent", "internal/lists", "internal/pause", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
 	"store/resourcedb":            {"access", "change", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "resource", "store/metadefdb", "store/sqldb", "store/visible", "text"},
 	"store/sqldb":                 {"access", "change", "ent", "internal/lists", "internal/pause", "page", "problem", "text"},

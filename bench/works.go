@@ -143,6 +143,10 @@ func works() []work {
 			request: read(dialog, object{"type": "OS::Glance::Image"}),
 		},
 		{
+			name: "metadata dialog, 32 clients", clients: 32, operations: 960, list: []string{"definitions"},
+			request: read(dialog, object{"type": "OS::Glance::Image"}),
+		},
+		{
 			name: "100 resources with metadata", operations: 8, list: resourcesList(),
 			request: read(resources, object{"first": 100, "filter": object{"types": []string{resourceType}}}),
 		},

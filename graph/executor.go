@@ -94,10 +94,15 @@ func (p *Preparer) Prepare(ctx context.Context, request document.Request) docume
 
 // readingFor returns how an operation sees the database, and how a field of
 // Mutation does. A single statement, or the world alone, is of one instant by
-// itself: that needs no transaction. A mutation shows its world besides.
+// itself: that needs no transaction. A mutation shows its world besides. A query of
+// one field that memory mostly tells begins without a transaction, and has one
+// where memory does not tell: nothing was shown until then.
 func readingFor(operation *document.Operation) (how, afterWrite store.How) {
-	of := operation.Price
-	if of.Statements > 1 || of.Statements > 0 && (of.World || operation.Definition.Operation == ast.Mutation) {
+	of, statements := operation.Price, operation.Price.Statements
+	if operation.Definition.Operation == ast.Query && len(operation.Plan().Root.Fields) == 1 {
+		statements -= of.Fallback
+	}
+	if statements > 1 || statements > 0 && (of.World || operation.Definition.Operation == ast.Mutation) {
 		return store.AtOnce, store.AtOnceAfterWrite
 	}
 	return store.Each, store.EachAfterWrite

@@ -168,15 +168,12 @@ func (o problemOracle) page(arguments string) (page problemsPage) {
 		o.t.Fatalf("metadataProblems(%s) as %s: %v", arguments, o.viewer, response.Errors)
 	}
 	page = *data.MetadataProblems
-	want := 7
+	want := 2
 	if strings.Contains(arguments, "namespace:") || strings.Contains(arguments, "types:") {
 		want++ // the names
 	}
 	if len(page.Nodes) > 0 {
 		want++ // the types of resources
-	}
-	if strings.Contains(string(response.Data), `"definition":{`) {
-		want++ // the namespaces of definitions
 	}
 	if statements() != want {
 		o.t.Errorf("metadataProblems(%s) as %s takes %d statements, want %d", arguments, o.viewer, statements(), want)

@@ -7,8 +7,8 @@ func metadefWorks() document.Works {
 	return document.Works{
 		"Query.namespace":           {Statements: 1, Given: one(tableNamespaces)},
 		"Query.resourceType":        {Statements: 1, Given: one(tableResourceTypes)},
-		"Query.definitions":         {Statements: 4, Given: appliedWork},
-		"Query.validateMetadata":    {Statements: 6, Given: validationWork},
+		"Query.definitions":         {Statements: 2, Fallback: 2, World: true, Given: appliedWork},
+		"Query.validateMetadata":    {Statements: 1, Fallback: 1, World: true, Given: validationWork},
 		"Query.exportNamespaces":    {Statements: 7, Given: exportWork},
 		"Query.exportNamespacePart": {Statements: 3, Given: exportPartWork},
 		"NamespacePart.text":        {Bytes: documentBytes * usual},
@@ -41,7 +41,7 @@ func metadefWorks() document.Works {
 
 		"ObjectDefinition.properties":  {Statements: 1, Given: many(tableProperties, tableObjects)},
 		"ObjectDefinition.namespace":   {Statements: 1, Given: one(tableNamespaces)},
-		"PropertyDefinition.namespace": {Statements: 1, Given: one(tableNamespaces)},
+		"PropertyDefinition.namespace": {Given: namespaceWork},
 		"PropertyDefinition.object":    {Statements: 1, Given: one(tableObjects)},
 		"Tag.parent":                   {Statements: 1, Given: one(tableTags)},
 		"Tag.children":                 {Statements: 1, Given: many(tableTags, tableNamespaces)},
@@ -107,32 +107,48 @@ func applied(c document.Call) int64 {
 	return min(c.Size(tableProperties)+c.Size(tableObjects), maxApplied)
 }
 
-// appliedWork is the definitions that apply to a resource type, with the
-// namespaces and associations that they are of.
+// namespaceWork is the namespace of a property, which came together with one of
+// definitions in memory.
+func namespaceWork(c document.Call) document.Work {
+	for above, ok := c.Parent(); ok; above, ok = above.Parent() {
+		switch above.Of() {
+		case "AppliedNamespace", "ObjectDefinition", "DefinitionConflict", "MetadataReport", "MetadataReportItem", "Violation":
+			continue
+		case "Query":
+			if above.Name() == "definitions" || above.Name() == "validateMetadata" {
+				return document.Work{}
+			}
+		}
+		break
+	}
+	work := one(tableNamespaces)(c)
+	work.Statements = 1
+	return work
+}
+
+// appliedWork goes in memory through the definitions that apply to a resource type,
+// with the namespaces and associations that they are of. A type that the viewer does
+// not know by them is looked up among all.
 func appliedWork(c document.Call) document.Work {
 	of := applied(c)
-	work := document.Work{Read: of + atMost(c, of, tableNamespaces) + atMost(c, of, tableAssociations)}
+	work := document.Work{Scanned: c.Size(tableResourceTypes) + c.Size(tableAssociations),
+		Tests: of + atMost(c, of, tableNamespaces) + atMost(c, of, tableAssociations)}
 	if c.Argument("search") != nil {
-		work.Tests = of
+		work.Tests += of
 	}
 	return work
 }
 
 // validationWork is the definitions that apply to a resource type, in which each
-// key is looked up.
+// key is looked up, and the items of a resource.
 func validationWork(c document.Call) document.Work {
 	work := appliedWork(c)
-	work.Tests = lengthOf(c.Argument("values")) * applied(c)
-	work.Length = 0
-	work.Scanned += c.Size(tableNamespaces) + c.Size(tableMembers)
+	work.Tests += lengthOf(c.Argument("values")) * applied(c)
 	if c.Argument("resource") != nil {
 		items := readOf(c, average(c, tableMetadataItems, tableResources), tableMetadataItems)
 		of := readOf(c, 1, tableResources)
 		work.Read, work.Scanned = work.Read+items.Read+of.Read, work.Scanned+items.Scanned+of.Scanned
-		work.Statements = 1 // and the items
-		if c.Argument("resourceType") != nil {
-			work.Statements++
-		}
+		work.Statements = 2
 	}
 	return work
 }

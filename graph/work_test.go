@@ -178,8 +178,9 @@ var more = map[string][]string{
 }
 
 // rare are fields that run fewer statements here than are priced: what they
-// refer to is not in the fixture, or another server has not just created it.
-var rare = []string{"Resource.parent", "Allocation.provider", "Resource.provider", "Resource.allocationCandidates", "Query.placementRequest", "Query.node", "Query.nodes"}
+// refer to is not in the fixture, another server has not just created it, or it is
+// in memory.
+var rare = []string{"Query.definitions", "Query.validateMetadata", "Resource.parent", "Allocation.provider", "Resource.provider", "Resource.allocationCandidates", "Query.placementRequest", "Query.node", "Query.nodes"}
 
 // TestFieldsRunTheStatementsThatArePriced runs every field of every type that
 // Query leads to: none runs more statements than the table of works says, and
@@ -255,7 +256,8 @@ var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection", "Resour
 
 // readOfWorld are fields whose values are read from the world, of types that do
 // not hold it.
-var readOfWorld = []string{"Query.placementRequest", "Trait.viewerCanDelete", "ResourceClass.viewerCanDelete"}
+var readOfWorld = []string{"Query.placementRequest", "Trait.viewerCanDelete", "ResourceClass.viewerCanDelete",
+	"Query.definitions", "Query.validateMetadata", "Query.metadataProblems", "Resource.metadataReport"}
 
 // TestTheWorldIsPricedWhereItIsEntered: the fields which read the resident world
 // are those that lead from a type without a world to one with it, and those of

@@ -1,6 +1,8 @@
 package metadef
 
 import (
+	"iter"
+
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/problem"
 )
@@ -135,4 +137,20 @@ func (a Audience) Includes(project string) bool {
 // IncludesViewer reports whether a viewer sees the namespace.
 func (a Audience) IncludesViewer(v access.Viewer) bool {
 	return v.May(access.RuleDefinitionsRead) && (v.IsAdmin() || a.Includes(v.ProjectID))
+}
+
+// KnowsType reports whether a viewer knows a resource type by what is defined: one
+// that is protected, one that somebody declared and nothing is associated with, or
+// one of a namespace that the viewer sees. Whoever sees a resource of a type knows
+// it, too.
+func KnowsType(v access.Viewer, isProtected, isUnused bool, namespaces iter.Seq[Audience]) bool {
+	if isProtected || isUnused || v.IsAdmin() && v.May(access.RuleDefinitionsRead) {
+		return true
+	}
+	for namespace := range namespaces {
+		if namespace.IncludesViewer(v) {
+			return true
+		}
+	}
+	return false
 }

@@ -73,7 +73,8 @@ type PropertyDefinition struct {
 	PropertySchema
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// In is its namespace, where that was changed together with it; else nil.
+	// In is its namespace, where that was changed or read together with it; else
+	// nil.
 	In *Namespace
 }
 

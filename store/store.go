@@ -191,6 +191,10 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.fillBuiltIns(ctx); err != nil {
 		return err
 	}
+	if err := s.LoadDefinitions(ctx, metadefdb.Others{Tell: s.Tell, Reconcile: s.Reconcile}); err != nil {
+		return err
+	}
+	s.AlsoFollow(s.FollowDefinitions)
 	return s.PlacementStore.Load(ctx)
 }
 

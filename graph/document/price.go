@@ -60,6 +60,8 @@ type Price struct {
 	// Statements is how many SQL statements the fields of a query run at most, or
 	// those below the fields of a mutation, which run transactions of their own.
 	Statements int
+	// Fallback is how many of the statements run only where memory does not tell.
+	Fallback int
 	// Scanned, Read and Tests are the rows that statements look at and read, and the
 	// values that are compared one by one.
 	Scanned, Read, Tests int64
@@ -226,6 +228,7 @@ func (p *pricer) work(field *Field, objects int64) Work {
 		return work // of the field before it
 	}
 	p.price.Statements += work.Statements
+	p.price.Fallback += work.Fallback
 	p.price.World = p.price.World || work.World
 	p.price.Scanned, p.price.Read, p.price.Tests = add(p.price.Scanned, work.Scanned), add(p.price.Read, work.Read), add(p.price.Tests, work.Tests)
 	p.price.AtMost, p.price.Written = add(p.price.AtMost, work.AtMost), add(p.price.Written, work.Written)

@@ -7,6 +7,10 @@ import "github.com/vektah/gqlparser/v2/ast"
 type Work struct {
 	// Statements is how many SQL statements the field runs at most.
 	Statements int
+	// Fallback is how many of the statements run only where memory does not tell
+	// what the field asks of it: before anything else of the operation is read,
+	// where the field is at its root.
+	Fallback int
 	// World is whether the field reads the resident world.
 	World bool
 	// Scanned is about how many rows its statements look at besides those they
@@ -37,7 +41,7 @@ type Work struct {
 // Plus returns the sum of two works.
 func (w Work) Plus(more Work) Work {
 	return Work{
-		Statements: w.Statements + more.Statements, World: w.World || more.World,
+		Statements: w.Statements + more.Statements, Fallback: w.Fallback + more.Fallback, World: w.World || more.World,
 		Scanned: add(w.Scanned, more.Scanned), Read: add(w.Read, more.Read), Tests: add(w.Tests, more.Tests),
 		Written: add(w.Written, more.Written), AtMost: add(w.AtMost, more.AtMost), Bytes: add(w.Bytes, more.Bytes), Length: add(w.Length, more.Length),
 	}

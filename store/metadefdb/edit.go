@@ -32,6 +32,9 @@ type DefinitionOptions struct {
 	DefinitionSize int
 	// StagedBytes is how much text of files to import a project stages; 160 MiB.
 	StagedBytes int64
+	// ResidentBytes is how much memory definitions take at most to be kept there;
+	// DefaultResidentBytes. Less than 0 keeps none.
+	ResidentBytes int64
 }
 
 func (o DefinitionOptions) withDefaults() DefinitionOptions {
@@ -48,6 +51,9 @@ func (o DefinitionOptions) withDefaults() DefinitionOptions {
 			*limit.value = limit.usual
 		}
 		*limit.value = min(*limit.value, limit.most)
+	}
+	if o.ResidentBytes == 0 {
+		o.ResidentBytes = DefaultResidentBytes
 	}
 	if o.StagedBytes <= 0 {
 		o.StagedBytes = 160 << 20

@@ -114,10 +114,16 @@ func (s *MetadefStore) AssociationsOf(ctx context.Context, namespaces []int64) (
 	return sqldb.ByParent(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })
 }
 
-// associations reads associations with the names of their types.
+// associations reads associations of namespaces that the viewer sees, with the
+// names of their types.
 func associations(ctx context.Context, client *ent.Client) *ent.ResourceTypeAssociationQuery {
-	query := client.ResourceTypeAssociation.Query().
-		Where(visible.InNamespaces(ctx))
+	return namedAssociations(client).Where(visible.InNamespaces(ctx))
+}
+
+// namedAssociations reads associations with the names of their types, whoever may
+// see them.
+func namedAssociations(client *ent.Client) *ent.ResourceTypeAssociationQuery {
+	query := client.ResourceTypeAssociation.Query()
 	query.Modify(func(s *entsql.Selector) {
 		types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 		s.Join(types).On(s.C(resourcetypeassociation.FieldResourceTypeID), types.C(resourcetype.FieldID))

@@ -3,6 +3,8 @@ package metadefdb
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/internal/lru"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -29,25 +32,77 @@ type RulesKey struct {
 // RulesFor returns the rules that hold on resources, by the namespaces that
 // their projects see; what the viewer does not see of them is hidden. With a
 // target only associations that have it count ("" is none). Five statements,
-// whatever there is.
+// whatever there is, in a transaction and where definitions are not kept in
+// memory; else none.
 func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []RulesKey, target *string) (map[RulesKey]*metadef.Rules, error) {
+	if client == s.Ent {
+		held, err := s.definitionsOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if held != nil {
+			if rules := held.rulesFor(access.ViewerFrom(ctx), keys, target); rules != nil {
+				return rules, nil
+			}
+		}
+	}
+	return s.rulesIn(ctx, client, keys, target)
+}
+
+// StrictRulesFor is RulesFor for those of the keys that are of strict types, to
+// judge a write in the transaction of a client. One statement, where definitions
+// are kept in memory and are those that the transaction sees.
+func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client, keys []RulesKey) (map[RulesKey]*metadef.Rules, error) {
+	held, err := s.unchangedIn(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if held != nil {
+		strict := slices.DeleteFunc(slices.Clone(keys), func(key RulesKey) bool {
+			of, found := held.types[key.TypeID]
+			return found && !of.Strict
+		})
+		if rules := held.rulesFor(access.ViewerFrom(ctx), strict, nil); rules != nil {
+			return rules, nil
+		}
+	}
+	types := sqldb.Distinct(lists.Map(keys, func(key RulesKey) int64 { return key.TypeID }))
+	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up strict resource types: %w", err)
+	}
+	keys = slices.DeleteFunc(slices.Clone(keys), func(key RulesKey) bool { return !slices.Contains(strict, key.TypeID) })
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	return s.rulesIn(ctx, client, keys, nil)
+}
+
+// rulesIn reads the rules of RulesFor with a client.
+func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []RulesKey, target *string) (map[RulesKey]*metadef.Rules, error) {
 	types := sqldb.Distinct(lists.Map(keys, func(key RulesKey) int64 { return key.TypeID }))
 	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up strict resource types: %w", err)
 	}
 	projects := sqldb.Without(sqldb.Distinct(lists.Map(keys, func(key RulesKey) string { return key.ProjectID })), []string{""})
-	read := rulesRead{strict: lists.Set(strict, lists.Itself), viewer: access.ViewerFrom(ctx)}
+	read := rulesRead{viewer: access.ViewerFrom(ctx)}
 	if err := read.links(ctx, client, types, projects, target); err != nil {
 		return nil, err
 	}
 	if err := read.Content.ReadDefinitions(ctx, client, read.namespaces, s.PropertyNoun); err != nil {
 		return nil, fmt.Errorf("read what applies to resource types: %w", err)
 	}
-	rules, same := map[RulesKey]*metadef.Rules{}, map[string]*metadef.Rules{}
+	links := map[int64][]definedLink{}
+	for _, row := range read.rows {
+		in := &metadef.Namespace{ID: row.NamespaceID, Name: read.names[row.NamespaceID]}
+		links[row.ResourceTypeID] = append(links[row.ResourceTypeID],
+			definedLink{AssociationNoun(row), in, read.audiences[in.ID], read.Properties[in.ID], read.Objects[in.ID], false})
+	}
+	rules, same := make(map[RulesKey]*metadef.Rules, len(keys)), lru.New[*metadef.Rules](math.MaxInt64)
 	for _, key := range keys {
 		if rules[key] == nil {
-			rules[key] = read.rules(key, same)
+			rules[key] = rulesOf(read.viewer, key, slices.Contains(strict, key.TypeID), links[key.TypeID], same)
 		}
 	}
 	return rules, nil
@@ -57,8 +112,7 @@ func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []
 type rulesRead struct {
 	Content
 	viewer     access.Viewer
-	strict     map[int64]bool
-	ofType     map[int64][]*ent.ResourceTypeAssociation
+	rows       []*ent.ResourceTypeAssociation
 	namespaces []int64
 	names      map[int64]string // of namespaces
 	audiences  map[int64]metadef.Audience
@@ -94,9 +148,8 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 	if err != nil {
 		return fmt.Errorf("list what applies to resource types: %w", err)
 	}
-	r.ofType, r.audiences, r.names = map[int64][]*ent.ResourceTypeAssociation{}, map[int64]metadef.Audience{}, map[int64]string{}
+	r.rows, r.audiences, r.names = rows, map[int64]metadef.Audience{}, map[int64]string{}
 	for _, row := range rows {
-		r.ofType[row.ResourceTypeID] = append(r.ofType[row.ResourceTypeID], row)
 		visibility, _ := row.Value(visibilityColumn)
 		owner, _ := row.Value(ownerColumn)
 		name, _ := row.Value(nameColumn)
@@ -118,29 +171,6 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 	return nil
 }
 
-// rules returns the rules for a key: the same for all keys of which the same
-// holds.
-func (r *rulesRead) rules(key RulesKey, same map[string]*metadef.Rules) *metadef.Rules {
-	var applied []metadef.AppliedNamespace
-	hidden := map[int64]bool{}
-	signature := fmt.Sprint(r.strict[key.TypeID])
-	for _, link := range r.ofType[key.TypeID] {
-		audience := r.audiences[link.NamespaceID]
-		if !audience.Includes(key.ProjectID) {
-			continue
-		}
-		signature += fmt.Sprint(" ", link.ID)
-		if !audience.IncludesViewer(r.viewer) {
-			hidden[link.NamespaceID] = true
-		}
-		applied = append(applied, metadef.Apply(&metadef.Namespace{ID: link.NamespaceID, Name: r.names[link.NamespaceID]}, AssociationNoun(link), r.Properties[link.NamespaceID], r.Objects[link.NamespaceID]))
-	}
-	if same[signature] == nil {
-		same[signature] = metadef.NewRules(r.strict[key.TypeID], applied, hidden)
-	}
-	return same[signature]
-}
-
 // TypesConcerned returns the row ids of the resource types with some names, and of
 // those that namespaces with others are associated with, whoever sees them.
 func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, types, namespaces []string) ([]int64, error) {
@@ -159,12 +189,16 @@ func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, t
 }
 
 // TypeNamed returns the row id of the resource type with a name, or ErrNotFound
-// at a field.
-func (s *MetadefStore) TypeNamed(ctx context.Context, client *ent.Client, name, field string) (int64, error) {
+// at a field. It takes a statement where definitions in memory do not say that the
+// viewer knows the type.
+func (s *MetadefStore) TypeNamed(ctx context.Context, name, field string) (int64, error) {
 	if err := text.CheckAny(field, name); err != nil {
 		return 0, err
 	}
-	id, err := client.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).OnlyID(ctx)
+	if id, ok, err := s.knownType(ctx, name); err != nil || ok {
+		return id, err
+	}
+	id, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).OnlyID(ctx)
 	if ent.IsNotFound(err) {
 		return 0, refuseUnknownResourceType(name).On(field)
 	}

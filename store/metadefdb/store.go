@@ -21,6 +21,7 @@ type MetadefStore struct {
 	// largeImport has a place for the one file in parts that is imported at a time:
 	// it can take a gigabyte of memory.
 	largeImport chan struct{}
+	memory      residentDefinitions
 }
 
 const (
@@ -33,10 +34,15 @@ const (
 
 // New returns the store of the definitions in a database.
 func New(db *sqldb.DB, options DefinitionOptions) *MetadefStore {
-	s := &MetadefStore{DB: db, options: options.withDefaults(), schemas: lru.New[metadef.PropertySchema](schemaBytes), largeImport: make(chan struct{}, 1)}
+	s := &MetadefStore{DB: db, options: options.withDefaults(), schemas: newSchemas(), largeImport: make(chan struct{}, 1)}
+	s.keepDefinitions()
 	db.AddAudienceReader(change.Namespace, s.namespaceAudiences)
 	db.AddAudienceReader(change.ResourceType, s.TypeAudiences)
 	return s
+}
+
+func newSchemas() *lru.Cache[metadef.PropertySchema] {
+	return lru.New[metadef.PropertySchema](schemaBytes)
 }
 
 // PropertyNoun returns the property of a row, with a schema that others may have,

@@ -92,6 +92,20 @@ func (f *follower) catchUp(ctx context.Context) error {
 	}
 }
 
+// catchUpAll brings the world, and what follows with it, forward to what is
+// committed.
+func (f *follower) catchUpAll(ctx context.Context) error {
+	if err := f.exclusively(ctx, func() error { return f.catchUp(ctx) }); err != nil {
+		return err
+	}
+	for _, catchUp := range f.store.also {
+		if err := catchUp(sqldb.Uncounted(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // errNotInLog says that the change log does not reach back to the world.
 var errNotInLog = errors.New("the change log does not reach back to the world")
 

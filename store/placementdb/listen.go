@@ -169,7 +169,7 @@ func (f *follower) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		f.drain()
-		err := f.exclusively(ctx, func() error { return f.catchUp(ctx) })
+		err := f.catchUpAll(ctx)
 		if err != nil && ctx.Err() == nil {
 			f.store.Log.WarnContext(ctx, "cannot follow other servers at the moment", "error", err)
 		}

@@ -14,6 +14,7 @@ type PlacementStore struct {
 	follower *follower // nil on SQLite, whose file belongs to one server
 	resident *sqldb.Resident
 	claims   claimQueue
+	also     []func(context.Context) error // other things that follow what is committed
 }
 
 // New returns the placement of a database, whose world is empty until Load.
@@ -22,6 +23,29 @@ func New(db *sqldb.DB) *PlacementStore {
 	s.resident = &sqldb.Resident{Held: func() any { return s.cache.held.Load() }, At: s.heldAt}
 	db.AddResident(s.resident)
 	return s
+}
+
+// AlsoFollow has a function called that brings something else forward to what is
+// committed, whenever the world is brought forward to what other servers commit.
+// It is called before Load.
+func (s *PlacementStore) AlsoFollow(catchUp func(context.Context) error) {
+	s.also = append(s.also, catchUp)
+}
+
+// Tell has other servers told that there is something to see.
+func (s *PlacementStore) Tell() {
+	if s.follower != nil {
+		s.follower.notify()
+	}
+}
+
+// Reconcile has it found out what became of a transaction whose COMMIT had no
+// answer: when it has ended, all that follows what is committed is brought up to
+// it, and other servers are told.
+func (s *PlacementStore) Reconcile(transaction sqldb.TransactionID) {
+	if s.follower != nil {
+		s.follower.reconcile(transaction)
+	}
 }
 
 // Load loads the world, and begins to follow what other servers commit.

@@ -3,14 +3,12 @@ package resourcedb
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -31,35 +29,19 @@ type judgedWrite struct {
 // refusedWrites returns what is wrong with writes of the viewer. By definitions
 // those to resources of strict types are refused, whoever writes.
 func (s *ResourceStore) refusedWrites(ctx context.Context, client *ent.Client, writes []judgedWrite) (problem.Problems, error) {
-	types := lists.Map(writes, func(write judgedWrite) int64 { return write.of.TypeID })
-	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look up strict resource types: %w", err)
-	}
-	return s.refusedOfTypes(ctx, client, strict, writes)
+	rules, err := s.metadefs.StrictRulesFor(ctx, client, lists.Map(writes, func(write judgedWrite) metadefdb.RulesKey { return write.of }))
+	return s.refusedBy(ctx, rules, writes), err
 }
 
-// refusedOfTypes is refusedWrites where it is known which of the types are strict.
-func (s *ResourceStore) refusedOfTypes(ctx context.Context, client *ent.Client, strict []int64, writes []judgedWrite) (problem.Problems, error) {
-	var keys []metadefdb.RulesKey
-	for _, write := range writes {
-		if slices.Contains(strict, write.of.TypeID) {
-			keys = append(keys, write.of)
-		}
-	}
-	var rules map[metadefdb.RulesKey]*metadef.Rules
-	if len(keys) > 0 {
-		var err error
-		if rules, err = s.metadefs.RulesFor(ctx, client, keys, nil); err != nil {
-			return nil, err
-		}
-	}
+// refusedBy returns what rules have against writes of the viewer; those without
+// rules are refused by none.
+func (s *ResourceStore) refusedBy(ctx context.Context, rules map[metadefdb.RulesKey]*metadef.Rules, writes []judgedWrite) problem.Problems {
 	var problems problem.Problems
 	viewer, advice := access.ViewerFrom(ctx), metadef.NewRules(false, nil, nil) // which refuses nothing
 	for _, write := range writes {
 		write.refuse(&problems, s.metadataRules().Judge(viewer, cmp.Or(rules[write.of], advice), write.write))
 	}
-	return problems, nil
+	return problems
 }
 
 // judgedChange returns a change of the metadata of a resource as it is judged.
@@ -100,7 +82,7 @@ func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resourc
 	var err error
 	var current []*resource.MetadataItem
 	if validation.ResourceType != nil {
-		if of.TypeID, err = s.metadefs.TypeNamed(ctx, s.Ent, *validation.ResourceType, "resourceType"); err != nil {
+		if of.TypeID, err = s.metadefs.TypeNamed(ctx, *validation.ResourceType, "resourceType"); err != nil {
 			return nil, err
 		}
 	}

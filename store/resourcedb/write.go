@@ -80,7 +80,7 @@ func newMetadata(rules resource.MetadataRules, input resource.Input) []resource.
 // refuseInput refuses a malformed resource, with what rules refuse of its
 // metadata, so that one answer has all that is wrong with it.
 func (s *ResourceStore) refuseInput(ctx context.Context, problems problem.Problems, input resource.Input, project string) error {
-	id, err := s.metadefs.TypeNamed(ctx, s.Ent, input.Type, "input.type")
+	id, err := s.metadefs.TypeNamed(ctx, input.Type, "input.type")
 	if errors.Is(err, problem.ErrNotFound) || errors.Is(err, problem.ErrInvalidInput) {
 		return problems.Err()
 	}
@@ -124,6 +124,15 @@ func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
 	return record
 }
 
+// checkJudged refuses a write to a new resource of a type.
+func (s *ResourceStore) checkJudged(ctx context.Context, tx *sqldb.Tx, of *ent.ResourceType, write judgedWrite) error {
+	if !of.Strict {
+		return s.refusedBy(ctx, nil, []judgedWrite{write}).Err()
+	}
+	problems, err := s.refusedWrites(ctx, tx.Client(), []judgedWrite{write})
+	return cmp.Or(err, problems.Err())
+}
+
 func (s *ResourceStore) insertResource(ctx context.Context, tx *sqldb.Tx, record ResourceRecord, input resource.Input) (*ent.Resource, error) {
 	of, err := metadefdb.ResourceTypeRow(ctx, tx, "input.type", record.Type)
 	if err != nil {
@@ -133,12 +142,7 @@ func (s *ResourceStore) insertResource(ctx context.Context, tx *sqldb.Tx, record
 	if r.parentID, err = s.parentFor(ctx, tx, of.Name, record.Parent); err != nil {
 		return nil, err
 	}
-	var strict []int64
-	if of.Strict {
-		strict = []int64{of.ID}
-	}
-	problems, err := s.refusedOfTypes(ctx, tx.Client(), strict, []judgedWrite{judgedInput(input, of.ID, record.ProjectID)})
-	if err = cmp.Or(err, problems.Err()); err != nil {
+	if err := s.checkJudged(ctx, tx, of, judgedInput(input, of.ID, record.ProjectID)); err != nil {
 		return nil, err
 	}
 	if most := s.limits.MetadataItems; most > 0 && len(record.Metadata) > most {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/change"
@@ -193,6 +195,11 @@ func (c *changes) isEmpty() bool {
 	return !slices.ContainsFunc(c.list, func(noted *notedThing) bool { return noted.changed })
 }
 
+// has reports whether a thing of some kinds changed.
+func (c *changes) has(kinds []string) bool {
+	return slices.ContainsFunc(c.list, func(noted *notedThing) bool { return noted.changed && slices.Contains(kinds, noted.kind) })
+}
+
 // changeRow is a row of the log of changes; without readers nobody reads it but
 // who keeps things in memory.
 type changeRow struct {
@@ -281,6 +288,67 @@ func (tx *Tx) insertOfChanges(args *[]any, rows []changeRow) string {
 	return into + fmt.Sprintf(`SELECT %s, %s, n.kind, n.key, n.audience, n.what, n.named
 		FROM (SELECT pg_advisory_xact_lock_shared(%d) IS NULL AS held OFFSET 0) AS lock
 		JOIN (VALUES %s) AS n (kind, key, audience, what, named) ON lock.held IS NOT NULL`, number, at, NotingLock, noted)
+}
+
+// Note is a row of the log of changes to whoever keeps things in memory.
+type Note struct {
+	Transaction int64
+	Kind, Key   string
+}
+
+// NotesSince reads what the log has of some kinds of the transactions that a
+// snapshot may not have seen, which are those from its oldest on, and the snapshot
+// of the statement itself. It reports false where the log does not reach back so
+// far, or where the numbers of the transactions are those of another run of the
+// server.
+func (d *DB) NotesSince(ctx context.Context, on Conn, since Snapshot, kinds ...string) (at Snapshot, notes []Note, ok bool, err error) {
+	now := `SELECT 0 AS server, COALESCE(MAX(seq), 0) + 1 AS snapshot, NULL AS own FROM sqlite_sequence WHERE name = 'changes'`
+	if d.Postgres() {
+		now = `SELECT ` + serverRun + ` AS server, pg_current_snapshot()::text AS snapshot, pg_current_xact_id_if_assigned()::text::bigint AS own`
+	}
+	ok = true
+	err = d.Query(ctx, on, `SELECT s.server, s.snapshot, s.own, c."transaction", c.kind, c.key FROM (`+now+`) AS s
+		LEFT JOIN (SELECT DISTINCT "transaction", kind, key FROM changes WHERE "transaction" >= $1 AND kind IN ('`+strings.Join(append([]string{PrunedKind}, kinds...), "', '")+`')) AS c ON true`,
+		func(rows *sql.Rows) error {
+			var server int64
+			var snapshot string
+			var own, number sql.Null[int64]
+			var kind, key sql.Null[string]
+			if err := rows.Scan(&server, &snapshot, &own, &number, &kind, &key); err != nil {
+				return err
+			}
+			if at.Next == 0 {
+				if at, err = d.snapshotWritten(server, snapshot, own); err != nil {
+					return err
+				}
+				ok = at.Server == since.Server
+			}
+			switch {
+			case kind.V == PrunedKind:
+				whole, err := strconv.ParseInt(key.V, 10, 64)
+				ok = ok && err == nil && whole <= since.Oldest
+			case number.Valid && !since.Sees(number.V):
+				notes = append(notes, Note{number.V, kind.V, key.V})
+			}
+			return nil
+		}, since.Oldest)
+	return at, notes, ok, err
+}
+
+// snapshotWritten reads a snapshot as a statement of NotesSince has it. What the
+// transaction of the statement wrote itself is not among what it sees of others.
+func (d *DB) snapshotWritten(server int64, text string, own sql.Null[int64]) (Snapshot, error) {
+	if !d.Postgres() {
+		next, err := strconv.ParseInt(text, 10, 64)
+		return Snapshot{Oldest: next, Next: next}, err
+	}
+	at, err := ParseSnapshot(server, text)
+	if err == nil && own.Valid && at.Sees(own.V) {
+		at.Running = append(at.Running, own.V)
+		slices.Sort(at.Running)
+		at.Oldest = min(at.Oldest, own.V)
+	}
+	return at, err
 }
 
 // PrunedKind is the kind of the change that records pruning: its key is the

@@ -32,6 +32,7 @@ type DB struct {
 	residents []*Resident
 	audiences map[string]AudienceReader // by kind
 	noted     []func()                  // called after each commit
+	kinds     []keptKinds               // those that somebody follows
 	// changesKept is how long changes are kept at least.
 	changesKept time.Duration
 	tableSizes  tableSizes
@@ -121,6 +122,20 @@ func (d *DB) keepLog(ctx context.Context) error {
 // AfterCommits has a function called after each commit of this process that may
 // have happened. It returns at once, and is added before anything is written.
 func (d *DB) AfterCommits(noted func()) { d.noted = append(d.noted, noted) }
+
+// keptKinds are kinds of things that somebody keeps in memory.
+type keptKinds struct {
+	kinds  []string
+	follow func(ctx context.Context, transaction TransactionID, outcome Outcome) error
+}
+
+// FollowKinds has a function called after each transaction of this process that
+// changes things of some kinds, before the writer is answered; its error is the
+// writer's. On SQLite the calls are in the order of the commits. It is added before
+// anything is written.
+func (d *DB) FollowKinds(follow func(ctx context.Context, transaction TransactionID, outcome Outcome) error, kinds ...string) {
+	d.kinds = append(d.kinds, keptKinds{kinds, follow})
+}
 
 // Start begins to delete old changes and to read the sizes of tables, until
 // Close.

@@ -9,6 +9,8 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent"
 )
 
 // Database is the dialect.Driver under ent: statements outside a transaction
@@ -160,4 +162,29 @@ func (t *transaction) ExecContext(ctx context.Context, query string, args ...any
 	t.of.count(ctx, query, args)
 	result, err := t.Tx.ExecContext(ctx, query, args...)
 	return result, Refused(err)
+}
+
+// onTransaction is a dialect.Driver whose statements run in a transaction that
+// somebody else begins and ends.
+type onTransaction struct{ *transaction }
+
+var _ dialect.Driver = onTransaction{}
+
+// Tx begins nothing.
+func (onTransaction) Tx(context.Context) (dialect.Tx, error) {
+	return nil, errors.New("a transaction is under way already")
+}
+
+// Close does nothing.
+func (onTransaction) Close() error { return nil }
+
+// Dialect returns the name of the dialect, for ent.
+func (t onTransaction) Dialect() string { return t.of.dialectName }
+
+// ClientOn returns a client of ent whose statements run on a connection.
+func (d *DB) ClientOn(on Conn) *ent.Client {
+	if tx, ok := on.(*transaction); ok {
+		return ent.NewClient(ent.Driver(onTransaction{tx}))
+	}
+	return d.Ent
 }

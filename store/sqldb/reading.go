@@ -189,6 +189,22 @@ func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	return reads{d, begun.on.Tx}, nil
 }
 
+// ReadAtOnce has all that a reading reads from now on be of one instant. It is for
+// a reading of which nothing was shown yet: one that began with what is resident,
+// which turns out not to tell. It changes nothing in one that reads at one instant
+// anyway, or that is to write.
+func (d *DB) ReadAtOnce(ctx context.Context) {
+	reading := readingOf(ctx, d.Pool)
+	if reading == nil {
+		return
+	}
+	reading.mu.Lock()
+	defer reading.mu.Unlock()
+	if reading.how == Each && reading.statements == 0 {
+		reading.how, reading.residents, reading.held = AtOnce, 0, nil
+	}
+}
+
 // AddResident has a value followed by every Reading. It is called before anything
 // is read.
 func (d *DB) AddResident(resident *Resident) { d.residents = append(d.residents, resident) }

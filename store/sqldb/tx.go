@@ -220,6 +220,11 @@ func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 		tx.db.keys.added(tx.keptOf)
 	}
 	var errs []error
+	for _, of := range tx.db.kinds {
+		if tx.changes.has(of.kinds) {
+			errs = append(errs, of.follow(ctx, tx.ID, outcome))
+		}
+	}
 	for _, after := range tx.afterCommit {
 		errs = append(errs, after(ctx, outcome))
 	}

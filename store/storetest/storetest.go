@@ -214,6 +214,9 @@ func NumberUUIDs(t testing.TB, s *store.Store) {
 			t.Fatal(err)
 		}
 	}
+	if err := s.ReloadDefinitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // RoomyProvider creates a provider with room for everybody.

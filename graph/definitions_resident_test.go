@@ -1,0 +1,186 @@
+package graph_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	"github.com/cadastre-dev/cadastre/store/resourcedb"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// residentWrites change definitions, who sees them, and resource types, in all
+// ways. ${n} is the number of the write.
+var residentWrites = []string{
+	`createNamespace(input: {name: "${space}", visibility: ${visibility}, owner: "${owner}", displayName: "${title}", properties: [{name: "size", title: "t ${n}", type: INTEGER, maximum: ${n}}, {name: "arch", title: "a", type: STRING, enum: ["x", "y"]}], objects: [{name: "Group", required: ["inner"], properties: [{name: "inner", title: "in ${n}", type: STRING}, {name: "size", title: "in size", type: STRING}]}], resourceTypeAssociations: [{resourceType: "${type}", prefix: "${prefix}"}, {resourceType: "${type}", prefix: "other_", propertiesTarget: "image"}]})`,
+	`createNamespace(input: {name: "${space}", visibility: PRIVATE, owner: "${owner}", resourceTypeAssociations: [{resourceType: "${hidden}"}]})`,
+	`updateNamespace(input: {name: "${space}", visibility: ${visibility}, description: "${n}", displayName: "${title}"})`,
+	`updateNamespace(input: {name: "${space}", owner: "${owner}"})`,
+	`updateNamespace(input: {name: "${space}", newName: "${space}"})`,
+	`deleteNamespace(input: {name: "${space}"})`,
+	`deleteNamespaceContents(input: {namespace: "${space}", kinds: [PROPERTIES]})`,
+	`shareNamespace(input: {namespace: "${space}", projectId: "${owner}"})`,
+	`shareNamespace(input: {namespace: "${space}", projectId: "*"})`,
+	`unshareNamespace(input: {namespace: "${space}", projectId: "${owner}"})`,
+	`unshareNamespace(input: {namespace: "${space}", projectId: "*"})`,
+	`createProperty(input: {namespace: "${space}", name: "p${some}", title: "p ${n}", type: STRING, description: "${title}"})`,
+	`updateProperty(input: {namespace: "${space}", name: "size", title: "Size ${n}", maximum: ${n}})`,
+	`updateProperty(input: {namespace: "${space}", name: "p${some}", newName: "q${some}"})`,
+	`deleteProperty(input: {namespace: "${space}", name: "p${some}"})`,
+	`createObject(input: {namespace: "${space}", name: "O${some}", required: ["k"], properties: [{name: "k", title: "k ${n}", type: NUMBER}]})`,
+	`updateObject(input: {namespace: "${space}", name: "Group", description: "${n}", properties: [{name: "inner", title: "Inner ${n}", type: STRING}, {name: "i${some}", title: "x", type: STRING}]})`,
+	`deleteObject(input: {namespace: "${space}", name: "O${some}"})`,
+	`setTags(input: {namespace: "${space}", tags: [{name: "Top"}, {name: "T${some}", parent: "Top"}]})`,
+	`associateResourceType(input: {namespace: "${space}", resourceType: "${type}", prefix: "p${some}:"})`,
+	`associateResourceType(input: {namespace: "${space}", resourceType: "${hidden}", propertiesTarget: "image"})`,
+	`importNamespaces(input: {mode: OVERWRITE, documents: ["{\"namespace\": \"${space}\", \"visibility\": \"public\", \"description\": \"${n}\", \"properties\": {\"size\": {\"title\": \"Size ${n}\", \"type\": \"integer\"}}, \"resource_type_associations\": [{\"name\": \"${type}\", \"prefix\": \"many0:\"}, {\"name\": \"${hidden}\"}]}"]})`,
+	`createResourceType(input: {name: "${hidden}", strict: ${bool}})`,
+	`updateResourceType(input: {name: "${type}", strict: ${bool}})`,
+	`updateResourceType(input: {name: "${hidden}", strict: ${bool}, protected: ${bool}})`,
+	`updateResourceType(input: {name: "${hidden}", newName: "${hidden}"})`,
+	`deleteResourceType(input: {name: "${hidden}"})`,
+	`createResource(input: {uuid: "${new}", type: "${hidden}", name: "new ${n}", projectId: "${owner}", visibility: ${visibility}, parent: null})`,
+	`createResource(input: {uuid: "${new}", type: "${type}", name: "new ${n}", projectId: "${owner}", visibility: ${visibility}, parent: null, metadata: [{key: "size", value: "${n}"}, {key: "p${some}", value: "v"}]})`,
+	`setMetadata(input: {resource: "${new}", items: [{key: "size", value: "x"}, {key: "q${some}", value: "v"}]})`,
+	`deleteResource(input: {uuid: "${new}"})`,
+}
+
+// residentReads read definitions that servers keep in memory. Those that begin
+// with "{ a: " read something else, too, and so at one instant.
+var residentReads = []string{
+	`{ definitions(resourceType: "${type}") { namespace { name displayName description visibility protected owner revision } association { prefix propertiesTarget } properties { name title description type enum maximum required } objects { name description required properties { name title required } } conflicts { name definitions { name namespace { name displayName } } } } }`,
+	`{ definitions(resourceType: "${hidden}", target: "image") { namespace { name } properties { name namespace { name revision } } objects { name properties { name } } } }`,
+	`{ definitions(resourceType: "${type}", search: "${title}") { namespace { name id } association { id } properties { name id } objects { name id properties { id } } } }`,
+	`{ definitions(resourceType: "${hidden}") { namespace { name resourceTypeAssociations { prefix } tags { name } members { projectId } viewerCanUpdate } properties { name viewerCanDelete object { name } } association { resourceType { name strict } } } }`,
+	`{ validateMetadata(resourceType: "${type}", values: [{key: "size", value: "2"}, {key: "p1", value: "x"}, {key: "inner", value: "y"}, {key: "siez", value: ""}]) { valid accepted strict items { key isCustom suggestion operator values accepted definitions { name title namespace { name } } violations { rule message } } } }`,
+	`{ validateMetadata(resourceType: "${hidden}", project: "demo", values: [{key: "size", value: "200"}, {key: "q2", value: "x"}]) { valid strict items { key definitions { name } violations { rule message } } } }`,
+	`{ validateMetadata(resource: "${new}", values: [{key: "size", value: "3"}, {key: "k", value: "x"}]) { valid accepted strict items { key suggestion violations { rule message } } } }`,
+	`{ a: definitions(resourceType: "${type}") { namespace { name revision description } properties { name title maximum } } b: namespaces { nodes { name revision properties { name title namespace { revision } } } } c: resourceTypes { nodes { name strict } } }`,
+	`{ a: definitions(resourceType: "${hidden}") { namespace { name } } b: validateMetadata(resourceType: "${hidden}", values: [{key: "size", value: "2"}]) { valid strict } }`,
+	`{ resources { nodes { name metadataReport { valid accepted strict items { key suggestion violations { rule message } } } } } metadataProblems { nodes { resource { name } problems { key message } } } }`,
+}
+
+// residentName returns what a name in residentWrites and residentReads stands for.
+func residentName(chance *rand.Rand, n int, name string) string {
+	among := map[string][]string{
+		"space": {"A", "B", "C", "D", "E"}, "owner": {"demo", "elsewhere", "operations"}, "visibility": {"PUBLIC", "PRIVATE", "PRIVATE"},
+		"title": {"Alpha", "Beta", "in"}, "prefix": {"", "pre_"}, "type": {"physical:host", "OS::Nova::Flavor"}, "hidden": {"X::One", "X::Two", "X::Three"},
+	}[name]
+	if among == nil {
+		return fixtureName(chance, n, name)
+	}
+	return among[chance.IntN(len(among))]
+}
+
+// residentServer is a server with definitions in memory, and one on the same
+// connections that has none.
+type residentServer struct{ kept, read *graph.Executor }
+
+func newResidentServer(t *testing.T, url string) residentServer {
+	s := storetest.Open(t, url)
+	return residentServer{executorOf(t, s), executorOf(t, withoutDefinitions(s))}
+}
+
+// withoutDefinitions returns a store on the connections of another one that has no
+// definitions in memory.
+func withoutDefinitions(s *store.Store) *store.Store {
+	reads := *s
+	reads.MetadefStore = metadefdb.New(s.DB, metadefdb.DefinitionOptions{ResidentBytes: -1})
+	reads.ResourceStore = resourcedb.New(s.DB, reads.MetadefStore, store.ResourceOptions{})
+	return &reads
+}
+
+// answers returns what both say to a query as a viewer.
+func (s residentServer) answers(viewer, query string) (kept, read outcome) {
+	return interruptedAs(s.kept, viewer, query, nil, never, nil), interruptedAs(s.read, viewer, query, nil, never, nil)
+}
+
+// residentSteps is how many writes a history has.
+const residentSteps = 90
+
+// TestDefinitionsInMemoryAreTheDatabases makes random writes of definitions and
+// resource types, by one server or by two in turn. After each of them every server
+// gives the same bytes from memory as from the database: at once what it reads at
+// one instant and what it wrote itself, and soon what another one wrote.
+func TestDefinitionsInMemoryAreTheDatabases(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		url     func(testing.TB) string
+		servers int
+	}{"sqlite": {storetest.SQLite, 1}, "postgres": {storetest.Postgres, 1}, "two servers": {storetest.Postgres, 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := of.url(t)
+			var servers []residentServer
+			for range of.servers {
+				servers = append(servers, newResidentServer(t, url))
+			}
+			compareResidents(t, servers)
+		})
+	}
+}
+
+func compareResidents(t *testing.T, servers []residentServer) {
+	c := &residentHistory{t: t, servers: servers, chance: rand.New(rand.NewPCG(20, 26))}
+	accepted := 0
+	for n := 1; n <= residentSteps && !t.Failed(); n++ {
+		writer := n % len(servers)
+		name := func(name string) string { return residentName(c.chance, n, name) }
+		write := "mutation { " + os.Expand(residentWrites[c.chance.IntN(len(residentWrites))], name) + " { __typename } }"
+		if made := interrupted(servers[writer].kept, write, never, nil); len(made.errors) == 0 {
+			accepted++
+		}
+		for i := range servers {
+			for range 6 {
+				query := os.Expand(residentReads[c.chance.IntN(len(residentReads))], name)
+				if difference := c.read(i, i == writer, query); difference != "" {
+					t.Errorf("after write %d on server %d: %s\n%s", n, writer, write, difference)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d writes accepted; %d answers from memory alone, %d of them not empty", accepted, residentSteps, c.fromMemory, c.notEmpty)
+	if accepted < residentSteps/4 || c.fromMemory < residentSteps || c.notEmpty < residentSteps/3 {
+		t.Error("too few")
+	}
+}
+
+// residentHistory compares what servers say while one after the other writes.
+type residentHistory struct {
+	t       *testing.T
+	servers []residentServer
+	chance  *rand.Rand
+	// fromMemory is how many answers took no statement, and notEmpty how many of
+	// them had something.
+	fromMemory, notEmpty int
+}
+
+// read asks a server as a random viewer, and returns how what it says from memory
+// differs from what the database says, "" for not at all. A server that did not
+// make the last write is given time to hear of it, unless it looks anyway.
+func (c *residentHistory) read(server int, isWriter bool, query string) string {
+	viewer := []string{"admin", "service", "member", "reader", "foreign", "nobody"}[c.chance.IntN(6)]
+	kept, read := c.servers[server].answers(viewer, query)
+	if !isWriter && kept.text != read.text && kept.statements == 0 {
+		patience.Until(c.t, 10*time.Second, func() bool {
+			kept, read = c.servers[server].answers(viewer, query)
+			return kept.text == read.text
+		})
+	}
+	if kept.statements == 0 && len(kept.errors) == 0 {
+		c.fromMemory++
+		if len(kept.text) > 60 {
+			c.notEmpty++
+		}
+	}
+	if kept.text == read.text {
+		return ""
+	}
+	return fmt.Sprintf("server %d, %s as %s:\nfrom memory\n%s\nfrom the database\n%s", server, query, viewer, kept.text, read.text)
+}

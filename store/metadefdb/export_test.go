@@ -1,0 +1,59 @@
+package metadefdb
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// Memory is what a store has in memory of definitions, for tests that take it back
+// to what it was.
+type Memory struct{ held *heldDefinitions }
+
+// Memory returns what the store has in memory.
+func (s *MetadefStore) Memory() Memory { return Memory{s.memory.held.Load()} }
+
+// Remember gives the store back what it had in memory: it is behind, and knows.
+func (s *MetadefStore) Remember(m Memory) { s.memory.replaceAll(m.held) }
+
+// Mistake has the store take what it had in memory for what it has now: it is
+// behind, and does not know.
+func (s *MetadefStore) Mistake(m Memory) {
+	s.memory.replaceAll(&heldDefinitions{m.held.definitions, s.memory.held.Load().upTo})
+}
+
+// KeepsDefinitions reports whether the store has definitions in memory.
+func (s *MetadefStore) KeepsDefinitions() bool { return s.memory.held.Load().definitions != nil }
+
+// IsMemory reports whether the store has in memory what it had then.
+func (s *MetadefStore) IsMemory(m Memory) bool {
+	return s.memory.held.Load().definitions == m.held.definitions
+}
+
+// MeasureDefinitions loads the definitions once more, and returns how much more
+// memory is used then, what was supposed, and how many properties there are.
+func (s *MetadefStore) MeasureDefinitions(b *testing.B) (used, supposed, properties int64) {
+	b.Helper()
+	var before, after runtime.MemStats
+	s.schemas = newSchemas()
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var held *heldDefinitions
+	err := s.ReadAt(context.Background(), func(on sqldb.Conn, at sqldb.Snapshot) (err error) {
+		held, err = s.readAll(context.Background(), on, at)
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	for _, in := range held.namespaces {
+		properties += int64(len(in.properties))
+	}
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc), held.bytes, properties
+}

@@ -1,0 +1,239 @@
+package metadefdb
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/internal/lru"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// definitions are all namespaces with what they define and whom they are shared
+// with, and all resource types, as one snapshot of the database sees them. Nobody
+// changes them: whatever is returned of them is for reading only.
+type definitions struct {
+	namespaces map[int64]*heldNamespace
+	types      map[int64]heldType
+	typeNamed  map[string]int64
+	links      map[int64][]definedLink // by type; in the order of the row ids of namespaces and associations
+	bytes      int64                   // of memory, roughly
+
+	// What was made of them for viewers who see the same: dialogs, and rules.
+	dialogs *lru.Cache[[]metadef.AppliedNamespace]
+	rules   *lru.Cache[*metadef.Rules]
+}
+
+// heldNamespace is a namespace with what it defines, and who sees it.
+type heldNamespace struct {
+	*metadef.Namespace
+	audience     metadef.Audience
+	associations []*metadef.ResourceTypeAssociation // by row id
+	properties   []*metadef.PropertyDefinition      // those of objects too
+	objects      []*metadef.ObjectDefinition
+	bytes        int64
+}
+
+// heldType is what decides who knows a resource type and what its rules are.
+type heldType struct {
+	ID                         int64
+	Name                       string
+	Protected, Strict, Implied bool
+}
+
+// definedLink is an association with the namespace that it makes applicable.
+type definedLink struct {
+	*metadef.ResourceTypeAssociation
+	in         *metadef.Namespace
+	audience   metadef.Audience
+	properties []*metadef.PropertyDefinition
+	objects    []*metadef.ObjectDefinition
+	isWhole    bool // whether all of the namespace is there, and not only its name
+}
+
+// apply returns the namespace as the association makes it applicable.
+func (l definedLink) apply() metadef.AppliedNamespace {
+	applied := metadef.Apply(l.in, l.ResourceTypeAssociation, l.properties, l.objects)
+	if l.isWhole {
+		for _, property := range applied.Definitions() { // which are the association's own
+			property.In = l.in
+		}
+	}
+	return applied
+}
+
+// isFor reports whether a link has a properties target; nil is any.
+func (l definedLink) isFor(target *string) bool {
+	return target == nil || text.OrEmpty(l.PropertiesTarget) == *target
+}
+
+// How much memory is taken by what is made for viewers, roughly.
+const (
+	dialogBytes = 32 << 20
+	rulesBytes  = 32 << 20
+	// appliedBytes is what a definition takes in a dialog or in rules.
+	appliedBytes = 1200
+)
+
+// newDefinitions returns the definitions of namespaces and types.
+func newDefinitions(namespaces map[int64]*heldNamespace, types map[int64]heldType) *definitions {
+	d := &definitions{namespaces: namespaces, types: types, typeNamed: make(map[string]int64, len(types)), links: map[int64][]definedLink{},
+		dialogs: lru.New[[]metadef.AppliedNamespace](dialogBytes), rules: lru.New[*metadef.Rules](rulesBytes)}
+	for id, of := range types {
+		d.typeNamed[of.Name] = id
+	}
+	for _, id := range slices.Sorted(maps.Keys(namespaces)) {
+		in := namespaces[id]
+		d.bytes += in.bytes
+		for _, association := range in.associations {
+			d.links[association.ResourceTypeID] = append(d.links[association.ResourceTypeID],
+				definedLink{association, in.Namespace, in.audience, in.properties, in.objects, true})
+		}
+	}
+	return d
+}
+
+// definitionChanges are what another snapshot sees otherwise: all that it has of
+// things with some names.
+type definitionChanges struct {
+	namespaceNames, typeNames []string
+	namespaces                []*heldNamespace
+	types                     []heldType
+}
+
+func (c *definitionChanges) isEmpty() bool { return len(c.namespaceNames)+len(c.typeNames) == 0 }
+
+// with returns the definitions with changes.
+func (d *definitions) with(c definitionChanges) *definitions {
+	namespaces, types := maps.Clone(d.namespaces), maps.Clone(d.types)
+	changed := lists.Set(c.namespaceNames, lists.Itself)
+	maps.DeleteFunc(namespaces, func(_ int64, in *heldNamespace) bool { return changed[in.Name] })
+	for _, in := range c.namespaces {
+		namespaces[in.ID] = in
+	}
+	renamed := lists.Set(c.typeNames, lists.Itself)
+	maps.DeleteFunc(types, func(_ int64, of heldType) bool { return renamed[of.Name] })
+	for _, of := range c.types {
+		types[of.ID] = of
+	}
+	return newDefinitions(namespaces, types)
+}
+
+// without returns the changes without those types that are as they were.
+func (c definitionChanges) without(d *definitions) definitionChanges {
+	there := lists.Index(c.types, func(of heldType) (string, heldType) { return of.Name, of })
+	isSame := func(name string) bool {
+		id, held := d.typeNamed[name]
+		of, found := there[name]
+		return held == found && (!held || d.types[id] == of)
+	}
+	c.typeNames = slices.DeleteFunc(slices.Clone(c.typeNames), isSame)
+	c.types = slices.DeleteFunc(slices.Clone(c.types), func(of heldType) bool { return isSame(of.Name) })
+	return c
+}
+
+// knows returns the row id of the resource type with a name, and reports whether a
+// viewer knows it by what is defined for it; by what resources there are, others
+// may, too.
+func (d *definitions) knows(viewer access.Viewer, name string) (id int64, ok bool) {
+	id, ok = d.typeNamed[name]
+	if !ok {
+		return 0, false
+	}
+	of, links := d.types[id], d.links[id]
+	return id, metadef.KnowsType(viewer, of.Protected, !of.Implied && len(links) == 0, func(yield func(metadef.Audience) bool) {
+		for _, link := range links {
+			if !yield(link.audience) {
+				return
+			}
+		}
+	})
+}
+
+// appliedTo returns the namespaces that a viewer sees and that apply to a resource
+// type, with a target only through associations that have it.
+func (d *definitions) appliedTo(viewer access.Viewer, resourceType string, target *string) []metadef.AppliedNamespace {
+	signature := &strings.Builder{}
+	fmt.Fprint(signature, resourceType)
+	var links []definedLink
+	count := 1
+	for _, link := range d.links[d.typeNamed[resourceType]] {
+		if link.isFor(target) && link.audience.IncludesViewer(viewer) {
+			fmt.Fprint(signature, " ", link.ID)
+			links = append(links, link)
+			count += len(link.properties) + len(link.objects)
+		}
+	}
+	applied, ok := d.dialogs.Get(signature.String())
+	if !ok {
+		applied = applyInOrder(links)
+		d.dialogs.Add(signature.String(), applied, int64(count)*appliedBytes)
+	}
+	return applied
+}
+
+// applyInOrder returns namespaces as links make them applicable, by display name,
+// with what is in conflict.
+func applyInOrder(links []definedLink) []metadef.AppliedNamespace {
+	links = slices.Clone(links)
+	slices.SortStableFunc(links, func(a, b definedLink) int {
+		return cmp.Or(cmp.Compare(a.in.DisplayName(), b.in.DisplayName()), cmp.Compare(a.in.Name, b.in.Name),
+			cmp.Compare(text.OrEmpty(a.Prefix), text.OrEmpty(b.Prefix)), cmp.Compare(text.OrEmpty(a.PropertiesTarget), text.OrEmpty(b.PropertiesTarget)))
+	})
+	applied := lists.Map(links, definedLink.apply)
+	metadef.NoteConflicts(applied)
+	return applied
+}
+
+// rulesFor returns the rules that hold on resources, by what their projects see;
+// nil where a type is not among the types.
+func (d *definitions) rulesFor(viewer access.Viewer, keys []RulesKey, target *string) map[RulesKey]*metadef.Rules {
+	rules := make(map[RulesKey]*metadef.Rules, len(keys))
+	for _, key := range keys {
+		of, found := d.types[key.TypeID]
+		if !found {
+			return nil
+		}
+		if rules[key] != nil {
+			continue
+		}
+		links := d.links[key.TypeID]
+		if target != nil {
+			links = slices.DeleteFunc(slices.Clone(links), func(link definedLink) bool { return !link.isFor(target) })
+		}
+		rules[key] = rulesOf(viewer, key, of.Strict, links, d.rules)
+	}
+	return rules
+}
+
+// rulesOf returns the rules that hold on the resources of a type and a project, by
+// the associations of the type; what a viewer does not see is hidden. It is kept
+// for those of whom the same holds.
+func rulesOf(viewer access.Viewer, key RulesKey, strict bool, links []definedLink, kept *lru.Cache[*metadef.Rules]) *metadef.Rules {
+	var holds []definedLink
+	hidden, weight := map[int64]bool{}, 1
+	signature := &strings.Builder{}
+	fmt.Fprint(signature, key.TypeID, strict)
+	for _, link := range links {
+		if !link.audience.Includes(key.ProjectID) {
+			continue
+		}
+		holds = append(holds, link)
+		weight += len(link.properties) + len(link.objects)
+		if !link.audience.IncludesViewer(viewer) {
+			hidden[link.in.ID] = true
+		}
+		fmt.Fprint(signature, " ", link.ID, hidden[link.in.ID])
+	}
+	rules, ok := kept.Get(signature.String())
+	if !ok {
+		rules = metadef.NewRules(strict, lists.Map(holds, definedLink.apply), hidden)
+		kept.Add(signature.String(), rules, int64(weight)*appliedBytes)
+	}
+	return rules
+}
