@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
+	"github.com/klauspost/compress/zstd"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -146,9 +147,14 @@ func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 }
 
-// compressed compresses long answers for clients that accept gzip.
+// compressedFrom is how many bytes an answer has at least to be compressed.
+const compressedFrom = 1 << 10
+
+// compressed compresses long answers for clients that accept zstd or gzip, by
+// zstd where they accept both: its answers are a little shorter, in the same time.
 func compressed(next http.Handler) http.Handler {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(gzip.BestSpeed))
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
+		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest)))
 	if err != nil {
 		panic(err) // the options are constants
 	}
