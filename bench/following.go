@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -245,8 +246,11 @@ func (w *commitWriter) beside(ctx context.Context, one *followed, heard *heard) 
 		}
 		reading.Go(func() {
 			defer func() { _ = socket.CloseNow() }()
-			heard.read(ctx, socket)
+			heard.read(ctx, socket, w.subscribe)
 		})
+	}
+	if err := w.awaitOpen(ctx, heard); err != nil {
+		return err
 	}
 	time.Sleep(2 * time.Second) // for the first events of those who have one at once
 	if one.MemoryIdle == 0 {
@@ -290,18 +294,48 @@ func (w *commitWriter) open(ctx context.Context, from, to int) (*websocket.Conn,
 		return nil, err
 	}
 	socket.SetReadLimit(-1)
-	send := func(message object) {
-		text, wrong := json.Marshal(message)
-		err = errors.Join(err, wrong, socket.Write(ctx, websocket.MessageText, text))
-	}
-	send(object{"type": "connection_init", "payload": object{"Authorization": "Bearer " + w.target.server.token}})
-	for n := from; n < to; n++ {
-		send(object{"type": "subscribe", "id": fmt.Sprint(n), "payload": w.subscription(n)})
+	err = send(ctx, socket, object{"type": "connection_init", "payload": object{"Authorization": "Bearer " + w.target.server.token}})
+	for n := from; n < to && err == nil; n++ {
+		err = w.subscribe(ctx, socket, n)
 	}
 	if err != nil {
 		return nil, errors.Join(err, socket.CloseNow())
 	}
 	return socket, nil
+}
+
+// subscribe asks for a subscription by its number, and leaves the server some time.
+func (w *commitWriter) subscribe(ctx context.Context, socket *websocket.Conn, n int) error {
+	time.Sleep(2 * time.Millisecond)
+	return send(ctx, socket, object{"type": "subscribe", "id": fmt.Sprint(n), "payload": w.subscription(n)})
+}
+
+// send sends a message.
+func send(ctx context.Context, socket *websocket.Conn, message object) error {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	return socket.Write(ctx, websocket.MessageText, text)
+}
+
+// awaitOpen waits until all subscriptions are open.
+func (w *commitWriter) awaitOpen(ctx context.Context, heard *heard) error {
+	for deadline := time.Now().Add(requestTime); ; time.Sleep(100 * time.Millisecond) {
+		all, err := w.target.server.metrics(ctx)
+		if err != nil || int(all["cadastre_subscriptions_open"]) >= w.subscriptions {
+			return err
+		}
+		heard.mu.Lock()
+		err = heard.err
+		heard.mu.Unlock()
+		if err == nil && time.Now().After(deadline) {
+			err = fmt.Errorf("%v of %d subscriptions are open", all["cadastre_subscriptions_open"], w.subscriptions)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // subscription returns one of the subscriptions: of ten, six follow ten hosts each,
@@ -331,12 +365,22 @@ func (w *commitWriter) subscription(n int) request {
 
 var changedAt = regexp.MustCompile(`"changedAt":"([^"]*)"`)
 
-// read notes the events of a WebSocket until the context ends.
-func (h *heard) read(ctx context.Context, socket *websocket.Conn) {
+// refusedForNow is what a server says that is to be asked again.
+var refusedForNow = regexp.MustCompile(`^\{"id":"(\d+)","type":"error".*"RATE_LIMITED"`)
+
+// read notes the events of a WebSocket until the context ends, and asks again for
+// what the server has no place for at the moment.
+func (h *heard) read(ctx context.Context, socket *websocket.Conn, subscribe func(context.Context, *websocket.Conn, int) error) {
 	for {
 		_, text, err := socket.Read(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if found := refusedForNow.FindSubmatch(text); found != nil {
+			n, _ := strconv.Atoi(string(found[1]))
+			time.Sleep(50 * time.Millisecond)
+			h.note(time.Now(), nil, subscribe(ctx, socket, n))
+			continue
 		}
 		if err == nil && bytes.Contains(text, []byte(`"errors":[`)) || bytes.Contains(text, []byte(`"type":"error"`)) {
 			err = fmt.Errorf("a subscription is refused: %s", beginning(text))
