@@ -294,7 +294,7 @@ func (w *commitWriter) open(ctx context.Context, from, to int) (*websocket.Conn,
 		return nil, err
 	}
 	socket.SetReadLimit(-1)
-	err = send(ctx, socket, object{"type": "connection_init", "payload": object{"Authorization": "Bearer " + w.target.server.token}})
+	err = send(ctx, socket, object{"type": "connection_init", "payload": object{"Authorization": "Bearer " + w.target.server.follower}})
 	for n := from; n < to && err == nil; n++ {
 		err = w.subscribe(ctx, socket, n)
 	}

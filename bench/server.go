@@ -24,14 +24,15 @@ type server struct {
 	host     string // and port
 	profiles string // address of its profiles, if it knows how to serve them
 	tokens   string // file of its tokens
+	follower string // token of a viewer who follows
 }
 
 // startServer starts a server on a database and waits until it is ready. Its
 // files lie in the folder, with names that begin with the given one.
 func startServer(ctx context.Context, folder, name, program, database string) (*server, error) {
-	token := rand.Text()
+	token, follower := rand.Text(), rand.Text()
 	tokens := filepath.Join(folder, name+"-tokens.yaml")
-	text := fmt.Sprintf("tokens:\n  - {token: %s, user: bench, project: bench, roles: [admin]}\n", token)
+	text := fmt.Sprintf("tokens:\n  - {token: %s, user: bench, project: bench, roles: [admin]}\n  - {token: %s, user: follower, project: followers, roles: [reader]}\n", token, follower)
 	if err := os.WriteFile(tokens, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func startServer(ctx context.Context, folder, name, program, database string) (*
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Process: p, client: newClient("http://"+address, token), host: address, profiles: local.Loopback(profiles), tokens: tokens}
+	s := &server{Process: p, client: newClient("http://"+address, token), host: address, profiles: local.Loopback(profiles), tokens: tokens, follower: follower}
 	if err := p.Await(local.StartTime, func() error { return s.ready(ctx) }); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
