@@ -183,11 +183,14 @@ func BenchmarkExplain(b *testing.B) {
 		{Suffix: "_CPU", Resources: amounts(Amount{"VCPU", 4}, Amount{"MEMORY_MB", 1024})},
 		{Suffix: "_GPU", Resources: amounts(Amount{"VGPU", 5}), RequiredAll: []string{"CUSTOM_RARE"}},
 	}, Policy: GroupPolicyIsolate}
+	contradiction := threeClasses(1)
+	contradiction.MemberOf = []AggregateFilter{{AnyOf: flat[0].Aggregates, NoneOf: flat[0].Aggregates}}
 	for _, c := range []struct {
 		name string
 		w    *World
 		r    *Request
 	}{
+		{"contradiction", NewWorld(cloudNames, flat), &Request{Groups: []Group{contradiction}}},
 		{"amount", NewWorld(cloudNames, flat), &Request{Unsuffixed: threeClasses(65)}},
 		{"traits", NewWorld(cloudNames, flat), &Request{Unsuffixed: many}},
 		{"devices", NewWorld(cloudNames, nestedCloud(9_000)), devices},

@@ -291,6 +291,9 @@ func (s *search) anchorsFrom(start string) iter.Seq2[string, *providerTree] {
 
 // yieldAnchors is anchorsFrom where few of all providers may be left.
 func (s *search) yieldAnchors(start string, narrowed bool, patience int, yield func(string, *providerTree) bool) {
+	if s.anchors.isEmpty() { // nobody can serve some slot, or the request contradicts itself
+		return
+	}
 	resumed := narrowed // start was yielded
 	for uuid, id := range s.world.byUUID.from(start) {
 		if resumed && uuid == start || !s.anchors.has(id) {
