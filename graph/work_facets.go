@@ -98,7 +98,7 @@ func facetsWork(c document.Call) document.Work {
 		if list.Of() == "Resource" { // whose children an index finds
 			s.rows = min(s.rows, list.Objects()*childrenOfOne)
 		}
-		work.Scanned += s.likely() + s.scanned + valuesOfFacet(c, kind, s.likely())
+		work.Scanned += scannedOfFacet(s) + s.scanned + valuesOfFacet(c, kind, s.likely())
 		work.Tests, work.AtMost = work.Tests+s.tests, work.AtMost+s.atMost
 		work.Read += min(facetLimit(of)+1, s.likely(), differentValues(c, kind))
 		named = named || kind == resource.FacetCapabilityValue
@@ -108,6 +108,15 @@ func facetsWork(c document.Call) document.Work {
 		}
 	}
 	return addKnown(c, work, named, byType, unused)
+}
+
+// scannedOfFacet returns how many resources a facet is counted on: without a
+// filter half of them, for who sees all of them has the values counted alone.
+func scannedOfFacet(s search) int64 {
+	if s.clauses == 0 {
+		return divide(s.likely(), 2)
+	}
+	return s.likely()
 }
 
 // addKnown adds the statements that look up the names of capabilities, and the
