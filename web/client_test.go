@@ -22,7 +22,7 @@ import (
 func client(t *testing.T, program string, args ...string) []byte {
 	t.Helper()
 	node := tool(t, "node")
-	if _, err := os.Stat("testdata/clients/node_modules/relay-compiler"); err != nil {
+	if _, err := os.Stat("testdata/clients/node_modules/axe-core"); err != nil {
 		unequipped(t, "the packages that `npm ci --prefix web/testdata/clients` brings")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience.Of(t, 5*time.Minute))

@@ -214,6 +214,48 @@ async function resources(context) {
   await page.close();
 }
 
+// What hosts can do, counted as one asks, and who may know of it.
+async function capabilities(context) {
+  const page = watch(await context.newPage());
+  await page.goto(address + "/console/capabilities?type=physical%3Ahost");
+  await heading(page, "Capabilities");
+  const counted = async (requirements) => (await ask("query($r: [RequirementInput!]) { resources(filter: {types: [\"physical:host\"], requirements: $r}) { totalCount } }", { r: requirements })).resources.totalCount;
+  const intel = await counted([{ key: "cpu_info:vendor", requirement: "Intel" }]);
+  await page.getByRole("button", { name: "Add a requirement" }).click();
+  await page.getByLabel("Capability 1").selectOption("cpu_info:vendor");
+  await page.getByLabel("Value 1").fill("Intel");
+  await page.getByRole("status").filter({ hasText: new RegExp(`^${intel} resources of 24 can`) }).waitFor();
+  holds(intel > 0 && intel < 24, intel + " hosts have processors of Intel");
+  await page.getByRole("button", { name: "Add a requirement" }).click();
+  await page.getByLabel("Capability 2").selectOption("vcpus");
+  await page.getByLabel("Operator 2").selectOption(">=");
+  await page.getByLabel("Value 2").fill("1000");
+  await page.getByText("this one leaves none").waitFor();
+  await page.getByLabel("Value 2").fill("many");
+  await page.locator(".need .error").waitFor();
+  await page.getByLabel("Value 2").fill("64");
+  const both = await counted([{ key: "cpu_info:vendor", requirement: "Intel" }, { key: "vcpus", requirement: ">= 64" }]);
+  await page.getByRole("status").filter({ hasText: new RegExp(`^${both} resources? of 24 can`) }).waitFor();
+  await page.reload();
+  await page.getByRole("status").filter({ hasText: new RegExp(`^${both} resources? of 24 can`) }).waitFor();
+  if (views === "all") await accessible(page, "requirements");
+
+  const known = async () => (await ask('{ resourceType(name: "physical:host") { capabilities { name } } }', {}, "demo-reader")).resourceType.capabilities.some(({ name }) => name === "serial_number");
+  holds(!(await known()), "a reader knows of serial numbers");
+  await page.getByRole("button", { name: "Make public: serial_number" }).click();
+  await page.getByRole("button", { name: "Make private: serial_number" }).waitFor();
+  holds(await known(), "a reader does not know of what is public");
+  await page.getByRole("button", { name: "Make private: serial_number" }).click();
+  await page.getByRole("button", { name: "Make public: serial_number" }).waitFor();
+  holds(!(await known()), "a reader knows of serial numbers still");
+  await page.getByLabel("Role").selectOption({ label: "reader" });
+  await page.getByText("you are demo-reader, reader of demo").waitFor();
+  await page.getByRole("heading", { name: "cpu_info:vendor" }).waitFor();
+  holds((await page.getByRole("heading", { name: "serial_number" }).count()) === 0, "a reader is shown a private capability");
+  holds((await page.getByRole("button", { name: /^Make / }).count()) === 0, "a reader is offered to switch who knows");
+  await page.close();
+}
+
 // A change by another client is on an open page within a second.
 async function live(context) {
   const page = watch(await context.newPage());
@@ -298,6 +340,7 @@ async function layouts(browser) {
     property: ["/definitions/Cadastre%3A%3AWatchdog/properties/watchdog_action", "Action"],
     resources: ["/resources?type=OS%3A%3AGlance%3A%3AImage&key=os_distro", "Resources"],
     resource: ["/resources/" + image, "shop-front-end"],
+    capabilities: ["/capabilities?type=physical%3Ahost&need=cpu_info%3Avendor%7C%7CIntel&need=vcpus%7C%3E%3D%7C64", "Capabilities"],
   };
   const page = watch(await browser.newPage({ reducedMotion: "reduce" }));
   for (const [name, [path, title]] of Object.entries(pages)) {
@@ -334,6 +377,7 @@ async function main() {
     if (views === "all") await timed("layouts", layouts(browser));
     await timed("definitions", definitions(await context()));
     await timed("resources", resources(await context()));
+    await timed("capabilities", capabilities(await context()));
     const took = await timed("live", live(await context()));
     await timed("sessions", sessions(await context()));
     await timed("keyboard", keyboard(await context()));
