@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
 )
@@ -55,8 +58,11 @@ func TestTheConsoleIsBuiltFromItsSources(t *testing.T) {
 	}
 }
 
-// TestTheConsoleIsProtected holds that the page names no other host, runs no script
-// but its own, and is served below /console alone.
+// consoleAssets are what the page of the console refers to.
+var consoleAssets = regexp.MustCompile(`(?:src|href)="(/console/assets/[^"]+)"`)
+
+// TestTheConsoleIsProtected holds that the page names no other host and runs no
+// script but its own, with a nonce of its own.
 func TestTheConsoleIsProtected(t *testing.T) {
 	t.Parallel()
 	s := start(t, asDemo)
@@ -75,12 +81,19 @@ func TestTheConsoleIsProtected(t *testing.T) {
 	if bare := start(t, nil).send("GET", "/console", "", "X-Auth-Token", ""); !strings.Contains(bare.body, `{&#34;roles&#34;:[]}`) {
 		t.Errorf("a server that is no demo has the page\n%s", bare.body)
 	}
+}
+
+// TestTheAssetsOfTheConsoleAreServed requests every asset on the page, and what is
+// none.
+func TestTheAssetsOfTheConsoleAreServed(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
 	for _, path := range []string{"/console/assets/", "/console/assets/none.js", "/console/assets/../../go.mod", "/consoles"} {
 		if got := s.send("GET", path, "", "X-Auth-Token", ""); got.status == http.StatusOK {
 			t.Errorf("%s is served: %.100s", path, got.body)
 		}
 	}
-	assets := regexp.MustCompile(`(?:src|href)="(/console/assets/[^"]+)"`).FindAllStringSubmatch(page.body, -1)
+	assets := consoleAssets.FindAllStringSubmatch(s.send("GET", "/console", "", "X-Auth-Token", "").body, -1)
 	if len(assets) < 2 {
 		t.Fatalf("the page has the assets %v", assets)
 	}
@@ -90,12 +103,34 @@ func TestTheConsoleIsProtected(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes, %v", asset[1], got.status, len(got.body), got.header)
 		}
 	}
+}
+
+// TestTheProfileLockedHidesTheConsole requests its views and assets.
+func TestTheProfileLockedHidesTheConsole(t *testing.T) {
+	t.Parallel()
+	asset := consoleAssets.FindStringSubmatch(start(t, nil).send("GET", "/console", "", "X-Auth-Token", "").body)
 	locked := start(t, func(o *web.Options) { o.Profile = web.Locked })
-	for _, path := range []string{"/console", "/console/", "/console/definitions", assets[0][1]} {
+	for _, path := range []string{"/console", "/console/", "/console/definitions", asset[1]} {
 		if got := locked.send("GET", path, "", "X-Auth-Token", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "--profile open") {
 			t.Errorf("%s in the profile locked: %d %.200s", path, got.status, got.body)
 		}
 	}
+}
+
+// startDemo serves a database whose capabilities everyone discovers, as those of a
+// demo.
+func startDemo(t *testing.T, url string) *server {
+	t.Helper()
+	opened, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler), Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return startWith(t, url, opened, asDemo, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)})
 }
 
 // TestTheConsoleRunsInABrowser does with the console what people do, from the click
@@ -107,13 +142,13 @@ func TestTheConsoleRunsInABrowser(t *testing.T) {
 	t.Parallel()
 	browser := tool(t, "chromium")
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := startOn(t, url, asDemo, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)})
+		s := startDemo(t, url)
 		if err := demo.Fill(context.Background(), s.store); err != nil {
 			t.Fatal(err)
 		}
 		other, views := s, "all"
 		if strings.HasPrefix(url, "postgres") {
-			other, views = startOn(t, url, asDemo, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)}), "some"
+			other, views = startDemo(t, url), "some"
 		}
 		args := []string{s.url, browser, other.url, views}
 		if pictures := os.Getenv("CADASTRE_TEST_PICTURES"); pictures != "" {

@@ -53,7 +53,13 @@ func startServing(t testing.TB, change func(*web.Options), serving web.ServeOpti
 // startOn is startServing on a database.
 func startOn(t testing.TB, database string, change func(*web.Options), serving web.ServeOptions) *server {
 	t.Helper()
-	s := &server{t: t, file: strings.TrimPrefix(database, "sqlite://"), store: storetest.Open(t, database), log: &lockedBuffer{}}
+	return startWith(t, database, storetest.Open(t, database), change, serving)
+}
+
+// startWith is startOn with a store of the database, which is open.
+func startWith(t testing.TB, database string, opened *store.Store, change func(*web.Options), serving web.ServeOptions) *server {
+	t.Helper()
+	s := &server{t: t, file: strings.TrimPrefix(database, "sqlite://"), store: opened, log: &lockedBuffer{}}
 	options := s.options()
 	serving.Log = options.Log
 	if change != nil {

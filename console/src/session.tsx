@@ -22,7 +22,7 @@ const sessionDocument = graphql(`
       createResource: can(operation: CREATE_RESOURCE)
       setMetadata: can(operation: REPLACE_METADATA)
       changes: can(operation: CHANGES)
-      facets: can(operation: METADATA_KEYS)
+      audit: can(operation: AUDIT_EVENTS)
     }
   }
 `);

@@ -2,6 +2,7 @@
 import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 
+import { AuditPage } from "./audit/audit";
 import { CapabilitiesPage } from "./capabilities/capabilities";
 import { Catalogue } from "./definitions/catalogue";
 import { NamespacePage, NewNamespacePage } from "./definitions/namespace";
@@ -46,6 +47,7 @@ function Pages() {
       <Route path="/definitions/:namespace">{({ namespace }) => <NamespacePage name={decodeURIComponent(namespace)} />}</Route>
       <Route path="/definitions/:namespace/new-property">{({ namespace }) => <NewPropertyPage namespace={decodeURIComponent(namespace)} />}</Route>
       <Route path="/definitions/:namespace/properties/:name">{({ namespace, name }) => <PropertyPage namespace={decodeURIComponent(namespace)} name={decodeURIComponent(name)} />}</Route>
+      <Route path="/audit" component={AuditPage} />
       <Route path="/capabilities" component={CapabilitiesPage} />
       <Route path="/resources" component={ResourceTable} />
       <Route path="/resources/:uuid">{({ uuid }) => <ResourcePage uuid={uuid} />}</Route>
@@ -94,6 +96,7 @@ function Frame({ shown, children }: { shown?: Shown | undefined; children: React
             {viewer.namespaces && <Tab href="/definitions" name="Definitions" here={page === "definitions" || page === "new-namespace"} />}
             {viewer.resources && <Tab href="/resources" name="Resources" here={page === "resources"} />}
             {viewer.resources && viewer.namespaces && <Tab href="/capabilities" name="Capabilities" here={page === "capabilities"} />}
+            {viewer.audit && <Tab href="/audit" name="Audit" here={page === "audit"} />}
           </nav>
         )}
         <div className="bar-end">

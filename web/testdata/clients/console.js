@@ -256,6 +256,34 @@ async function capabilities(context) {
   await page.close();
 }
 
+// Who changed what, as it happens, for those who may know.
+async function audit(context) {
+  const page = watch(await context.newPage());
+  await page.goto(address + "/console/audit?kind=NAMESPACE&key=Test%3A%3AAudited");
+  await heading(page, "Audit");
+  await isLive(page);
+  await page.getByText("No event matches").waitFor();
+  await ask('mutation { createNamespace(input: {name: "Test::Audited", description: "before"}) { namespace { name } } }');
+  await page.getByRole("status").filter({ hasText: "1 event" }).waitFor();
+  await ask('mutation { updateNamespace(input: {name: "Test::Audited", description: "afterwards"}) { namespace { name } } }');
+  await page.locator("del", { hasText: "before" }).waitFor();
+  await page.locator("ins", { hasText: "afterwards" }).waitFor();
+  await page.getByRole("button", { name: "updateNamespace" }).click();
+  await page.waitForURL(/action=updateNamespace/);
+  await page.getByRole("status").filter({ hasText: "1 event" }).waitFor();
+  if (views === "all") await accessible(page, "differences");
+  await page.getByRole("link", { name: "Test::Audited" }).click();
+  await heading(page, "Test::Audited");
+  await ask('mutation { deleteNamespace(input: {name: "Test::Audited"}) { namespace { name } } }');
+  await page.getByText("There is no such namespace").waitFor();
+  await page.goto(address + "/console/audit");
+  await heading(page, "Audit");
+  await page.getByLabel("Role").selectOption({ label: "reader" });
+  await page.getByText("You may not see this").waitFor();
+  holds((await page.getByRole("link", { name: "Audit" }).count()) === 0, "a reader is offered the audit log");
+  await page.close();
+}
+
 // A change by another client is on an open page within a second.
 async function live(context) {
   const page = watch(await context.newPage());
@@ -341,6 +369,7 @@ async function layouts(browser) {
     resources: ["/resources?type=OS%3A%3AGlance%3A%3AImage&key=os_distro", "Resources"],
     resource: ["/resources/" + image, "shop-front-end"],
     capabilities: ["/capabilities?type=physical%3Ahost&need=cpu_info%3Avendor%7C%7CIntel&need=vcpus%7C%3E%3D%7C64", "Capabilities"],
+    audit: ["/audit", "Audit"],
   };
   const page = watch(await browser.newPage({ reducedMotion: "reduce" }));
   for (const [name, [path, title]] of Object.entries(pages)) {
@@ -378,6 +407,7 @@ async function main() {
     await timed("definitions", definitions(await context()));
     await timed("resources", resources(await context()));
     await timed("capabilities", capabilities(await context()));
+    await timed("audit", audit(await context()));
     const took = await timed("live", live(await context()));
     await timed("sessions", sessions(await context()));
     await timed("keyboard", keyboard(await context()));
