@@ -131,7 +131,7 @@ func namespaceWork(c document.Call) document.Work {
 // not know by them is looked up among all.
 func appliedWork(c document.Call) document.Work {
 	of := applied(c)
-	work := document.Work{Scanned: c.Size(tableResourceTypes) + c.Size(tableAssociations),
+	work := document.Work{AtMost: c.Size(tableResourceTypes) + c.Size(tableAssociations),
 		Tests: of + atMost(c, of, tableNamespaces) + atMost(c, of, tableAssociations)}
 	if c.Argument("search") != nil {
 		work.Tests += of
