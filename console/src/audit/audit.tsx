@@ -165,9 +165,23 @@ function Differences({ before, after }: { before: unknown; after: unknown }) {
   );
 }
 
+/** What an event has of a thing, with a field for each member of a list that has names, such as metadata. */
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   if (value == null) return {};
-  return typeof value === "object" && !Array.isArray(value) ? (value as Record<string, unknown>) : { value };
+  if (typeof value !== "object" || Array.isArray(value)) return { value };
+  return Object.fromEntries(Object.entries(value).flatMap(([field, of]) => membersOf(of)?.map(([name, member]): [string, unknown] => [`${field} ${name}`, member]) ?? [[field, of]]));
+}
+
+function membersOf(value: unknown): [string, unknown][] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const members = value.map((item: unknown): [string, unknown] | undefined => {
+    const { key, name, ...rest } = (item ?? {}) as Record<string, unknown>;
+    const named = key ?? name;
+    if (typeof named !== "string") return undefined;
+    if (!("value" in rest)) return [named, rest];
+    return [named, rest["userModifiable"] === false ? `${textOf(rest["value"])} (kept by the service)` : rest["value"]];
+  });
+  return members.every((member) => member !== undefined) ? members : undefined;
 }
 
 function textOf(value: unknown): string {

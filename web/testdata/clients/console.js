@@ -276,8 +276,10 @@ async function audit(context) {
   await heading(page, "Test::Audited");
   await ask('mutation { deleteNamespace(input: {name: "Test::Audited"}) { namespace { name } } }');
   await page.getByText("There is no such namespace").waitFor();
-  await page.goto(address + "/console/audit");
+  await page.goto(address + "/console/audit?kind=RESOURCE");
   await heading(page, "Audit");
+  const row = page.locator(".differences > div", { hasText: "metadata licence:seats" }).first();
+  holds((await row.locator("del").textContent()) === "12", "the oldest value of an item that was deleted is " + (await row.textContent()));
   await page.getByLabel("Role").selectOption({ label: "reader" });
   await page.getByText("You may not see this").waitFor();
   holds((await page.getByRole("link", { name: "Audit" }).count()) === 0, "a reader is offered the audit log");
