@@ -98,23 +98,25 @@ func TestHiddenChangesLeaveNoTraceInStreams(t *testing.T) {
 				}
 			}
 		}
-		for _, of := range streams {
-			for _, s := range of {
-				if s.tellsChanges() {
-					s.untilTold(t, 6)
-				}
-			}
-		}
-		for i, s := range streams[0] {
-			if !s.tellsChanges() {
-				continue // what is made anew can be made more often on a slow machine
-			}
-			one, other := unsealed(strings.Join(s.told, "\n")), unsealed(strings.Join(streams[1][i].told, "\n"))
-			if with, without := difference(one, other); one != other {
-				t.Errorf("%s\nbeside what is hidden: %s\nwithout: %s", s.text, with, without)
-			}
-		}
+		compareTold(t, streams)
 	})
+}
+
+// compareTold holds what the streams of two stores were told of six visible changes
+// against each other. What is made anew can be made more often on a slow machine.
+func compareTold(t *testing.T, streams [2][]*streamsOf) {
+	t.Helper()
+	for i, s := range streams[0] {
+		if !s.tellsChanges() {
+			continue
+		}
+		s.untilTold(t, 6)
+		streams[1][i].untilTold(t, 6)
+		one, other := unsealed(strings.Join(s.told, "\n")), unsealed(strings.Join(streams[1][i].told, "\n"))
+		if with, without := difference(one, other); one != other {
+			t.Errorf("%s\nbeside what is hidden: %s\nwithout: %s", s.text, with, without)
+		}
+	}
 }
 
 // untilTold reads until so many things were created, and a moment longer.

@@ -42,10 +42,7 @@ func TestACursorIsRefusedOrMissesNothing(t *testing.T) {
 		if err := s.PruneChanges(ctx); err != nil {
 			t.Fatal(err)
 		}
-		var left []string
-		for _, c := range changes[aged:] {
-			left = append(left, words(c))
-		}
+		left := wordsOf(changes[aged:])
 		if read, _ := all(t, ctx, s, change.Position{}, filter); !slices.Equal(read, left) {
 			t.Errorf("from the oldest on there are %v, want %v", read, left)
 		}
@@ -55,11 +52,8 @@ func TestACursorIsRefusedOrMissesNothing(t *testing.T) {
 			_, followed := following.Next(ctx, 100)
 			following.Stop()
 			if i < aged {
-				for _, err := range []error{err, followed} {
-					if !errors.Is(err, problem.ErrInvalidInput) || !strings.Contains(err.Error(), `read what there is now, and go on from the cursor "latest"`) {
-						t.Errorf("a cursor that is too old: %v", err)
-					}
-				}
+				isTooOld(t, err)
+				isTooOld(t, followed)
 				continue
 			}
 			if err != nil || followed != nil {
@@ -70,4 +64,19 @@ func TestACursorIsRefusedOrMissesNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// isTooOld holds that an error says how to go on.
+func isTooOld(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, problem.ErrInvalidInput) || !strings.Contains(err.Error(), `read what there is now, and go on from the cursor "latest"`) {
+		t.Errorf("a cursor that is too old: %v", err)
+	}
+}
+
+func wordsOf(changes []*change.Change) (all []string) {
+	for _, c := range changes {
+		all = append(all, words(c))
+	}
+	return all
 }
