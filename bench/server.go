@@ -59,8 +59,8 @@ func startServer(ctx context.Context, folder, name, program, database string) (*
 }
 
 // serverEnvironment returns the environment of the benchmark, with no limit that
-// could stop it; those that count requests are large, so that they count. As variables, because a program that does not know one of them
-// ignores it.
+// could stop it; those that count requests are large, so that they count. As
+// variables, because a program that does not know one of them ignores it.
 func serverEnvironment() []string {
 	var env []string
 	for _, variable := range os.Environ() {
@@ -71,7 +71,7 @@ func serverEnvironment() []string {
 	for _, limit := range []string{"TOKENS", "ALIASES", "ROOT_FIELDS", "REPEATS", "LIST_MEMBERS", "COST", "PROJECT_WRITES"} {
 		env = append(env, "CADASTRE_LIMIT_"+limit+"=0")
 	}
-	for _, limit := range []string{"BODY_BYTES", "PRINCIPAL_POINTS", "ADDRESS_POINTS"} {
+	for _, limit := range []string{"BODY_BYTES", "PRINCIPAL_POINTS", "SERVICE_POINTS", "ADMIN_POINTS", "ADDRESS_POINTS"} {
 		env = append(env, fmt.Sprintf("CADASTRE_LIMIT_%s=%d", limit, manyPoints))
 	}
 	return append(env, "CADASTRE_LIMIT_OPERATION_TIME="+requestTime.String(), "CADASTRE_WRITE_RATE=0")
