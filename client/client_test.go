@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -18,8 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
-
-	"path/filepath"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/client/optional"
@@ -49,7 +49,7 @@ func TestOperationsForAllOfTheSchema(t *testing.T) {
 		documents = append(documents, document)
 	}
 	for _, text := range client.Followed() {
-		document, errs := gqlparser.LoadQuery(schema, text)
+		document, errs := gqlparser.LoadQueryWithRules(schema, text, rules.NewDefaultRules())
 		if errs != nil {
 			t.Fatal(errs)
 		}

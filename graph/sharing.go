@@ -231,9 +231,9 @@ func (a *answering) after(ctx context.Context, number int) (any, int) {
 // shared returns the answer to an event that several streams are sent, with its
 // cursor where it has one, as the first of them made it. What went wrong is shared
 // with nobody.
-func (e *Executor) shared(kept *model.Kept, make func() (answer *Answer, cursor string)) (*Answer, string) {
+func (e *Executor) shared(kept *model.Kept, write func() (answer *Answer, cursor string)) (*Answer, string) {
 	if kept == nil {
-		return make()
+		return write()
 	}
 	kept.Lock()
 	if found, ok := kept.Answer.(*Answer); ok && time.Since(kept.At) < keptFor {
@@ -242,11 +242,11 @@ func (e *Executor) shared(kept *model.Kept, make func() (answer *Answer, cursor 
 	}
 	if kept.Failed {
 		kept.Unlock()
-		return make()
+		return write()
 	}
 	defer kept.Unlock()
 	at := time.Now()
-	answer, cursor := make()
+	answer, cursor := write()
 	if answer.Errors != nil || answer.Taken.Bytes > maxKeptBytes {
 		kept.Failed = true
 		return answer, cursor

@@ -71,7 +71,14 @@ func (f *faulty) has(fault string, mend func()) {
 	if !patience.Until(f.t, 10*time.Second, func() bool { return f.Ready(context.Background()) == nil }) {
 		f.t.Errorf("%s: after it was mended ready says %v", fault, f.Ready(context.Background()))
 	}
-	if err := f.write(150_000); err != nil {
+	// What mends it may cut connections: the first that is used then may be one of
+	// those.
+	var err error
+	patience.Until(f.t, 10*time.Second, func() bool {
+		err = f.write(150_000)
+		return !errors.Is(err, problem.ErrUnavailable)
+	})
+	if err != nil {
 		f.t.Errorf("%s: after it was mended: %v", fault, err)
 	}
 }
