@@ -133,6 +133,8 @@ func TestLongRequestsHaveRoomApart(t *testing.T) {
 	if got := ends(t, begun, patience.Of(t, 20*time.Second)); !strings.Contains(got, `"Query"`) {
 		t.Errorf("the first one is answered %.200s", got)
 	}
+	_, events := s.stream(t.Context(), http.MethodPost, capacity+" #"+strings.Repeat("x", length))
+	events.expectEvents(t, "next", `{"data":`)
 	if !patience.Until(t, 10*time.Second, func() bool { return inUse() == 0 }) {
 		t.Errorf("%v bytes are still in use", inUse())
 	}

@@ -104,7 +104,11 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	}
 	operation, refused := t.read(ctx, w, r, text, viewer)
 	reading.Leave()
-	if stream || operation != nil && operation.Definition.Operation == ast.Subscription {
+	follows := operation != nil && operation.Definition.Operation == ast.Subscription
+	if follows {
+		body.Leave() // for it lasts long
+	}
+	if stream || follows {
 		place.Leave()
 		return t.serveEvents(w, r, viewer, operation, refused)
 	}
