@@ -297,6 +297,7 @@ func TestEventsOfTheServer(t *testing.T) {
 			s.answersAsStream(t, method)
 			s.followsAsStream(t, method, n)
 		}
+		http.DefaultClient.CloseIdleConnections() // the server closes them about now
 		if got := s.query(capacity, "Accept", "application/json"); got.status != http.StatusNotAcceptable || !strings.Contains(got.body, "text/event-stream") {
 			t.Errorf("a subscription as JSON: %v", got)
 		}
