@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"iter"
 
@@ -22,23 +23,6 @@ type watching struct {
 	Limit int     `placeholder:"N" help:"End after so many events; 0, the default, is never."`
 }
 
-// begin finds what the arguments of a command name, and returns the server and the
-// cursor to begin behind; nil is now.
-func (w watching) begin(run *session, command any) (*client.Client, *string, error) {
-	if err := run.resolve(command); err != nil {
-		return nil, nil, err
-	}
-	server, err := run.api.connected(run.ctx)
-	if err != nil || !w.Kept {
-		return server, w.After, err
-	}
-	answer, err := client.LatestChange(run.ctx, run.api, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	return server, &answer.Changes.Cursor, nil
-}
-
 type watchResourceCommand struct {
 	common
 	watching
@@ -46,12 +30,7 @@ type watchResourceCommand struct {
 }
 
 func (c *watchResourceCommand) Run(run *session) error {
-	server, after, err := c.begin(run, c)
-	if err != nil {
-		return err
-	}
-	columns := columnsOf("changedAt=change.changedAt what=change.what uuid=change.key name=resource.name +revision=resource.revision +cursor")
-	return watch(run, columns, client.ResourceChanges(run.ctx, server, c.Resources, after), c.Limit)
+	return watch(run, c, c.watching, &c.Resources, client.ResourceChanges, "changedAt=change.changedAt what=change.what uuid=change.key name=resource.name +revision=resource.revision +cursor")
 }
 
 type watchNamespaceCommand struct {
@@ -61,12 +40,7 @@ type watchNamespaceCommand struct {
 }
 
 func (c *watchNamespaceCommand) Run(run *session) error {
-	server, after, err := c.begin(run, c)
-	if err != nil {
-		return err
-	}
-	columns := columnsOf("changedAt=change.changedAt what=change.what key=change.key +revision=namespace.revision +cursor")
-	return watch(run, columns, client.NamespaceChanges(run.ctx, server, c.Namespaces, after), c.Limit)
+	return watch(run, c, c.watching, &c.Namespaces, client.NamespaceChanges, "changedAt=change.changedAt what=change.what key=change.key +revision=namespace.revision +cursor")
 }
 
 type watchProviderCommand struct {
@@ -76,12 +50,7 @@ type watchProviderCommand struct {
 }
 
 func (c *watchProviderCommand) Run(run *session) error {
-	server, after, err := c.begin(run, c)
-	if err != nil {
-		return err
-	}
-	columns := columnsOf("changedAt=change.changedAt what=change.what uuid=change.key name=resourceProvider.name +generation=resourceProvider.generation +cursor")
-	return watch(run, columns, client.ProviderChanges(run.ctx, server, c.Providers, after), c.Limit)
+	return watch(run, c, c.watching, &c.Providers, client.ProviderChanges, "changedAt=change.changedAt what=change.what uuid=change.key name=resourceProvider.name +generation=resourceProvider.generation +cursor")
 }
 
 type watchCapacityCommand struct {
@@ -113,19 +82,34 @@ func (c *watchCapacityCommand) Run(run *session) error {
 	return nil
 }
 
-// watch shows events as they come, a row for each, until the context ends or so
-// many were shown; 0 is no bound. JSON has an object on a line for each, and YAML a
-// document.
-func watch[T any](run *session, columns []column, events iter.Seq2[T, error], limit int) error {
-	shown := 0
-	for event, err := range events {
+// watch finds what the arguments of a command name, and shows the changes of those
+// as they come, a row for each, until the context ends or so many were shown. JSON
+// has an object on a line for each, and YAML a document.
+func watch[T any](run *session, command any, w watching, names *[]string, changes func(context.Context, *client.Client, []string, *string) iter.Seq2[T, error], columns string) error {
+	if err := run.resolve(command); err != nil {
+		return err
+	}
+	server, err := run.api.connected(run.ctx)
+	if err != nil {
+		return err
+	}
+	after := w.After
+	if w.Kept {
+		answer, err := client.LatestChange(run.ctx, run.api, nil)
+		if err != nil {
+			return err
+		}
+		after = &answer.Changes.Cursor
+	}
+	shown, table := 0, columnsOf(columns)
+	for event, err := range changes(run.ctx, server, *names, after) {
 		if err != nil {
 			return run.api.explained(err)
 		}
-		if err := showEvent(run, columns, event, shown == 0); err != nil {
+		if err := showEvent(run, table, event, shown == 0); err != nil {
 			return err
 		}
-		if shown++; shown == limit {
+		if shown++; shown == w.Limit {
 			return nil
 		}
 	}

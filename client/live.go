@@ -111,24 +111,19 @@ type CandidateChange struct {
 // those behind a cursor and then those that come, or with nil those that come. See
 // Follow for how it ends.
 func ResourceChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ResourceChange, error] {
-	return changesOf(Follow[struct{ ResourceChanged *ResourceChange }](ctx, c, followResources, behind(after, "uuids", uuids)),
-		func(data struct{ ResourceChanged *ResourceChange }) *ResourceChange { return data.ResourceChanged })
+	return changesOf[ResourceChange](ctx, c, followResources, behind(after, "uuids", uuids))
 }
 
 // NamespaceChanges follows the changes of the namespaces of some names, nil for all,
 // as ResourceChanges does those of resources.
 func NamespaceChanges(ctx context.Context, c *Client, names []string, after *string) iter.Seq2[*NamespaceChange, error] {
-	return changesOf(Follow[struct{ NamespaceChanged *NamespaceChange }](ctx, c, followNamespaces, behind(after, "names", names)),
-		func(data struct{ NamespaceChanged *NamespaceChange }) *NamespaceChange { return data.NamespaceChanged })
+	return changesOf[NamespaceChange](ctx, c, followNamespaces, behind(after, "names", names))
 }
 
 // ProviderChanges follows the changes of the resource providers of some uuids, nil
 // for all, as ResourceChanges does those of resources.
 func ProviderChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ProviderChange, error] {
-	return changesOf(Follow[struct{ ResourceProviderChanged *ProviderChange }](ctx, c, followProviders, behind(after, "uuids", uuids)),
-		func(data struct{ ResourceProviderChanged *ProviderChange }) *ProviderChange {
-			return data.ResourceProviderChanged
-		})
+	return changesOf[ProviderChange](ctx, c, followProviders, behind(after, "uuids", uuids))
 }
 
 // CapacityChanges follows what Capacities returns: the sums as they are now, or with
@@ -139,8 +134,7 @@ func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFil
 	if filter != nil {
 		variables["filter"] = filter
 	}
-	return changesOf(Follow[struct{ CapacityChanged *CapacityChange }](ctx, c, followCapacity, variables),
-		func(data struct{ CapacityChanged *CapacityChange }) *CapacityChange { return data.CapacityChanged })
+	return changesOf[CapacityChange](ctx, c, followCapacity, variables)
 }
 
 // CandidateChanges follows what FindCandidates returns: the candidates as they are
@@ -153,10 +147,7 @@ func CandidateChanges(ctx context.Context, c *Client, request CandidateRequest, 
 	if after != nil {
 		variables["after"] = *after
 	}
-	return changesOf(Follow[struct{ AllocationCandidatesChanged *CandidateChange }](ctx, c, followCandidates, variables),
-		func(data struct{ AllocationCandidatesChanged *CandidateChange }) *CandidateChange {
-			return data.AllocationCandidatesChanged
-		})
+	return changesOf[CandidateChange](ctx, c, followCandidates, variables)
 }
 
 // variablesOf returns the members of a value as variables.
@@ -180,11 +171,15 @@ func behind(after *string, name string, list []string) map[string]any {
 	return variables
 }
 
-// changesOf returns the field of each event.
-func changesOf[D, E any](events iter.Seq2[D, error], of func(D) E) iter.Seq2[E, error] {
-	return func(yield func(E, error) bool) {
-		for data, err := range events {
-			if !yield(of(data), err) {
+// changesOf follows a subscription and returns the field of each event.
+func changesOf[E any](ctx context.Context, c *Client, document string, variables map[string]any) iter.Seq2[*E, error] {
+	return func(yield func(*E, error) bool) {
+		for data, err := range Follow[map[string]*E](ctx, c, document, variables) {
+			var event *E
+			for _, field := range data { // there is one
+				event = field
+			}
+			if !yield(event, err) {
 				return
 			}
 		}

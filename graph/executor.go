@@ -108,6 +108,18 @@ func readingFor(operation *document.Operation) (how, afterWrite store.How) {
 	return store.Each, store.EachAfterWrite
 }
 
+// readingAs returns a context in which an operation reads no times that it does not
+// show, and where it is heavy has connections apart.
+func readingAs(ctx context.Context, operation *document.Operation) context.Context {
+	if !operation.Plan().Times && operation.Definition.Operation != ast.Mutation {
+		ctx = store.WithoutTimes(ctx)
+	}
+	if operation.Needs == document.NeedsLong {
+		ctx = store.Searching(ctx)
+	}
+	return ctx
+}
+
 // Run runs an operation to its end: field after field in the order of the
 // answer, which is written as it goes. When the context ends meanwhile, the
 // fields that are not yet resolved become errors of the code TIMEOUT. The data
@@ -124,12 +136,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	}
 	defer done()
 	ctx = once
-	if !plan.Times && !mutation {
-		ctx = store.WithoutTimes(ctx)
-	}
-	if operation.Needs == document.NeedsLong {
-		ctx = store.Searching(ctx)
-	}
+	ctx = readingAs(ctx, operation)
 	if readsChanges(operation) {
 		if err := e.store.Settle(ctx); err != nil {
 			return &Answer{Errors: PresentErrors(ctx, e.log, gqlerror.List{gqlerror.Wrap(err)})}

@@ -155,12 +155,7 @@ func (s *Subscription) Answer(ctx context.Context, event any, answerBytes int) *
 func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *Answer {
 	e, plan := s.executor, s.operation.Plan()
 	ctx, measured := store.Measure(ctx)
-	if !plan.Times {
-		ctx = store.WithoutTimes(ctx)
-	}
-	if s.operation.Needs == document.NeedsLong {
-		ctx = store.Searching(ctx)
-	}
+	ctx = readingAs(ctx, s.operation)
 	how, _ := readingFor(s.operation)
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
 	defer reading.End()
