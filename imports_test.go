@@ -53,6 +53,7 @@ var mayImport = map[string][]string{
 	"placement/placementtest":     {"placement"},
 	"problem":                     {},
 	"resource":                    {"access", "internal/lists", "metadef", "page", "problem", "text"},
+	"resource/resident":           {"internal/lists", "resource"},
 	"resource/resourcetest":       {"access", "metadef", "problem", "resource", "text"},
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "metadef", "placement", "problem", "resource", "store/auditdb", "store/changedb", "store/metadefdb", "store/placementdb", "store/resourcedb", "store/sqldb"},
@@ -60,10 +61,10 @@ var mayImport = map[string][]string{
 	"store/changedb":              {"access", "change", "ent", "internal/pause", "problem", "store/sqldb", "store/visible"},
 	"store/metadefdb":             {"access", "change", "defaults", "ent", "internal/lists", "internal/lru", "internal/pause", "metadef", "page", "problem", "store/sqldb", "store/visible", "text"},
 	"store/placementdb":           {"access", "change", "ent", "internal/lists", "internal/pause", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
-	"store/resourcedb":            {"access", "change", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "resource", "store/metadefdb", "store/sqldb", "store/visible", "text"},
+	"store/resourcedb":            {"access", "change", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "resource", "resource/resident", "store/metadefdb", "store/sqldb", "store/visible", "text"},
 	"store/sqldb":                 {"access", "change", "ent", "internal/lists", "internal/pause", "page", "problem", "text"},
 	"store/storetest":             {"access", "internal/patience", "internal/pgserver", "placement", "store"},
-	"store/visible":               {"access", "change", "ent", "metadef"},
+	"store/visible":               {"access", "change", "ent", "metadef", "resource"},
 	"text":                        {"problem"},
 	"web":                         {"access", "graph", "graph/document", "internal/lru", "internal/pause", "problem", "schema", "web/admission"},
 	"web/admission":               nil,
@@ -71,7 +72,7 @@ var mayImport = map[string][]string{
 
 // onlyStandardLibrary are the packages that import nothing else from outside but
 // the libraries that take the place of own code.
-var onlyStandardLibrary = []string{"access", "audit", "change", "defaults", "internal/lists", "internal/pause", "metadef", "page", "placement", "problem", "resource", "schema", "text"}
+var onlyStandardLibrary = []string{"access", "audit", "change", "defaults", "internal/lists", "internal/pause", "metadef", "page", "placement", "problem", "resource", "resource/resident", "schema", "text"}
 
 var libraries = []string{"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid"}
 

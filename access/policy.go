@@ -102,13 +102,13 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleResourceTypesWrite}, `createResourceType`)
 	add(Permission{Rule: RuleResourceTypesWrite, AfterVisibility: true}, `updateResourceType deleteResourceType`)
 	add(Permission{Rule: RuleResourcesRead}, `resources resource metadataKeys metadataProblems explainResources`)
-	add(Permission{Rule: RuleResourcesWrite}, `createResource updateResource deleteResource setResourceTags setMetadata
+	add(Permission{Rule: RuleResourcesWrite}, `createResource createResources updateResource deleteResource setResourceTags setMetadata
 		setMetadataOnResources replaceMetadata deleteMetadata`)
 	add(Permission{Rule: RuleCapabilitiesWrite}, `setCapabilities unsetCapabilities`)
 	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
 	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
 		consumer consumers usages capacity`)
-	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider updateResourceProvider deleteResourceProvider
+	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
 		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates createTrait deleteTrait
 		createResourceClass deleteResourceClass setAllocations deleteAllocations reshape`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaceChanged`)

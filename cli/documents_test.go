@@ -16,28 +16,7 @@ import (
 // wants one. Those that print their answer are compared with it elsewhere, and
 // those of docs/cli.md are the examples of the help.
 func TestDocumentedCommands(t *testing.T) {
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]bool{}
-	var lines []string
-	for _, page := range append(pages, "../README.md", "../web/ide/index.html") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasSuffix(page, "/cli.md") {
-			text, _, _ = cutBytes(text, generatedBelow)
-		}
-		for _, match := range regexp.MustCompile("(?m)^cadastre ([a-z].*)$|`cadastre ([a-z][^`]*)`|<code>cadastre ([a-z][^<]*)<").FindAllStringSubmatch(string(text), -1) {
-			line := strings.TrimSpace(match[1] + match[2] + match[3])
-			if !strings.HasPrefix(line, "serve") && !found[line] {
-				found[line] = true
-				lines = append(lines, line)
-			}
-		}
-	}
+	lines := documentedCommands(t)
 	if len(lines) < 10 {
 		t.Fatalf("the documents show %q only", lines)
 	}
@@ -52,13 +31,13 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	// Those that need more to run, and what it is.
 	completed := map[string]string{
-		"metadefs load --dry-run":           "metadefs load definitions --dry-run",
-		"metadefs unload NAME":              "metadefs unload Lab --yes",
-		"login --os-cloud NAME":             "login --os-cloud prod",
-		"context use NAME":                  "context use demo",
-		"login NAME":                        "login demo",
-		"metadefs unload --origin cadastre": "metadefs unload --origin cadastre --include-protected --yes",
-		"watch resource":                    "watch resource --kept --limit 1",
+		"metadefs load --dry-run": "metadefs load definitions --dry-run",
+		"metadefs unload NAME":    "metadefs unload Lab --yes",
+		"login --os-cloud NAME":   "login --os-cloud prod",
+		"context use NAME":        "context use demo",
+		"login NAME":              "login demo",
+		"metadefs unload --origin cadastre --include-protected": "metadefs unload --origin cadastre --include-protected --yes",
+		"watch resource": "watch resource --kept --limit 1",
 	}
 	for _, preparation := range []string{"cadastre namespace create Lab -q", "cadastre login demo -q"} {
 		if printed, status := shell(t, preparation); status != 0 {
@@ -77,6 +56,37 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Errorf("cadastre %s ends with %d and prints\n%s", line, status, printed)
 		}
 	}
+}
+
+// documentedCommands returns the commands that pages show, each once.
+func documentedCommands(t *testing.T) (lines []string) {
+	t.Helper()
+	var pages []string
+	for _, pattern := range []string{"../docs/*.md", "../docs/howto/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	found := map[string]bool{}
+	for _, page := range append(pages, "../README.md", "../web/ide/index.html") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(page, "/cli.md") {
+			text, _, _ = cutBytes(text, generatedBelow)
+		}
+		for _, match := range regexp.MustCompile("(?m)^cadastre ([a-z].*)$|`cadastre ([a-z][^`]*)`|<code>cadastre ([a-z][^<]*)<").FindAllStringSubmatch(string(text), -1) {
+			line := strings.TrimSpace(match[1] + match[2] + match[3])
+			if !strings.HasPrefix(line, "serve") && !found[line] {
+				found[line] = true
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
 }
 
 // cutBytes returns what stands before and after a text.

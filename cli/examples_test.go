@@ -112,7 +112,7 @@ func examples(t *testing.T, address string, command cli.Command) string {
 	var golden strings.Builder
 	for _, example := range command.Examples {
 		printed, status := shell(t, strings.NewReplacer("127.0.0.1:8080", address, "cadastre.example.org", address).Replace(example))
-		if !strings.HasPrefix(example+" ", "cadastre "+command.Path+" ") && !strings.Contains(example, "cadastre help") && !strings.Contains(example, "| cadastre login") {
+		if !strings.HasPrefix(example+" ", "cadastre "+command.Path+" ") && !strings.Contains(example, "cadastre help") && !strings.Contains(example, "| cadastre "+command.Path+" ") && !strings.HasSuffix(example, "| cadastre "+command.Path) {
 			t.Errorf("%s has an example of another command: %s", command.Path, example)
 		}
 		fmt.Fprintf(&golden, "$ %s\n%s", example, normal(address, printed))
@@ -148,7 +148,7 @@ func shell(t *testing.T, line string) (printed string, status int) {
 	if !ok || !strings.HasPrefix(line, "echo ") {
 		typed, command = "", line
 	}
-	program := cli.Program{Stdin: strings.NewReader(strings.TrimPrefix(typed+" ", "echo ") + "\n"), Version: "1.2.3", Commit: "abc", SDL: "type Query {\n  viewer: Viewer\n}\n", Serve: func(_ context.Context, options cli.ServeOptions) error {
+	program := cli.Program{Stdin: strings.NewReader(strings.Trim(strings.TrimSpace(strings.TrimPrefix(typed, "echo")), "'") + "\n"), Version: "1.2.3", Commit: "abc", SDL: "type Query {\n  viewer: Viewer\n}\n", Serve: func(_ context.Context, options cli.ServeOptions) error {
 		_, err := fmt.Fprintf(&out, "serves on %s\n", options.Listen)
 		return err
 	}}

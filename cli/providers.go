@@ -12,6 +12,7 @@ type providerCommand struct {
 	List   providerListCommand   `cmd:"" help:"List providers." example:"cadastre provider list --roots --required HW_CPU_X86_AVX512F --limit 3 ;; cadastre provider list --has-class VGPU --sort free:desc --by-class VGPU --limit 2 -c name,inventories"`
 	Show   providerShowCommand   `cmd:"" help:"Show a provider." example:"cadastre provider show compute-01"`
 	Create providerCreateCommand `cmd:"" help:"Create a provider." example:"cadastre provider create lab-host ;; cadastre provider create lab-host:numa0 --parent lab-host -c name,parent,root"`
+	Load   providerLoadCommand   `cmd:"" help:"Create many providers with their inventories, traits and aggregates." example:"echo '{\"name\": \"lab-9\", \"traits\": [\"HW_CPU_X86_AVX2\"], \"inventories\": [{\"resourceClass\": \"VCPU\", \"total\": 8}]}' | cadastre provider load - ;; echo '{\"name\": \"lab-9\"}' | cadastre provider load - ;; echo '{\"name\": \"lab-10\", \"parentName\": \"none\"}' | cadastre provider load -"`
 	Set    providerSetCommand    `cmd:"" help:"Change a provider." example:"cadastre provider set lab-host:numa0 --name lab-host:node0 -c name,generation"`
 	Delete providerDeleteCommand `cmd:"" help:"Delete providers; asks first." example:"cadastre provider delete lab-host:node0 --yes"`
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
@@ -155,6 +156,7 @@ func trusting(file string) (*http.Client, error) {
 // people need to know. It gets a token when the first is sent.
 type asking struct {
 	run    *session
+	mu     sync.Mutex // guards client
 	client *client.Client
 }
 
@@ -169,6 +171,8 @@ func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *gr
 
 // connected returns the client of the server.
 func (a *asking) connected(ctx context.Context) (_ *client.Client, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.client == nil {
 		a.client, err = connect(ctx, a.run.server)
 	}

@@ -1476,6 +1476,14 @@ type CreateResourceProviderInput struct {
 	Parent *string `json:"parent"`
 	// The uuid of the resource that this provider is, for example a `physical:host`.
 	Resource *string `json:"resource"`
+	// The name of the provider above, in place of its uuid; not together with `parent`.
+	ParentName *string `json:"parentName"`
+	// Its inventories, at most 1000, each class once; none when absent.
+	Inventories []*InventoryInput `json:"inventories,omitempty"`
+	// The names of its traits, at most 1000; none when absent. A trait named twice counts once.
+	Traits []string `json:"traits"`
+	// The uuids of the aggregates that it is a member of, at most 1000, each once; none when absent.
+	Aggregates []string `json:"aggregates"`
 }
 
 // GetName returns CreateResourceProviderInput.Name, and is useful for accessing the field via an interface.
@@ -1490,18 +1498,163 @@ func (v *CreateResourceProviderInput) GetParent() *string { return v.Parent }
 // GetResource returns CreateResourceProviderInput.Resource, and is useful for accessing the field via an interface.
 func (v *CreateResourceProviderInput) GetResource() *string { return v.Resource }
 
+// GetParentName returns CreateResourceProviderInput.ParentName, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderInput) GetParentName() *string { return v.ParentName }
+
+// GetInventories returns CreateResourceProviderInput.Inventories, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderInput) GetInventories() []*InventoryInput { return v.Inventories }
+
+// GetTraits returns CreateResourceProviderInput.Traits, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderInput) GetTraits() []string { return v.Traits }
+
+// GetAggregates returns CreateResourceProviderInput.Aggregates, and is useful for accessing the field via an interface.
+func (v *CreateResourceProviderInput) GetAggregates() []string { return v.Aggregates }
+
 // CreateResourceProviderResponse is returned by CreateResourceProvider on success.
 type CreateResourceProviderResponse struct {
-	// Creates a resource provider, with generation 0 and nothing in it. Needs the
-	// admin or service role (`FORBIDDEN`). A name or uuid that is taken, or a resource
-	// that another provider is linked to, is `ALREADY_EXISTS`; a parent or resource
-	// that does not exist is `BAD_USER_INPUT`.
+	// Creates a resource provider with generation 0, and with the inventories, traits
+	// and aggregates that are given. Needs the admin or service role (`FORBIDDEN`). A
+	// name or uuid that is taken, or a resource that another provider is linked to, is
+	// `ALREADY_EXISTS`; a parent, resource, class or trait that does not exist is
+	// `BAD_USER_INPUT`. All that is wrong is told at once.
 	CreateResourceProvider *CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload `json:"createResourceProvider"`
 }
 
 // GetCreateResourceProvider returns CreateResourceProviderResponse.CreateResourceProvider, and is useful for accessing the field via an interface.
 func (v *CreateResourceProviderResponse) GetCreateResourceProvider() *CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload {
 	return v.CreateResourceProvider
+}
+
+// CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayload includes the requested fields of the GraphQL type CreateResourceProvidersPayload.
+// The GraphQL type's documentation follows.
+//
+// What became of the resource providers to create.
+type CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayload struct {
+	// An outcome for each item of the input, in their order.
+	Results []*CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult `json:"results"`
+}
+
+// GetResults returns CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayload.Results, and is useful for accessing the field via an interface.
+func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayload) GetResults() []*CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult {
+	return v.Results
+}
+
+// CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult includes the requested fields of the GraphQL type CreateResourceProvidersResult.
+// The GraphQL type's documentation follows.
+//
+// What became of one of the resource providers to create.
+type CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult struct {
+	// What is wrong with it; empty where it is created.
+	Errors []*CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError `json:"errors"`
+}
+
+// GetErrors returns CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult.Errors, and is useful for accessing the field via an interface.
+func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult) GetErrors() []*CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError {
+	return v.Errors
+}
+
+// CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError includes the requested fields of the GraphQL type RowError.
+// The GraphQL type's documentation follows.
+//
+// One thing that is wrong with an item of a mutation for many.
+type CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError struct {
+	RowError `json:"-"`
+}
+
+// GetCode returns CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError.Code, and is useful for accessing the field via an interface.
+func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError) GetCode() RowErrorCode {
+	return v.RowError.Code
+}
+
+// GetField returns CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError.Field, and is useful for accessing the field via an interface.
+func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError) GetField() *string {
+	return v.RowError.Field
+}
+
+// GetMessage returns CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError.Message, and is useful for accessing the field via an interface.
+func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError) GetMessage() string {
+	return v.RowError.Message
+}
+
+func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.RowError)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalCreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError struct {
+	Code RowErrorCode `json:"code"`
+
+	Field *string `json:"field"`
+
+	Message string `json:"message"`
+}
+
+func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError) __premarshalJSON() (*__premarshalCreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError, error) {
+	var retval __premarshalCreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError
+
+	retval.Code = v.RowError.Code
+	retval.Field = v.RowError.Field
+	retval.Message = v.RowError.Message
+	return &retval, nil
+}
+
+// The resource providers to create.
+type CreateResourceProvidersInput struct {
+	// The providers, 1 to 1000; parents before children.
+	Items []*CreateResourceProviderInput `json:"items,omitempty"`
+	// Whether all of them are created or none; otherwise each has an outcome of its own.
+	Atomic bool `json:"atomic"`
+}
+
+// GetItems returns CreateResourceProvidersInput.Items, and is useful for accessing the field via an interface.
+func (v *CreateResourceProvidersInput) GetItems() []*CreateResourceProviderInput { return v.Items }
+
+// GetAtomic returns CreateResourceProvidersInput.Atomic, and is useful for accessing the field via an interface.
+func (v *CreateResourceProvidersInput) GetAtomic() bool { return v.Atomic }
+
+// CreateResourceProvidersResponse is returned by CreateResourceProviders on success.
+type CreateResourceProvidersResponse struct {
+	// Creates up to 1000 resource providers in one transaction, each judged as
+	// `createResourceProvider` would after those before it: a parent may stand before
+	// its children. With `atomic` all of them are created or none, and an error tells
+	// each thing that is wrong with any; without it those with which nothing is wrong
+	// are created, and `results` tells what is wrong with the others. Each provider
+	// has an event of its own in the audit log. Needs the admin or service role
+	// (`FORBIDDEN`). No item, and more than 1000, is `BAD_USER_INPUT`.
+	CreateResourceProviders *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayload `json:"createResourceProviders"`
+}
+
+// GetCreateResourceProviders returns CreateResourceProvidersResponse.CreateResourceProviders, and is useful for accessing the field via an interface.
+func (v *CreateResourceProvidersResponse) GetCreateResourceProviders() *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayload {
+	return v.CreateResourceProviders
 }
 
 // CreateResourceResponse is returned by CreateResource on success.
@@ -1563,6 +1716,138 @@ type CreateResourceTypeResponse struct {
 // GetCreateResourceType returns CreateResourceTypeResponse.CreateResourceType, and is useful for accessing the field via an interface.
 func (v *CreateResourceTypeResponse) GetCreateResourceType() *CreateResourceTypeCreateResourceTypeCreateResourceTypePayload {
 	return v.CreateResourceType
+}
+
+// CreateResourcesCreateResourcesCreateResourcesPayload includes the requested fields of the GraphQL type CreateResourcesPayload.
+// The GraphQL type's documentation follows.
+//
+// What became of the resources to create.
+type CreateResourcesCreateResourcesCreateResourcesPayload struct {
+	// An outcome for each item of the input, in their order.
+	Results []*CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult `json:"results"`
+}
+
+// GetResults returns CreateResourcesCreateResourcesCreateResourcesPayload.Results, and is useful for accessing the field via an interface.
+func (v *CreateResourcesCreateResourcesCreateResourcesPayload) GetResults() []*CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult {
+	return v.Results
+}
+
+// CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult includes the requested fields of the GraphQL type CreateResourcesResult.
+// The GraphQL type's documentation follows.
+//
+// What became of one of the resources to create.
+type CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult struct {
+	// What is wrong with it; empty where it is created.
+	Errors []*CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError `json:"errors"`
+}
+
+// GetErrors returns CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult.Errors, and is useful for accessing the field via an interface.
+func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult) GetErrors() []*CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError {
+	return v.Errors
+}
+
+// CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError includes the requested fields of the GraphQL type RowError.
+// The GraphQL type's documentation follows.
+//
+// One thing that is wrong with an item of a mutation for many.
+type CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError struct {
+	RowError `json:"-"`
+}
+
+// GetCode returns CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError.Code, and is useful for accessing the field via an interface.
+func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError) GetCode() RowErrorCode {
+	return v.RowError.Code
+}
+
+// GetField returns CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError.Field, and is useful for accessing the field via an interface.
+func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError) GetField() *string {
+	return v.RowError.Field
+}
+
+// GetMessage returns CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError.Message, and is useful for accessing the field via an interface.
+func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError) GetMessage() string {
+	return v.RowError.Message
+}
+
+func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.RowError)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalCreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError struct {
+	Code RowErrorCode `json:"code"`
+
+	Field *string `json:"field"`
+
+	Message string `json:"message"`
+}
+
+func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError) __premarshalJSON() (*__premarshalCreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError, error) {
+	var retval __premarshalCreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError
+
+	retval.Code = v.RowError.Code
+	retval.Field = v.RowError.Field
+	retval.Message = v.RowError.Message
+	return &retval, nil
+}
+
+// The resources to create.
+type CreateResourcesInput struct {
+	// The resources, 1 to 1000; parents before children.
+	Items []*CreateResourceInput `json:"items,omitempty"`
+	// Whether all of them are created or none; otherwise each has an outcome of its own.
+	Atomic bool `json:"atomic"`
+}
+
+// GetItems returns CreateResourcesInput.Items, and is useful for accessing the field via an interface.
+func (v *CreateResourcesInput) GetItems() []*CreateResourceInput { return v.Items }
+
+// GetAtomic returns CreateResourcesInput.Atomic, and is useful for accessing the field via an interface.
+func (v *CreateResourcesInput) GetAtomic() bool { return v.Atomic }
+
+// CreateResourcesResponse is returned by CreateResources on success.
+type CreateResourcesResponse struct {
+	// Creates up to 1000 resources in one transaction, each judged as `createResource`
+	// would after those before it: a parent may stand before its children. With
+	// `atomic` all of them are created or none, and an error tells each thing that is
+	// wrong with any; without it those with which nothing is wrong are created, and
+	// `results` tells what is wrong with the others. Each resource has an event of its
+	// own in the audit log; for a project's rate of writes it is one. No item, and more
+	// than 1000, is `BAD_USER_INPUT`.
+	CreateResources *CreateResourcesCreateResourcesCreateResourcesPayload `json:"createResources"`
+}
+
+// GetCreateResources returns CreateResourcesResponse.CreateResources, and is useful for accessing the field via an interface.
+func (v *CreateResourcesResponse) GetCreateResources() *CreateResourcesCreateResourcesCreateResourcesPayload {
+	return v.CreateResources
 }
 
 // CreateTraitCreateTraitCreateTraitPayload includes the requested fields of the GraphQL type CreateTraitPayload.
@@ -7102,6 +7387,55 @@ var AllRole = []Role{
 	RoleService,
 }
 
+// What is wrong with an item of a mutation for many.
+type RowError struct {
+	// The kind of refusal, as the code of an error.
+	Code RowErrorCode `json:"code"`
+	// Where in the input, for example `input.items[3].name`; `null` where it is about the whole item.
+	Field *string `json:"field"`
+	// What is wrong, in words, without the code and the field.
+	Message string `json:"message"`
+}
+
+// GetCode returns RowError.Code, and is useful for accessing the field via an interface.
+func (v *RowError) GetCode() RowErrorCode { return v.Code }
+
+// GetField returns RowError.Field, and is useful for accessing the field via an interface.
+func (v *RowError) GetField() *string { return v.Field }
+
+// GetMessage returns RowError.Message, and is useful for accessing the field via an interface.
+func (v *RowError) GetMessage() string { return v.Message }
+
+// The kinds of refusal of an item of a mutation for many.
+type RowErrorCode string
+
+const (
+	// What the item says is invalid, or refers to what does not exist.
+	RowErrorCodeBadUserInput RowErrorCode = "BAD_USER_INPUT"
+	// The viewer may not do that.
+	RowErrorCodeForbidden RowErrorCode = "FORBIDDEN"
+	// The thing to change does not exist, or the viewer may not see it.
+	RowErrorCodeNotFound RowErrorCode = "NOT_FOUND"
+	// What the item asks for is taken.
+	RowErrorCodeAlreadyExists RowErrorCode = "ALREADY_EXISTS"
+	// The thing was changed since the client saw it.
+	RowErrorCodeConcurrentUpdate RowErrorCode = "CONCURRENT_UPDATE"
+	// What the item takes away is in use.
+	RowErrorCodeInUse RowErrorCode = "IN_USE"
+	// There would be more than is allowed.
+	RowErrorCodeQuotaExceeded RowErrorCode = "QUOTA_EXCEEDED"
+)
+
+var AllRowErrorCode = []RowErrorCode{
+	RowErrorCodeBadUserInput,
+	RowErrorCodeForbidden,
+	RowErrorCodeNotFound,
+	RowErrorCodeAlreadyExists,
+	RowErrorCodeConcurrentUpdate,
+	RowErrorCodeInUse,
+	RowErrorCodeQuotaExceeded,
+}
+
 // What consumers shall have.
 type SetAllocationsInput struct {
 	// The consumers, at least one, at most 1000, each once.
@@ -9072,6 +9406,14 @@ type __CreateResourceProviderInput struct {
 // GetInput returns __CreateResourceProviderInput.Input, and is useful for accessing the field via an interface.
 func (v *__CreateResourceProviderInput) GetInput() *CreateResourceProviderInput { return v.Input }
 
+// __CreateResourceProvidersInput is used internally by genqlient
+type __CreateResourceProvidersInput struct {
+	Input *CreateResourceProvidersInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateResourceProvidersInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateResourceProvidersInput) GetInput() *CreateResourceProvidersInput { return v.Input }
+
 // __CreateResourceTypeInput is used internally by genqlient
 type __CreateResourceTypeInput struct {
 	Input *CreateResourceTypeInput `json:"input,omitempty"`
@@ -9079,6 +9421,14 @@ type __CreateResourceTypeInput struct {
 
 // GetInput returns __CreateResourceTypeInput.Input, and is useful for accessing the field via an interface.
 func (v *__CreateResourceTypeInput) GetInput() *CreateResourceTypeInput { return v.Input }
+
+// __CreateResourcesInput is used internally by genqlient
+type __CreateResourcesInput struct {
+	Input *CreateResourcesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CreateResourcesInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateResourcesInput) GetInput() *CreateResourcesInput { return v.Input }
 
 // __CreateTraitInput is used internally by genqlient
 type __CreateTraitInput struct {
@@ -10669,6 +11019,50 @@ func CreateResourceProvider(
 	return data_, err_
 }
 
+// The mutation executed by CreateResourceProviders.
+const CreateResourceProviders_Operation = `
+mutation CreateResourceProviders ($input: CreateResourceProvidersInput!) {
+	createResourceProviders(input: $input) {
+		results {
+			errors {
+				... RowError
+			}
+		}
+	}
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+`
+
+// Creates providers, and says what is wrong with those that are not created.
+func CreateResourceProviders(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateResourceProvidersInput,
+) (data_ *CreateResourceProvidersResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateResourceProviders",
+		Query:  CreateResourceProviders_Operation,
+		Variables: &__CreateResourceProvidersInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateResourceProvidersResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by CreateResourceType.
 const CreateResourceType_Operation = `
 mutation CreateResourceType ($input: CreateResourceTypeInput!) {
@@ -10702,6 +11096,50 @@ func CreateResourceType(
 	}
 
 	data_ = &CreateResourceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CreateResources.
+const CreateResources_Operation = `
+mutation CreateResources ($input: CreateResourcesInput!) {
+	createResources(input: $input) {
+		results {
+			errors {
+				... RowError
+			}
+		}
+	}
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+`
+
+// Creates resources, and says what is wrong with those that are not created.
+func CreateResources(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *CreateResourcesInput,
+) (data_ *CreateResourcesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateResources",
+		Query:  CreateResources_Operation,
+		Variables: &__CreateResourcesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateResourcesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

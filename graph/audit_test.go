@@ -36,6 +36,8 @@ const (
 	auditedOther = "00000000-0000-4000-8000-00000000000b"
 	auditedOne   = "00000000-0000-4000-8000-00000000000c"
 	auditedTwo   = "00000000-0000-4000-8000-00000000000d"
+	auditedThree = "00000000-0000-4000-8000-0000000000d3"
+	auditedFour  = "00000000-0000-4000-8000-0000000000d4"
 	claimer      = "00000000-0000-4000-8000-00000000000e"
 	otherClaimer = "00000000-0000-4000-8000-00000000000f"
 	noUUID       = "99999999-0000-4000-8000-000000000009"
@@ -72,6 +74,8 @@ var auditedMutations = []audited{
 
 	{field: "createResource", accepted: `type: "physical:host", name: "host", uuid: "` + auditedHost + `"`, refused: `type: "physical:host", name: "x", parent: "` + noUUID + `"`, changed: "RESOURCE " + auditedHost},
 	{field: "createResource", accepted: `type: "physical:host", name: "other", uuid: "` + auditedOther + `"`, refused: `type: "physical:host", name: "x", uuid: "` + auditedHost + `"`, changed: "RESOURCE " + auditedOther},
+	{field: "createResources", accepted: `items: [{type: "physical:host", name: "three", uuid: "` + auditedThree + `", tags: ["t"]}, {type: "physical:host", name: "four", uuid: "` + auditedFour + `", parent: "` + auditedThree + `"}]`,
+		refused: `items: [{type: "physical:host", name: "x"}, {type: "none", name: "x"}]`, changed: "RESOURCE " + auditedThree + ", RESOURCE " + auditedFour},
 	{field: "updateResource", accepted: `uuid: "` + auditedHost + `", newName: "renamed"`, refused: `uuid: "` + auditedHost + `", newName: "x", revision: 99`, changed: "RESOURCE " + auditedHost},
 	{field: "setResourceTags", accepted: `resource: "` + auditedHost + `", tags: ["t"]`, refused: `resource: "` + auditedHost + `", tags: ["a", "A"]`, changed: "RESOURCE " + auditedHost},
 	{field: "setMetadata", accepted: `resource: "` + auditedHost + `", items: [{key: "a", value: "1"}]`, refused: `resource: "` + auditedHost + `", items: [{key: "", value: "1"}]`, changed: "RESOURCE " + auditedHost},
@@ -92,6 +96,8 @@ var auditedMutations = []audited{
 	{field: "createResourceClass", accepted: `name: "CUSTOM_C"`, refused: `name: "C"`, changed: "RESOURCE_CLASS CUSTOM_C"},
 	{field: "createResourceProvider", accepted: `name: "one", uuid: "` + auditedOne + `"`, refused: `name: ""`, changed: "RESOURCE_PROVIDER " + auditedOne},
 	{field: "createResourceProvider", accepted: `name: "two", uuid: "` + auditedTwo + `"`, refused: `name: "one"`, changed: "RESOURCE_PROVIDER " + auditedTwo},
+	{field: "createResourceProviders", accepted: `items: [{name: "three", uuid: "` + auditedThree + `", aggregates: ["` + noUUID + `"]}, {name: "four", uuid: "` + auditedFour + `", parentName: "three"}]`,
+		refused: `items: [{name: "five"}, {name: "one"}]`, changed: "RESOURCE_PROVIDER " + auditedThree + ", RESOURCE_PROVIDER " + auditedFour},
 	{field: "updateResourceProvider", accepted: `provider: "` + auditedOne + `", newName: "uno"`, refused: `provider: "` + auditedOne + `", newName: "two"`, changed: "RESOURCE_PROVIDER " + auditedOne},
 	{field: "setInventories", accepted: `provider: "` + auditedOne + `", inventories: [{resourceClass: "VCPU", total: 8}, {resourceClass: "CUSTOM_C", total: 8}]`, refused: `provider: "` + auditedOne + `", generation: 99, inventories: []`, changed: "RESOURCE_PROVIDER " + auditedOne},
 	{field: "setInventory", accepted: `provider: "` + auditedOne + `", inventory: {resourceClass: "VCPU", total: 9}`, refused: `provider: "` + auditedOne + `", inventory: {resourceClass: "NONE", total: 9}`, changed: "RESOURCE_PROVIDER " + auditedOne},

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -99,6 +100,50 @@ func withoutDefinitions(s *store.Store) *store.Store {
 // answers returns what both say to a query as a viewer.
 func (s residentServer) answers(viewer, query string) (kept, read outcome) {
 	return interruptedAs(s.kept, viewer, query, nil, never, nil), interruptedAs(s.read, viewer, query, nil, never, nil)
+}
+
+// TestDialogsTakeNothingOfTheDatabase reads what a metadata dialog shows after the
+// connections to the database were closed: not even a transaction begins.
+func TestDialogsTakeNothingOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		executor := executorOf(t, s)
+		definitions := `properties: [{name: "size", title: "Size", type: INTEGER, maximum: 7}, {name: "arch", title: "Architecture", type: STRING, enum: ["x", "y"]}], objects: [{name: "Group", required: ["inner"], properties: [{name: "inner", title: "An inner title", type: STRING}]}]`
+		for _, name := range []string{"One", "Other"} {
+			query := fmt.Sprintf(`mutation { createNamespace(input: {name: %q, visibility: PUBLIC, %s, resourceTypeAssociations: [{resourceType: "physical:host", prefix: "pre_"}, {resourceType: "physical:host", propertiesTarget: "image"}]}) { namespace { name } } }`, name, definitions)
+			if got := interruptedAs(executor, "admin", query, nil, never, nil); len(got.errors) > 0 {
+				t.Fatal(got.errors)
+			}
+		}
+		queries := []string{
+			`{ definitions(resourceType: "physical:host") { namespace { id name displayName description visibility protected owner revision } association { prefix propertiesTarget }
+			   properties { id name title description type itemType enum default minimum maximum pattern required operators namespace { name } enumMembers { label value { text } } }
+			   objects { id name description required properties { name title type enum } } conflicts { name definitions { name namespace { name } } } } }`,
+			`{ definitions(resourceType: "physical:host", search: "title", target: "image") { namespace { name } objects { name properties { name } } } }`,
+			`{ validateMetadata(resourceType: "physical:host", values: [{key: "pre_size", value: "x"}, {key: "inner", value: "y"}]) { valid accepted items { key isCustom suggestion definitions { name title namespace { name } } violations { rule message } } } }`,
+		}
+		ask := func() (got []outcome) {
+			for _, viewer := range []string{"admin", "member"} {
+				for _, query := range queries {
+					got = append(got, interruptedAs(executor, viewer, query, nil, never, nil))
+				}
+			}
+			return got
+		}
+		before := ask()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for i, after := range ask() {
+			if len(after.errors) > 0 || len(after.text) < 100 || after.text != before[i].text {
+				t.Errorf("%s\nanswers without a database\n%s\nand before\n%s", queries[i%len(queries)], after.text, before[i].text)
+			}
+		}
+	})
 }
 
 // residentSteps is how many writes a history has.

@@ -66,6 +66,8 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`mutation { replaceMetadata(input: {resource: "$", items: []}) { resource { id } } }`, hiddenShare, noUUID},
 	{`mutation { deleteMetadata(input: {resource: "$", keys: ["a"]}) { resource { id } } }`, hiddenShare, noUUID},
 	{`mutation { createResource(input: {type: "physical:host", name: "x", parent: "$"}) { resource { id } } }`, hiddenHost, noUUID},
+	{`mutation { createResources(input: {items: [{type: "physical:host", name: "x", parent: "$"}]}) { results { resource { id } errors { code field message } } } }`, hiddenHost, noUUID},
+	{`mutation { createResources(input: {atomic: false, items: [{type: "physical:host", name: "x", parent: "$"}]}) { results { resource { id } errors { code field message } } } }`, hiddenHost, noUUID},
 }
 
 // TestWhatIsHiddenCostsWhatIsMissingCosts asks as a member of another project

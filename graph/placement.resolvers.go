@@ -64,6 +64,18 @@ func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input pla
 	return &model.CreateResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
+func (r *mutationResolver) CreateResourceProviders(ctx context.Context, input placement.NewProviders) (*model.CreateResourceProvidersPayload, error) {
+	world, outcomes, err := r.Store.CreateResourceProviders(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*model.CreateResourceProvidersResult, len(outcomes))
+	for i, outcome := range outcomes {
+		results[i] = &model.CreateResourceProvidersResult{ResourceProvider: registered(ctx, model.ProviderIn(world, outcome.Row)), Errors: rowErrors(outcome.Problems)}
+	}
+	return &model.CreateResourceProvidersPayload{Results: results}, nil
+}
+
 func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error) {
 	change := placement.ProviderPatch{Provider: input.Provider, Parent: cleared(input.Parent), Resource: cleared(input.Resource)}
 	if name, ok := input.NewName.ValueOK(); ok {

@@ -89,7 +89,7 @@ func badScalars(schema *ast.Schema, mutation, name string, of *ast.Type) (all ba
 	case "UUID":
 		all.wrong = []string{`"00000000-0000-0000-0000-000000000000"`}
 		all.other = []string{`"` + noUUID + `"`}
-		if slices.Contains([]string{"createResourceProvider", "setAllocations", "reshape"}, mutation) { // which take any
+		if slices.Contains([]string{"createResourceProvider", "createResourceProviders", "setAllocations", "reshape"}, mutation) { // which take any
 			all = badLiterals{other: slices.Concat(all.wrong, all.other)}
 		}
 	case "Int", "Int64":

@@ -30,6 +30,18 @@ func (r *mutationResolver) CreateResource(ctx context.Context, input resource.In
 	return &model.CreateResourcePayload{Resource: resource}, nil
 }
 
+func (r *mutationResolver) CreateResources(ctx context.Context, input resource.Inputs) (*model.CreateResourcesPayload, error) {
+	outcomes, err := r.Store.CreateResources(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*model.CreateResourcesResult, len(outcomes))
+	for i, outcome := range outcomes {
+		results[i] = &model.CreateResourcesResult{Resource: registered(ctx, outcome.Row), Errors: rowErrors(outcome.Problems)}
+	}
+	return &model.CreateResourcesPayload{Results: results}, nil
+}
+
 func (r *mutationResolver) SetMetadata(ctx context.Context, input resource.MetadataChange) (*model.SetMetadataPayload, error) {
 	resource, _, err := r.Store.ChangeMetadata(ctx, input)
 	if err != nil {

@@ -60,6 +60,9 @@ var touches = map[string]touch{
 	"createResource": {
 		field: `createResource(input: {type: "${type}", name: "x", uuid: "${new}", parent: "${resource}"})`,
 		after: `deleteResource(input: {uuid: "${new}"})`},
+	"createResources": {
+		field: `createResources(input: {items: [{type: "${type}", name: "x", uuid: "${new}", parent: "${resource}"}]})`,
+		after: `deleteResource(input: {uuid: "${new}"})`},
 	"updateResource": {field: `updateResource(input: {uuid: "${extraResource}", newName: "${n}"})`},
 	"deleteResource": {
 		before: `createResource(input: {type: "${type}", name: "x", uuid: "${new}", parent: "${resource}"})`,
@@ -84,6 +87,9 @@ var touches = map[string]touch{
 		field:  `deleteCapability(input: {resourceType: "${type}", name: "c${n}", force: true})`},
 	"createResourceProvider": {
 		field: `createResourceProvider(input: {name: "${new}", uuid: "${new}", parent: "${provider}"})`,
+		after: `deleteResourceProvider(input: {provider: "${new}"})`},
+	"createResourceProviders": {
+		field: `createResourceProviders(input: {items: [{name: "${new}", uuid: "${new}", parent: "${provider}"}]})`,
 		after: `deleteResourceProvider(input: {provider: "${new}"})`},
 	"updateResourceProvider": {field: `updateResourceProvider(input: {provider: "${extraProvider}", newName: "x${n}"})`},
 	"deleteResourceProvider": {

@@ -68,7 +68,7 @@ func TestWhatCanBeChangedSaysWhoMay(t *testing.T) {
 	for _, mutation := range schema.Mutation.Fields {
 		for _, field := range schema.Types[mutation.Type.Name()].Fields {
 			of := schema.Types[field.Type.Name()]
-			if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Report") || of.Name == "MetadataProblemConnection" || strings.HasPrefix(of.Name, "Removed") || strings.HasPrefix(of.Name, "__") {
+			if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Report") || of.Name == "MetadataProblemConnection" || strings.HasPrefix(of.Name, "Removed") || strings.HasSuffix(of.Name, "Result") || strings.HasPrefix(of.Name, "__") {
 				continue
 			}
 			if of.Fields.ForName("viewerCanUpdate") == nil && of.Fields.ForName("viewerCanDelete") == nil {
@@ -145,9 +145,9 @@ var creations = []string{
 	`deleteNamespaceContents namespace: "Mine", kinds: [TAGS]`, `deleteNamespaceContents namespace: "Edited", kinds: [TAGS]`,
 	`setTags namespace: "Mine", tags: [{name: "t"}], mode: APPEND`, `setTags namespace: "Edited", tags: [{name: "t"}], mode: APPEND`,
 	`associateResourceType namespace: "New", resourceType: "OS::Manila::Share"`, `createResourceType name: "T::New"`,
-	`createResource type: "T::Used", name: "new"`, `setResourceTags resource: "` + canProject + `", tags: ["new"]`,
+	`createResource type: "T::Used", name: "new"`, `createResources items: [{type: "T::Used", name: "newer"}]`, `setResourceTags resource: "` + canProject + `", tags: ["new"]`,
 	`setMetadataOnResources items: [{resource: "` + canProject + `", items: [{key: "new", value: "1"}]}]`, `replaceMetadata resource: "` + canProject + `", items: [{key: "own", value: "1"}, {key: "new", value: "2"}]`,
-	`createCapability resourceType: "physical:host", name: "new"`, `createResourceProvider name: "new"`, `setInventories provider: "` + canAlone + `", inventories: []`,
+	`createCapability resourceType: "physical:host", name: "new"`, `createResourceProvider name: "new"`, `createResourceProviders items: [{name: "newer"}]`, `setInventories provider: "` + canAlone + `", inventories: []`,
 	`setProviderTraits provider: "` + canAlone + `", traits: []`, `setProviderAggregates provider: "` + canAlone + `", aggregates: []`,
 	`createTrait name: "CUSTOM_NEW"`, `createResourceClass name: "CUSTOM_NEW"`, `reshape inventories: [{provider: "` + canAlone + `", inventories: []}]`,
 }

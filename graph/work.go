@@ -73,7 +73,7 @@ func works() document.Works {
 		"ClaimMapping.providers":                          {Given: ofRequest(func(r requestSize) int64 { return divide(r.providers, r.groups) })},
 		"CandidateAllocation.resources":                   {Given: ofRequest(func(r requestSize) int64 { return divide(r.amounts, r.providers) })},
 		"GroupMapping.providers":                          {Given: ofRequest(func(r requestSize) int64 { return divide(r.providers, r.groups) })},
-		"Consumer.mappings":                               {Statements: 1, World: true, Given: mappingsWork},
+		"Consumer.mappings":                               {Statements: 1, World: true, Held: true, Given: mappingsWork},
 		"ProviderSummary.inventories":                     {Given: ofProvider(tableInventories)},
 		"ResourceProvider.inventories":                    {Given: ofProvider(tableInventories)},
 		"ProviderSummary.traits":                          {Given: ofProvider(tableProviderTraits)},
@@ -82,14 +82,16 @@ func works() document.Works {
 		"ResourceProvider.resource":                       {Statements: 1, Given: one(tableResources)},
 		"Trait.viewerCanDelete":                           {World: true, Given: usedWork},
 		"ResourceClass.viewerCanDelete":                   {World: true, Given: usedWork},
-		"Allocation.provider":                             {Statements: 1, World: true},
-		"Allocation.consumer":                             {Statements: 1, Given: one(tableConsumers)},
+		"Allocation.provider":                             {Statements: 1, World: true, Held: true},
+		"Allocation.consumer":                             {Statements: 1, Held: true, Given: one(tableConsumers)},
 		"Consumer.resource":                               {Statements: 1, Given: one(tableResources)},
 		"Resource.consumer":                               {Statements: 1, Given: one(tableConsumers)},
 		"Resource.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
-		"Consumer.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
+		"Consumer.allocations":                            {Statements: 1, Held: true, Given: many(tableAllocations, tableConsumers)},
+		"SetAllocationsPayload.consumers":                 {Hands: true},
+		"DeleteAllocationsPayload.consumer":               {Hands: true},
 	}
-	for _, some := range []document.Works{metadefWorks(), resourceWorks(), problemWorks(), listWorks(), changeWorks()} {
+	for _, some := range []document.Works{metadefWorks(), bulkWorks(), resourceWorks(), problemWorks(), listWorks(), changeWorks()} {
 		for name, work := range some {
 			all[name] = work
 		}

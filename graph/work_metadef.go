@@ -39,7 +39,7 @@ func metadefWorks() document.Works {
 		"ResourceTypeAssociation.viewerCanDelete": {Statements: 1, Given: standingWork},
 		"ResourceType.viewerCanDelete":            {Statements: 1, Given: usesWork(tableResourceTypes, tableAssociations, tableResources, tableCapabilities)},
 
-		"ObjectDefinition.properties":  {Statements: 1, Given: many(tableProperties, tableObjects)},
+		"ObjectDefinition.properties":  {Given: objectPropertiesWork},
 		"ObjectDefinition.namespace":   {Statements: 1, Given: one(tableNamespaces)},
 		"PropertyDefinition.namespace": {Given: namespaceWork},
 		"PropertyDefinition.object":    {Statements: 1, Given: one(tableObjects)},
@@ -105,6 +105,17 @@ const maxApplied = 10_000
 // applied returns how many definitions may apply to a resource type.
 func applied(c document.Call) int64 {
 	return min(c.Size(tableProperties)+c.Size(tableObjects), maxApplied)
+}
+
+// objectPropertiesWork is the properties of objects, which came together with those
+// of definitions in memory.
+func objectPropertiesWork(c document.Call) document.Work {
+	if above, ok := c.Parent(); ok && above.Of() == "AppliedNamespace" {
+		return document.Work{Length: average(c, tableProperties, tableObjects)}
+	}
+	work := many(tableProperties, tableObjects)(c)
+	work.Statements = 1
+	return work
 }
 
 // namespaceWork is the namespace of a property, which came together with one of

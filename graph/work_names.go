@@ -49,7 +49,7 @@ func namesWork(arguments ...string) func(document.Call) document.Work {
 func withNames(works document.Works) document.Works {
 	for field, arguments := range map[string][]string{
 		"Query.namespaces": {"filter"}, "Query.resources": {"filter"}, "Query.explainResources": {"filter"},
-		"Query.metadataKeys": {"filter", "resourceType"}, "Query.metadataProblems": {"filter"}, "Query.definitions": {"resourceType"}, "Query.exportNamespaces": {"resourceTypes"},
+		"Query.metadataKeys": {"filter", "resourceType"}, "Query.metadataProblems": {"filter"}, "Query.exportNamespaces": {"resourceTypes"},
 		"Query.resourceProviders": {"filter"}, "Query.capacity": {"filter"}, "Query.allocationCandidates": {"hosts"},
 		"Resource.children": {"filter"}, "ResourceType.resources": {"filter"}, "ResourceType.associations": {"filter"},
 		"Namespace.resourceTypeAssociations": {"filter"}, "Namespace.properties": {"resourceType"}, "Namespace.property": {"resourceType"},
@@ -64,6 +64,11 @@ func withNames(works document.Works) document.Works {
 			return document.Work{}
 		}
 		return document.Work{Statements: 1, Read: lengthOf(names), Scanned: c.Size(tableResourceTypes)}
+	})
+	works["Query.definitions"] = both(works["Query.definitions"], func(c document.Call) document.Work {
+		work := namesWork("resourceType")(c)
+		work.Fallback = work.Statements // memory knows the name, too
+		return work
 	})
 	for _, field := range []string{"Query.traits", "Query.resourceClasses"} { // whose names are in memory
 		works[field] = both(works[field], func(c document.Call) document.Work {

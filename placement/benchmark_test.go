@@ -96,6 +96,17 @@ func BenchmarkCandidatesFlat(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstCandidates finds the first ten candidates in worlds of three sizes.
+func BenchmarkFirstCandidates(b *testing.B) {
+	group := threeClasses(4)
+	group.RequiredAll = []string{"COMPUTE_NODE"}
+	for _, n := range []int{10_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			benchmark(b, NewWorld(cloudNames, flatCloud(n)), &Request{Unsuffixed: group}, 10, 10)
+		})
+	}
+}
+
 func BenchmarkCandidatesNested(b *testing.B) {
 	w := NewWorld(cloudNames, nestedCloud(1000))
 	r := &Request{Groups: []Group{

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -152,9 +151,9 @@ func (b *builder) newNode(id int32, provider *Provider) *node {
 		n.inventories[i] = nodeInventory{
 			class:    b.classes.intern(b.edit, inventory.ResourceClass),
 			free:     inventory.Free(),
-			minUnit:  int64(inventory.MinUnit),
-			maxUnit:  int64(inventory.MaxUnit),
-			stepSize: int64(inventory.StepSize),
+			minUnit:  inventory.MinUnit,
+			maxUnit:  inventory.MaxUnit,
+			stepSize: inventory.StepSize,
 		}
 	}
 	return n
@@ -204,7 +203,7 @@ func (n *node) sharedAggregates() []int32 {
 
 // columnValue returns what the column of the class holds for the inventory.
 func (i *nodeInventory) columnValue() int64 {
-	return max(0, min(i.free, i.maxUnit, math.MaxInt64-1)) + 1
+	return max(0, min(i.free, int64(i.maxUnit))) + 1
 }
 
 // isPicky reports whether the inventory may refuse an amount that it has room

@@ -183,7 +183,7 @@ func (p *plan) checkSums(chosen []*node) error {
 	}
 	for _, n := range chosen {
 		for _, i := range n.inventories {
-			if sum := sums[key{n, i.class}]; sum > 0 && (sum > i.free || sum > i.maxUnit) {
+			if sum := sums[key{n, i.class}]; sum > 0 && (sum > i.free || sum > int64(i.maxUnit)) {
 				return fmt.Errorf("the sum of the amounts on %s does not fit", n.provider.UUID)
 			}
 		}

@@ -172,11 +172,11 @@ func (i *nodeInventory) available(amount int64) int64 {
 	if i == nil {
 		return 0
 	}
-	available := min(amount, i.free, i.maxUnit)
+	available := min(amount, i.free, int64(i.maxUnit))
 	if i.stepSize > 1 {
-		available -= available % i.stepSize
+		available -= available % int64(i.stepSize)
 	}
-	if available < i.minUnit {
+	if available < int64(i.minUnit) {
 		return 0
 	}
 	return available

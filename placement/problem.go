@@ -14,6 +14,8 @@ type Problem struct {
 	// Trait or ResourceClass is the unknown name that the problem is about; empty
 	// for other problems.
 	Trait, ResourceClass string
+	// Taken says that what is asked for is another provider's.
+	Taken bool
 }
 
 func (p Problem) String() string { return p.Path + ": " + p.Message }

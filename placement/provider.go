@@ -1,6 +1,9 @@
 package placement
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // MaxProviderNameLength is the maximum length of the name of a provider, in
 // code points, as in the Placement reference.
@@ -49,17 +52,30 @@ type NewProvider struct {
 	// Parent and Resource are uuids, nil for none.
 	Parent   *string
 	Resource *string
+	// ParentName is the name of the parent, in place of its uuid.
+	ParentName  *string
+	Inventories []Inventory
+	Traits      []string
+	Aggregates  []string
 }
 
 // Validate returns every problem of the new provider's form, each at its path
-// below path ("input").
+// below path ("input"). It does not ask whether what the provider refers to
+// exists.
 func (n *NewProvider) Validate(path string) []Problem {
 	var v validator
 	v.require(isText(n.Name, MaxProviderNameLength), under(path, "name"), providerNameRule)
 	if n.UUID != nil && n.Parent != nil {
 		v.require(*n.UUID != *n.Parent, under(path, "parent"), ownParentRule)
 	}
-	return v.problems
+	if n.ParentName != nil {
+		v.require(n.Parent == nil, under(path, "parentName"), "cannot be combined with parent")
+		v.require(*n.ParentName != n.Name, under(path, "parentName"), ownParentRule)
+		v.require(isText(*n.ParentName, MaxProviderNameLength), under(path, "parentName"), providerNameRule)
+	}
+	v.checkInventories(under(path, "inventories"), n.Inventories)
+	traits, aggregates := ProviderTraits{Traits: n.Traits}, ProviderAggregates{Aggregates: n.Aggregates}
+	return slices.Concat(v.problems, traits.Validate(path), aggregates.Validate(path))
 }
 
 // ProviderPatch is what is to change about a provider. A nil field stays; an

@@ -132,7 +132,7 @@ func (s *search) fits(i int, o option) bool {
 			continue
 		}
 		sum := s.amountsChosen[int(o.local)*s.classes+d.index] + d.amount
-		if inventory := o.node.inventoryOf(d.class); sum > inventory.free || sum > inventory.maxUnit {
+		if inventory := o.node.inventoryOf(d.class); sum > inventory.free || sum > int64(inventory.maxUnit) {
 			return false
 		}
 	}

@@ -76,10 +76,10 @@ type node struct {
 
 // nodeInventory is one inventory of a node.
 type nodeInventory struct {
-	class            int32
 	free             int64
-	minUnit, maxUnit int64
-	stepSize         int64
+	class            int32
+	minUnit, maxUnit int32
+	stepSize         int32
 }
 
 // providerTree is one tree of providers in pre-order.
@@ -209,8 +209,8 @@ func (n *node) inventoryOf(class int32) *nodeInventory {
 // (Placement reference: capacity including use, min_unit, max_unit and
 // step_size).
 func (i *nodeInventory) fits(amount int64) bool {
-	return i != nil && amount <= i.free && i.minUnit <= amount && amount <= i.maxUnit &&
-		(i.stepSize <= 1 || amount%i.stepSize == 0)
+	return i != nil && amount <= i.free && int64(i.minUnit) <= amount && amount <= int64(i.maxUnit) &&
+		(i.stepSize <= 1 || amount%int64(i.stepSize) == 0)
 }
 
 // pathOf returns the uuids from the root down to the node.

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,6 +114,39 @@ type Problem struct {
 	Kind error
 }
 
+// keptProblem is a problem as it is kept as JSON.
+type keptProblem struct {
+	Field, Message string
+	Kind           string `json:",omitempty"`
+}
+
+// MarshalJSON writes the problem with its kind.
+func (p Problem) MarshalJSON() ([]byte, error) {
+	kept := keptProblem{Field: p.Field, Message: p.Message}
+	if p.Kind != nil {
+		kept.Kind = p.Kind.Error()
+	}
+	return json.Marshal(kept)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (p *Problem) UnmarshalJSON(text []byte) error {
+	var kept keptProblem
+	if err := json.Unmarshal(text, &kept); err != nil {
+		return err
+	}
+	*p = Problem{Field: kept.Field, Message: kept.Message}
+	for _, kind := range []error{ErrForbidden, ErrNotFound, ErrAlreadyExists, ErrConcurrentUpdate, ErrInUse, ErrQuotaExceeded} {
+		if kind.Error() == kept.Kind {
+			p.Kind = kind
+		}
+	}
+	if p.Kind == nil && kept.Kind != "" {
+		return fmt.Errorf("problem of an unknown kind %q", kept.Kind)
+	}
+	return nil
+}
+
 // Reported returns the problem as a line of a report: where it is, the kind in
 // capitals where it has one, and its words.
 func (p Problem) Reported() string {
@@ -153,6 +187,15 @@ func (p *Problems) AddBounded(field, format string, args ...any) {
 	}
 }
 
+// AddBoundedProblem is AddBounded for a problem as it is.
+func (p *Problems) AddBoundedProblem(one Problem) {
+	if len(*p) < maxProblems {
+		*p = append(*p, one)
+		return
+	}
+	p.AddBounded(one.Field, "")
+}
+
 // With returns the problems and those of more that are not among them.
 func (p Problems) With(more Problems) Problems {
 	all := slices.Clone(p)
@@ -172,6 +215,23 @@ func Of(err error) (Problems, bool) {
 		return slices.Clone(invalid.Problems), true
 	}
 	return nil, err == nil
+}
+
+// InError returns the problems that an error tells of, one for a refusal of a
+// kind; nil has none.
+func InError(err error) Problems {
+	if problems, ok := Of(err); ok {
+		return problems
+	}
+	refusal, ok := errors.AsType[*Refusal](err)
+	if !ok {
+		return Problems{{Message: err.Error()}}
+	}
+	one := Problem{Field: refusal.Field, Message: refusal.Message}
+	if !errors.Is(refusal.Kind, ErrInvalidInput) {
+		one.Kind = refusal.Kind
+	}
+	return Problems{one}
 }
 
 // HasUnder reports whether one of the problems is at a path or below it.

@@ -52,3 +52,21 @@ const (
 	RegisterOnUse      CapabilityRegistration = "on-use"   // by its first use; the default
 	RegisterExplicitly CapabilityRegistration = "explicit" // before its first use
 )
+
+// Reach is which resources a viewer may see: all, none, or those of one visibility
+// and of their own project, which is empty where they have none.
+type Reach struct {
+	All, None           bool
+	Visibility, Project string
+}
+
+// ReachOf returns which resources a viewer may see.
+func ReachOf(v access.Viewer) Reach {
+	switch {
+	case !v.May(access.RuleResourcesRead):
+		return Reach{None: true}
+	case v.IsAdmin() || v.IsService():
+		return Reach{All: true}
+	}
+	return Reach{Visibility: string(access.Public), Project: v.ProjectID}
+}

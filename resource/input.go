@@ -27,6 +27,17 @@ type Input struct {
 	Tags            []string
 }
 
+// MaxInputs is how many resources are created at once.
+const MaxInputs = 1000
+
+// Inputs are resources to be created together. It follows
+// `CreateResourcesInput`.
+type Inputs struct {
+	Items []Input
+	// Atomic says that all of them are created or none.
+	Atomic bool
+}
+
 // Check adds everything that is wrong with the input in itself.
 func (in Input) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "type"), in.Type, 1, text.MaxName)

@@ -163,6 +163,7 @@ type pricer struct {
 	price     Price
 	values    map[*ast.Value]any // of the arguments that were asked for
 	visits    int                // places visited, which tests hold to those of the plan
+	handed    bool               // whether the rows of the selection came with what a mutation wrote
 }
 
 func (p *pricer) exceeded() bool { return p.maximum > 0 && p.price.total() > p.maximum }
@@ -182,6 +183,8 @@ func (p *pricer) selection(selected *Selection, objects, rows int64) {
 func (p *pricer) field(field *Field, objects, rows int64) {
 	p.visits++
 	work := p.work(field, objects)
+	defer func(handed bool) { p.handed = handed }(p.handed)
+	p.handed = work.Hands || p.handed && work.Held
 	isRows := field.Levels > 0 && strings.HasSuffix(field.Of, "Connection") && work.Length == 0 // the rows of a page
 	keys := objects
 	if isRows {
@@ -226,6 +229,10 @@ func (p *pricer) work(field *Field, objects int64) Work {
 	}
 	if field.Repeats {
 		return work // of the field before it
+	}
+	if p.handed && work.Held {
+		p.price.World = p.price.World || work.World
+		return work
 	}
 	p.price.Statements += work.Statements
 	p.price.Fallback += work.Fallback

@@ -11,6 +11,12 @@ type Work struct {
 	// what the field asks of it: before anything else of the operation is read,
 	// where the field is at its root.
 	Fallback int
+	// Hands is whether the rows of the field come from what a mutation wrote, with
+	// what belongs to them.
+	Hands bool
+	// Held is whether the field runs no statements and reads no rows where the row
+	// that it is of was handed: its value came with the row, and hands it on.
+	Held bool
 	// World is whether the field reads the resident world.
 	World bool
 	// Scanned is about how many rows its statements look at besides those they
@@ -41,6 +47,7 @@ type Work struct {
 // Plus returns the sum of two works.
 func (w Work) Plus(more Work) Work {
 	return Work{
+		Hands: w.Hands, Held: w.Held,
 		Statements: w.Statements + more.Statements, Fallback: w.Fallback + more.Fallback, World: w.World || more.World,
 		Scanned: add(w.Scanned, more.Scanned), Read: add(w.Read, more.Read), Tests: add(w.Tests, more.Tests),
 		Written: add(w.Written, more.Written), AtMost: add(w.AtMost, more.AtMost), Bytes: add(w.Bytes, more.Bytes), Length: add(w.Length, more.Length),

@@ -57,6 +57,7 @@ type MutationResolver interface {
 	StageNamespacePart(ctx context.Context, input metadef.NewPart) (*metadef.Staged, error)
 	UnloadNamespaces(ctx context.Context, input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error)
 	CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error)
+	CreateResourceProviders(ctx context.Context, input placement.NewProviders) (*model.CreateResourceProvidersPayload, error)
 	UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error)
 	DeleteResourceProvider(ctx context.Context, input model.DeleteResourceProviderInput) (*model.DeleteResourceProviderPayload, error)
 	SetInventories(ctx context.Context, input placement.ProviderInventories) (*model.SetInventoriesPayload, error)
@@ -72,6 +73,7 @@ type MutationResolver interface {
 	DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error)
 	Reshape(ctx context.Context, input placement.Reshape) (*model.ReshapePayload, error)
 	CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error)
+	CreateResources(ctx context.Context, input resource.Inputs) (*model.CreateResourcesPayload, error)
 	SetMetadata(ctx context.Context, input resource.MetadataChange) (*model.SetMetadataPayload, error)
 	SetMetadataOnResources(ctx context.Context, input resource.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error)
 	ReplaceMetadata(ctx context.Context, input resource.MetadataChange) (*model.ReplaceMetadataPayload, error)
@@ -222,6 +224,20 @@ func (ec *executionContext) field_Mutation_createResourceProvider_args(ctx conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createResourceProviders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (placement.NewProviders, error) {
+			return ec.unmarshalNCreateResourceProvidersInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐNewProviders(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createResourceType_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -242,6 +258,20 @@ func (ec *executionContext) field_Mutation_createResource_args(ctx context.Conte
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (resource.Input, error) {
 			return ec.unmarshalNCreateResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createResources_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (resource.Inputs, error) {
+			return ec.unmarshalNCreateResourcesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐInputs(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -3324,6 +3354,50 @@ func (ec *executionContext) fieldContext_Mutation_createResourceProvider(ctx con
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_createResourceProviders(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createResourceProviders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateResourceProviders(ctx, fc.Args["input"].(placement.NewProviders))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CreateResourceProvidersPayload) graphql.Marshaler {
+			return ec.marshalOCreateResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createResourceProviders(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateResourceProvidersPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createResourceProviders_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_updateResourceProvider(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3978,6 +4052,50 @@ func (ec *executionContext) fieldContext_Mutation_createResource(ctx context.Con
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_createResource_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createResources(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createResources(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateResources(ctx, fc.Args["input"].(resource.Inputs))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CreateResourcesPayload) graphql.Marshaler {
+			return ec.marshalOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createResources(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateResourcesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createResources_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -5724,6 +5842,75 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _RowError_code(ctx context.Context, field graphql.CollectedField, obj *model.RowError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RowError_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.RowErrorCode) graphql.Marshaler {
+			return ec.marshalNRowErrorCode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RowError_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RowError", field, false, false, errors.New("field of type RowErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _RowError_field(ctx context.Context, field graphql.CollectedField, obj *model.RowError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RowError_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RowError_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RowError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RowError_message(ctx context.Context, field graphql.CollectedField, obj *model.RowError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RowError_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RowError_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RowError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Viewer_id(ctx context.Context, field graphql.CollectedField, obj *access.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6258,6 +6445,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "createResourceProviders":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createResourceProviders(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "updateResourceProvider":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_updateResourceProvider(ctx, field)
@@ -6359,6 +6553,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "createResource":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createResource(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "createResources":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createResources(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -7245,6 +7446,54 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 	return out
 }
 
+var rowErrorImplementors = []string{"RowError"}
+
+func (ec *executionContext) _RowError(ctx context.Context, sel ast.SelectionSet, obj *model.RowError) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rowErrorImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RowError")
+		case "code":
+			out.Values[i] = ec._RowError_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._RowError_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._RowError_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var viewerImplementors = []string{"Viewer"}
 
 func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, obj *access.Viewer) graphql.Marshaler {
@@ -7547,6 +7796,49 @@ func (ec *executionContext) marshalNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 		return graphql.Null
 	}
 	return ec._PageInfo(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.RowError) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRowError2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowError(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRowError2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowError(ctx context.Context, sel ast.SelectionSet, v *model.RowError) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RowError(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRowErrorCode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorCode(ctx context.Context, v any) (model.RowErrorCode, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := model.RowErrorCode(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRowErrorCode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorCode(ctx context.Context, sel ast.SelectionSet, v model.RowErrorCode) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNUUID2string(ctx context.Context, v any) (string, error) {

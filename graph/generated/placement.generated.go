@@ -1648,6 +1648,102 @@ func (ec *executionContext) fieldContext_CreateResourceProviderPayload_resourceP
 	return fc, nil
 }
 
+func (ec *executionContext) _CreateResourceProvidersPayload_results(ctx context.Context, field graphql.CollectedField, obj *model.CreateResourceProvidersPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateResourceProvidersPayload_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.CreateResourceProvidersResult) graphql.Marshaler {
+			return ec.marshalNCreateResourceProvidersResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateResourceProvidersPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateResourceProvidersPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateResourceProvidersResult(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateResourceProvidersResult_resourceProvider(ctx context.Context, field graphql.CollectedField, obj *model.CreateResourceProvidersResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateResourceProvidersResult_resourceProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceProvider, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceProvider) graphql.Marshaler {
+			return ec.marshalOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CreateResourceProvidersResult_resourceProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateResourceProvidersResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateResourceProvidersResult_errors(ctx context.Context, field graphql.CollectedField, obj *model.CreateResourceProvidersResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateResourceProvidersResult_errors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Errors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RowError) graphql.Marshaler {
+			return ec.marshalNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateResourceProvidersResult_errors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateResourceProvidersResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RowError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CreateTraitPayload_trait(ctx context.Context, field graphql.CollectedField, obj *model.CreateTraitPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4530,7 +4626,7 @@ func (ec *executionContext) unmarshalInputCreateResourceProviderInput(ctx contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "uuid", "parent", "resource"}
+	fieldsInOrder := [...]string{"name", "uuid", "parent", "resource", "parentName", "inventories", "traits", "aggregates"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -4565,6 +4661,75 @@ func (ec *executionContext) unmarshalInputCreateResourceProviderInput(ctx contex
 				return it, err
 			}
 			it.Resource = data
+		case "parentName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parentName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ParentName = data
+		case "inventories":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("inventories"))
+			data, err := ec.unmarshalOInventoryInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Inventories = data
+		case "traits":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("traits"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Traits = data
+		case "aggregates":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("aggregates"))
+			data, err := ec.unmarshalOUUID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Aggregates = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateResourceProvidersInput(ctx context.Context, obj any) (placement.NewProviders, error) {
+	var it placement.NewProviders
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["atomic"]; !present {
+		asMap["atomic"] = true
+	}
+
+	fieldsInOrder := [...]string{"items", "atomic"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "items":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
+			data, err := ec.unmarshalNCreateResourceProviderInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐNewProviderᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Items = data
+		case "atomic":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atomic"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Atomic = data
 		}
 	}
 	return it, nil
@@ -6757,6 +6922,87 @@ func (ec *executionContext) _CreateResourceProviderPayload(ctx context.Context, 
 			out.Values[i] = graphql.MarshalString("CreateResourceProviderPayload")
 		case "resourceProvider":
 			out.Values[i] = ec._CreateResourceProviderPayload_resourceProvider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var createResourceProvidersPayloadImplementors = []string{"CreateResourceProvidersPayload"}
+
+func (ec *executionContext) _CreateResourceProvidersPayload(ctx context.Context, sel ast.SelectionSet, obj *model.CreateResourceProvidersPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createResourceProvidersPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateResourceProvidersPayload")
+		case "results":
+			out.Values[i] = ec._CreateResourceProvidersPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var createResourceProvidersResultImplementors = []string{"CreateResourceProvidersResult"}
+
+func (ec *executionContext) _CreateResourceProvidersResult(ctx context.Context, sel ast.SelectionSet, obj *model.CreateResourceProvidersResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createResourceProvidersResultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateResourceProvidersResult")
+		case "resourceProvider":
+			out.Values[i] = ec._CreateResourceProvidersResult_resourceProvider(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "errors":
+			out.Values[i] = ec._CreateResourceProvidersResult_errors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -9046,6 +9292,51 @@ func (ec *executionContext) unmarshalNCreateResourceProviderInput2githubᚗcom�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCreateResourceProviderInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐNewProviderᚄ(ctx context.Context, v any) ([]placement.NewProvider, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]placement.NewProvider, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNCreateResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐNewProvider(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNCreateResourceProvidersInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐNewProviders(ctx context.Context, v any) (placement.NewProviders, error) {
+	res, err := ec.unmarshalInputCreateResourceProvidersInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCreateResourceProvidersResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersResultᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.CreateResourceProvidersResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCreateResourceProvidersResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNCreateResourceProvidersResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersResult(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourceProvidersResult) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CreateResourceProvidersResult(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNCreateTraitInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitInput(ctx context.Context, v any) (model.CreateTraitInput, error) {
 	res, err := ec.unmarshalInputCreateTraitInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -9765,6 +10056,13 @@ func (ec *executionContext) marshalOCreateResourceProviderPayload2ᚖgithubᚗco
 	return ec._CreateResourceProviderPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOCreateResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourceProvidersPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateResourceProvidersPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateTraitPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -9829,6 +10127,23 @@ func (ec *executionContext) marshalOInventory2ᚖgithubᚗcomᚋcadastreᚑdev�
 		return graphql.Null
 	}
 	return ec._Inventory(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOInventoryInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(ctx context.Context, v any) ([]placement.Inventory, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]placement.Inventory, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) unmarshalORequestGroupInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(ctx context.Context, v any) ([]*placement.Group, error) {

@@ -241,6 +241,102 @@ func (ec *executionContext) fieldContext_CreateResourcePayload_resource(_ contex
 	return fc, nil
 }
 
+func (ec *executionContext) _CreateResourcesPayload_results(ctx context.Context, field graphql.CollectedField, obj *model.CreateResourcesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateResourcesPayload_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.CreateResourcesResult) graphql.Marshaler {
+			return ec.marshalNCreateResourcesResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateResourcesPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateResourcesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateResourcesResult(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateResourcesResult_resource(ctx context.Context, field graphql.CollectedField, obj *model.CreateResourcesResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateResourcesResult_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resource, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CreateResourcesResult_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateResourcesResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateResourcesResult_errors(ctx context.Context, field graphql.CollectedField, obj *model.CreateResourcesResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateResourcesResult_errors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Errors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RowError) graphql.Marshaler {
+			return ec.marshalNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateResourcesResult_errors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateResourcesResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RowError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeleteMetadataPayload_resource(ctx context.Context, field graphql.CollectedField, obj *model.DeleteMetadataPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2523,6 +2619,47 @@ func (ec *executionContext) unmarshalInputCreateResourceInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCreateResourcesInput(ctx context.Context, obj any) (resource.Inputs, error) {
+	var it resource.Inputs
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["atomic"]; !present {
+		asMap["atomic"] = true
+	}
+
+	fieldsInOrder := [...]string{"items", "atomic"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "items":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
+			data, err := ec.unmarshalNCreateResourceInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Items = data
+		case "atomic":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atomic"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Atomic = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteMetadataInput(ctx context.Context, obj any) (resource.MetadataChange, error) {
 	var it resource.MetadataChange
 	if obj == nil {
@@ -3327,6 +3464,87 @@ func (ec *executionContext) _CreateResourcePayload(ctx context.Context, sel ast.
 			out.Values[i] = graphql.MarshalString("CreateResourcePayload")
 		case "resource":
 			out.Values[i] = ec._CreateResourcePayload_resource(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var createResourcesPayloadImplementors = []string{"CreateResourcesPayload"}
+
+func (ec *executionContext) _CreateResourcesPayload(ctx context.Context, sel ast.SelectionSet, obj *model.CreateResourcesPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createResourcesPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateResourcesPayload")
+		case "results":
+			out.Values[i] = ec._CreateResourcesPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var createResourcesResultImplementors = []string{"CreateResourcesResult"}
+
+func (ec *executionContext) _CreateResourcesResult(ctx context.Context, sel ast.SelectionSet, obj *model.CreateResourcesResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createResourcesResultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateResourcesResult")
+		case "resource":
+			out.Values[i] = ec._CreateResourcesResult_resource(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "errors":
+			out.Values[i] = ec._CreateResourcesResult_errors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -5121,6 +5339,51 @@ func (ec *executionContext) unmarshalNCreateResourceInput2githubᚗcomᚋcadastr
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCreateResourceInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐInputᚄ(ctx context.Context, v any) ([]resource.Input, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]resource.Input, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNCreateResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNCreateResourcesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐInputs(ctx context.Context, v any) (resource.Inputs, error) {
+	res, err := ec.unmarshalInputCreateResourcesInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCreateResourcesResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesResultᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.CreateResourcesResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCreateResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNCreateResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesResult(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourcesResult) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CreateResourcesResult(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNDeleteMetadataInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChange(ctx context.Context, v any) (resource.MetadataChange, error) {
 	res, err := ec.unmarshalInputDeleteMetadataInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -5464,6 +5727,13 @@ func (ec *executionContext) marshalOCreateResourcePayload2ᚖgithubᚗcomᚋcada
 		return graphql.Null
 	}
 	return ec._CreateResourcePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateResourcesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateResourcesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteMetadataPayload) graphql.Marshaler {

@@ -99,7 +99,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateResourceClassInput,
 		ec.unmarshalInputCreateResourceInput,
 		ec.unmarshalInputCreateResourceProviderInput,
+		ec.unmarshalInputCreateResourceProvidersInput,
 		ec.unmarshalInputCreateResourceTypeInput,
+		ec.unmarshalInputCreateResourcesInput,
 		ec.unmarshalInputCreateTraitInput,
 		ec.unmarshalInputDeleteAllocationsInput,
 		ec.unmarshalInputDeleteCapabilityInput,
@@ -906,6 +908,34 @@ type Viewer {
   roles: [Role!]!
   "Whether the viewer administers the whole cloud."
   isAdmin: Boolean!
+}
+
+"One thing that is wrong with an item of a mutation for many."
+type RowError {
+  "The kind of refusal, as the code of an error."
+  code: RowErrorCode!
+  "Where in the input, for example ` + "`" + `input.items[3].name` + "`" + `; ` + "`" + `null` + "`" + ` where it is about the whole item."
+  field: String
+  "What is wrong, in words, without the code and the field."
+  message: String!
+}
+
+"The kinds of refusal of an item of a mutation for many."
+enum RowErrorCode {
+  "What the item says is invalid, or refers to what does not exist."
+  BAD_USER_INPUT
+  "The viewer may not do that."
+  FORBIDDEN
+  "The thing to change does not exist, or the viewer may not see it."
+  NOT_FOUND
+  "What the item asks for is taken."
+  ALREADY_EXISTS
+  "The thing was changed since the client saw it."
+  CONCURRENT_UPDATE
+  "What the item takes away is in use."
+  IN_USE
+  "There would be more than is allowed."
+  QUOTA_EXCEEDED
 }
 `, BuiltIn: false},
 	{Name: "../../schema/metadef.graphql", Input: `extend type Query {
@@ -2821,10 +2851,14 @@ enum Operation {
   CREATE_PROPERTY
   "The field ` + "`" + `createResource` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   CREATE_RESOURCE
+  "The field ` + "`" + `createResources` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  CREATE_RESOURCES
   "The field ` + "`" + `createResourceClass` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   CREATE_RESOURCE_CLASS
   "The field ` + "`" + `createResourceProvider` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   CREATE_RESOURCE_PROVIDER
+  "The field ` + "`" + `createResourceProviders` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  CREATE_RESOURCE_PROVIDERS
   "The field ` + "`" + `createResourceType` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   CREATE_RESOURCE_TYPE
   "The field ` + "`" + `createTrait` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -3332,15 +3366,29 @@ extend type Resource {
 
 extend type Mutation {
   """
-  Creates a resource provider, with generation 0 and nothing in it. Needs the
-  admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A name or uuid that is taken, or a resource
-  that another provider is linked to, is ` + "`" + `ALREADY_EXISTS` + "`" + `; a parent or resource
-  that does not exist is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Creates a resource provider with generation 0, and with the inventories, traits
+  and aggregates that are given. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A
+  name or uuid that is taken, or a resource that another provider is linked to, is
+  ` + "`" + `ALREADY_EXISTS` + "`" + `; a parent, resource, class or trait that does not exist is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `. All that is wrong is told at once.
   """
   createResourceProvider(
     "The provider."
     input: CreateResourceProviderInput!
   ): CreateResourceProviderPayload @semanticNonNull
+  """
+  Creates up to 1000 resource providers in one transaction, each judged as
+  ` + "`" + `createResourceProvider` + "`" + ` would after those before it: a parent may stand before
+  its children. With ` + "`" + `atomic` + "`" + ` all of them are created or none, and an error tells
+  each thing that is wrong with any; without it those with which nothing is wrong
+  are created, and ` + "`" + `results` + "`" + ` tells what is wrong with the others. Each provider
+  has an event of its own in the audit log. Needs the admin or service role
+  (` + "`" + `FORBIDDEN` + "`" + `). No item, and more than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  createResourceProviders(
+    "The providers."
+    input: CreateResourceProvidersInput!
+  ): CreateResourceProvidersPayload @semanticNonNull
   """
   Renames a resource provider, moves it with everything below it to another
   parent or to none, or links it to another resource or none. No generation moves.
@@ -4125,6 +4173,36 @@ input CreateResourceProviderInput {
   parent: UUID
   "The uuid of the resource that this provider is, for example a ` + "`" + `physical:host` + "`" + `."
   resource: UUID
+  "The name of the provider above, in place of its uuid; not together with ` + "`" + `parent` + "`" + `."
+  parentName: String
+  "Its inventories, at most 1000, each class once; none when absent."
+  inventories: [InventoryInput!]
+  "The names of its traits, at most 1000; none when absent. A trait named twice counts once."
+  traits: [String!]
+  "The uuids of the aggregates that it is a member of, at most 1000, each once; none when absent."
+  aggregates: [UUID!]
+}
+
+"The resource providers to create."
+input CreateResourceProvidersInput {
+  "The providers, 1 to 1000; parents before children."
+  items: [CreateResourceProviderInput!]!
+  "Whether all of them are created or none; otherwise each has an outcome of its own."
+  atomic: Boolean! = true
+}
+
+"What became of the resource providers to create."
+type CreateResourceProvidersPayload {
+  "An outcome for each item of the input, in their order."
+  results: [CreateResourceProvidersResult!]!
+}
+
+"What became of one of the resource providers to create."
+type CreateResourceProvidersResult {
+  "The provider; ` + "`" + `null` + "`" + ` where something is wrong with it."
+  resourceProvider: ResourceProvider
+  "What is wrong with it; empty where it is created."
+  errors: [RowError!]!
 }
 
 "A created resource provider."
@@ -4684,6 +4762,19 @@ extend type Mutation {
     "The resource."
     input: CreateResourceInput!
   ): CreateResourcePayload @semanticNonNull
+  """
+  Creates up to 1000 resources in one transaction, each judged as ` + "`" + `createResource` + "`" + `
+  would after those before it: a parent may stand before its children. With
+  ` + "`" + `atomic` + "`" + ` all of them are created or none, and an error tells each thing that is
+  wrong with any; without it those with which nothing is wrong are created, and
+  ` + "`" + `results` + "`" + ` tells what is wrong with the others. Each resource has an event of its
+  own in the audit log; for a project's rate of writes it is one. No item, and more
+  than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  createResources(
+    "The resources."
+    input: CreateResourcesInput!
+  ): CreateResourcesPayload @semanticNonNull
   """
   Sets metadata items of a resource and leaves all others as they are, in one
   transaction. Members write what is their project's (` + "`" + `FORBIDDEN` + "`" + ` otherwise, and
@@ -5257,6 +5348,28 @@ input CreateResourceInput {
 type CreateResourcePayload {
   "The resource as it is now."
   resource: Resource!
+}
+
+"The resources to create."
+input CreateResourcesInput {
+  "The resources, 1 to 1000; parents before children."
+  items: [CreateResourceInput!]!
+  "Whether all of them are created or none; otherwise each has an outcome of its own."
+  atomic: Boolean! = true
+}
+
+"What became of the resources to create."
+type CreateResourcesPayload {
+  "An outcome for each item of the input, in their order."
+  results: [CreateResourcesResult!]!
+}
+
+"What became of one of the resources to create."
+type CreateResourcesResult {
+  "The resource; ` + "`" + `null` + "`" + ` where something is wrong with it."
+  resource: Resource
+  "What is wrong with it; empty where it is created."
+  errors: [RowError!]!
 }
 
 "Metadata items to set."
@@ -6183,12 +6296,48 @@ func (ec *executionContext) childFields_CreateResourceProviderPayload(ctx contex
 	return nil, fmt.Errorf("no field named %q was found under type CreateResourceProviderPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_CreateResourceProvidersPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_CreateResourceProvidersPayload_results(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateResourceProvidersPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateResourceProvidersResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_CreateResourceProvidersResult_resourceProvider(ctx, field)
+	case "errors":
+		return ec.fieldContext_CreateResourceProvidersResult_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateResourceProvidersResult", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateResourceTypePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceType":
 		return ec.fieldContext_CreateResourceTypePayload_resourceType(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateResourceTypePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateResourcesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_CreateResourcesPayload_results(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateResourcesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateResourcesResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_CreateResourcesResult_resource(ctx, field)
+	case "errors":
+		return ec.fieldContext_CreateResourcesResult_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateResourcesResult", field.Name)
 }
 
 func (ec *executionContext) childFields_CreateTraitPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7483,6 +7632,18 @@ func (ec *executionContext) childFields_ResourceUsage(ctx context.Context, field
 		return ec.fieldContext_ResourceUsage_used(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceUsage", field.Name)
+}
+
+func (ec *executionContext) childFields_RowError(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "code":
+		return ec.fieldContext_RowError_code(ctx, field)
+	case "field":
+		return ec.fieldContext_RowError_field(ctx, field)
+	case "message":
+		return ec.fieldContext_RowError_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RowError", field.Name)
 }
 
 func (ec *executionContext) childFields_SetAllocationsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

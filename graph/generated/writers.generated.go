@@ -1449,6 +1449,50 @@ func (d *direct) objectCreateResourceProviderPayload(s *document.Selection, obj 
 	return true
 }
 
+func (d *direct) objectCreateResourceProvidersPayload(s *document.Selection, obj *model.CreateResourceProvidersPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CreateResourceProvidersPayload"`)
+		case 0: // results
+			ok = d.writeNCreateResourceProvidersResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersResultᚄ(f, obj.Results) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCreateResourceProvidersResult(s *document.Selection, obj *model.CreateResourceProvidersResult) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CreateResourceProvidersResult"`)
+		case 0: // resourceProvider
+			ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, obj.ResourceProvider) && ok
+		case 1: // errors
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectCreateResourceTypePayload(s *document.Selection, obj *model.CreateResourceTypePayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -1458,6 +1502,50 @@ func (d *direct) objectCreateResourceTypePayload(s *document.Selection, obj *mod
 			d.Raw(`"CreateResourceTypePayload"`)
 		case 0: // resourceType
 			ok = d.writeNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceType(f, obj.ResourceType) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCreateResourcesPayload(s *document.Selection, obj *model.CreateResourcesPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CreateResourcesPayload"`)
+		case 0: // results
+			ok = d.writeNCreateResourcesResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesResultᚄ(f, obj.Results) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCreateResourcesResult(s *document.Selection, obj *model.CreateResourcesResult) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CreateResourcesResult"`)
+		case 0: // resource
+			ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, obj.Resource) && ok
+		case 1: // errors
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
 		}
 	}
 	if !ok {
@@ -3206,7 +3294,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProviderPayload(f, v) && ok
-	case 30: // updateResourceProvider
+	case 30: // createResourceProviders
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_createResourceProviders_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.CreateResourceProvidersPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateResourceProviders(d.Context(f), args["input"].(placement.NewProviders))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOCreateResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersPayload(f, v) && ok
+	case 31: // updateResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResourceProvider_args)
@@ -3228,7 +3338,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderPayload(f, v) && ok
-	case 31: // deleteResourceProvider
+	case 32: // deleteResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceProvider_args)
@@ -3250,7 +3360,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceProviderPayload(f, v) && ok
-	case 32: // setInventories
+	case 33: // setInventories
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setInventories_args)
@@ -3272,7 +3382,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoriesPayload(f, v) && ok
-	case 33: // setInventory
+	case 34: // setInventory
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setInventory_args)
@@ -3294,7 +3404,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoryPayload(f, v) && ok
-	case 34: // deleteInventory
+	case 35: // deleteInventory
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteInventory_args)
@@ -3316,7 +3426,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteInventoryPayload(f, v) && ok
-	case 35: // setProviderTraits
+	case 36: // setProviderTraits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderTraits_args)
@@ -3338,7 +3448,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderTraitsPayload(f, v) && ok
-	case 36: // setProviderAggregates
+	case 37: // setProviderAggregates
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderAggregates_args)
@@ -3360,7 +3470,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderAggregatesPayload(f, v) && ok
-	case 37: // createTrait
+	case 38: // createTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createTrait_args)
@@ -3382,7 +3492,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(f, v) && ok
-	case 38: // deleteTrait
+	case 39: // deleteTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteTrait_args)
@@ -3404,7 +3514,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(f, v) && ok
-	case 39: // createResourceClass
+	case 40: // createResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceClass_args)
@@ -3426,7 +3536,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceClassPayload(f, v) && ok
-	case 40: // deleteResourceClass
+	case 41: // deleteResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceClass_args)
@@ -3448,7 +3558,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassPayload(f, v) && ok
-	case 41: // setAllocations
+	case 42: // setAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setAllocations_args)
@@ -3470,7 +3580,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetAllocationsPayload(f, v) && ok
-	case 42: // deleteAllocations
+	case 43: // deleteAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteAllocations_args)
@@ -3492,7 +3602,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(f, v) && ok
-	case 43: // reshape
+	case 44: // reshape
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_reshape_args)
@@ -3514,7 +3624,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f, v) && ok
-	case 44: // createResource
+	case 45: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -3536,7 +3646,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 45: // setMetadata
+	case 46: // createResources
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_createResources_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.CreateResourcesPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().CreateResources(d.Context(f), args["input"].(resource.Inputs))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f, v) && ok
+	case 47: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -3558,7 +3690,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 46: // setMetadataOnResources
+	case 48: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -3580,7 +3712,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 47: // replaceMetadata
+	case 49: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -3602,7 +3734,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 48: // deleteMetadata
+	case 50: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -3624,7 +3756,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 49: // updateResource
+	case 51: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -3646,7 +3778,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 50: // deleteResource
+	case 52: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -3668,7 +3800,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 51: // setResourceTags
+	case 53: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -7074,6 +7206,31 @@ func (d *direct) objectResourceUsage(s *document.Selection, obj *placement.Resou
 	return true
 }
 
+func (d *direct) objectRowError(s *document.Selection, obj *model.RowError) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"RowError"`)
+		case 0: // code
+			ok = d.String(string(obj.Code)) && ok
+		case 1: // field
+			ok = d.writeOString2ᚖstring(f, obj.Field) && ok
+		case 2: // message
+			ok = d.String(obj.Message) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectSetAllocationsPayload(s *document.Selection, obj *model.SetAllocationsPayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -9206,6 +9363,54 @@ func (d *direct) writeNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋre
 	return d.objectResource(f.Below, v)
 }
 
+func (d *direct) writeNCreateResourceProvidersResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersResultᚄ(f *document.Field, v []*model.CreateResourceProvidersResult) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNCreateResourceProvidersResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersResult(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f *document.Field, v []*model.RowError) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNRowError2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowError(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNCreateResourcesResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesResultᚄ(f *document.Field, v []*model.CreateResourcesResult) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNCreateResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesResult(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTrait(f *document.Field, v *placement.Trait) bool {
 	if v == nil {
 		return d.FailNull(f)
@@ -9691,6 +9896,13 @@ func (d *direct) writeOCreateResourceProviderPayload2ᚖgithubᚗcomᚋcadastre�
 	return d.objectCreateResourceProviderPayload(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOCreateResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersPayload(f *document.Field, v *model.CreateResourceProvidersPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectCreateResourceProvidersPayload(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOUpdateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderPayload(f *document.Field, v *model.UpdateResourceProviderPayload) bool {
 	if v == nil {
 		return d.Null()
@@ -9794,6 +10006,13 @@ func (d *direct) writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 		return d.Null()
 	}
 	return d.objectCreateResourcePayload(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f *document.Field, v *model.CreateResourcesPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectCreateResourcesPayload(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f *document.Field, v *model.SetMetadataPayload) bool {
@@ -11212,6 +11431,27 @@ func (d *direct) writeNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 
 func (d *direct) writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(f *document.Field, v *model.ConsumerEdge) bool {
 	return d.objectConsumerEdge(f.Below, v)
+}
+
+func (d *direct) writeNCreateResourceProvidersResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersResult(f *document.Field, v *model.CreateResourceProvidersResult) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectCreateResourceProvidersResult(f.Below, v)
+}
+
+func (d *direct) writeNRowError2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowError(f *document.Field, v *model.RowError) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectRowError(f.Below, v)
+}
+
+func (d *direct) writeNCreateResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesResult(f *document.Field, v *model.CreateResourcesResult) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectCreateResourcesResult(f.Below, v)
 }
 
 func (d *direct) writeNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapability(f *document.Field, v *resource.RemovedCapability) bool {

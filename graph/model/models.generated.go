@@ -93,6 +93,20 @@ type CreateResourceProviderPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
+// What became of the resource providers to create.
+type CreateResourceProvidersPayload struct {
+	// An outcome for each item of the input, in their order.
+	Results []*CreateResourceProvidersResult `json:"results"`
+}
+
+// What became of one of the resource providers to create.
+type CreateResourceProvidersResult struct {
+	// The provider; `null` where something is wrong with it.
+	ResourceProvider *ResourceProvider `json:"resourceProvider,omitempty"`
+	// What is wrong with it; empty where it is created.
+	Errors []*RowError `json:"errors"`
+}
+
 // A resource type to create.
 type CreateResourceTypeInput struct {
 	// The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters.
@@ -107,6 +121,20 @@ type CreateResourceTypeInput struct {
 type CreateResourceTypePayload struct {
 	// The resource type as it is now.
 	ResourceType *metadef.ResourceType `json:"resourceType"`
+}
+
+// What became of the resources to create.
+type CreateResourcesPayload struct {
+	// An outcome for each item of the input, in their order.
+	Results []*CreateResourcesResult `json:"results"`
+}
+
+// What became of one of the resources to create.
+type CreateResourcesResult struct {
+	// The resource; `null` where something is wrong with it.
+	Resource *resource.Resource `json:"resource,omitempty"`
+	// What is wrong with it; empty where it is created.
+	Errors []*RowError `json:"errors"`
 }
 
 // A trait to create.

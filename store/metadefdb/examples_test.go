@@ -97,7 +97,7 @@ func importExample(t *testing.T, s *store.Store, document string) string {
 // TestDocumentationListsTheExamples with what becomes of each.
 func TestDocumentationListsTheExamples(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/definitions.md")
+	page, err := os.ReadFile("../../docs/development/specifications.md")
 	if err != nil {
 		t.Fatal(err)
 	}

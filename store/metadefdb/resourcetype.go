@@ -50,7 +50,7 @@ func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*met
 	}
 	row, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, refuseUnknownResourceType(name)
+		return nil, RefuseUnknownType(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up a resource type: %w", err)
@@ -63,12 +63,13 @@ func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*met
 func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, field, name string) (*ent.ResourceType, error) {
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, refuseUnknownResourceType(name).On(field)
+		return nil, RefuseUnknownType(name).On(field)
 	}
 	return row, err
 }
 
-func refuseUnknownResourceType(name string) *problem.Refusal {
+// RefuseUnknownType refuses a resource type that does not exist.
+func RefuseUnknownType(name string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "resource type %q does not exist", name)
 }
 

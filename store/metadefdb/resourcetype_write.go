@@ -225,7 +225,7 @@ func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name 
 	}
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name), s.Locked()).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, refuseUnknownResourceType(name).On("input.name")
+		return nil, RefuseUnknownType(name).On("input.name")
 	}
 	if err != nil {
 		return nil, err

@@ -200,7 +200,7 @@ func (s *MetadefStore) TypeNamed(ctx context.Context, name, field string) (int64
 	}
 	id, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).OnlyID(ctx)
 	if ent.IsNotFound(err) {
-		return 0, refuseUnknownResourceType(name).On(field)
+		return 0, RefuseUnknownType(name).On(field)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("look up a resource type: %w", err)

@@ -15,8 +15,9 @@ import (
 const (
 	// catchUpWithin bounds how long a writer waits for one.
 	catchUpWithin = 2 * time.Second
-	// loadTimeout bounds the loading of a whole world.
-	loadTimeout = time.Minute
+	// loadTimeout bounds the loading of a whole world, and each statement of it: a
+	// million providers take some ten seconds on a core that does nothing else.
+	loadTimeout = 5 * time.Minute
 	// refusals is how often a snapshot may be refused until everything is read.
 	refusals = 5
 )

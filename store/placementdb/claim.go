@@ -3,7 +3,6 @@ package placementdb
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -14,7 +13,7 @@ import (
 
 // SetAllocations replaces the allocations of consumers, all of them or none, and
 // returns the consumers that have any afterwards, in the order of the claim. Claims
-// that wait for one provider share a transaction, each judged by itself.
+// that wait share a transaction, each judged by itself.
 func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Claim) ([]*placement.Consumer, error) {
 	if err := problemsOf(claim.Validate("input")).Err(); err != nil {
 		return nil, err
@@ -23,7 +22,7 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 		return nil, err // here, for claims of several viewers share a transaction
 	}
 	w := &waitingClaim{ctx: ctx, claim: claim}
-	err := s.claims.decide(ctx, s.claimKey(&claim), w, s.decideClaims)
+	err := s.claims.decide(ctx, w, s.decideClaims)
 	s.Wrote(ctx) // whoever decided it
 	if err != nil {
 		return nil, fmt.Errorf("setAllocations: %w", err)
@@ -32,24 +31,9 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 	return holding(w.consumers...), nil
 }
 
-// claimLanes is how many transactions of claims run at once on PostgreSQL. More
-// would wait for each other in the database instead of travelling together.
-const claimLanes = 4
-
-// claimKey returns the key of the claims that share a transaction with a claim
-// when they wait: those whose first provider has the same lane, so always those
-// for the same provider; on SQLite, where writers wait for each other anyway,
-// all.
-func (s *PlacementStore) claimKey(claim *placement.Claim) int {
-	if !s.Postgres() {
-		return 0
-	}
-	first := claim.Consumers[0].UUID
-	if providers := providersOf(claim.Consumers); len(providers) > 0 {
-		first = providers[0]
-	}
-	return int(crc32.ChecksumIEEE([]byte(first)) % claimLanes)
-}
+// claimTransactions is how many transactions of claims run at once on PostgreSQL. On
+// SQLite writers wait for each other anyway.
+const claimTransactions = 4
 
 // decideClaims judges claims one after the other and writes those that hold, in
 // one transaction. A refusal is set on its claim; the error is one of the

@@ -5,29 +5,30 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// claimQueue lets claims that wait for the same thing share a transaction: while
-// one transaction is under way for a key, the claims that arrive wait, and the
-// next transaction takes them all. So a busy provider is locked once for many
-// claims.
+// claimQueue lets claims that wait share a transaction: while one is under way,
+// the claims that arrive wait, and the next transaction takes them all, of
+// whatever providers. So the round trips, the locks and the commit of one serve
+// many. A claim that has waited for claimLate takes those that wait into another
+// transaction beside it, of at most so many at once: where one waits for a lock,
+// not all claims of the process do.
 //
-// It is here because of what BenchmarkClaims measures, in claims a second on two
-// cores that did other work besides, medians with the queue and without:
-//
-//	providers  clients   PostgreSQL     SQLite
-//	        1       32    884 :  51   4005 : 674
-//	        1        4    246 :  79   1194 : 579
-//	    1,000       32    634 : 303   2623 : 439
-//	    1,000        4    392 : 382    864 : 441
-//
-// A single client meets nobody, so the queue changes nothing for it.
+// docs/performance.md says what that gains. A single client meets nobody, so the
+// queue changes nothing for it.
 type claimQueue struct {
 	mu      sync.Mutex
-	waiting map[int][]*waitingClaim // a key is there while a transaction is under way for it
+	atOnce  int // how many transactions there are at most; 0 is one
+	running int
+	waiting []*waitingClaim
 }
+
+// claimLate is after how long a claim waits no more for the transactions under way.
+// It is some times as long as one takes.
+const claimLate = 20 * time.Millisecond
 
 // waitingClaim is a claim with its outcome.
 type waitingClaim struct {
@@ -45,21 +46,26 @@ const claimsAtOnce = 64
 
 // decide gets a claim decided, alone or with others, by this caller or another,
 // and returns its error.
-func (q *claimQueue) decide(ctx context.Context, key int, w *waitingClaim, decide func(context.Context, []*waitingClaim) error) error {
+func (q *claimQueue) decide(ctx context.Context, w *waitingClaim, decide func(context.Context, []*waitingClaim) error) error {
 	w.lead, w.done = make(chan []*waitingClaim, 1), make(chan struct{})
-	if q.enter(key, w) {
-		w.lead <- []*waitingClaim{w}
+	if q.enter(w) {
+		q.run(ctx, []*waitingClaim{w}, decide)
+		return w.err
 	}
+	late := time.NewTimer(claimLate)
+	defer late.Stop()
 	gone := ctx.Done()
 	for {
 		select {
 		case <-w.done:
 			return w.err
 		case together := <-w.lead:
-			q.run(ctx, key, together, decide)
+			q.run(ctx, together, decide)
 			return w.err
+		case <-late.C:
+			q.overtake(w)
 		case <-gone:
-			if q.leave(key, w) {
+			if q.leave(w) {
 				return ctx.Err()
 			}
 			gone = nil // too late: it is being decided, or is to lead
@@ -68,38 +74,45 @@ func (q *claimQueue) decide(ctx context.Context, key int, w *waitingClaim, decid
 }
 
 // enter lets a claim wait, or says that it goes first.
-func (q *claimQueue) enter(key int, w *waitingClaim) (first bool) {
+func (q *claimQueue) enter(w *waitingClaim) (first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.waiting == nil {
-		q.waiting = map[int][]*waitingClaim{}
+	if q.running == 0 {
+		q.running = 1
+		return true
 	}
-	list, busy := q.waiting[key]
-	if busy {
-		q.waiting[key] = append(list, w)
-	} else {
-		q.waiting[key] = nil
+	q.waiting = append(q.waiting, w)
+	return false
+}
+
+// overtake has a claim that still waits lead a transaction beside those under way,
+// where there may be another one.
+func (q *claimQueue) overtake(w *waitingClaim) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiting, w); i >= 0 && q.running < q.atOnce {
+		q.running++
+		q.waiting = slices.Insert(slices.Delete(q.waiting, i, i+1), 0, w)
+		q.handOver()
 	}
-	return !busy
 }
 
 // leave takes a claim out that nobody has begun to decide.
-func (q *claimQueue) leave(key int, w *waitingClaim) bool {
+func (q *claimQueue) leave(w *waitingClaim) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	list, busy := q.waiting[key]
-	i := slices.Index(list, w)
-	if !busy || i < 0 {
+	i := slices.Index(q.waiting, w)
+	if i < 0 {
 		return false
 	}
-	q.waiting[key] = slices.Delete(list, i, i+1)
+	q.waiting = slices.Delete(q.waiting, i, i+1)
 	return true
 }
 
 // run decides claims together and wakes whoever is next. A transaction for
 // several does not end with the request of the one that leads it.
-func (q *claimQueue) run(ctx context.Context, key int, together []*waitingClaim, decide func(context.Context, []*waitingClaim) error) {
-	defer q.next(key)
+func (q *claimQueue) run(ctx context.Context, together []*waitingClaim, decide func(context.Context, []*waitingClaim) error) {
+	defer q.next()
 	if len(together) > 1 {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -120,17 +133,21 @@ func (q *claimQueue) run(ctx context.Context, key int, together []*waitingClaim,
 // errUndecided is the error of claims whose decision panicked.
 var errUndecided = errors.New("the transaction came to no end")
 
-// next hands what waits to the first of those that do.
-func (q *claimQueue) next(key int) {
+// next ends a transaction: what waits goes into the next one.
+func (q *claimQueue) next() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	list := q.waiting[key]
-	if len(list) == 0 {
-		delete(q.waiting, key)
+	if len(q.waiting) == 0 {
+		q.running--
 		return
 	}
-	n := min(len(list), claimsAtOnce)
-	together := slices.Clone(list[:n])
-	q.waiting[key] = slices.Clone(list[n:])
+	q.handOver()
+}
+
+// handOver hands what waits to the first of those that do.
+func (q *claimQueue) handOver() {
+	n := min(len(q.waiting), claimsAtOnce)
+	together := slices.Clone(q.waiting[:n])
+	q.waiting = slices.Clone(q.waiting[n:])
 	together[0].lead <- together
 }

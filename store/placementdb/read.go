@@ -36,53 +36,101 @@ func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids [
 		return nil, err
 	}
 	slices.SortFunc(states, func(a, b providerState) int { return cmp.Compare(a.Row, b.Row) })
-	of := make(map[int64]*placement.Provider, len(states))
+	places := make(map[int64]int, len(states))
 	for i := range states {
-		of[states[i].Row] = &states[i].Provider
+		places[states[i].Row] = i
 	}
+	names := shared{}
+	inventories := gathered[placement.Inventory]{states: states, places: places}
 	err = s.Query(ctx, on, `SELECT i.provider_id, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size, i.allocation_ratio, i.capacity, i.used
 		FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id`+where("i.provider_id"), func(rows *sql.Rows) error {
 		seen()
 		var id int64
 		var i placement.Inventory
 		err := rows.Scan(&id, &i.ResourceClass, &i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize, &i.AllocationRatio, &i.Capacity, &i.Used)
-		if p := of[id]; p != nil {
-			p.Inventories = append(p.Inventories, i)
-		}
+		i.ResourceClass = names.text(i.ResourceClass)
+		inventories.add(id, i)
 		return err
 	}, args...)
 	if err != nil {
 		return nil, err
 	}
-	err = s.readTexts(ctx, on, `SELECT h.provider_id, t.name FROM provider_traits h JOIN traits t ON t.id = h.trait_id`+where("h.provider_id"), args, of, seen,
-		func(p *placement.Provider) *[]string { return &p.Traits })
+	inventories.distribute(func(p *placement.Provider) *[]placement.Inventory { return &p.Inventories })
+	traits, err := s.readTexts(ctx, on, `SELECT h.provider_id, t.name FROM provider_traits h JOIN traits t ON t.id = h.trait_id`+where("h.provider_id"), args, &gathered[string]{states: states, places: places}, seen, names)
 	if err != nil {
 		return nil, err
 	}
-	err = s.readTexts(ctx, on, `SELECT a.provider_id, a.aggregate FROM provider_aggregates a`+where("a.provider_id"), args, of, seen,
-		func(p *placement.Provider) *[]string { return &p.Aggregates })
+	traits.distribute(func(p *placement.Provider) *[]string { return &p.Traits })
+	aggregates, err := s.readTexts(ctx, on, `SELECT a.provider_id, a.aggregate FROM provider_aggregates a`+where("a.provider_id"), args, &gathered[string]{states: states, places: places}, seen, names)
 	if err != nil {
 		return nil, err
 	}
+	aggregates.distribute(func(p *placement.Provider) *[]string { return &p.Aggregates })
 	for i := range states {
 		sortLists(&states[i].Provider)
 	}
 	return states, nil
 }
 
-// readTexts reads a text of a provider from each row, into a list of the
-// provider's.
-func (s *PlacementStore) readTexts(ctx context.Context, on sqldb.Conn, query string, args []any, of map[int64]*placement.Provider, seen func(), list func(*placement.Provider) *[]string) error {
-	return s.Query(ctx, on, query, func(rows *sql.Rows) error {
+// readTexts reads a text of a provider from each row, and returns them gathered.
+func (s *PlacementStore) readTexts(ctx context.Context, on sqldb.Conn, query string, args []any, into *gathered[string], seen func(), names shared) (*gathered[string], error) {
+	return into, s.Query(ctx, on, query, func(rows *sql.Rows) error {
 		seen()
 		var id int64
 		var text string
 		err := rows.Scan(&id, &text)
-		if p := of[id]; p != nil {
-			*list(p) = append(*list(p), text)
-		}
+		into.add(id, names.text(text))
 		return err
 	}, args...)
+}
+
+// shared are texts that many providers have, each once in memory.
+type shared map[string]string
+
+// text returns a text that was seen before, or else the given one.
+func (s shared) text(given string) string {
+	if held, ok := s[given]; ok {
+		return held
+	}
+	s[given] = given
+	return given
+}
+
+// gathered is what the lists of providers are made of. Their members come in any
+// order, and a world keeps the lists: each is made as long as it is to be.
+type gathered[T any] struct {
+	states []providerState
+	places map[int64]int // in states, by the rows of the providers
+	items  []placed[T]
+}
+
+// placed is a member of a list of the provider at a place.
+type placed[T any] struct {
+	at   int
+	item T
+}
+
+// add adds a member, unless there is no provider of the row.
+func (g *gathered[T]) add(row int64, item T) {
+	if at, ok := g.places[row]; ok {
+		g.items = append(g.items, placed[T]{at, item})
+	}
+}
+
+// distribute makes the lists.
+func (g *gathered[T]) distribute(list func(*placement.Provider) *[]T) {
+	lengths := make([]int, len(g.states))
+	for i := range g.items {
+		lengths[g.items[i].at]++
+	}
+	for i := range g.items {
+		at := g.items[i].at
+		to := list(&g.states[at].Provider)
+		if *to == nil {
+			*to = make([]T, 0, lengths[at])
+		}
+		*to = append(*to, g.items[i].item)
+	}
 }
 
 func sortLists(p *placement.Provider) {

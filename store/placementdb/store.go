@@ -20,6 +20,9 @@ type PlacementStore struct {
 // New returns the placement of a database, whose world is empty until Load.
 func New(db *sqldb.DB) *PlacementStore {
 	s := &PlacementStore{DB: db}
+	if db.Postgres() {
+		s.claims.atOnce = claimTransactions
+	}
 	s.resident = &sqldb.Resident{Held: func() any { return s.cache.held.Load() }, At: s.heldAt}
 	db.AddResident(s.resident)
 	return s

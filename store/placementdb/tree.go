@@ -37,15 +37,14 @@ func (s *PlacementStore) UpdateResourceProvider(ctx context.Context, input place
 		case *input.Resource == "":
 			update.ClearResourceID()
 		default:
-			var problems problem.Problems
-			linked, err := s.linkedResource(ctx, tx.Tx, *input.Resource, &problems)
-			if err == nil {
-				err = problems.Err()
-			}
+			linked, err := s.linkedResources(ctx, tx.Tx, []string{*input.Resource})
 			if err != nil {
 				return 0, err
 			}
-			update.SetResourceID(linked)
+			if linked[*input.Resource] == 0 {
+				return 0, problem.Invalid("input.resource", "resource %s does not exist", *input.Resource)
+			}
+			update.SetResourceID(linked[*input.Resource])
 		}
 		return id, update.Exec(ctx)
 	})

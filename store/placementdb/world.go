@@ -122,6 +122,9 @@ func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 	started := time.Now()
 	var r reading
 	err = s.ReadAt(ctx, func(on sqldb.Conn, at sqldb.Snapshot) (err error) {
+		if err := s.Bound(ctx, on, loadTimeout); err != nil {
+			return err
+		}
 		r, err = s.readEverything(ctx, on, at, s.loading())
 		return err
 	})

@@ -6,137 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/uuid"
-
-	"github.com/cadastre-dev/cadastre/ent"
-	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
-	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
-
-// CreateResourceProvider creates a provider, for administrators and services.
-func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*placement.World, *placement.Provider, error) {
-	if err := problemsOf(input.Validate("input")).Err(); err != nil {
-		return nil, nil, err
-	}
-	id := text.OrEmpty(input.UUID)
-	if id == "" {
-		id = uuid.NewString()
-	}
-	world, created, err := s.changeProvider(ctx, "createResourceProvider", func(tx *providerTx) (int64, error) {
-		if err := tx.LockName(ctx, uuidsKey, id); err != nil {
-			return 0, err
-		}
-		if err := s.refuseTaken(ctx, tx.Tx, id, input.Name); err != nil {
-			return 0, err
-		}
-		now := s.Now()
-		create := tx.ResourceProvider.Create().SetUUID(id).SetName(input.Name).SetGeneration(0).SetVersion(0).
-			SetCreatedAt(now).SetUpdatedAt(now)
-		var problems problem.Problems
-		if input.Parent != nil {
-			parent, err := s.providerRow(ctx, tx.Tx, *input.Parent, "KEY SHARE")
-			if err != nil {
-				return 0, err
-			}
-			if parent == 0 {
-				problems.Add("input.parent", "resource provider %s does not exist", *input.Parent)
-			}
-			create.SetParentID(parent)
-		}
-		if input.Resource != nil {
-			linked, err := s.linkedResource(ctx, tx.Tx, *input.Resource, &problems)
-			if err != nil {
-				return 0, err
-			}
-			create.SetResourceID(linked)
-		}
-		if err := problems.Err(); err != nil {
-			return 0, err
-		}
-		row, err := create.Save(ctx)
-		if err != nil {
-			return 0, err
-		}
-		return row.ID, nil
-	})
-	if sqldb.IsDuplicate(err) {
-		return nil, nil, s.duplicateProvider(id, input).Because(err)
-	}
-	return world, created, err
-}
-
-// uuidsKey is the class of the advisory locks under which PostgreSQL creates the
-// providers of one uuid, one at a time: row ids grow with the time of insertion,
-// by which the world knows what is newer. An id that was drawn while another
-// provider of the uuid lived and was deleted would be taken for older.
-const uuidsKey = 7_261_004
-
-// duplicateProvider refuses what of a new provider another one has. The name
-// and the uuid were free a moment before.
-func (s *PlacementStore) duplicateProvider(uuid string, input placement.NewProvider) *problem.Refusal {
-	world := s.cache.World()
-	_, sameUUID := world.Provider(uuid)
-	_, sameName := world.ProviderNamed(input.Name)
-	switch {
-	case sameUUID:
-		return problem.Refuse(problem.ErrAlreadyExists, "resource provider %s already exists", uuid).On("input.uuid")
-	case sameName || input.Resource == nil:
-		return problem.Refuse(problem.ErrAlreadyExists, "resource provider named %q already exists", input.Name).On("input.name")
-	}
-	return problem.Refuse(problem.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
-}
-
-// refuseTaken refuses a uuid and a name that a provider has.
-func (s *PlacementStore) refuseTaken(ctx context.Context, tx *sqldb.Tx, uuid, name string) error {
-	var refusal *problem.Refusal
-	err := s.Query(ctx, tx, `SELECT uuid FROM resource_providers WHERE uuid = $1 OR name = $2`, func(rows *sql.Rows) error {
-		var taken string
-		if err := rows.Scan(&taken); err != nil {
-			return err
-		}
-		if taken == uuid {
-			refusal = problem.Refuse(problem.ErrAlreadyExists, "resource provider %s already exists", uuid).On("input.uuid")
-		} else if refusal == nil {
-			refusal = problem.Refuse(problem.ErrAlreadyExists, "resource provider named %q already exists", name).On("input.name")
-		}
-		return nil
-	}, uuid, name)
-	if err != nil || refusal == nil {
-		return err
-	}
-	return refusal
-}
-
-// linkedResource returns the row id of the resource that a provider is to be
-// linked to, which stays until the transaction ends.
-func (s *PlacementStore) linkedResource(ctx context.Context, tx *sqldb.Tx, uuid string, problems *problem.Problems) (int64, error) {
-	var row int64
-	visible, err := tx.Resource.Query().Where(visible.Resources(ctx), entresource.UUID(uuid)).OnlyID(ctx)
-	switch {
-	case err == nil:
-		err = s.Query(ctx, tx, `SELECT id FROM resources WHERE id = $1`+s.Locking("KEY SHARE"),
-			func(rows *sql.Rows) error { return rows.Scan(&row) }, visible)
-	case ent.IsNotFound(err):
-		err = nil
-	}
-	if err == nil && row == 0 {
-		problems.Add("input.resource", "resource %s does not exist", uuid)
-	}
-	return row, err
-}
-
-// providerRow locks a provider and returns its row id, 0 for none.
-func (s *PlacementStore) providerRow(ctx context.Context, tx *sqldb.Tx, uuid, lock string) (int64, error) {
-	var id int64
-	err := s.Query(ctx, tx, `SELECT id FROM resource_providers WHERE uuid = $1`+s.Locking(lock),
-		func(rows *sql.Rows) error { return rows.Scan(&id) }, uuid)
-	return id, err
-}
 
 // lockProvider locks a provider that a mutation is about and returns its row
 // id. An unknown one is ErrNotFound, another generation than the one given
@@ -209,13 +84,8 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 			event.Before = providerFields(tx.before)
 		}
 		tx.Record(ctx, event)
-		if mutation == "createResourceProvider" {
-			tx.Created("ResourceProvider", written.UUID)
-			s.publish(begun, ownCommit{created: states})
-		} else {
-			tx.Changed("ResourceProvider", written.UUID)
-			s.publish(begun, ownCommit{written: states})
-		}
+		tx.Changed("ResourceProvider", written.UUID)
+		s.publish(begun, ownCommit{written: states})
 		return nil
 	}, &written)
 	if err != nil {
@@ -297,7 +167,11 @@ func problemsIn(world *placement.World, found []placement.Problem) problem.Probl
 func problemsOf(violations []placement.Problem) problem.Problems {
 	var problems problem.Problems
 	for _, violation := range violations {
-		problems = append(problems, problem.Problem{Field: violation.Path, Message: violation.Message})
+		one := problem.Problem{Field: violation.Path, Message: violation.Message}
+		if violation.Taken {
+			one.Kind = problem.ErrAlreadyExists
+		}
+		problems = append(problems, one)
 	}
 	return problems
 }

@@ -177,13 +177,19 @@ func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []cap
 	if err != nil {
 		return nil, err
 	}
+	return there, checkRegistered(keys, there, path)
+}
+
+// checkRegistered refuses the names of a list at a path that are not among those
+// that are registered.
+func checkRegistered(keys []capabilityKey, there map[capabilityKey]int64, path string) error {
 	var problems problem.Problems
 	for i, key := range keys {
 		if there[key] == 0 {
 			problems.Add(fmt.Sprintf("%s[%d].key", path, i), "is not registered for the type; createCapability registers it")
 		}
 	}
-	return there, problems.Err()
+	return problems.Err()
 }
 
 // CreateCapability registers a name for a resource type, for administrators. A

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -22,6 +23,9 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {
 		return nil, err
+	}
+	if held, err := s.decidedBy(ctx, clauses...); err != nil || held != nil {
+		return held.explain(ctx, clauses), err
 	}
 	build := entsql.Dialect(s.Pool.Dialect())
 	judged := build.Select().From(build.Table(entresource.Table))
@@ -45,17 +49,23 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 	for i := range clauses {
 		counts.AppendSelectExpr(sum(passes(i)), sum(fmt.Sprintf("CASE WHEN held > %d THEN 1 ELSE 0 END", i)), sum(odd(i)))
 	}
-	explanation := &resource.Explanation{Clauses: make([]resource.Clause, len(clauses))}
+	explanation := explanationOf(clauses)
 	targets := []any{&explanation.Considered}
 	for i := range explanation.Clauses {
 		of := &explanation.Clauses[i]
-		of.Kind, of.Path, of.Clause, of.Ignored = clauses[i].field(), clauses[i].path, clauses[i].name, clauses[i].ignored
 		targets = append(targets, &of.Passing, &of.Remaining, &of.NotNumbers)
 	}
 	if err := s.Select(ctx, counts, func(rows *entsql.Rows) error { return rows.Scan(targets...) }); err != nil {
 		return nil, fmt.Errorf("explain a filter: %w", err)
 	}
 	return explanation, nil
+}
+
+// explanationOf returns the explanation of clauses, before anything is counted.
+func explanationOf(clauses []clause) *resource.Explanation {
+	return &resource.Explanation{Clauses: lists.Map(clauses, func(c clause) resource.Clause {
+		return resource.Clause{Kind: c.field(), Path: c.path, Clause: c.name, Ignored: c.ignored}
+	})}
 }
 
 func passes(i int) string { return fmt.Sprintf("passes_%d", i) }

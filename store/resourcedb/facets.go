@@ -99,26 +99,31 @@ func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filte
 	if err != nil {
 		return nil, err
 	}
-	var statement *entsql.Selector
+	clauses, names := make([][]clause, len(wanted)), make([]map[string][]int64, len(wanted))
 	for i, of := range wanted {
 		without := filter.Without(of)
-		names := known
+		names[i] = known
 		if without.Types == nil {
-			names = everywhere
+			names[i] = everywhere
 		}
-		clauses := s.clausesUnder(ctx, without, plan.Without(of), names, all, &problems)
+		clauses[i] = s.clausesUnder(ctx, without, plan.Without(of), names[i], all, &problems)
 		if of.By == resource.FacetCapabilityValue {
-			namesIn(names, all).Check(&problems, problem.Join(problem.Index("of", i), "key"), *of.Key)
-		}
-		part := s.facetPart(ctx, scope, i, of, clauses, names)
-		if statement == nil {
-			statement = part
-		} else {
-			statement.UnionAll(part)
+			namesIn(names[i], all).Check(&problems, problem.Join(problem.Index("of", i), "key"), *of.Key)
 		}
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
+	}
+	if counts, ok, err := s.facetsInMemory(ctx, scope, wanted, clauses); err != nil || ok {
+		return counts, err
+	}
+	var statement *entsql.Selector
+	for i, of := range wanted {
+		if part := s.facetPart(ctx, scope, i, of, clauses[i], names[i]); statement == nil {
+			statement = part
+		} else {
+			statement.UnionAll(part)
+		}
 	}
 	var counts []facetCount
 	err = s.Select(ctx, statement, func(rows *entsql.Rows) error {

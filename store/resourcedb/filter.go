@@ -16,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/resource/resident"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -34,6 +35,8 @@ type clause struct {
 	part *partSearch
 	// item is the clause as a test of one metadata key, nil for any other one.
 	item *resource.Test
+	// inMemory is the clause as resources in memory decide it, nil where they do not.
+	inMemory inMemory
 	// comparesNumbers is the capabilities whose values it compares as numbers.
 	comparesNumbers []int64
 }
@@ -112,7 +115,7 @@ func (s *ResourceStore) clausesUnder(ctx context.Context, filter resource.Filter
 	conditions := plan.Conditions(namesIn(known, all), problems)
 	clauses := s.plainClauses(ctx, filter)
 	for _, c := range conditions {
-		of := clause{name: c.Clause, path: c.Path, holds: condition{c.Condition, known}.holds, byID: true, ignored: c.Ignored}
+		of := clause{name: c.Clause, path: c.Path, holds: condition{c.Condition, known}.holds, byID: true, ignored: c.Ignored, inMemory: meets(c.Condition)}
 		if c.Condition.Kind == resource.ConditionCapability && c.Condition.Test.ComparesNumbers() {
 			of.comparesNumbers = known[c.Condition.Test.Name]
 		}
@@ -138,44 +141,44 @@ func (s *ResourceStore) onPostgres() bool { return s.Pool.Dialect() == dialect.P
 func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter) []clause {
 	viewer := access.ViewerFrom(ctx)
 	var clauses []clause
-	add := func(name string, holds func(*entsql.Selector) *entsql.Predicate) {
-		clauses = append(clauses, clause{name: name, path: problem.Join("filter", name), holds: holds})
+	add := func(name string, inMemory inMemory, holds func(*entsql.Selector) *entsql.Predicate) {
+		clauses = append(clauses, clause{name: name, path: problem.Join("filter", name), holds: holds, inMemory: inMemory})
 	}
 	if filter.Types != nil {
-		add("types", func(s *entsql.Selector) *entsql.Predicate {
+		add("types", isOfTypes(filter.Types), func(s *entsql.Selector) *entsql.Predicate {
 			return metadefdb.IsOfType(s, s.C(entresource.FieldResourceTypeID), filter.Types)
 		})
 	}
-	equals := func(name, column string, value *string) {
+	equals := func(name, column string, value *string, inMemory inMemory) {
 		if value != nil {
-			add(name, func(s *entsql.Selector) *entsql.Predicate { return entsql.EQ(s.C(column), *value) })
+			add(name, inMemory, func(s *entsql.Selector) *entsql.Predicate { return entsql.EQ(s.C(column), *value) })
 		}
 	}
-	equals("projectId", entresource.FieldProjectID, filter.ProjectID)
+	equals("projectId", entresource.FieldProjectID, filter.ProjectID, has(resident.OfProject, text.OrEmpty(filter.ProjectID)))
 	if filter.ProjectIDs != nil {
-		add("projectIds", func(s *entsql.Selector) *entsql.Predicate {
+		add("projectIds", has(resident.OfProject, filter.ProjectIDs...), func(s *entsql.Selector) *entsql.Predicate {
 			return sqldb.IsAmong(s, s.C(entresource.FieldProjectID), filter.ProjectIDs)
 		})
 	}
 	if filter.Visibility != nil {
-		add("visibility", func(s *entsql.Selector) *entsql.Predicate {
+		add("visibility", has(resident.OfVisibility, string(*filter.Visibility)), func(s *entsql.Selector) *entsql.Predicate {
 			return entsql.EQ(s.C(entresource.FieldVisibility), string(*filter.Visibility))
 		})
 	}
-	equals("name", entresource.FieldName, filter.Name)
+	equals("name", entresource.FieldName, filter.Name, nil)
 	clauses = append(clauses, s.partClauses(filter)...)
 	if filter.UpdatedSince != nil {
-		add("updatedSince", func(s *entsql.Selector) *entsql.Predicate {
+		add("updatedSince", nil, func(s *entsql.Selector) *entsql.Predicate {
 			return entsql.GTE(s.C(entresource.FieldUpdatedAt), filter.UpdatedSince.UTC())
 		})
 	}
 	if filter.UUIDs != nil {
-		add("uuids", func(s *entsql.Selector) *entsql.Predicate {
+		add("uuids", func(*heldResources) resident.Clause { return resident.Among(filter.UUIDs) }, func(s *entsql.Selector) *entsql.Predicate {
 			return sqldb.IsAmong(s, s.C(entresource.FieldUUID), filter.UUIDs)
 		})
 	}
 	if filter.Parent != nil {
-		add("parent", func(s *entsql.Selector) *entsql.Predicate {
+		add("parent", nil, func(s *entsql.Selector) *entsql.Predicate {
 			parents := entsql.Dialect(s.Dialect()).Table(entresource.Table).As("parents")
 			return entsql.In(s.C(entresource.FieldParentID), entsql.Dialect(s.Dialect()).
 				Select(parents.C(entresource.FieldID)).From(parents).
@@ -183,19 +186,19 @@ func (s *ResourceStore) plainClauses(ctx context.Context, filter resource.Filter
 		})
 	}
 	if filter.Ancestor != nil {
-		add("ancestor", func(s *entsql.Selector) *entsql.Predicate { return isBelow(s, viewer, *filter.Ancestor) })
+		add("ancestor", nil, func(s *entsql.Selector) *entsql.Predicate { return isBelow(s, viewer, *filter.Ancestor) })
 	}
 	for i, tag := range filter.Tags {
-		clauses = append(clauses, clause{name: "tags " + tag.Name, path: problem.Index("filter.tags", i), byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) }})
+		clauses = append(clauses, clause{name: "tags " + tag.Name, path: problem.Index("filter.tags", i), byID: true, inMemory: isTagged(tag), holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, tag) }})
 	}
 	if filter.AnyTags != nil {
-		clauses = append(clauses, clause{name: "anyTags", path: "filter.anyTags", byID: true, holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, filter.AnyTags...) }})
+		clauses = append(clauses, clause{name: "anyTags", path: "filter.anyTags", byID: true, inMemory: isTagged(filter.AnyTags...), holds: func(s *entsql.Selector) *entsql.Predicate { return hasTag(s, viewer, filter.AnyTags...) }})
 	}
 	keys, values := filter.MetadataByKey()
 	for _, key := range keys {
 		pair := resource.Condition{Kind: resource.ConditionMetadata, Test: resource.Test{Name: key, Operator: resource.Equals, Operands: values[key]}}
 		clauses = append(clauses, clause{name: "metadata " + key + ": " + strings.Join(values[key], ", "), path: "filter.metadata", byID: true,
-			holds: condition{Condition: pair}.holds, part: pairSearchOf(pair), item: &pair.Test})
+			holds: condition{Condition: pair}.holds, part: pairSearchOf(pair), item: &pair.Test, inMemory: meets(pair)})
 	}
 	return clauses
 }

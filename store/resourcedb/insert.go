@@ -9,6 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -49,14 +50,12 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 	if err != nil {
 		return err
 	}
-	rows := map[string]int64{"": 0}
-	there, err := tx.Resource.Query().Where(sqldb.Among(entresource.FieldUUID, parents)).All(ctx)
+	there, err := tx.Resource.Query().Where(sqldb.Among(entresource.FieldUUID, sqldb.Distinct(parents))).All(ctx)
 	if err != nil {
 		return err
 	}
-	for _, row := range there {
-		rows[row.UUID] = row.ID
-	}
+	rows := lists.Index(there, func(row *ent.Resource) (string, int64) { return row.UUID, row.ID })
+	rows[""] = 0
 	now := s.Now()
 	for left := records; len(left) > 0; {
 		var level []newResource
@@ -71,63 +70,100 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 		if len(level) == 0 {
 			return fmt.Errorf("resource %s has a parent that is nowhere", left[0].UUID)
 		}
-		created, err := s.insertResourceLevel(ctx, tx, level, now)
-		if err != nil {
-			return err
-		}
-		for _, row := range created {
-			rows[row.UUID] = row.ID
+		for chunk := range slices.Chunk(level, sqldb.RowsAtOnce) {
+			written, err := s.writeResources(ctx, tx, chunk, now)
+			if err != nil {
+				return err
+			}
+			for _, row := range written {
+				rows[row.UUID] = row.ID
+			}
 		}
 		left = later
 	}
 	return nil
 }
 
-// insertResourceLevel writes resources whose parents are there, with their
-// children.
-func (s *ResourceStore) insertResourceLevel(ctx context.Context, tx *sqldb.Tx, level []newResource, now time.Time) ([]*ent.Resource, error) {
-	var rows []*ent.Resource
-	for chunk := range slices.Chunk(level, sqldb.RowsAtOnce) {
-		creates := make([]*ent.ResourceCreate, len(chunk))
-		for i, r := range chunk {
-			creates[i] = tx.Resource.Create().SetUUID(r.UUID).SetResourceTypeID(r.typeID).SetName(r.Name).
-				SetNameKey(text.Fold(r.Name)).SetNillableDescription(sqldb.TextOrNil(r.Description)).SetNillableDescriptionKey(sqldb.FoldedOrNil(r.Description)).SetProjectID(r.ProjectID).
-				SetVisibility(string(r.Visibility)).SetRevision(1).SetCreatedAt(now).SetUpdatedAt(now)
-			if r.parentID != 0 {
-				creates[i].SetParentID(r.parentID)
-			}
+// writeResources writes resources with all that is theirs. A parent without a row
+// is one of them.
+func (s *ResourceStore) writeResources(ctx context.Context, tx *sqldb.Tx, resources []newResource, now time.Time) ([]*ent.Resource, error) {
+	rows := lists.Map(resources, func(r newResource) *ent.Resource { return r.entity(now) })
+	fresh := lists.Map(rows, func(row *ent.Resource) []any {
+		return []any{row.UUID, row.ResourceTypeID, row.ParentID, row.Name, row.NameKey, row.Description, row.DescriptionKey, row.ProjectID, row.Visibility}
+	})
+	ids, err := sqldb.Pairs[string, int64](ctx, s.DB, tx, `INSERT INTO resources
+		(uuid, resource_type_id, parent_id, name, name_key, description, description_key, project_id, visibility, revision, created_at, updated_at)
+		SELECT d.uuid, d.type_id, d.parent_id, d.name, d.name_key, d.description, d.description_key, d.project_id, d.visibility, 1, `+s.Time("$2")+`, `+s.Time("$2")+`
+		FROM `+s.Rows("$1", "d", "uuid text", "type_id bigint", "parent_id bigint", "name text", "name_key text", "description text",
+		"description_key text", "project_id text", "visibility text")+` WHERE true RETURNING uuid, id`, sqldb.JSONOf(fresh), now)
+	if err != nil {
+		return nil, err
+	}
+	var links [][2]int64
+	for i, r := range resources {
+		rows[i].ID = ids[r.UUID]
+		if r.Parent == "" || r.parentID != 0 {
+			continue
 		}
-		created, err := tx.Resource.CreateBulk(creates...).Save(ctx)
+		parent, ok := ids[r.Parent]
+		if !ok {
+			return nil, fmt.Errorf("resource %s has a parent that is nowhere", r.UUID)
+		}
+		rows[i].ParentID = &parent
+		links = append(links, [2]int64{rows[i].ID, parent})
+	}
+	if len(links) > 0 {
+		err := s.Execute(ctx, tx, `UPDATE resources SET parent_id = d.parent_id FROM `+s.Rows("$1", "d", "id bigint", "parent_id bigint")+`
+			WHERE `+s.IsRow("resources.id", "$1", "d", "id"), sqldb.JSONOf(links))
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, created...)
-		for _, row := range created {
-			noteResource(tx, nil, row)
-		}
 	}
-	if err := s.insertMetadataAndTags(ctx, tx, level, rows, now); err != nil {
+	for _, row := range rows {
+		noteResource(tx, nil, row)
+	}
+	if err := s.insertMetadataAndTags(ctx, tx, resources, rows, now); err != nil {
 		return nil, err
 	}
-	return rows, s.insertCapabilitiesOf(ctx, tx, level, rows, now)
+	return rows, s.insertCapabilitiesOf(ctx, tx, resources, rows, now)
 }
 
-func (s *ResourceStore) insertMetadataAndTags(ctx context.Context, tx *sqldb.Tx, level []newResource, rows []*ent.Resource, now time.Time) error {
-	var items []*ent.MetadataItemCreate
-	var tags []*ent.ResourceTagCreate
-	for i, r := range level {
+// entity returns the row of a resource to be written.
+func (r newResource) entity(now time.Time) *ent.Resource {
+	row := &ent.Resource{UUID: r.UUID, ResourceTypeID: r.typeID, Name: r.Name, NameKey: text.Fold(r.Name),
+		Description: sqldb.TextOrNil(r.Description), DescriptionKey: sqldb.FoldedOrNil(r.Description), ProjectID: r.ProjectID,
+		Visibility: string(r.Visibility), Revision: 1, CreatedAt: now, UpdatedAt: now}
+	if r.parentID != 0 {
+		row.ParentID = &r.parentID
+	}
+	return row
+}
+
+func (s *ResourceStore) insertMetadataAndTags(ctx context.Context, tx *sqldb.Tx, resources []newResource, rows []*ent.Resource, now time.Time) error {
+	var items, tags [][]any
+	for i, r := range resources {
 		for _, item := range r.Metadata {
-			item.ResourceID = rows[i].ID
-			items = append(items, newMetadataItem(tx, item, now))
+			items = append(items, []any{rows[i].ID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value), sqldb.FoldedOrNil(item.Value), item.UserModifiable})
 		}
 		for _, tag := range r.Tags {
-			tags = append(tags, newResourceTag(tx, rows[i].ID, tag))
+			tags = append(tags, []any{rows[i].ID, tag, text.Fold(tag)})
 		}
 	}
-	if err := sqldb.InsertAll(ctx, items, tx.MetadataItem.CreateBulk); err != nil {
-		return err
+	if len(items) > 0 {
+		err := s.Execute(ctx, tx, `INSERT INTO metadata_items
+			(resource_id, key, value, value_hash, value_prefix, value_key, user_modifiable, created_at, updated_at)
+			SELECT d.resource_id, d.key, d.value, d.hash, d.prefix, d.value_key, d.user_modifiable, `+s.Time("$2")+`, `+s.Time("$2")+`
+			FROM `+s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text", "value_key text", "user_modifiable boolean"),
+			sqldb.JSONOf(items), now)
+		if err != nil {
+			return err
+		}
 	}
-	return sqldb.InsertAll(ctx, tags, tx.ResourceTag.CreateBulk)
+	if len(tags) == 0 {
+		return nil
+	}
+	return s.Execute(ctx, tx, `INSERT INTO resource_tags (resource_id, name, name_key) SELECT d.resource_id, d.name, d.name_key
+		FROM `+s.Rows("$1", "d", "resource_id bigint", "name text", "name_key text"), sqldb.JSONOf(tags))
 }
 
 func newResourceTag(tx *sqldb.Tx, resourceID int64, tag string) *ent.ResourceTagCreate {

@@ -35,6 +35,9 @@ func benchmarkLists(b *testing.B, url string) {
 		}
 	}
 	s := storetest.Open(b, url)
+	if err := s.LoadResources(b.Context()); err != nil {
+		b.Fatal(err)
+	}
 	frequent, rare := resource.MetadataCondition{Key: "key-1", Equals: new("value-0")}, resource.MetadataCondition{Key: "key-2", Equals: new("value-7")}
 	one := func(of resource.MetadataCondition) resource.ConditionInput {
 		return resource.ConditionInput{Metadata: &of}

@@ -33,7 +33,7 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	wanted, err := s.resourcesMatching(ctx, filter)
+	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,10 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 			facets[of] = append(facets[of], &resource.MetadataFacet{Key: name, Values: []resource.MetadataFacetValue{}})
 		}
 	}
-	statement := facetStatement(entsql.Dialect(s.Pool.Dialect()), scope, keys, wanted, names, first)
+	if ok, err := s.metadataFacetsInMemory(ctx, scope, clauses, facets[0], first); err != nil || ok {
+		return facets, err
+	}
+	statement := facetStatement(entsql.Dialect(s.Pool.Dialect()), scope, keys, matchingAll(ctx, clauses), names, first)
 	err = s.Select(ctx, statement, func(rows *entsql.Rows) error {
 		var of int64
 		var key string
@@ -148,8 +151,17 @@ func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Fil
 	if err := s.metadefs.CheckNames(ctx, problems.Err(), mentions...); err != nil {
 		return err
 	}
-	matching, err := s.resourcesMatching(ctx, filter.OfType(resourceType))
+	clauses, err := s.clausesOf(ctx, "filter", filter.OfType(resourceType))
 	if err != nil {
+		return err
+	}
+	wanted := text.Fold(search)
+	if keys, ok, err := s.keysInMemory(ctx, clauses, after); err != nil || ok {
+		for _, found := range keys {
+			if strings.Contains(text.Fold(found.Key), wanted) && !each(found) {
+				break
+			}
+		}
 		return err
 	}
 	build := entsql.Dialect(s.Pool.Dialect())
@@ -157,7 +169,7 @@ func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Fil
 	selector := build.Select().From(resources)
 	selector.Join(items).On(resources.C(entresource.FieldID), items.C(metadataitem.FieldResourceID))
 	key := items.C(metadataitem.FieldKey)
-	matching(selector)
+	matchingAll(ctx, clauses)(selector)
 	selector.Select(key, entsql.Count("*"))
 	if after != "" {
 		selector.Where(entsql.GT(key, after))
@@ -168,7 +180,6 @@ func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Fil
 		return fmt.Errorf("list metadata keys: %w", err)
 	}
 	defer rows.Close()
-	wanted := text.Fold(search)
 	for rows.Next() {
 		var found resource.MetadataKey
 		if err := rows.Scan(&found.Key, &found.ResourceCount); err != nil {

@@ -71,6 +71,9 @@ func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filt
 	if err != nil {
 		return 0, err
 	}
+	if held, err := s.decidedBy(ctx, clauses...); err != nil || held != nil {
+		return held.count(ctx, clauses), err
+	}
 	if items := itemsCounted(ctx, clauses); items != nil {
 		return itemTable.Count(filtered(ctx, filter), s.DB, items)
 	}

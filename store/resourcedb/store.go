@@ -37,6 +37,13 @@ type Options struct {
 	ProtectedMetadataKeys []string
 	// Limits bound what is written; nil is resource.DefaultLimits.
 	Limits *resource.Limits
+	// ResidentBytes is how much memory resources take at most to be kept there; 0 is
+	// DefaultResidentBytes. Less than 0 keeps none.
+	ResidentBytes int64
+	// ResidentFrom is from how many metadata items on resources are kept in memory,
+	// about; 0 is DefaultResidentFrom. Less than 0 waits to be asked to, by
+	// LoadResources.
+	ResidentFrom int64
 }
 
 // ResourceStore reads and writes resources.
@@ -47,6 +54,7 @@ type ResourceStore struct {
 	limits   resource.Limits
 	parts    partLimits
 	writes   writeRates
+	memory   *residentResources // nil where none are kept
 }
 
 // New returns the resources of a database.
@@ -55,6 +63,9 @@ func New(db *sqldb.DB, metadefs *metadefdb.MetadefStore, options Options) *Resou
 	s := &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits), parts: defaultPartLimits()}
 	db.AddAudienceReader(change.Resource, s.resourceAudiences)
 	db.AddAudienceReader(change.Capability, s.capabilityAudiences)
+	if options.ResidentBytes >= 0 {
+		s.keepResources()
+	}
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -51,8 +52,8 @@ const (
 	// eventBytesAtOnce bounds the texts of the events of one statement; a single
 	// event may have more.
 	eventBytesAtOnce = 8 << 20
-	// fewNotes bounds the parameters of statements that write notes and are kept
-	// prepared.
+	// fewNotes bounds the parameters of statements that write notes; where there
+	// were more, rows are lists in one parameter.
 	fewNotes = 32
 )
 
@@ -93,8 +94,8 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changeRo
 		args = append(args, tx.db.Now())
 	}
 	if len(events) > 0 {
-		statements = append(statements, `INSERT INTO audit_events (created_at, uuid, user_id, project_id, action, kind, key, before, after) VALUES `+
-			valuesOf(&args, "$1, ", events))
+		statements = append(statements, `INSERT INTO audit_events (created_at, uuid, user_id, project_id, action, kind, key, before, after) `+
+			tx.eventSource(&args, events))
 	}
 	if len(changed) > 0 {
 		statements = append(statements, tx.insertOfChanges(&args, changed))
@@ -108,6 +109,23 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changeRo
 		tx.ID.Number -= int64(len(changed)) - 1 // the id of the first change
 	}
 	return err
+}
+
+// isFew reports whether rows of notes are parameters each. Many are one parameter:
+// SQLite looks for the name of each among those of all.
+func isFew(args []any, rows [][]any) bool {
+	return len(args)+len(rows)*len(rows[0]) <= fewNotes
+}
+
+// eventSource returns where the rows of an INSERT of events come from.
+func (tx *Tx) eventSource(args *[]any, events [][]any) string {
+	if isFew(*args, events) {
+		return "VALUES " + valuesOf(args, "$1, ", events)
+	}
+	*args = append(*args, JSONOf(events))
+	return `SELECT ` + tx.db.Time("$1") + `, n.uuid, n.user_id, n.project_id, n.action, n.kind, n.key, n.before, n.after FROM ` +
+		tx.db.Rows("$"+strconv.Itoa(len(*args)), "n", "uuid text", "user_id text", "project_id text", "action text", "kind text", "key text", "before text", "after text") +
+		` WHERE true`
 }
 
 // writePostgresNotes writes notes and reads what the transaction is named in the
@@ -125,9 +143,6 @@ func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, chang
 		statement += ` RETURNING ` + readOnlySetting
 	}
 	scanned = append(scanned, &setting)
-	if len(args) > fewNotes {
-		ctx = Unprepared(ctx) // of each length there is another text
-	}
 	err := tx.db.Query(ctx, tx, statement, func(rows *sql.Rows) error { return rows.Scan(scanned...) }, args...)
 	if err == nil && setting == "on" {
 		err = ReadOnly.Refuse(nil)

@@ -281,13 +281,24 @@ func (tx *Tx) changeStamp(parameter string) (number, at string) {
 func (tx *Tx) insertOfChanges(args *[]any, rows []changeRow) string {
 	number, at := tx.changeStamp("$1")
 	into := `INSERT INTO changes ("transaction", created_at, kind, key, audience, what, named) `
-	if !tx.db.Postgres() {
-		return into + "VALUES " + valuesOf(args, number+", "+at+", ", lists.Map(rows, changeRow.values))
+	values := lists.Map(rows, changeRow.values)
+	few := isFew(*args, values)
+	if few && !tx.db.Postgres() {
+		return into + "VALUES " + valuesOf(args, number+", "+at+", ", values)
 	}
-	noted := valuesOf(args, "", lists.Map(rows, changeRow.values))
-	return into + fmt.Sprintf(`SELECT %s, %s, n.kind, n.key, n.audience, n.what, n.named
-		FROM (SELECT pg_advisory_xact_lock_shared(%d) IS NULL AS held OFFSET 0) AS lock
-		JOIN (VALUES %s) AS n (kind, key, audience, what, named) ON lock.held IS NOT NULL`, number, at, NotingLock, noted)
+	noted := ""
+	if few {
+		noted = "(VALUES " + valuesOf(args, "", values) + ") AS n (kind, key, audience, what, named)"
+	} else {
+		*args = append(*args, JSONOf(values))
+		noted = tx.db.Rows("$"+strconv.Itoa(len(*args)), "n", "kind text", "key text", "audience text", "what text", "named text")
+	}
+	selected := fmt.Sprintf(`SELECT %s, %s, n.kind, n.key, n.audience, n.what, n.named FROM `, number, at)
+	if !tx.db.Postgres() {
+		return into + selected + noted + " WHERE true"
+	}
+	return into + selected + fmt.Sprintf(`(SELECT pg_advisory_xact_lock_shared(%d) IS NULL AS held OFFSET 0) AS lock
+		JOIN %s ON lock.held IS NOT NULL`, NotingLock, noted)
 }
 
 // Note is a row of the log of changes to whoever keeps things in memory.

@@ -224,6 +224,17 @@ func resourceMutations() throwable {
 			_, err := s.SetResourceTags(ctx, d.resource(), []string{d.of("t", 3)}, nil)
 			return err
 		},
+		"createResources": func(ctx context.Context, d *dice, s *store.Store) error {
+			input := resource.Inputs{Atomic: d.IntN(2) == 0}
+			for range 1 + d.IntN(3) {
+				input.Items = append(input.Items, resource.Input{Type: d.of("T", 3), Name: "many", UUID: new(d.resource())})
+			}
+			if last := len(input.Items) - 1; d.IntN(2) == 0 {
+				input.Items[last].Parent = input.Items[0].UUID
+			}
+			_, err := s.CreateResources(ctx, input)
+			return err
+		},
 		"setMetadata":     metadata(resource.MergeMetadata),
 		"replaceMetadata": metadata(resource.ReplaceMetadata),
 		"deleteMetadata":  metadata(resource.DeleteMetadata),
@@ -266,6 +277,17 @@ func placementMutations() throwable {
 				input.Parent = new(d.provider())
 			}
 			_, _, err := s.CreateResourceProvider(ctx, input)
+			return err
+		},
+		"createResourceProviders": func(ctx context.Context, d *dice, s *store.Store) error {
+			input := placement.NewProviders{Atomic: d.IntN(2) == 0}
+			for range 1 + d.IntN(3) {
+				input.Items = append(input.Items, placement.NewProvider{UUID: new(d.provider()), Name: d.fresh("provider ")})
+			}
+			if last := len(input.Items) - 1; d.IntN(2) == 0 {
+				input.Items[last].ParentName = &input.Items[0].Name
+			}
+			_, _, err := s.CreateResourceProviders(ctx, input)
 			return err
 		},
 		"updateResourceProvider": func(ctx context.Context, d *dice, s *store.Store) error {

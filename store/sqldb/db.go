@@ -150,6 +150,10 @@ func (d *DB) Start(ctx context.Context) error {
 	return nil
 }
 
+// UntilClose has a function called before the database is closed, which ends what
+// runs beside requests. It is added before anything is read.
+func (d *DB) UntilClose(stop func()) { d.background = append(d.background, stop) }
+
 // Repeat runs a function at once and then again and again, on an idle server as
 // on a busy one, until the function that it returns is called. Its errors are
 // warnings in the log, in the words given.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
 )
@@ -239,6 +241,30 @@ func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 	return reading.held[resident], nil
 }
 
+// ResidentAt returns a resident value as it is at one instant: that of the reading
+// of the context, from then on, or one of its own where there is none. It reports
+// false where the reading sees another instant with each statement.
+func (d *DB) ResidentAt(ctx context.Context, resident *Resident) (value any, ok bool, err error) {
+	d.ReadAtOnce(ctx)
+	reading := readingOf(ctx, d.Pool)
+	if reading == nil {
+		held := resident.Held() // which is of no later instant than what begins now
+		err = d.ReadAt(Uncounted(ctx), func(on Conn, _ Snapshot) (err error) {
+			value, err = resident.At(Uncounted(ctx), on, held)
+			return err
+		})
+		return value, err == nil, err
+	}
+	reading.mu.Lock()
+	isAtOnce := reading.how == AtOnce
+	reading.mu.Unlock()
+	if !isAtOnce {
+		return nil, false, nil
+	}
+	value, err = d.ResidentOf(ctx, resident)
+	return value, err == nil, err
+}
+
 // ReadAt reads several things as of one instant, and passes what that instant
 // sees. It has connections of its own: requests that each keep one do not keep it
 // waiting.
@@ -253,6 +279,16 @@ func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at Snapshot) error) 
 		err = read(on, at)
 	}
 	return errors.Join(err, tx.Rollback())
+}
+
+// Bound has the statements of a transaction take so long at most, in place of what
+// the pool allows: for those that read whole tables. On SQLite the context alone
+// bounds them.
+func (d *DB) Bound(ctx context.Context, on Conn, limit time.Duration) error {
+	if !d.Postgres() {
+		return nil
+	}
+	return d.Execute(Uncounted(ctx), on, fmt.Sprintf("SET LOCAL %s = %d", timeoutSetting, limit.Milliseconds()))
 }
 
 // beginReading begins a transaction whose statements see what the first of them

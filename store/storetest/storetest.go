@@ -4,6 +4,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -242,3 +244,47 @@ func Within(t testing.TB, limit time.Duration, what string, holds func() bool) {
 		}
 	}
 }
+
+// EachPair runs a test with two SQLite databases and with two of PostgreSQL, by
+// their URLs.
+func EachPair(t *testing.T, test func(t *testing.T, one, other string)) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, SQLite(t), SQLite(t))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, Postgres(t), Postgres(t))
+	})
+}
+
+// Rows returns the rows of texts that a query finds, a line each, sorted.
+func Rows(t testing.TB, db *sql.DB, query string) (lines []string) {
+	t.Helper()
+	rows, err := db.Query(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	for err == nil && rows.Next() {
+		values, into := make([]string, len(columns)), []any{}
+		for i := range values {
+			into = append(into, &values[i])
+		}
+		err = rows.Scan(into...)
+		lines = append(lines, strings.Join(values, " | "))
+	}
+	if err = cmp.Or(err, rows.Err()); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// AuditedRows and ChangedRows are queries of the audit log and the change log, without times
+// and the names of mutations.
+const (
+	AuditedRows = `SELECT user_id, project_id, kind, key, COALESCE(CAST(before AS text), ''), COALESCE(CAST(after AS text), '') FROM audit_events`
+	ChangedRows = `SELECT kind, key, COALESCE(audience, ''), COALESCE(what, ''), COALESCE(CAST(named AS text), '') FROM changes WHERE kind <> 'Pruned'`
+)

@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // Namespaces keeps the public namespaces, those of the viewer's project and
@@ -217,22 +218,30 @@ func seesEveryNamespace(viewer access.Viewer) bool {
 	return viewer.IsAdmin() && viewer.May(access.RuleDefinitionsRead)
 }
 
-func seesEveryResource(viewer access.Viewer) bool {
-	return (viewer.IsAdmin() || viewer.IsService()) && viewer.May(access.RuleResourcesRead)
+func seesEveryResource(viewer access.Viewer) bool { return resource.ReachOf(viewer).All }
+
+// SeesResource reports whether a viewer sees a resource of a project, as
+// ResourceCondition does.
+func SeesResource(viewer access.Viewer, project string, visibility access.Visibility) bool {
+	if !viewer.May(access.RuleResourcesRead) {
+		return false
+	}
+	return seesEveryResource(viewer) || visibility == access.Public || project == viewer.ProjectID && project != ""
 }
 
 // ResourceCondition is the condition of Resources on a table with the columns
-// of resources.
+// of resources: what resource.ReachOf says, as SQL.
 func ResourceCondition(viewer access.Viewer, column func(string) string) *entsql.Predicate {
-	if !viewer.May(access.RuleResourcesRead) {
+	reach := resource.ReachOf(viewer)
+	switch {
+	case reach.None:
 		return entsql.ExprP("1 = 0")
-	}
-	if seesEveryResource(viewer) {
+	case reach.All:
 		return entsql.ExprP("1 = 1")
 	}
 	return entsql.Or(
-		entsql.EQ(column("visibility"), string(access.Public)),
-		entsql.And(entsql.EQ(column("project_id"), viewer.ProjectID), entsql.NEQ(column("project_id"), "")),
+		entsql.EQ(column("visibility"), reach.Visibility),
+		entsql.And(entsql.EQ(column("project_id"), reach.Project), entsql.NEQ(column("project_id"), "")),
 	)
 }
 

@@ -1,0 +1,21 @@
+package graph
+
+import (
+	"cmp"
+
+	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// rowErrors returns what is wrong with an item of a mutation for many, with the
+// codes that errors have.
+func rowErrors(problems problem.Problems) []*model.RowError {
+	errors := make([]*model.RowError, len(problems))
+	for i, one := range problems {
+		errors[i] = &model.RowError{Code: model.RowErrorCode(codeOf(cmp.Or(one.Kind, problem.ErrInvalidInput))), Message: clip(one.Message)}
+		if one.Field != "" {
+			errors[i].Field = &problems[i].Field
+		}
+	}
+	return errors
+}

@@ -1,0 +1,145 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxNewProviders is how many providers are created at once.
+const MaxNewProviders = 1000
+
+// NewProviders are providers to be created together. It follows
+// `CreateResourceProvidersInput`.
+type NewProviders struct {
+	Items []NewProvider
+	// Atomic says that all of them are created or none.
+	Atomic bool
+}
+
+// Existing is what new providers are judged against: of what they could collide
+// with, and of what they refer to, all that there is.
+type Existing struct {
+	UUIDs  map[string]bool   // of providers
+	Names  map[string]string // of providers, with their uuids
+	Linked map[string]bool   // uuids of resources that a provider is linked to
+	// What may be referred to: resources by uuid, the others by name.
+	Resources, Traits, ResourceClasses map[string]bool
+}
+
+// Admit returns what is wrong with a new provider, which has its uuid, each
+// problem at its path below path ("input"). Where nothing is wrong it is among
+// what exists from then on.
+func (e *Existing) Admit(n *NewProvider, path string) []Problem {
+	v := validator{problems: n.Validate(path)}
+	e.checkTaken(&v, n, path)
+	e.checkParent(&v, n, path)
+	e.checkResource(&v, n, path)
+	for i, name := range n.Traits {
+		if isName(name) && !e.Traits[name] {
+			v.problems = append(v.problems, UnknownTrait(at(under(path, "traits"), i), name))
+		}
+	}
+	for i, inventory := range n.Inventories {
+		if isName(inventory.ResourceClass) && !e.ResourceClasses[inventory.ResourceClass] {
+			v.unknownClass(under(at(under(path, "inventories"), i), "resourceClass"), inventory.ResourceClass)
+		}
+	}
+	if len(v.problems) > 0 {
+		return v.problems
+	}
+	e.UUIDs[*n.UUID], e.Names[n.Name] = true, *n.UUID
+	if n.Resource != nil {
+		e.Linked[*n.Resource] = true
+	}
+	return nil
+}
+
+// checkTaken checks that no other provider has what the new one is to be called.
+func (e *Existing) checkTaken(v *validator, n *NewProvider, path string) {
+	if e.UUIDs[*n.UUID] {
+		v.taken(under(path, "uuid"), "resource provider %s already exists", *n.UUID)
+	}
+	if e.Names[n.Name] != "" {
+		v.taken(under(path, "name"), "resource provider named %q already exists", n.Name)
+	}
+}
+
+// checkResource checks that the resource of a new provider exists and is no other
+// one's.
+func (e *Existing) checkResource(v *validator, n *NewProvider, path string) {
+	switch {
+	case n.Resource == nil:
+	case !e.Resources[*n.Resource]:
+		v.add(under(path, "resource"), "resource %s does not exist", *n.Resource)
+	case e.Linked[*n.Resource]:
+		v.taken(under(path, "resource"), "another resource provider is linked to resource %s", *n.Resource)
+	}
+}
+
+// taken adds that something is another provider's.
+func (v *validator) taken(path, format string, args ...any) {
+	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...), Taken: true})
+}
+
+// checkParent checks that the parent of a new provider exists.
+func (e *Existing) checkParent(v *validator, n *NewProvider, path string) {
+	switch {
+	case n.Parent != nil && *n.Parent != *n.UUID && !e.UUIDs[*n.Parent]:
+		v.add(under(path, "parent"), "resource provider %s does not exist", *n.Parent)
+	case n.ParentName != nil && *n.ParentName != n.Name && isText(*n.ParentName, MaxProviderNameLength) && e.Names[*n.ParentName] == "":
+		v.add(under(path, "parentName"), "resource provider %q does not exist", *n.ParentName)
+	}
+}
+
+// ParentOf returns the uuid of the parent of a provider that was admitted, "" for
+// a root.
+func (e *Existing) ParentOf(n *NewProvider) string {
+	switch {
+	case n.Parent != nil:
+		return *n.Parent
+	case n.ParentName != nil:
+		return e.Names[*n.ParentName]
+	}
+	return ""
+}
+
+// References are what the database is asked about new providers: what they want
+// for themselves, and what they refer to. What cannot exist is left out.
+type References struct {
+	UUIDs, Names, ParentUUIDs, ParentNames, Resources, Traits, ResourceClasses []string
+}
+
+// ReferencesOf returns the references of new providers, which have their uuids,
+// each once.
+func ReferencesOf(items []NewProvider) References {
+	var r References
+	for i := range items {
+		n := &items[i]
+		r.UUIDs = append(r.UUIDs, *n.UUID)
+		r.Names = append(r.Names, n.Name)
+		r.ParentUUIDs = appendGiven(r.ParentUUIDs, n.Parent)
+		r.ParentNames = appendGiven(r.ParentNames, n.ParentName)
+		r.Resources = appendGiven(r.Resources, n.Resource)
+		r.Traits = append(r.Traits, n.Traits...)
+		for _, inventory := range n.Inventories {
+			r.ResourceClasses = append(r.ResourceClasses, inventory.ResourceClass)
+		}
+	}
+	isProviderName := func(name string) bool { return isText(name, MaxProviderNameLength) }
+	r.UUIDs, r.ParentUUIDs, r.Resources = sortedSet(r.UUIDs), sortedSet(r.ParentUUIDs), sortedSet(r.Resources)
+	r.Names, r.ParentNames = setThat(isProviderName, r.Names), setThat(isProviderName, r.ParentNames)
+	r.Traits, r.ResourceClasses = setThat(isName, r.Traits), setThat(isName, r.ResourceClasses)
+	return r
+}
+
+func appendGiven(list []string, given *string) []string {
+	if given == nil {
+		return list
+	}
+	return append(list, *given)
+}
+
+// setThat returns the texts of a list that may exist, sorted and each once.
+func setThat(mayExist func(string) bool, list []string) []string {
+	return slices.DeleteFunc(sortedSet(list), func(text string) bool { return !mayExist(text) })
+}

@@ -1,0 +1,238 @@
+package resident
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind is what a column tells of resources.
+type Kind int
+
+// The kinds of columns.
+const (
+	OfType       Kind = iota // the name of the type
+	OfProject                // the id of the project
+	OfVisibility             // the visibility
+	OfTag                    // tags, as TagValue has them
+	OfItem                   // values of a metadata key
+)
+
+// Column is a kind of values of resources; those of metadata have a key.
+type Column struct {
+	Kind Kind
+	Key  string
+}
+
+// TagValue returns the value of a tag: its name, folded, and then as it is.
+func TagValue(folded, name string) string { return folded + tagSeparator + name }
+
+// tagSeparator is in no text of a database.
+const tagSeparator = "\x00"
+
+// postings are the values of a column in order, and the resources that have each.
+type postings struct {
+	values  []string
+	ends    []uint32 // of the members of each value
+	members []uint32
+}
+
+// of returns the resources that have the value at a place.
+func (c *postings) of(place int) []uint32 {
+	begin := uint32(0)
+	if place > 0 {
+		begin = c.ends[place-1]
+	}
+	return c.members[begin:c.ends[place]]
+}
+
+// between returns the places of the values that begin with a text.
+func (c *postings) between(prefix string) (from, to int) {
+	from, _ = slices.BinarySearch(c.values, prefix)
+	rest := c.values[from:]
+	to, _ = slices.BinarySearchFunc(rest, prefix, func(value, prefix string) int {
+		if strings.HasPrefix(value, prefix) {
+			return -1
+		}
+		return 1
+	})
+	return from, from + to
+}
+
+// numbering is resources with numbers from 0, in the order of their uuids. They
+// never change.
+type numbering struct {
+	uuids   []string
+	columns map[Column]*postings
+	bytes   int64
+}
+
+// part is those of some resources that are still as they were.
+type part struct {
+	*numbering
+	live  Set
+	count int
+}
+
+// number returns the number of the resource with a uuid.
+func (r *numbering) number(uuid string) (uint32, bool) {
+	place, found := slices.BinarySearch(r.uuids, uuid)
+	return uint32(place), found
+}
+
+// Memory that is taken, roughly, in bytes.
+const (
+	resourceBytes = 60 // its uuid
+	valueBytes    = 24 // besides its text
+	memberBytes   = 4
+	columnBytes   = 300
+)
+
+// Builder makes Resources. Resources are added in the order of their uuids.
+type Builder struct {
+	uuids   []string
+	columns map[Column]*columnBuilder
+	taken   int64
+}
+
+// columnBuilder is a column to which values are added in any order.
+type columnBuilder struct {
+	places  map[string]uint32
+	values  []string
+	entries []entry
+}
+
+// entry is that a resource has a value.
+type entry struct{ value, number uint32 }
+
+// NewBuilder returns a builder without resources.
+func NewBuilder() *Builder { return &Builder{columns: map[Column]*columnBuilder{}} }
+
+// Resource adds a resource, and returns its number.
+func (b *Builder) Resource(uuid string) uint32 {
+	b.uuids = append(b.uuids, uuid)
+	b.taken += resourceBytes
+	return uint32(len(b.uuids) - 1)
+}
+
+// Value adds a value of a resource.
+func (b *Builder) Value(number uint32, in Column, value string) {
+	of := b.column(in)
+	of.entries = append(of.entries, entry{b.place(of, value), number})
+	b.taken += memberBytes
+}
+
+// Bytes returns how much memory is taken by what was added, roughly.
+func (b *Builder) Bytes() int64 { return b.taken }
+
+func (b *Builder) column(in Column) *columnBuilder {
+	of := b.columns[in]
+	if of == nil {
+		of = &columnBuilder{places: map[string]uint32{}}
+		b.columns[in] = of
+		b.taken += columnBytes
+	}
+	return of
+}
+
+func (b *Builder) place(of *columnBuilder, value string) uint32 {
+	place, found := of.places[value]
+	if !found {
+		place = uint32(len(of.values))
+		of.places[value] = place
+		of.values = append(of.values, value)
+		b.taken += valueBytes + int64(len(value))
+	}
+	return place
+}
+
+// part returns all that was added.
+func (b *Builder) part() part {
+	built := &numbering{uuids: b.uuids, columns: make(map[Column]*postings, len(b.columns)), bytes: b.taken}
+	for in, of := range b.columns {
+		built.columns[in] = of.column()
+	}
+	return part{built, fullSet(len(b.uuids)), len(b.uuids)}
+}
+
+// column returns the values in order, with the resources that have each. The texts
+// of the values are parts of one.
+func (b *columnBuilder) column() *postings {
+	order := make([]uint32, len(b.values)) // place by rank
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(x, y uint32) int { return strings.Compare(b.values[x], b.values[y]) })
+	of := &postings{values: make([]string, len(order)), ends: make([]uint32, len(order)), members: make([]uint32, len(b.entries))}
+	rank, all := make([]uint32, len(order)), strings.Join(b.values, "")
+	starts, start := make([]int, len(order)), 0
+	for place, value := range b.values {
+		starts[place] = start
+		start += len(value)
+	}
+	for i, place := range order {
+		rank[place] = uint32(i)
+		of.values[i] = all[starts[place] : starts[place]+len(b.values[place])]
+	}
+	for _, e := range b.entries {
+		of.ends[rank[e.value]]++
+	}
+	begins, sum := make([]uint32, len(order)), uint32(0)
+	for i, count := range of.ends {
+		begins[i] = sum
+		sum += count
+		of.ends[i] = sum
+	}
+	for _, e := range b.entries {
+		at := rank[e.value]
+		of.members[begins[at]] = e.number
+		begins[at]++
+	}
+	return of
+}
+
+// merged returns what is left of two parts, as one.
+func merged(x, y part) part {
+	b := NewBuilder()
+	var numbers [2][]uint32
+	parts := [2]part{x, y}
+	var at [2]int
+	for i, p := range parts {
+		numbers[i] = make([]uint32, len(p.uuids))
+	}
+	b.uuids = make([]string, 0, x.count+y.count)
+	for at[0] < len(x.uuids) || at[1] < len(y.uuids) {
+		from := 0
+		if at[0] == len(x.uuids) || at[1] < len(y.uuids) && y.uuids[at[1]] < x.uuids[at[0]] {
+			from = 1
+		}
+		if number := uint32(at[from]); parts[from].live.has(number) {
+			numbers[from][number] = b.Resource(parts[from].uuids[number])
+		}
+		at[from]++
+	}
+	for i, p := range parts {
+		for in, of := range p.columns {
+			b.addColumn(in, of, p.live, numbers[i])
+		}
+	}
+	return b.part()
+}
+
+// addColumn adds the values of those resources of another part that are still as
+// they were, under their new numbers.
+func (b *Builder) addColumn(in Column, of *postings, live Set, numbers []uint32) {
+	for i, value := range of.values {
+		members := of.of(i)
+		if live.among(members) == 0 {
+			continue
+		}
+		into := b.column(in)
+		place := b.place(into, value)
+		for _, number := range members {
+			if live.has(number) {
+				into.entries = append(into.entries, entry{place, numbers[number]})
+				b.taken += memberBytes
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package resident
+
+import (
+	"slices"
+	"strings"
+)
+
+// Resources are resources in parts, of which each but the first is a good deal
+// smaller than the one before it: what changes is added as a small part, and parts
+// are made one when they have become alike.
+type Resources struct{ parts []part }
+
+// growth is how many times as large as the next part a part is at least.
+const growth = 4
+
+// Resources returns what was added.
+func (b *Builder) Resources() *Resources { return &Resources{[]part{b.part()}} }
+
+// Count returns how many resources there are.
+func (r *Resources) Count() (count int) {
+	for _, p := range r.parts {
+		count += p.count
+	}
+	return count
+}
+
+// Bytes returns how much memory is taken, roughly.
+func (r *Resources) Bytes() (bytes int64) {
+	for _, p := range r.parts {
+		bytes += p.bytes + int64(len(p.live))*8
+	}
+	return bytes
+}
+
+// With returns the resources with those of some uuids as another value has them:
+// it has all of them that there still are, and no others.
+func (r *Resources) With(uuids []string, changed *Resources) *Resources {
+	parts := slices.Clone(r.parts)
+	for i := range parts {
+		parts[i] = parts[i].without(uuids)
+	}
+	parts = append(parts[:1], slices.DeleteFunc(append(parts[1:], changed.parts...), func(p part) bool { return p.count == 0 })...)
+	for last := len(parts) - 1; last > 0; last-- {
+		if one, next := parts[last-1], parts[last]; one.count >= growth*next.count && len(one.uuids) <= 2*one.count {
+			break
+		}
+		parts[last-1] = merged(parts[last-1], parts[last])
+		parts = parts[:last]
+	}
+	return &Resources{parts}
+}
+
+// without returns the part without the resources with some uuids.
+func (p part) without(uuids []string) part {
+	isOwn := false
+	for _, uuid := range uuids {
+		number, found := p.number(uuid)
+		if !found || !p.live.has(number) {
+			continue
+		}
+		if !isOwn {
+			p.live, isOwn = slices.Clone(p.live), true
+		}
+		p.live.remove(number)
+		p.count--
+	}
+	return p
+}
+
+// Count of a value.
+type Count struct {
+	Group, Value string // what values are told apart by, and the value that is shown
+	Count        int
+}
+
+// CountMatching returns of how many resources all clauses hold.
+func (r *Resources) CountMatching(clauses []Clause) (count int) {
+	for _, p := range r.parts {
+		count += p.matching(clauses).count()
+	}
+	return count
+}
+
+// Explain returns of how many resources which a viewer may see each clause holds,
+// of how many it and all before it, and how many there are.
+func (r *Resources) Explain(seen Clause, clauses []Clause) (considered int, passing, remaining []int) {
+	passing, remaining = make([]int, len(clauses)), make([]int, len(clauses))
+	for _, p := range r.parts {
+		all := p.matching([]Clause{seen})
+		considered += all.count()
+		left := slices.Clone(all)
+		for i, clause := range clauses {
+			holds := clause(p)
+			left.and(holds)
+			remaining[i] += left.count()
+			holds.and(all)
+			passing[i] += holds.count()
+		}
+	}
+	return considered, passing, remaining
+}
+
+// matching returns the resources of which all clauses hold.
+func (p part) matching(clauses []Clause) Set {
+	left := slices.Clone(p.live)
+	for _, clause := range clauses {
+		left.and(clause(p))
+	}
+	return left
+}
+
+// CountValues returns the values of a column which begin with a text, with how many
+// of the resources of clauses have each: the first ones, the most frequent first,
+// and those of one frequency in order.
+func (r *Resources) CountValues(in Column, clauses []Clause, begin string, first int) []Count {
+	return r.countGroups(clauses, first, in.Kind == OfTag, func(p part, yield func(value string, members []uint32)) {
+		of := p.columns[in]
+		if of == nil {
+			return
+		}
+		from, to := of.between(begin)
+		for i := from; i < to; i++ {
+			yield(of.values[i], of.of(i))
+		}
+	})
+}
+
+// CountKeys is CountValues for the keys of metadata.
+func (r *Resources) CountKeys(clauses []Clause, begin string, first int) []Count {
+	return r.countGroups(clauses, first, false, func(p part, yield func(value string, members []uint32)) {
+		for in, of := range p.columns {
+			if in.Kind == OfItem && strings.HasPrefix(in.Key, begin) {
+				yield(in.Key, of.members)
+			}
+		}
+	})
+}
+
+// countGroups counts the resources of clauses among the members of groups, of which a
+// part may have many: those of the first part, which is the largest, are counted as
+// they come, where each has one value.
+func (r *Resources) countGroups(clauses []Clause, first int, isTag bool, each func(p part, yield func(value string, members []uint32))) []Count {
+	others := map[string]Count{}
+	kept := &mostFrequent{first: first}
+	for i := len(r.parts) - 1; i >= 0; i-- {
+		left := r.parts[i].matching(clauses)
+		each(r.parts[i], func(value string, members []uint32) {
+			count := left.among(members)
+			if count == 0 {
+				return
+			}
+			group := value
+			if isTag {
+				group, value, _ = strings.Cut(value, tagSeparator)
+			}
+			other, found := others[group]
+			switch {
+			case i > 0 || isTag:
+				if found {
+					value = min(value, other.Value)
+				}
+				others[group] = Count{group, value, count + other.Count}
+			case found:
+				delete(others, group)
+				kept.add(Count{group, value, count + other.Count})
+			default:
+				kept.add(Count{group, value, count})
+			}
+		})
+	}
+	for _, count := range others {
+		kept.add(count)
+	}
+	return kept.sorted()
+}

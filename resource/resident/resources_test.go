@@ -1,0 +1,187 @@
+package resident_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/resource/resident"
+)
+
+// thing is what a resource has: a value of some keys, and tags.
+type thing struct {
+	items map[string]string
+	tags  map[string]string // as they are, by their folded names
+}
+
+// built returns the things as resources.
+func built(things map[string]thing) *resident.Resources {
+	b := resident.NewBuilder()
+	for _, uuid := range slices.Sorted(maps.Keys(things)) {
+		number := b.Resource(uuid)
+		for key, value := range things[uuid].items {
+			b.Value(number, resident.Column{Kind: resident.OfItem, Key: key}, value)
+		}
+		for folded, name := range things[uuid].tags {
+			b.Value(number, resident.Column{Kind: resident.OfTag}, resident.TagValue(folded, name))
+		}
+	}
+	return b.Resources()
+}
+
+func randomThing(chance *rand.Rand) thing {
+	of := thing{map[string]string{}, map[string]string{}}
+	for _, key := range []string{"a", "b", "own"} {
+		switch {
+		case key == "own":
+			of.items[key] = fmt.Sprint(chance.IntN(1000))
+		case chance.IntN(2) == 0:
+			of.items[key] = []string{"", "x", "xy", "z"}[chance.IntN(4)]
+		}
+	}
+	if chance.IntN(2) == 0 {
+		of.tags["t"] = []string{"T", "t"}[chance.IntN(2)]
+	}
+	return of
+}
+
+// condition is a random condition on the items of things.
+func condition(chance *rand.Rand, depth int) resource.Condition {
+	kind := []resource.ConditionKind{resource.ConditionMetadata, resource.ConditionAll, resource.ConditionAny, resource.ConditionNot, resource.ConditionNever}[chance.IntN(5)]
+	switch {
+	case depth == 0 || kind == resource.ConditionMetadata:
+		test := resource.Test{Name: []string{"a", "b", "none"}[chance.IntN(3)], Operator: []resource.Operator{resource.Exists, resource.Equals, resource.HasPrefix}[chance.IntN(3)], Operands: []string{[]string{"", "x", "xy"}[chance.IntN(3)]}}
+		return resource.Condition{Kind: resource.ConditionMetadata, Test: test}
+	case kind == resource.ConditionNot:
+		return resource.Condition{Kind: kind, Members: []resource.Condition{condition(chance, depth-1)}}
+	}
+	return resource.Condition{Kind: kind, Members: []resource.Condition{condition(chance, depth-1), condition(chance, depth-1)}}
+}
+
+// holds reports whether a condition holds of a thing, by what conditions mean.
+func (of thing) holds(c resource.Condition) bool {
+	switch c.Kind {
+	case resource.ConditionAll:
+		return of.holds(c.Members[0]) && of.holds(c.Members[1])
+	case resource.ConditionAny:
+		return of.holds(c.Members[0]) || of.holds(c.Members[1])
+	case resource.ConditionNot:
+		return !of.holds(c.Members[0])
+	case resource.ConditionNever:
+		return false
+	}
+	value, has := of.items[c.Test.Name]
+	switch c.Test.Operator {
+	case resource.Equals:
+		return has && value == c.Test.Operands[0]
+	case resource.HasPrefix:
+		return has && strings.HasPrefix(value, c.Test.Operands[0])
+	}
+	return has
+}
+
+// TestResourcesCountWhatThereIs compares counts with those of every thing looked at
+// for itself, through random changes of few and of many; values that were there
+// before stay as they were.
+func TestResourcesCountWhatThereIs(t *testing.T) {
+	chance := rand.New(rand.NewPCG(15, 4))
+	things := map[string]thing{}
+	held := built(things)
+	uuid := func() string { return fmt.Sprintf("%04d", chance.IntN(400)) }
+	for round := range 600 {
+		before, count := held, held.Count()
+		changed, named := map[string]thing{}, map[string]bool{}
+		for range []int{1, 1, 3, 100}[chance.IntN(4)] {
+			name := uuid()
+			named[name] = true
+			delete(things, name)
+			delete(changed, name)
+			if chance.IntN(3) > 0 {
+				things[name] = randomThing(chance)
+				changed[name] = things[name]
+			}
+		}
+		held = held.With(slices.Collect(maps.Keys(named)), built(changed))
+		if before.Count() != count || held.Count() != len(things) {
+			t.Fatalf("round %d: %d before, then %d; now %d of %d", round, count, before.Count(), held.Count(), len(things))
+		}
+		c := condition(chance, 2)
+		clause, ok := resident.Meets(c)
+		if !ok {
+			t.Fatalf("round %d: %+v is not decided", round, c)
+		}
+		compareCounts(t, held, things, c, clause)
+	}
+}
+
+// counted is what a walk through all things counts of those that meet a condition.
+type counted struct {
+	matching     int
+	values, keys map[string]int
+	tag          resident.Count // the tag "t", of the spelling that comes first
+}
+
+func countOf(things map[string]thing, c resource.Condition) counted {
+	n := counted{values: map[string]int{}, keys: map[string]int{}}
+	for _, of := range things {
+		if !of.holds(c) {
+			continue
+		}
+		n.matching++
+		n.values[of.items["own"]]++
+		for key := range of.items {
+			n.keys[key]++
+		}
+		if name, has := of.tags["t"]; has {
+			if n.tag.Count == 0 || name < n.tag.Value {
+				n.tag.Value = name
+			}
+			n.tag.Group = "t"
+			n.tag.Count++
+		}
+	}
+	return n
+}
+
+func compareCounts(t *testing.T, held *resident.Resources, things map[string]thing, c resource.Condition, clause resident.Clause) {
+	t.Helper()
+	n, clauses := countOf(things, c), []resident.Clause{clause}
+	if got := held.CountMatching(clauses); got != n.matching {
+		t.Fatalf("%+v: %d, want %d", c, got, n.matching)
+	}
+	considered, passing, remaining := held.Explain(resident.All(), []resident.Clause{clause, resident.Not(clause)})
+	if want := []int{n.matching, len(things) - n.matching}; considered != len(things) || !slices.Equal(passing, want) || !slices.Equal(remaining, []int{n.matching, 0}) {
+		t.Fatalf("%+v: of %d %v pass and %v remain, want %v", c, considered, passing, remaining, want)
+	}
+	for what, of := range map[string]struct {
+		got  []resident.Count
+		want map[string]int
+	}{
+		"values": {held.CountValues(resident.Column{Kind: resident.OfItem, Key: "own"}, clauses, "", 5), n.values},
+		"keys":   {held.CountKeys(clauses, "", 5), n.keys},
+	} {
+		if want := firstOf(of.want, 5); !slices.Equal(of.got, want) {
+			t.Fatalf("%s of %+v: %v, want %v", what, c, of.got, want)
+		}
+	}
+	got := held.CountValues(resident.Column{Kind: resident.OfTag}, clauses, "", 5)
+	if len(got) == 0 && n.tag.Count > 0 || len(got) > 0 && got[0] != n.tag {
+		t.Fatalf("tags of %+v: %v, want %v", c, got, n.tag)
+	}
+}
+
+func firstOf(counts map[string]int, first int) []resident.Count {
+	var all []resident.Count
+	for value, count := range counts {
+		all = append(all, resident.Count{Group: value, Value: value, Count: count})
+	}
+	slices.SortFunc(all, func(a, b resident.Count) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
+	})
+	return all[:min(first, len(all))]
+}

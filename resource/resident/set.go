@@ -1,0 +1,60 @@
+package resident
+
+import "math/bits"
+
+// Set is some of the resources of a part, a bit for each by its number.
+type Set []uint64
+
+func newSet(count int) Set { return make(Set, (count+63)/64) }
+
+// fullSet returns the set of all of so many.
+func fullSet(count int) Set {
+	set := newSet(count)
+	for i := range set {
+		set[i] = ^uint64(0)
+	}
+	if rest := count % 64; rest > 0 {
+		set[len(set)-1] = 1<<rest - 1
+	}
+	return set
+}
+
+func (s Set) add(number uint32)      { s[number/64] |= 1 << (number % 64) }
+func (s Set) remove(number uint32)   { s[number/64] &^= 1 << (number % 64) }
+func (s Set) has(number uint32) bool { return s[number/64]>>(number%64)&1 == 1 }
+
+// among returns how many of some numbers are in the set.
+func (s Set) among(numbers []uint32) (count int) {
+	for _, number := range numbers {
+		count += int(s[number/64] >> (number % 64) & 1)
+	}
+	return count
+}
+
+func (s Set) count() (count int) {
+	for _, word := range s {
+		count += bits.OnesCount64(word)
+	}
+	return count
+}
+
+// and keeps what another set has, too.
+func (s Set) and(other Set) {
+	for i := range s {
+		s[i] &= other[i]
+	}
+}
+
+// or adds what another set has.
+func (s Set) or(other Set) {
+	for i := range s {
+		s[i] |= other[i]
+	}
+}
+
+// not makes the set that of all others, and of numbers that there are not.
+func (s Set) not() {
+	for i := range s {
+		s[i] = ^s[i]
+	}
+}

@@ -1,0 +1,355 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// ProviderOutcome is what became of one of many providers: as its row of the
+// input left it, or what is wrong with the row.
+type ProviderOutcome = sqldb.RowOutcome[placement.Provider]
+
+// CreateResourceProvider creates a provider with its inventories, traits and
+// aggregates, for administrators and services.
+func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*placement.World, *placement.Provider, error) {
+	one := placement.NewProviders{Items: []placement.NewProvider{input}, Atomic: true}
+	world, outcomes, err := s.createProviders(ctx, "createResourceProvider", one, func(int) string { return "input" })
+	if err != nil {
+		return nil, nil, err
+	}
+	return world, outcomes[0].Row, nil
+}
+
+// CreateResourceProviders creates providers in one transaction, all or none or
+// those with which nothing is wrong, and returns what became of each, in their
+// order. A parent is there or stands before its children.
+func (s *PlacementStore) CreateResourceProviders(ctx context.Context, input placement.NewProviders) (*placement.World, []ProviderOutcome, error) {
+	if err := sqldb.CheckRows(len(input.Items), placement.MaxNewProviders); err != nil {
+		return nil, nil, err
+	}
+	return s.createProviders(ctx, "createResourceProviders", input, sqldb.RowPath)
+}
+
+func (s *PlacementStore) createProviders(ctx context.Context, mutation string, input placement.NewProviders, path func(int) string) (*placement.World, []ProviderOutcome, error) {
+	items, given := withUUIDs(input.Items)
+	var outcomes []ProviderOutcome
+	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) (err error) {
+		if err := tx.LockBuckets(ctx, uuidsKey, given); err != nil {
+			return err
+		}
+		c, err := s.readForCreation(ctx, tx, items)
+		if err != nil {
+			return err
+		}
+		outcomes = s.admit(c, items, path)
+		if err := sqldb.RefuseRows(input.Atomic, outcomes); err != nil {
+			return err
+		}
+		return s.writeCreated(ctx, c, outcomes)
+	}, &outcomes)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
+	}
+	world := s.worldAfter(ctx)
+	for i := range outcomes {
+		if created := outcomes[i].Row; created != nil {
+			outcomes[i].Row = inTree(world, created)
+		}
+	}
+	return world, outcomes, nil
+}
+
+// withUUIDs returns new providers, each with a uuid, and the uuids that were
+// given.
+func withUUIDs(items []placement.NewProvider) (all []placement.NewProvider, given []string) {
+	all = make([]placement.NewProvider, len(items))
+	for i, item := range items {
+		if item.UUID == nil {
+			item.UUID = new(uuid.NewString())
+		} else {
+			given = append(given, *item.UUID)
+		}
+		all[i] = item
+	}
+	return all, given
+}
+
+// uuidsKey is the class of the advisory locks under which PostgreSQL creates the
+// providers of one uuid, one at a time: row ids grow with the time of insertion,
+// by which the world knows what is newer. An id that was drawn while another
+// provider of the uuid lived and was deleted would be taken for older. Nobody else
+// has a uuid that was not given.
+const uuidsKey = 7_261_006
+
+// creation is a transaction that creates providers.
+type creation struct {
+	*sqldb.Tx
+	existing placement.Existing
+	// The rows of what is referred to: parents and resources by uuid, the others by
+	// name.
+	parents, resources, traits, classes map[string]int64
+	rows                                map[string]int64 // of the new providers, by uuid
+	now                                 time.Time
+}
+
+// readForCreation reads what new providers are judged against. What they refer to
+// stays until the transaction ends.
+func (s *PlacementStore) readForCreation(ctx context.Context, tx *sqldb.Tx, items []placement.NewProvider) (*creation, error) {
+	of := placement.ReferencesOf(items)
+	c := &creation{Tx: tx, now: s.Now(), parents: map[string]int64{}, rows: map[string]int64{},
+		existing: placement.Existing{UUIDs: map[string]bool{}, Names: map[string]string{}, Linked: map[string]bool{}}}
+	var err error
+	if c.resources, err = s.linkedResources(ctx, tx, of.Resources); err != nil {
+		return nil, err
+	}
+	if err := s.lockParents(ctx, c, of); err != nil {
+		return nil, err
+	}
+	if err := s.readTaken(ctx, c, of); err != nil {
+		return nil, err
+	}
+	if c.traits, err = s.rowsOf(ctx, tx, "traits", of.Traits); err != nil {
+		return nil, err
+	}
+	if c.classes, err = s.rowsOf(ctx, tx, "resource_classes", of.ResourceClasses); err != nil {
+		return nil, err
+	}
+	c.existing.Resources, c.existing.Traits, c.existing.ResourceClasses = setOf(c.resources), setOf(c.traits), setOf(c.classes)
+	return c, nil
+}
+
+// rowsOf is rowsNamed, which asks nothing about no names.
+func (s *PlacementStore) rowsOf(ctx context.Context, tx *sqldb.Tx, table string, names []string) (map[string]int64, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return s.rowsNamed(ctx, tx, table, names)
+}
+
+func setOf(rows map[string]int64) map[string]bool {
+	set := make(map[string]bool, len(rows))
+	for key := range rows {
+		set[key] = true
+	}
+	return set
+}
+
+// lockParents locks the parents of new providers that are there, against
+// deletion.
+func (s *PlacementStore) lockParents(ctx context.Context, c *creation, of placement.References) error {
+	if len(of.ParentUUIDs)+len(of.ParentNames) == 0 {
+		return nil
+	}
+	return s.Query(ctx, c, `SELECT id, uuid, name FROM resource_providers WHERE id IN (
+			SELECT id FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text")+`
+			UNION SELECT id FROM resource_providers WHERE `+s.Listed("name", "$2", "text")+`) ORDER BY id`+s.Locking("KEY SHARE"),
+		func(rows *sql.Rows) error {
+			var id int64
+			var uuid, name string
+			err := rows.Scan(&id, &uuid, &name)
+			c.parents[uuid] = id
+			c.existing.UUIDs[uuid], c.existing.Names[name] = true, uuid
+			return err
+		}, sqldb.JSONOf(of.ParentUUIDs), sqldb.JSONOf(of.ParentNames))
+}
+
+// readTaken reads which of the uuids, names and resources of new providers another
+// one has.
+func (s *PlacementStore) readTaken(ctx context.Context, c *creation, of placement.References) error {
+	linked := make([]int64, 0, len(c.resources))
+	uuids := make(map[int64]string, len(c.resources))
+	for uuid, id := range c.resources {
+		linked, uuids[id] = append(linked, id), uuid
+	}
+	columns := `SELECT uuid, name, COALESCE(resource_id, 0) FROM resource_providers WHERE `
+	return s.Query(ctx, c, columns+s.Listed("uuid", "$1", "text")+` UNION `+columns+s.Listed("name", "$2", "text")+` UNION `+columns+s.Listed("resource_id", "$3", "bigint"),
+		func(rows *sql.Rows) error {
+			var resource int64
+			var uuid, name string
+			err := rows.Scan(&uuid, &name, &resource)
+			c.existing.UUIDs[uuid], c.existing.Names[name] = true, uuid
+			if of, wanted := uuids[resource]; wanted {
+				c.existing.Linked[of] = true
+			}
+			return err
+		}, sqldb.JSONOf(of.UUIDs), sqldb.JSONOf(of.Names), sqldb.JSONOf(linked))
+}
+
+// linkedResources returns the row ids of the resources that providers are to be
+// linked to and that the viewer sees, by uuid. They stay until the transaction
+// ends.
+func (s *PlacementStore) linkedResources(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]int64, error) {
+	if len(uuids) == 0 {
+		return nil, nil
+	}
+	seen, err := tx.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids)).Select(entresource.FieldID).Ints(ctx)
+	if err != nil || len(seen) == 0 {
+		return nil, err
+	}
+	return sqldb.Pairs[string, int64](ctx, s.DB, tx, `SELECT uuid, id FROM resources WHERE `+s.Listed("id", "$1", "bigint")+` ORDER BY id`+s.Locking("KEY SHARE"), sqldb.JSONOf(seen))
+}
+
+// admit judges new providers one after the other, each against what exists and
+// those before it.
+func (s *PlacementStore) admit(c *creation, items []placement.NewProvider, path func(int) string) []ProviderOutcome {
+	outcomes := make([]ProviderOutcome, len(items))
+	var refused []placement.Problem
+	var of []int
+	for i := range items {
+		found := c.existing.Admit(&items[i], path(i))
+		for range found {
+			of = append(of, i)
+		}
+		if refused = append(refused, found...); len(found) == 0 {
+			outcomes[i].Row = c.provider(&items[i])
+		}
+	}
+	for i, one := range problemsIn(s.cache.World(), refused) {
+		outcomes[of[i]].Problems = append(outcomes[of[i]].Problems, one)
+	}
+	return outcomes
+}
+
+// provider returns a new provider as it will be.
+func (c *creation) provider(n *placement.NewProvider) *placement.Provider {
+	created := &placement.Provider{UUID: *n.UUID, Name: n.Name, Parent: c.existing.ParentOf(n), Resource: text.OrEmpty(n.Resource),
+		CreatedAt: c.now, UpdatedAt: c.now, Inventories: slices.Clone(n.Inventories),
+		Traits: sqldb.Distinct(n.Traits), Aggregates: slices.Clone(n.Aggregates)}
+	for i := range created.Inventories {
+		of := &created.Inventories[i]
+		of.Capacity, of.Used = placement.Capacity(of.Total, of.Reserved, of.AllocationRatio), 0
+	}
+	sortLists(created)
+	return created
+}
+
+// writeCreated writes the providers that were admitted.
+func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes []ProviderOutcome) error {
+	var created []*placement.Provider
+	for i := range outcomes {
+		if outcomes[i].Row != nil {
+			created = append(created, outcomes[i].Row)
+		}
+	}
+	if len(created) == 0 {
+		return nil
+	}
+	err := s.insertCreated(ctx, c, created)
+	if sqldb.IsDuplicate(err) {
+		return fmt.Errorf("%w: %w", sqldb.ErrRetry, err) // by a transaction that is committed now
+	}
+	if err != nil {
+		return err
+	}
+	states := make([]providerState, len(created))
+	for i, p := range created {
+		states[i] = providerState{parentRow: c.parents[p.Parent], Provider: *p}
+		c.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: p.UUID, After: providerFields(p)})
+		c.Created("ResourceProvider", p.UUID)
+	}
+	s.publish(c.Tx, ownCommit{created: states})
+	return nil
+}
+
+// insertCreated writes new providers with all that is theirs, and notes their
+// rows as parents.
+func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created []*placement.Provider) error {
+	fresh := make([][]any, len(created))
+	for i, p := range created {
+		parent, resource := any(nil), any(nil)
+		if row := c.parents[p.Parent]; row != 0 {
+			parent = row
+		}
+		if p.Resource != "" {
+			resource = c.resources[p.Resource]
+		}
+		fresh[i] = []any{p.UUID, p.Name, parent, resource}
+	}
+	err := s.Query(ctx, c, `INSERT INTO resource_providers (uuid, name, generation, version, parent_id, resource_id, created_at, updated_at)
+		SELECT d.uuid, d.name, 0, 0, d.parent_id, d.resource_id, `+s.Time("$2")+`, `+s.Time("$2")+`
+		FROM `+s.Rows("$1", "d", "uuid text", "name text", "parent_id bigint", "resource_id bigint")+` WHERE true RETURNING id, uuid`,
+		func(rows *sql.Rows) error {
+			var id int64
+			var uuid string
+			err := rows.Scan(&id, &uuid)
+			c.rows[uuid] = id
+			return err
+		}, sqldb.JSONOf(fresh), c.now)
+	if err != nil {
+		return err
+	}
+	if err := s.linkNewParents(ctx, c, created); err != nil {
+		return err
+	}
+	return s.insertBelow(ctx, c, created)
+}
+
+// linkNewParents sets the parents that are new themselves.
+func (s *PlacementStore) linkNewParents(ctx context.Context, c *creation, created []*placement.Provider) error {
+	var links [][2]int64
+	for _, p := range created {
+		p.Row = c.rows[p.UUID]
+		if p.Parent == "" || c.parents[p.Parent] != 0 {
+			continue
+		}
+		parent := c.rows[p.Parent]
+		if parent == 0 {
+			return sqldb.ErrRetry // it was created after the parents were locked
+		}
+		links = append(links, [2]int64{p.Row, parent})
+	}
+	for uuid, row := range c.rows {
+		c.parents[uuid] = row
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	return s.Execute(ctx, c, `UPDATE resource_providers SET parent_id = d.parent_id FROM `+s.Rows("$1", "d", "id bigint", "parent_id bigint")+`
+		WHERE `+s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(links))
+}
+
+// insertBelow writes the inventories, traits and aggregates of new providers.
+func (s *PlacementStore) insertBelow(ctx context.Context, c *creation, created []*placement.Provider) error {
+	var inventories, traits, aggregates [][]any
+	for _, p := range created {
+		for _, i := range p.Inventories {
+			inventories = append(inventories, []any{p.Row, c.classes[i.ResourceClass], i.Total, i.Reserved, i.MinUnit, i.MaxUnit, i.StepSize, i.AllocationRatio, i.Capacity})
+		}
+		for _, name := range p.Traits {
+			traits = append(traits, []any{p.Row, c.traits[name]})
+		}
+		for _, uuid := range p.Aggregates {
+			aggregates = append(aggregates, []any{p.Row, uuid})
+		}
+	}
+	for _, below := range []struct {
+		rows [][]any
+		text string
+	}{
+		{inventories, `INSERT INTO inventories (provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, capacity, used)
+			SELECT d.provider_id, d.class, d.total, d.reserved, d.min_unit, d.max_unit, d.step_size, d.ratio, d.capacity, 0
+			FROM ` + s.Rows("$1", "d", "provider_id bigint", "class bigint", "total integer", "reserved integer", "min_unit integer", "max_unit integer",
+			"step_size integer", "ratio double precision", "capacity bigint")},
+		{traits, `INSERT INTO provider_traits (provider_id, trait_id) SELECT d.provider_id, d.trait_id FROM ` + s.Rows("$1", "d", "provider_id bigint", "trait_id bigint")},
+		{aggregates, `INSERT INTO provider_aggregates (provider_id, aggregate) SELECT d.provider_id, d.aggregate FROM ` + s.Rows("$1", "d", "provider_id bigint", "aggregate text")},
+	} {
+		if len(below.rows) == 0 {
+			continue
+		}
+		if err := s.Execute(ctx, c, below.text, sqldb.JSONOf(below.rows)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

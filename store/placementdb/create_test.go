@@ -1,0 +1,246 @@
+package placementdb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/placementdb"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// newcomers draws new providers from few uuids and names, so that they meet.
+type newcomers struct{ *rand.Rand }
+
+func (d newcomers) uuid() string { return storetest.UUID(1000 + d.IntN(14)) }
+
+func (d newcomers) name() string { return fmt.Sprintf("node %d", d.IntN(14)) }
+
+func (d newcomers) provider() placement.NewProvider {
+	n := placement.NewProvider{UUID: new(d.uuid()), Name: d.name()}
+	switch d.IntN(6) {
+	case 0, 1:
+		n.Parent = new(d.uuid())
+	case 2:
+		n.ParentName = new(d.name())
+	case 3:
+		n.Parent, n.ParentName = new(d.uuid()), new(d.name())
+	}
+	if d.IntN(4) == 0 {
+		n.Resource = new(storetest.UUID(d.IntN(5)))
+	}
+	if d.IntN(8) == 0 {
+		n.Name = ""
+	}
+	for _, class := range []string{"VCPU", "MEMORY_MB", "NONE"}[:d.IntN(10)/4] {
+		n.Inventories = append(n.Inventories, placement.Inventory{ResourceClass: class, Total: int32(d.IntN(9)), Reserved: int32(d.IntN(3)),
+			MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: d.Float64() * 20})
+	}
+	for range d.IntN(3) {
+		n.Traits = append(n.Traits, []string{"HW_CPU_X86_AVX2", "HW_CPU_X86_AVX", "STORAGE_DISK_SSD", "UNKNOWN"}[d.IntN(12)/3])
+	}
+	for range d.IntN(3) {
+		n.Aggregates = append(n.Aggregates, storetest.UUID(2000+d.IntN(6)))
+	}
+	return n
+}
+
+func (d newcomers) list(most int) []placement.NewProvider {
+	items := make([]placement.NewProvider, 1+d.IntN(most))
+	for i := range items {
+		items[i] = d.provider()
+	}
+	return items
+}
+
+// newcomersFixture is what is there before: resources, and a provider that is one
+// of them.
+func newcomersFixture(t *testing.T, s *store.Store) {
+	ctx := storetest.AsAdmin()
+	for i := range 4 {
+		if _, err := s.CreateResource(ctx, resource.Input{Type: "physical:host", Name: fmt.Sprint(i), UUID: new(storetest.UUID(i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "node 0", UUID: new(storetest.UUID(1000)), Resource: new(storetest.UUID(0))}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contentsOf returns what a database has of providers, the audit log and the
+// change log, without row ids, times and the names of mutations.
+func contentsOf(t *testing.T, url string) string {
+	db := storetest.Database(t, url)
+	var out strings.Builder
+	for _, query := range []string{
+		`SELECT p.uuid, p.name, CAST(p.generation AS text), CAST(p.version AS text), COALESCE(q.uuid, ''), COALESCE(r.uuid, '') FROM resource_providers p
+			LEFT JOIN resource_providers q ON q.id = p.parent_id LEFT JOIN resources r ON r.id = p.resource_id`,
+		`SELECT p.uuid, c.name, CAST(i.total AS text), CAST(i.reserved AS text), CAST(i.capacity AS text), CAST(i.used AS text), CAST(i.allocation_ratio AS text) FROM inventories i
+			JOIN resource_providers p ON p.id = i.provider_id JOIN resource_classes c ON c.id = i.resource_class_id`,
+		`SELECT p.uuid, t.name FROM provider_traits h JOIN resource_providers p ON p.id = h.provider_id JOIN traits t ON t.id = h.trait_id`,
+		`SELECT p.uuid, a.aggregate FROM provider_aggregates a JOIN resource_providers p ON p.id = a.provider_id`,
+		storetest.AuditedRows, storetest.ChangedRows,
+	} {
+		for _, row := range storetest.Rows(t, db, query) {
+			fmt.Fprintln(&out, row)
+		}
+	}
+	return out.String()
+}
+
+// oneByOne creates providers by a mutation each, and returns what is wrong with
+// each, at the paths that it has among many.
+func oneByOne(t *testing.T, s *store.Store, items []placement.NewProvider) []problem.Problems {
+	refused := make([]problem.Problems, len(items))
+	for i, item := range items {
+		_, _, err := s.CreateResourceProvider(storetest.AsAdmin(), item)
+		problems, ok := problem.Of(err)
+		if !ok {
+			t.Fatal(err)
+		}
+		for _, one := range problems {
+			one.Field = fmt.Sprintf("input.items[%d]", i) + strings.TrimPrefix(one.Field, "input")
+			refused[i] = append(refused[i], one)
+		}
+	}
+	return refused
+}
+
+// TestManyProvidersAreCreatedAsOneAfterTheOther creates random providers by a
+// mutation each, and by one for many in another database: outcomes, databases, audit
+// logs, change logs and worlds are the same. Where all are created or none, they
+// are created where each of them would be.
+func TestManyProvidersAreCreatedAsOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	storetest.EachPair(t, func(t *testing.T, one, other string) {
+		singly, together := storetest.Open(t, one), storetest.Open(t, other)
+		newcomersFixture(t, singly)
+		newcomersFixture(t, together)
+		d := newcomers{rand.New(rand.NewPCG(7, 7))}
+		for round := range 25 {
+			items := d.list(8)
+			if round%3 == 0 {
+				items = d.list(2)
+			}
+			atomic := round%2 == 0
+			outcomes, told := allAtOnce(t, together, other, placement.NewProviders{Items: items, Atomic: atomic})
+			refused := oneByOne(t, singly, items)
+			if all := slices.Concat(refused...); atomic && !slices.Equal(told, all) {
+				t.Fatalf("refused as a whole by %v, one by one by %v", told, all)
+			}
+			compareOutcomes(t, outcomes, refused)
+			if a, b := contentsOf(t, one), contentsOf(t, other); a != b {
+				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
+			}
+			if difference, err := together.WorldDifference(t.Context()); err != nil || difference != "" {
+				t.Fatal(difference, err)
+			}
+			emptyOfNewcomers(t, d, singly, together)
+		}
+	})
+}
+
+// allAtOnce creates many providers by one mutation, and returns what it was refused
+// for. Where that leaves nothing, those with which nothing is wrong are created after
+// all, as they are one by one.
+func allAtOnce(t *testing.T, s *store.Store, url string, input placement.NewProviders) ([]placementdb.ProviderOutcome, problem.Problems) {
+	t.Helper()
+	before := contentsOf(t, url)
+	_, outcomes, err := s.CreateResourceProviders(storetest.AsAdmin(), input)
+	told, ok := problem.Of(err)
+	if !ok {
+		t.Fatal(err)
+	}
+	if !input.Atomic || len(told) == 0 {
+		return outcomes, told
+	}
+	if contentsOf(t, url) != before {
+		t.Fatal("what was refused as a whole left something")
+	}
+	if _, outcomes, err = s.CreateResourceProviders(storetest.AsAdmin(), placement.NewProviders{Items: input.Items}); err != nil {
+		t.Fatal(err)
+	}
+	return outcomes, told
+}
+
+func compareOutcomes(t *testing.T, outcomes []placementdb.ProviderOutcome, refused []problem.Problems) {
+	t.Helper()
+	for i, outcome := range outcomes {
+		if !slices.Equal(outcome.Problems, refused[i]) || (outcome.Row == nil) != (len(refused[i]) > 0) {
+			t.Fatalf("%d: %v, one by one %v", i, outcome.Problems, refused[i])
+		}
+	}
+}
+
+// emptyOfNewcomers deletes some providers, so that there is room for others.
+func emptyOfNewcomers(t *testing.T, d newcomers, stores ...*store.Store) {
+	for range 6 {
+		uuid := d.uuid()
+		for _, s := range stores {
+			if _, _, err := s.DeleteResourceProvider(storetest.AsAdmin(), uuid); err != nil && !errors.Is(err, problem.ErrNotFound) && !errors.Is(err, problem.ErrInUse) {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestManyProvidersBesideOtherWriters creates many providers at once while others
+// create and delete the same ones: each that is told to be created has one event of
+// that, and the world is that of the database.
+func TestManyProvidersBesideOtherWriters(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := storetest.Open(t, url)
+		newcomersFixture(t, s)
+		var created [4]int
+		var writers sync.WaitGroup
+		for w := range created {
+			writers.Go(func() {
+				d := newcomers{rand.New(rand.NewPCG(uint64(w), 9))}
+				for range 15 {
+					created[w] += createSome(t, s, d)
+				}
+			})
+		}
+		writers.Wait()
+		if difference, err := s.WorldDifference(t.Context()); err != nil || difference != "" {
+			t.Error(difference, err)
+		}
+		events := storetest.Rows(t, storetest.Database(t, url), `SELECT key FROM audit_events WHERE action LIKE 'createResourceProvider%'`)
+		if told := created[0] + created[1] + created[2] + created[3] + 1; len(events) != told {
+			t.Errorf("%d providers were created, and %d events say so", told, len(events))
+		}
+	})
+}
+
+func createSome(t *testing.T, s *store.Store, d newcomers) (created int) {
+	ctx := context.Context(storetest.AsAdmin())
+	_, outcomes, err := s.CreateResourceProviders(ctx, placement.NewProviders{Items: d.list(6), Atomic: d.IntN(3) == 0})
+	if _, refused := problem.Of(err); err != nil && !refused {
+		t.Error(err)
+	}
+	for _, outcome := range outcomes {
+		if err == nil && outcome.Row != nil {
+			created++
+		}
+	}
+	if _, _, err := s.CreateResourceProvider(ctx, d.provider()); err == nil {
+		created++
+	}
+	for range 4 {
+		_, _, err := s.DeleteResourceProvider(ctx, d.uuid())
+		if err != nil && !errors.Is(err, problem.ErrNotFound) && !errors.Is(err, problem.ErrInUse) {
+			t.Error(err)
+		}
+	}
+	return created
+}

@@ -1,0 +1,87 @@
+package resourcedb
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/defaults"
+	"github.com/cadastre-dev/cadastre/ent"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// parentRow is a resource that others are to be a part of.
+type parentRow struct {
+	id      int64 // 0 for one that is not written yet
+	project string
+	kind    string // the name of its type
+}
+
+// lockParents locks resources that others are to be a part of against deletion,
+// those that the viewer sees, and returns them by uuid.
+func (s *ResourceStore) lockParents(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]parentRow, error) {
+	if len(uuids) == 0 {
+		return map[string]parentRow{}, nil
+	}
+	rows, err := tx.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
+	if err != nil || len(rows) == 0 {
+		return map[string]parentRow{}, err
+	}
+	ids := sqldb.Distinct(lists.Map(rows, func(row *ent.Resource) int64 { return row.ResourceTypeID }))
+	types, err := tx.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := lists.Index(types, func(row *ent.ResourceType) (int64, string) { return row.ID, row.Name })
+	return lists.Index(rows, func(row *ent.Resource) (string, parentRow) {
+		return row.UUID, parentRow{row.ID, row.ProjectID, names[row.ResourceTypeID]}
+	}), nil
+}
+
+// checkParent refuses a parent for a resource of a type, "" for none, which is
+// not among those that the viewer sees, is another project's or does not fit: some
+// types have one kind of parent only, and some never stand alone.
+func checkParent(viewer access.Viewer, parents map[string]parentRow, typeName, parent string) error {
+	var natural defaults.ResourceType
+	for _, builtIn := range defaults.ResourceTypes() {
+		if builtIn.Name == typeName {
+			natural = builtIn
+		}
+	}
+	if parent == "" {
+		if natural.ParentRequired {
+			return problem.Invalid("input.parent", "a resource of the type %s needs a parent of the type %s", typeName, natural.Parent)
+		}
+		return nil
+	}
+	found, ok := parents[parent]
+	if !ok {
+		return problem.Invalid("input.parent", "resource %s does not exist", parent)
+	}
+	if err := resource.MayWriteForProject(viewer, found.project, "resource "+parent); err != nil {
+		return problem.Under(err, "input.parent")
+	}
+	if natural.Parent != "" && found.kind != natural.Parent {
+		return problem.Invalid("input.parent", "the parent of a resource of the type %s must be of the type %s, not %s", typeName, natural.Parent, found.kind)
+	}
+	return nil
+}
+
+// parentFor locks the parent that a resource of a type is to have and returns its
+// row id, 0 for none. It refuses as checkParent does.
+func (s *ResourceStore) parentFor(ctx context.Context, tx *sqldb.Tx, typeName, parent string) (int64, error) {
+	var uuids []string
+	if parent != "" {
+		uuids = []string{parent}
+	}
+	parents, err := s.lockParents(ctx, tx, uuids)
+	if err != nil {
+		return 0, err
+	}
+	return parents[parent].id, checkParent(access.ViewerFrom(ctx), parents, typeName, parent)
+}

@@ -1,0 +1,139 @@
+package resourcedb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/resource/resident"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// itemsAtOnce is how many rows a statement reads of what resources have.
+const itemsAtOnce = 50_000
+
+// readAllResources reads the resources as a snapshot sees them, whoever may see
+// them. It returns none where they take more memory than they may.
+func (s *ResourceStore) readAllResources(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot) (*heldResources, error) {
+	types, err := s.readTypeNames(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	reader := &resourceReader{store: s, on: on, built: resident.NewBuilder(), numbers: map[int64]uint32{}, most: s.memory.bytes}
+	if err := reader.read(ctx, nil); err != nil {
+		return nil, err
+	}
+	if reader.built.Bytes() > reader.most {
+		s.memory.tooBig(s, reader.built.Bytes())
+		return &heldResources{}, nil
+	}
+	return &heldResources{reader.built.Resources(), types, at}, nil
+}
+
+// readResources reads the resources with some uuids, whoever may see them.
+func (s *ResourceStore) readResources(ctx context.Context, on sqldb.Conn, uuids []string) (*resident.Resources, error) {
+	reader := &resourceReader{store: s, on: on, built: resident.NewBuilder(), numbers: map[int64]uint32{}}
+	if err := reader.read(ctx, uuids); err != nil {
+		return nil, err
+	}
+	return reader.built.Resources(), nil
+}
+
+// readTypeNames reads the names of all resource types by their row ids.
+func (s *ResourceStore) readTypeNames(ctx context.Context, on sqldb.Conn) (map[int64]string, error) {
+	names := map[int64]string{}
+	err := s.Query(ctx, on, `SELECT id, name FROM resource_types`, func(rows *sql.Rows) error {
+		var id int64
+		var name string
+		err := rows.Scan(&id, &name)
+		names[id] = name
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the names of resource types: %w", err)
+	}
+	return names, nil
+}
+
+// resourceReader reads resources with what they have.
+type resourceReader struct {
+	store   *ResourceStore
+	on      sqldb.Conn
+	built   *resident.Builder
+	numbers map[int64]uint32 // by row id
+	most    int64            // bytes, 0 for as many as there are
+}
+
+// read reads the resources with some uuids; nil are all.
+func (r *resourceReader) read(ctx context.Context, uuids []string) error {
+	var args []any
+	among, last := "", ""
+	if uuids != nil {
+		among, args = ` WHERE `+r.store.Listed("uuid", "$1", "text"), []any{sqldb.JSONOf(uuids)}
+	}
+	err := r.store.Query(ctx, r.on, `SELECT id, uuid, resource_type_id, project_id, visibility FROM resources`+among+` ORDER BY uuid`, func(rows *sql.Rows) error {
+		var id, of int64
+		var uuid, project, visibility string
+		if err := rows.Scan(&id, &uuid, &of, &project, &visibility); err != nil {
+			return err
+		}
+		if uuid <= last {
+			return fmt.Errorf("resource %s comes after %s", uuid, last)
+		}
+		last = uuid
+		number := r.built.Resource(uuid)
+		r.numbers[id] = number
+		r.built.Value(number, resident.Column{Kind: resident.OfType}, typeValue(of))
+		r.built.Value(number, resident.Column{Kind: resident.OfProject}, project)
+		r.built.Value(number, resident.Column{Kind: resident.OfVisibility}, visibility)
+		return nil
+	}, args...)
+	if err != nil {
+		return fmt.Errorf("read resources: %w", err)
+	}
+	err = r.each(ctx, "resource_tags", "name_key, name", uuids != nil, func(number uint32, folded, name string) {
+		r.built.Value(number, resident.Column{Kind: resident.OfTag}, resident.TagValue(folded, name))
+	})
+	if err != nil {
+		return fmt.Errorf("read tags of resources: %w", err)
+	}
+	err = r.each(ctx, "metadata_items", "key, value", uuids != nil, func(number uint32, key, value string) {
+		r.built.Value(number, resident.Column{Kind: resident.OfItem, Key: key}, value)
+	})
+	if err != nil {
+		return fmt.Errorf("read metadata of resources: %w", err)
+	}
+	return nil
+}
+
+// each goes through the rows of a table about the resources that were read, some or
+// all, many in one statement, until they take more memory than they may.
+func (r *resourceReader) each(ctx context.Context, table, columns string, isSome bool, each func(number uint32, first, second string)) error {
+	among, args := "", []any{int64(0)}
+	if isSome {
+		among, args = ` AND `+r.store.Listed("resource_id", "$2", "bigint"), append(args, sqldb.JSONOf(slices.Sorted(maps.Keys(r.numbers))))
+	}
+	for {
+		count := 0
+		err := r.store.Query(ctx, r.on, fmt.Sprintf(`SELECT id, resource_id, %s FROM %s WHERE id > $1%s ORDER BY id LIMIT %d`, columns, table, among, itemsAtOnce), func(rows *sql.Rows) error {
+			var id, of int64
+			var first, second string
+			if err := rows.Scan(&id, &of, &first, &second); err != nil {
+				return err
+			}
+			number, found := r.numbers[of]
+			if !found {
+				return fmt.Errorf("row %d of %s is of no resource", id, table)
+			}
+			each(number, first, second)
+			args[0] = id
+			count++
+			return nil
+		}, args...)
+		if err != nil || count < itemsAtOnce || r.most > 0 && r.built.Bytes() > r.most {
+			return err
+		}
+	}
+}
