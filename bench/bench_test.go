@@ -64,6 +64,7 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	o := options{
 		binaries: []binary{{"before", path}, {"after", path}}, databases: databases, peers: []string{floorPeer},
 		rounds: 1, operations: 10, within: time.Hour, size: size{minSize, minSize}, smallProviders: minSize, seed: 1,
+		sharing:   sharing{processes: []int{1, 2}, clients: 4, rounds: 1, each: 300 * time.Millisecond, lags: 4, raced: 4, trials: trials()[len(trials())-2:], tried: 1},
 		following: following{subscriptions: 60, commits: 100, writers: 2, rounds: 1, each: 500 * time.Millisecond},
 	}
 	r, err := run(t.Context(), o, t.Output())
@@ -74,12 +75,69 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	if len(r.Rows) != want {
 		t.Errorf("got %d rows, want %d", len(r.Rows), want)
 	}
-	if want := 22 * len(o.databases); len(r.Goals) != want {
+	goals := 0
+	for _, work := range works() {
+		if work.goal != (goal{}) {
+			goals++
+		}
+	}
+	if want := goals * len(o.databases); goals < 30 || len(r.Goals) != want {
 		t.Errorf("got %d goals, want %d", len(r.Goals), want)
 	}
 	checkRows(t, r.Rows)
 	checkFollowed(t, r.Followed, len(o.databases)*len(o.binaries))
+	checkFootprints(t, r.Footprints, len(o.databases)*len(o.binaries))
+	checkShared(t, r.Shared, databases)
+	if want := 2 * len(databases); len(r.Tried) != want {
+		t.Errorf("settings are tried %d times, want %d", len(r.Tried), want)
+	}
+	for _, one := range r.Tried {
+		if min(one.PerSecond, one.Median, one.Resident) <= 0 || one.Settings == "" || one.Server != "after" {
+			t.Errorf("missing in %+v", one)
+		}
+	}
 	checkForms(t, r)
+}
+
+// checkShared checks that everything of several processes is measured, where there
+// is PostgreSQL.
+func checkShared(t *testing.T, all []shared, databases []string) {
+	t.Helper()
+	if want := 2 * (len(databases) - 1); len(all) != want {
+		t.Errorf("%d numbers of processes are measured, want %d", len(all), want)
+	}
+	for i, one := range all {
+		if one.Processes != i+1 || len(one.Works) != 5 || min(one.Lag.Median, one.LagBeside.Median) <= 0 || one.Tried <= one.Fit || one.Fit != one.Claimed || one.Fit == 0 || one.Overallocated != 0 {
+			t.Errorf("missing in %+v", one)
+		}
+		if (one.Processes == 1) != (min(one.Changes, one.Events, one.Log) > 0) {
+			t.Errorf("what a commit adds to the database: missing in %+v", one)
+		}
+		for _, row := range one.Works {
+			if row.Work == "" || min(row.PerSecond, row.Median) <= 0 || row.P99 < row.Median {
+				t.Errorf("missing in %+v", row)
+			}
+		}
+	}
+}
+
+// checkFootprints checks that everything that servers take is measured.
+func checkFootprints(t *testing.T, all []footprint, want int) {
+	t.Helper()
+	if len(all) != want {
+		t.Errorf("what they take is measured of %d servers of %d", len(all), want)
+	}
+	for _, one := range all {
+		if min(one.Start, one.StartEmpty, one.Resident, one.HeapEmpty, one.Heap, float64(one.Stored)) <= 0 || len(one.Starts) != starts || one.Pairs != 3*minSize ||
+			one.Heap >= one.Resident || (len(one.Tables) > 0) != (one.Database == postgres) {
+			t.Errorf("missing in %+v", one)
+		}
+		for _, table := range one.Tables {
+			if table.Bytes+table.Indexes < leastStored || table.Name == "" || table.Rows <= 0 {
+				t.Errorf("missing in %+v", table)
+			}
+		}
+	}
 }
 
 // checkFollowed checks that everything of commits beside subscriptions is measured.
@@ -121,29 +179,25 @@ func none(number *float64) bool { return number == nil || *number <= 0 }
 // checkForms checks the forms of a report.
 func checkForms(t *testing.T, r *report) {
 	t.Helper()
-	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("before\n"+beginMark+"old"+endMark+"\nafter\n"), 0o600); err != nil {
+	var written strings.Builder
+	if err := r.write(&written); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.writeInto(page); err != nil {
-		t.Fatal(err)
+	tables := 0
+	for _, table := range append([][][]string{r.goalTable(), r.rowTable()}, r.otherTables()...) {
+		if len(table) > 1 {
+			tables += len(table) + 1 // the rule below its head
+		}
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Three tables, each with two lines of its head.
-	if lines := strings.Count(string(text), "\n|"); lines != 6+len(r.Goals)+len(r.Rows)+len(r.Followed) {
-		t.Errorf("tables of %d goals and %d rows have %d lines:\n%s", len(r.Goals), len(r.Rows), lines, text)
-	}
-	if !strings.HasPrefix(string(text), "before\n"+beginMark+"\n") || !strings.HasSuffix(string(text), endMark+"\nafter\n") || strings.Contains(string(text), "old") {
-		t.Errorf("the report is not in its place:\n%s", text)
+	if lines := strings.Count(written.String(), "\n|"); lines != tables || tables < len(r.Goals)+len(r.Rows)+len(r.Followed)+len(r.Footprints)+len(r.Tried) {
+		t.Errorf("tables of %d goals and %d rows have %d lines:\n%s", len(r.Goals), len(r.Rows), lines, written.String())
 	}
 	path := filepath.Join(t.TempDir(), "report.json")
 	if err := r.writeJSON(path); err != nil {
 		t.Fatal(err)
 	}
-	if text, err = os.ReadFile(path); err != nil {
+	text, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var got report
@@ -276,18 +330,18 @@ func TestStoppedProcessIsGone(t *testing.T) {
 // TestFlags reads what the command takes and refuses.
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	o, err := parse(strings.Fields("-binary a=/x -binary b=/y -db postgres -peers floor -works clients -rounds 2 -operations 9 -within 1m -providers 30 -resources 40 -small 25 -seed 5 -json f"), t.Output())
+	o, err := parse(strings.Fields("-binary a=/x -binary b=/y -db postgres -peers floor -works clients -skip viewer -rounds 2 -operations 9 -within 1m -providers 30 -resources 40 -small 25 -seed 5 -json f"), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := options{
-		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, peers: []string{floorPeer}, only: regexp.MustCompile("clients"), rounds: 2, operations: 9,
-		within: time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout, command: o.command, following: following{subscriptions: 1_000, commits: 500, writers: 8, rounds: 2, each: 5 * time.Second},
+		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, peers: []string{floorPeer}, only: regexp.MustCompile("clients"), skipped: regexp.MustCompile("viewer"), rounds: 2, operations: 9,
+		within: time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout, command: o.command, following: following{subscriptions: 1_000, commits: 500, writers: 8, rounds: 2, each: 5 * time.Second}, sharing: defaultSharing(2),
 	}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("got %+v, want %+v", o, want)
 	}
-	for _, args := range []string{"-binary /x", "-binary a=/x -binary a=/y", "-db oracle", "-db sqlite,sqlite", "-rounds 0", "-operations 0", "-providers 3", "-small 3", "-works none", "-peers nobody", "-peers floor,floor", "more"} {
+	for _, args := range []string{"-binary /x", "-binary a=/x -binary a=/y", "-db oracle", "-db sqlite,sqlite", "-rounds 0", "-operations 0", "-providers 3", "-small 3", "-works none", "-skip .", "-skip (", "-peers nobody", "-peers floor,floor", "more"} {
 		if o, err := parse(strings.Fields(args), t.Output()); err == nil {
 			t.Errorf("%s: got %+v, want an error", args, o)
 		}

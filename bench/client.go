@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,10 +58,26 @@ func (c *client) post(ctx context.Context, body []byte) ([]byte, error) {
 	if _, err := io.Copy(answer, response.Body); err != nil {
 		return nil, err
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", response.Status, beginning(answer.Bytes()))
+	switch response.StatusCode {
+	case http.StatusOK:
+		return answer.Bytes(), nil
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return nil, fmt.Errorf("%w: %s: %s", errBusy, response.Status, beginning(answer.Bytes()))
 	}
-	return answer.Bytes(), nil
+	return nil, fmt.Errorf("%s: %s", response.Status, beginning(answer.Bytes()))
+}
+
+// errBusy means that a server did nothing for a request and is to be asked again.
+var errBusy = errors.New("the server is busy")
+
+// askPatiently is ask of a server that may be busy with the other requests.
+func (c *client) askPatiently(ctx context.Context, r request) error {
+	for deadline := time.Now().Add(requestTime); ; time.Sleep(time.Second) {
+		err := c.ask(ctx, r, nil)
+		if !errors.Is(err, errBusy) || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // ask sends a request and reads the data of its answer into a value, unless that

@@ -13,11 +13,16 @@ import (
 type call struct {
 	method, path string
 	body         []byte
+	member       bool // whether it is a member of a project who asks
 }
 
 // message returns a call as it is sent to a target.
 func (t *target) message(c call) []byte {
-	head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n%s", c.method, c.path, t.address, t.headers)
+	headers := t.headers
+	if c.member {
+		headers = t.member
+	}
+	head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n%s", c.method, c.path, t.address, headers)
 	if c.body != nil {
 		head += fmt.Sprintf("Content-Length: %d\r\n", len(c.body))
 	}

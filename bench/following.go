@@ -89,7 +89,7 @@ func (b *bench) follow(ctx context.Context) ([]followed, error) {
 
 // isFollowed reports whether commits are timed beside subscriptions.
 func (o options) isFollowed() bool {
-	return o.following.subscriptions > 0 && (o.only == nil || o.only.MatchString(followingName))
+	return o.following.subscriptions > 0 && o.isChosen(followingName)
 }
 
 // measure times rounds on a target, each with commits alone and then beside

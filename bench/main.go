@@ -13,8 +13,8 @@
 // anything is timed, every server must give the same answer to each read, and
 // every peer the same rows.
 //
-// The report is tables on the standard output, with -json a file, and with -docs
-// the part of a page between two marks. The folder that
+// The report is tables on the standard output, and with -json a file. Of such
+// files the command `page` writes the tables and drawings of the documents. The folder that
 // CADASTRE_TEST_DEFINITIONS names, if any, holds further definition files. Times
 // of the processor are read from /proc, so only Linux has them.
 package main
@@ -49,6 +49,7 @@ type options struct {
 	databases      []string
 	peers          []string
 	only           *regexp.Regexp // of the names of those to time; nil is all
+	skipped        *regexp.Regexp // of the names of those not to time; nil is none
 	rounds         int            // at most
 	operations     int            // of a work in a round, at most
 	within         time.Duration  // no round begins that would end later
@@ -56,9 +57,9 @@ type options struct {
 	smallProviders int // providers of the smaller world
 	seed           uint64
 	json           string // file for the report; none when empty
-	docs           string // page to put the report in; none when empty
 	profiles       string // folder for profiles; none when empty
 	following      following
+	sharing        sharing
 	timeout        time.Duration
 	command        string // what the report says to run
 }
@@ -71,6 +72,13 @@ func main() {
 	defer stop()
 	if len(os.Args) > 1 && os.Args[1] == floorCommand {
 		if err := runFloor(ctx, os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == pageCommand {
+		if err := runPage(os.Args[2:], os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
@@ -100,13 +108,10 @@ func runAndReport(ctx context.Context, o options) error {
 	if err := r.write(os.Stdout); err != nil {
 		return err
 	}
-	if o.json != "" {
-		err = r.writeJSON(o.json)
+	if o.json == "" {
+		return nil
 	}
-	if o.docs != "" {
-		err = errors.Join(err, r.writeInto(o.docs))
-	}
-	return err
+	return r.writeJSON(o.json)
 }
 
 // parse reads the flags.
@@ -129,15 +134,18 @@ func parse(args []string, output io.Writer) (options, error) {
 		o.only, err = regexp.Compile(text)
 		return err
 	})
+	flags.Func("skip", "time no works whose names match a regular `EXPRESSION`", func(text string) (err error) {
+		o.skipped, err = regexp.Compile(text)
+		return err
+	})
 	flags.IntVar(&o.rounds, "rounds", 10, "`number` of rounds, at most")
 	flags.IntVar(&o.operations, "operations", 10_000, "`number` of requests of a work in a round, at most")
 	flags.DurationVar(&o.within, "within", 12*time.Minute, "`time` for all: no round begins that would end later")
 	flags.IntVar(&o.size.providers, "providers", 10_000, "`number` of resource providers")
 	flags.IntVar(&o.size.resources, "resources", 10_000, "`number` of resources")
-	flags.IntVar(&o.smallProviders, "small", 1_000, "`number` of resource providers of the smaller world")
+	flags.IntVar(&o.smallProviders, "small", 1_000, "`number` of resource providers of the smaller world, and of trees of seven in the nested one")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of the world")
 	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON, too")
-	flags.StringVar(&o.docs, "docs", "", "`page` to write the report into, between its marks")
 	flags.StringVar(&o.profiles, "profile", "", "`folder` for a CPU profile of each work, taken after the rounds")
 	flags.IntVar(&o.following.subscriptions, "subscriptions", 1_000, "`number` of subscriptions beside which commits are timed")
 	flags.IntVar(&o.following.commits, "commits", 500, "`number` of commits a second beside them; 0 is as many as there can be")
@@ -151,8 +159,9 @@ func parse(args []string, output io.Writer) (options, error) {
 	if min(o.rounds, o.operations) < 1 || min(o.size.providers, o.size.resources, o.smallProviders) < minSize || min(o.following.subscriptions, o.following.commits) < 0 {
 		return o, fmt.Errorf("-rounds and -operations must be 1 or more, -providers, -resources and -small %d or more, -subscriptions and -commits 0 or more", minSize)
 	}
+	o.sharing = defaultSharing(o.rounds)
 	o.following.writers, o.following.rounds, o.following.each = 8, min(o.rounds, 4), 5*time.Second
-	if len(o.chosen()) == 0 && !o.isFollowed() {
+	if len(o.chosen()) == 0 && !o.hasParts() {
 		return o, errors.New("-works matches no work")
 	}
 	return o, nil
@@ -190,6 +199,9 @@ func commandOf(args []string) string {
 		if name, path, ok := strings.Cut(arg, "="); ok && filepath.IsAbs(path) {
 			arg = name + "=PROGRAM"
 		}
+		if strings.ContainsAny(arg, " |*?$()") {
+			arg = "'" + arg + "'"
+		}
 		command = append(command, arg)
 	}
 	return strings.Join(command, " ")
@@ -199,12 +211,37 @@ func commandOf(args []string) string {
 func (o options) chosen() []work {
 	var chosen []work
 	for _, w := range works() {
-		if o.only == nil || o.only.MatchString(w.name) {
+		if o.isChosen(w.name) {
 			w.operations = min(w.operations, o.operations)
 			chosen = append(chosen, w)
 		}
 	}
 	return chosen
+}
+
+// isChosen reports whether a work or another part of the benchmark is to be measured.
+func (o options) isChosen(name string) bool {
+	return (o.only == nil || o.only.MatchString(name)) && (o.skipped == nil || !o.skipped.MatchString(name))
+}
+
+// hasParts reports whether anything is measured of the large world besides works.
+func (o options) hasParts() bool {
+	return o.isFollowed() || slices.ContainsFunc([]string{footprintName, processesName, settingsName}, o.isChosen)
+}
+
+// parts measures what is no work.
+func (b *bench) parts(ctx context.Context, r *report) (err error) {
+	if r.Followed, err = b.follow(ctx); err != nil {
+		return err
+	}
+	if r.Shared, err = b.share(ctx); err != nil {
+		return err
+	}
+	if r.Tried, err = b.tryAll(ctx); err != nil {
+		return err
+	}
+	r.Footprints, err = b.footprints(ctx)
+	return err
 }
 
 // run starts the servers, fills them, checks that they agree, and times the
@@ -232,8 +269,10 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	}
 	b := &bench{options: o, folder: folder, progress: progress, works: o.chosen(), deadline: started.Add(o.within)}
 	defer func() { err = errors.Join(err, b.stop()) }()
+	b.loadBefore = loadAverage()
 	b.large = newWorld(o.seed, o.size, definitions)
 	b.small = newWorld(o.seed, size{providers: o.smallProviders}, nil)
+	b.nested = newNestedWorld(o.seed, o.smallProviders)
 	if err := b.start(ctx); err != nil {
 		return nil, err
 	}
@@ -242,6 +281,5 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 		return nil, err
 	}
 	r = newReport(b, rows)
-	r.Followed, err = b.follow(ctx)
-	return r, err
+	return r, b.parts(ctx, r)
 }

@@ -287,7 +287,7 @@ func (s *series) messages(count int) ([][]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			all[i] = s.target.message(call{method: "POST", path: "/graphql", body: body})
+			all[i] = s.target.message(call{method: "POST", path: "/graphql", body: body, member: s.work.member})
 		}
 	}
 	s.next += count

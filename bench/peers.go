@@ -43,7 +43,7 @@ func (b *bench) startPeers(ctx context.Context) error {
 		case postgraphilePeer:
 			err = b.startPostGraphile(ctx)
 		case placementPeer:
-			for _, w := range []*world{b.large, b.small} {
+			for _, w := range b.worlds() {
 				needed := func(one work) bool { return compared(one) && b.worldOf(one) == w }
 				if slices.ContainsFunc(b.works, needed) {
 					err = errors.Join(err, b.startPlacement(ctx, w))

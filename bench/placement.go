@@ -50,9 +50,14 @@ func (l *placementLoad) world(w *world) {
 	l.copy("consumer_types", []string{"id", "created_at", "name"}, [][]any{{1, l.now, "INSTANCE"}})
 	var providers, inventories, consumers, allocations, traitsOf, aggregates, aggregatesOf [][]any
 	aggregateIDs := map[string]int{}
+	ids, roots := map[string]int{}, map[string]int{} // a parent comes before its children
 	for i, p := range w.providers {
-		id := i + 1
-		providers = append(providers, []any{id, l.now, p.uuid, p.name, 1, id})
+		id, root, parent := i+1, i+1, any(nil)
+		if p.parent != "" {
+			root, parent = roots[p.parent], ids[p.parent]
+		}
+		ids[p.uuid], roots[p.uuid] = id, root
+		providers = append(providers, []any{id, l.now, p.uuid, p.name, 1, root, parent})
 		for _, inventory := range p.inventories {
 			total := inventory["total"].(int)
 			reserved, _ := inventory["reserved"].(int)
@@ -81,7 +86,7 @@ func (l *placementLoad) world(w *world) {
 			}
 		}
 	}
-	l.copy("resource_providers", []string{"id", "created_at", "uuid", "name", "generation", "root_provider_id"}, providers)
+	l.copy("resource_providers", []string{"id", "created_at", "uuid", "name", "generation", "root_provider_id", "parent_provider_id"}, providers)
 	l.copy("inventories", []string{"created_at", "resource_provider_id", "resource_class_id", "total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio"}, inventories)
 	l.copy("resource_provider_traits", []string{"created_at", "trait_id", "resource_provider_id"}, traitsOf)
 	l.copy("placement_aggregates", []string{"id", "created_at", "uuid"}, aggregates)

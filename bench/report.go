@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -32,6 +31,10 @@ type report struct {
 	Rows      []row             `json:"rows"`
 	Goals     []reached         `json:"goals,omitempty"`
 	Followed  []followed        `json:"followed,omitempty"`
+
+	Footprints []footprint `json:"footprints,omitempty"`
+	Shared     []shared    `json:"shared,omitempty"`
+	Tried      []tried     `json:"tried,omitempty"`
 }
 
 // machine is what the report says of where it was made.
@@ -40,6 +43,9 @@ type machine struct {
 	Processors int    `json:"processors"`
 	Model      string `json:"model,omitempty"`
 	Postgres   string `json:"postgres,omitempty"`
+	// Load is how many programs ran or wanted to before the benchmark began, on
+	// average of a minute.
+	Load float64 `json:"loadBefore"`
 }
 
 // reached is what became of a goal on the last of the binaries.
@@ -55,15 +61,18 @@ type reached struct {
 	PeerName  string  `json:"peer,omitempty"`
 	Peer      float64 `json:"timesThePeer,omitempty"`
 	FirstPeer float64 `json:"firstTimesThePeer,omitempty"`
-	Goal      string  `json:"goal"`
-	Reached   string  `json:"reached"` // yes, no, or unknown
+	// PeerCPU is the processor time of one request of the peer, its database included,
+	// to that of Cadastre.
+	PeerCPU float64 `json:"timesThePeersCpu,omitempty"`
+	Goal    string  `json:"goal"`
+	Reached string  `json:"reached"` // yes, no, or unknown
 }
 
 func newReport(b *bench, rows []row) *report {
 	r := &report{
 		Command: b.command, Day: time.Now().UTC().Format(time.DateOnly),
 		Seed: b.seed, Providers: b.size.providers, Small: b.smallProviders, Resources: b.size.resources, Rounds: b.rounds,
-		Machine:  machine{System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(), Model: processorModel()},
+		Machine:  machine{System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(), Model: processorModel(), Load: b.loadBefore},
 		Binaries: map[string]string{}, Missing: b.missing, Rows: rows,
 	}
 	for _, d := range b.large.definitions {
@@ -98,6 +107,9 @@ func (r *report) reached(b *bench, work work) []reached {
 		}
 		if peer != nil {
 			one.PeerName, one.Peer = peer.Server, ratio(last, peer)
+			if own := last.allCPU(); own > 0 {
+				one.PeerCPU = peer.allCPU() / own
+			}
 			if len(b.binaries) > 1 {
 				one.FirstPeer = ratio(first, peer)
 			}
@@ -120,12 +132,22 @@ func (one *reached) judge(work work, met bool) {
 			one.Reached = "no"
 		}
 	}
+	if work.goal.rate > 0 {
+		goals = append(goals, fmt.Sprintf("%g/s", work.goal.rate))
+		if one.Rate < work.goal.rate {
+			one.Reached = "no"
+		}
+	}
 	if work.goal.ratio > 0 {
-		goals = append(goals, fmt.Sprintf("%gx %s", work.goal.ratio, work.compared.with))
+		also := ""
+		if work.goal.cpu > 0 {
+			also = fmt.Sprintf(", %gx in CPU", work.goal.cpu)
+		}
+		goals = append(goals, fmt.Sprintf("%gx %s%s", work.goal.ratio, work.compared.with, also))
 		switch {
 		case !met && one.Reached == "yes":
 			one.Reached = "unknown"
-		case met && one.Peer < work.goal.ratio:
+		case met && (one.Peer < work.goal.ratio || one.PeerCPU > 0 && one.PeerCPU < work.goal.cpu):
 			one.Reached = "no"
 		}
 	}
@@ -176,6 +198,19 @@ func processorModel() string {
 	return strings.TrimLeft(line, "\t :")
 }
 
+// loadAverage returns how many programs run or want to, on average of a minute; 0
+// where that is not known.
+func loadAverage() (load float64) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &load)
+	}
+	if err != nil {
+		return 0
+	}
+	return load
+}
+
 // write writes the report as Markdown: what was measured where, the goals, and
 // all rows.
 func (r *report) write(to io.Writer) error {
@@ -208,9 +243,12 @@ func (r *report) write(to io.Writer) error {
 			return err
 		}
 	}
-	if len(r.Followed) > 0 {
+	for _, table := range r.otherTables() {
+		if len(table) == 1 {
+			continue
+		}
 		fmt.Fprintln(&out)
-		if err := writeTable(&out, r.followedTable()); err != nil {
+		if err := writeTable(&out, table); err != nil {
 			return err
 		}
 	}
@@ -263,6 +301,72 @@ func (r *report) followedTable() [][]string {
 	return lines
 }
 
+// footprintTable returns the table of what servers take.
+func (r *report) footprintTable() [][]string {
+	lines := [][]string{{"database", "server", "providers", "resources", "ready in ms", "empty", "heap MiB", "empty", "bytes a provider-class pair", "resident MiB", "database MiB"}}
+	for _, one := range r.Footprints {
+		lines = append(lines, []string{
+			one.Database, one.Server, thousands(r.Providers), thousands(r.Resources), fmt.Sprintf("%.0f", one.Start), fmt.Sprintf("%.0f", one.StartEmpty),
+			mebibytes(one.Heap), mebibytes(one.HeapEmpty), fmt.Sprintf("%.0f", one.perPair()), mebibytes(one.Resident), mebibytes(float64(one.Stored)),
+		})
+	}
+	return lines
+}
+
+// otherTables returns the tables of what is no work.
+func (r *report) otherTables() [][][]string {
+	return [][][]string{r.followedTable(), r.sharedTable(), r.lagTable(), r.triedTable(), r.footprintTable()}
+}
+
+// sharedTable returns the table of works on several processes.
+func (r *report) sharedTable() [][]string {
+	lines := [][]string{{"work", "processes", "clients", "requests/s", "median ms", "p99 ms", "servers' CPU ms", "database CPU ms"}}
+	if len(r.Shared) == 0 {
+		return lines
+	}
+	for i := range r.Shared[0].Works {
+		for _, one := range r.Shared {
+			row := one.Works[i]
+			name, _, _ := strings.Cut(row.Work, ", 32 clients")
+			lines = append(lines, []string{
+				name, fmt.Sprint(one.Processes), fmt.Sprint(one.Clients), fmt.Sprintf("%.0f", row.PerSecond), fmt.Sprintf("%.2f", row.Median),
+				fmt.Sprintf("%.2f", row.P99), fmt.Sprintf("%.2f", row.ServerCPU), fmt.Sprintf("%.2f", row.DatabaseCPU),
+			})
+		}
+	}
+	return lines
+}
+
+// lagTable returns the table of what several processes show of each other.
+func (r *report) lagTable() [][]string {
+	lines := [][]string{{"processes", "lag median ms", "p99", "beside claims, median ms", "p99", "claims tried in races", "that fit", "served", "over-allocated inventories"}}
+	for _, one := range r.Shared {
+		lines = append(lines, []string{
+			fmt.Sprint(one.Processes), fmt.Sprintf("%.2f", one.Lag.Median), fmt.Sprintf("%.2f", one.Lag.P99), fmt.Sprintf("%.2f", one.LagBeside.Median), fmt.Sprintf("%.2f", one.LagBeside.P99),
+			fmt.Sprint(one.Tried), fmt.Sprint(one.Fit), fmt.Sprint(one.Claimed), fmt.Sprint(one.Overallocated),
+		})
+	}
+	return lines
+}
+
+// triedTable returns the table of a mixed load under settings.
+func (r *report) triedTable() [][]string {
+	lines := [][]string{{"database", "settings", "requests/s", "median ms", "p99 ms", "server CPU ms", "database CPU ms", "collections/s", "resident MiB at most"}}
+	for _, one := range r.Tried {
+		database := "-"
+		if one.Database == postgres {
+			database = fmt.Sprintf("%.2f", one.DatabaseCPU)
+		}
+		lines = append(lines, []string{
+			one.Database, one.Settings, fmt.Sprintf("%.0f", one.PerSecond), fmt.Sprintf("%.2f", one.Median), fmt.Sprintf("%.2f", one.P99),
+			fmt.Sprintf("%.2f", one.ServerCPU), database, fmt.Sprintf("%.1f", one.Cycles), mebibytes(one.Resident),
+		})
+	}
+	return lines
+}
+
+func mebibytes(bytes float64) string { return fmt.Sprintf("%.1f", bytes/(1<<20)) }
+
 // writeTable writes lines of cells as a Markdown table; the first are the heads.
 func writeTable(to io.Writer, lines [][]string) error {
 	rule := make([]string, len(lines[0]))
@@ -301,31 +405,4 @@ func (r *report) writeJSON(path string) error {
 		return err
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o644)
-}
-
-// The marks in a page around a report.
-const (
-	beginMark = "<!-- bench: begin -->"
-	endMark   = "<!-- bench: end -->"
-)
-
-// writeInto writes the report into a page, in the place of the one between its
-// marks.
-func (r *report) writeInto(page string) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(text), beginMark)
-	_, after, closed := strings.Cut(rest, endMark)
-	if !ok || !closed {
-		return errors.New(page + " has no place for the report: " + beginMark + " and " + endMark)
-	}
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s%s\n\n```sh\n%s\n```\n\n", before, beginMark, r.Command)
-	if err := r.write(&out); err != nil {
-		return err
-	}
-	fmt.Fprintf(&out, "\n%s%s", endMark, after)
-	return os.WriteFile(page, out.Bytes(), 0o644)
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -146,16 +146,45 @@ func pairByPostGraphile() *comparison {
 	return &comparison{
 		with: postgraphilePeer, exact: true,
 		call: func(ctx context.Context, peer *target) (call, error) {
-			hash, err := peer.cluster.Text(ctx, peer.storage, "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1", rarePair().key, rarePair().value)
-			if err != nil {
-				return call{}, err
-			}
-			return graphQL(request{Query: query, Variables: object{"key": rarePair().key, "hash": hash}})
+			return callWithHash(ctx, peer, query, rarePair())
 		},
 		check: func(_ context.Context, own *series, answer []byte) error {
 			return sameList(own, answer, []string{"items", "nodes"}, "resource")
 		},
 	}
+}
+
+// numberByPostGraphile returns the comparison with how many items are the frequent
+// pair, which a resource has once.
+func numberByPostGraphile() *comparison {
+	const query = `query($key: String!, $hash: BigInt!) { resources: allMetadataItems(condition: {key: $key, valueHash: $hash}) { totalCount } }`
+	return &comparison{
+		with: postgraphilePeer, exact: true,
+		call: func(ctx context.Context, peer *target) (call, error) {
+			return callWithHash(ctx, peer, query, commonPair())
+		},
+		check: func(_ context.Context, own *series, answer []byte) error {
+			ownData, err := dataOf(own.answer)
+			if err != nil {
+				return err
+			}
+			data, err := dataOf(answer)
+			if err != nil {
+				return err
+			}
+			return sameRows([]string{canonicalText(ownData)}, []string{canonicalText(data)})
+		},
+	}
+}
+
+// callWithHash returns the call of a query with the key of a pair, and the hash of
+// its value that Cadastre keeps.
+func callWithHash(ctx context.Context, peer *target, query string, of pair) (call, error) {
+	hash, err := peer.cluster.Text(ctx, peer.storage, "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1", of.key, of.value)
+	if err != nil {
+		return call{}, err
+	}
+	return graphQL(request{Query: query, Variables: object{"key": of.key, "hash": hash}})
 }
 
 // candidatesOfPlacement returns the question for candidates as the reference
@@ -169,46 +198,60 @@ func candidatesOfPlacement(context.Context, *target) (call, error) {
 	return call{method: "GET", path: "/allocation_candidates?" + query.Encode()}, nil
 }
 
-// candidate is one on one provider, with everything that an answer tells of it.
+// candidateTexts are the candidates of an answer as texts, and every provider that
+// it tells of as a text by its uuid.
+type candidateTexts struct {
+	candidates map[string]bool
+	providers  map[string]string
+}
+
+// candidate is what takes what from whom.
 type candidate struct {
-	Provider, Parent, Root string
-	Resources              map[string]int
-	Mappings               map[string][]string
-	Inventories            map[string]capacity
-	Traits                 []string
+	Resources map[string]map[string]int // by provider and class
+	Mappings  map[string][]string
+}
+
+// summarized is what an answer tells of a provider.
+type summarized struct {
+	Parent, Root string
+	Inventories  map[string]capacity
+	Traits       []string
 }
 
 type capacity struct{ Capacity, Used int }
 
 // sameCandidates returns an error when the reference placement has other
-// candidates. Which come first is its own choice, so each of them is looked up
-// among all that Cadastre has.
+// candidates, or tells other things of their providers. Which candidates come
+// first is its own choice, so each of them is looked up among all that Cadastre
+// has.
 func sameCandidates(ctx context.Context, own *series, answer []byte) error {
 	theirs, err := placementCandidates(answer)
 	if err != nil {
 		return err
 	}
-	if len(theirs) != own.rows {
-		return fmt.Errorf("%d candidates, and Cadastre has %d", len(theirs), own.rows)
+	if len(theirs.candidates) != own.rows {
+		return fmt.Errorf("%d candidates, and Cadastre has %d", len(theirs.candidates), own.rows)
 	}
 	ours, err := allCandidates(ctx, own)
 	if err != nil {
 		return err
 	}
-	for uuid, text := range theirs {
-		if ours[uuid] == "" {
+	for text := range theirs.candidates {
+		if !ours.candidates[text] {
 			return fmt.Errorf("a candidate that Cadastre does not have: %s", text)
 		}
-		if ours[uuid] != text {
-			return fmt.Errorf("another candidate than Cadastre: %s", difference([]byte(ours[uuid]), []byte(text)))
+	}
+	for uuid, text := range theirs.providers {
+		if ours.providers[uuid] != text {
+			return fmt.Errorf("provider %s is another one than Cadastre's: %s", uuid, difference([]byte(ours.providers[uuid]), []byte(text)))
 		}
 	}
 	return nil
 }
 
 // placementCandidates returns the candidates of an answer of the reference
-// placement, as texts by their provider.
-func placementCandidates(answer []byte) (map[string]string, error) {
+// placement.
+func placementCandidates(answer []byte) (*candidateTexts, error) {
 	var read struct {
 		Requests []struct {
 			Allocations map[string]struct{ Resources map[string]int }
@@ -224,124 +267,112 @@ func placementCandidates(answer []byte) (map[string]string, error) {
 	if err := json.Unmarshal(answer, &read); err != nil {
 		return nil, fmt.Errorf("read the candidates: %w", err)
 	}
-	all := map[string]string{}
+	all := &candidateTexts{map[string]bool{}, map[string]string{}}
 	for _, request := range read.Requests {
+		one := candidate{Resources: map[string]map[string]int{}, Mappings: request.Mappings}
 		for uuid, allocation := range request.Allocations {
-			summary := read.Summaries[uuid]
-			slices.Sort(summary.Traits)
-			all[uuid] = candidateText(candidate{
-				Provider: uuid, Parent: summary.Parent, Root: summary.Root, Resources: allocation.Resources,
-				Mappings: request.Mappings, Inventories: summary.Resources, Traits: summary.Traits,
-			})
+			one.Resources[uuid] = allocation.Resources
 		}
+		all.candidates[textOf(one)] = true
+	}
+	for uuid, summary := range read.Summaries {
+		all.providers[uuid] = textOf(summarized{Parent: summary.Parent, Root: summary.Root, Inventories: summary.Resources, Traits: slices.Sorted(slices.Values(summary.Traits))})
 	}
 	return all, nil
 }
 
-// allCandidates returns all candidates that Cadastre has, page after page, as
-// texts by their provider.
-func allCandidates(ctx context.Context, own *series) (map[string]string, error) {
+// allCandidates returns all candidates that Cadastre has, page after page.
+func allCandidates(ctx context.Context, own *series) (*candidateTexts, error) {
 	asked := own.work.request(own.target.world, 0)
-	asked.Query = candidatesOf(fullCandidates + ` pageInfo { hasNextPage endCursor }`)
-	all := map[string]string{}
+	asked.Query = strings.Replace(asked.Query, fullCandidates, fullCandidates+` pageInfo { hasNextPage endCursor }`, 1)
+	all := &candidateTexts{map[string]bool{}, map[string]string{}}
 	for {
-		var answer struct {
-			AllocationCandidates struct {
-				Nodes     []candidateNode
-				Summaries []candidateSummary `json:"providerSummaries"`
-				PageInfo  struct {
-					HasNextPage bool
-					EndCursor   string
-				}
-			}
-		}
+		var answer struct{ AllocationCandidates candidatePage }
 		if err := own.target.server.ask(ctx, asked, &answer); err != nil {
 			return nil, err
 		}
-		read := answer.AllocationCandidates
-		summaries := map[string]candidateSummary{}
-		for _, summary := range read.Summaries {
-			summaries[summary.Provider.UUID] = summary
-		}
-		for _, node := range read.Nodes {
-			if len(node.Allocations) != 1 {
-				return nil, errors.New("a candidate on several providers")
-			}
-			uuid := node.Allocations[0].Provider.UUID
-			all[uuid] = candidateText(node.with(summaries[uuid]))
-		}
-		if !read.PageInfo.HasNextPage {
+		page := answer.AllocationCandidates
+		page.addTo(all)
+		if !page.PageInfo.HasNextPage {
 			return all, nil
 		}
-		variables := object{"after": read.PageInfo.EndCursor}
-		for name, value := range asked.Variables {
-			if name != "after" {
-				variables[name] = value
+		variables := maps.Clone(asked.Variables)
+		variables["after"] = page.PageInfo.EndCursor
+		asked.Variables = variables
+	}
+}
+
+// candidatePage is a page of candidates as Cadastre answers it.
+type candidatePage struct {
+	Nodes []struct {
+		Allocations []struct {
+			Provider  named
+			Resources []struct {
+				ResourceClass string
+				Amount        int
 			}
 		}
-		asked.Variables = variables
+		Mappings []struct {
+			Suffix    string
+			Providers []named
+		}
+	}
+	Summaries []struct {
+		Provider struct {
+			named
+			Parent, Root *named
+		}
+		Inventories []struct {
+			ResourceClass  string
+			Capacity, Used int
+		}
+		Traits []string
+	} `json:"providerSummaries"`
+	PageInfo struct {
+		HasNextPage bool
+		EndCursor   string
 	}
 }
 
 type named struct{ UUID string }
 
-type candidateNode struct {
-	Allocations []struct {
-		Provider  named
-		Resources []struct {
-			ResourceClass string
-			Amount        int
+// addTo adds what a page has.
+func (p *candidatePage) addTo(all *candidateTexts) {
+	for _, node := range p.Nodes {
+		one := candidate{Resources: map[string]map[string]int{}, Mappings: map[string][]string{}}
+		for _, allocation := range node.Allocations {
+			one.Resources[allocation.Provider.UUID] = map[string]int{}
+			for _, resource := range allocation.Resources {
+				one.Resources[allocation.Provider.UUID][resource.ResourceClass] = resource.Amount
+			}
 		}
-	}
-	Mappings []struct {
-		Suffix    string
-		Providers []named
-	}
-}
-
-type candidateSummary struct {
-	Provider struct {
-		named
-		Parent, Root *named
-	}
-	Inventories []struct {
-		ResourceClass  string
-		Capacity, Used int
-	}
-	Traits []string
-}
-
-// with returns the candidate of a node and the summary of its provider.
-func (n candidateNode) with(summary candidateSummary) candidate {
-	of := n.Allocations[0]
-	c := candidate{
-		Provider: of.Provider.UUID, Resources: map[string]int{}, Mappings: map[string][]string{},
-		Inventories: map[string]capacity{}, Traits: slices.Sorted(slices.Values(summary.Traits)),
-	}
-	if summary.Provider.Parent != nil {
-		c.Parent = summary.Provider.Parent.UUID
-	}
-	if summary.Provider.Root != nil {
-		c.Root = summary.Provider.Root.UUID
-	}
-	for _, resource := range of.Resources {
-		c.Resources[resource.ResourceClass] = resource.Amount
-	}
-	for _, mapping := range n.Mappings {
-		for _, provider := range mapping.Providers {
-			c.Mappings[mapping.Suffix] = append(c.Mappings[mapping.Suffix], provider.UUID)
+		for _, mapping := range node.Mappings {
+			for _, provider := range mapping.Providers {
+				one.Mappings[mapping.Suffix] = append(one.Mappings[mapping.Suffix], provider.UUID)
+			}
 		}
+		all.candidates[textOf(one)] = true
 	}
-	for _, inventory := range summary.Inventories {
-		c.Inventories[inventory.ResourceClass] = capacity{inventory.Capacity, inventory.Used}
+	for _, summary := range p.Summaries {
+		one := summarized{Inventories: map[string]capacity{}, Traits: slices.Sorted(slices.Values(summary.Traits))}
+		if summary.Provider.Parent != nil {
+			one.Parent = summary.Provider.Parent.UUID
+		}
+		if summary.Provider.Root != nil {
+			one.Root = summary.Provider.Root.UUID
+		}
+		for _, inventory := range summary.Inventories {
+			one.Inventories[inventory.ResourceClass] = capacity{inventory.Capacity, inventory.Used}
+		}
+		all.providers[summary.Provider.UUID] = textOf(one)
 	}
-	return c
 }
 
-func candidateText(c candidate) string {
-	text, err := json.Marshal(c)
+// textOf returns a value of texts and numbers as a text.
+func textOf(value any) string {
+	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err)
 	}
 	return string(text)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -41,30 +42,36 @@ func TestRowsAreComparedByContent(t *testing.T) {
 func TestCandidatesAreComparedByContent(t *testing.T) {
 	t.Parallel()
 	theirs, err := placementCandidates([]byte(`{
-		"allocation_requests": [{"allocations": {"u": {"resources": {"VCPU": 4}}}, "mappings": {"": ["u"]}}],
-		"provider_summaries": {"u": {"resources": {"VCPU": {"capacity": 256, "used": 8}}, "traits": ["B", "A"],
-			"parent_provider_uuid": null, "root_provider_uuid": "u"}}}`))
+		"allocation_requests": [{"allocations": {"u": {"resources": {"DISK_GB": 4}}, "v": {"resources": {"VGPU": 1}}}, "mappings": {"": ["u"], "1": ["v"]}}],
+		"provider_summaries": {
+			"u": {"resources": {"DISK_GB": {"capacity": 256, "used": 8}}, "traits": ["B", "A"], "parent_provider_uuid": null, "root_provider_uuid": "u"},
+			"v": {"resources": {"VGPU": {"capacity": 2, "used": 0}}, "traits": ["C"], "parent_provider_uuid": "u", "root_provider_uuid": "u"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var node candidateNode
-	var summary candidateSummary
-	for text, into := range map[string]any{
-		`{"allocations": [{"provider": {"uuid": "u"}, "resources": [{"resourceClass": "VCPU", "amount": 4}]}],
-			"mappings": [{"suffix": "", "providers": [{"uuid": "u"}]}]}`: &node,
-		`{"provider": {"uuid": "u", "parent": null, "root": {"uuid": "u"}}, "traits": ["A", "B"],
-			"inventories": [{"resourceClass": "VCPU", "capacity": 256, "used": 8}]}`: &summary,
-	} {
-		if err := json.Unmarshal([]byte(text), into); err != nil {
-			t.Fatal(err)
-		}
+	var page candidatePage
+	if err := json.Unmarshal([]byte(`{
+		"nodes": [{"allocations": [{"provider": {"uuid": "v"}, "resources": [{"resourceClass": "VGPU", "amount": 1}]},
+			{"provider": {"uuid": "u"}, "resources": [{"resourceClass": "DISK_GB", "amount": 4}]}],
+			"mappings": [{"suffix": "", "providers": [{"uuid": "u"}]}, {"suffix": "1", "providers": [{"uuid": "v"}]}]}],
+		"providerSummaries": [{"provider": {"uuid": "u", "parent": null, "root": {"uuid": "u"}}, "traits": ["A", "B"],
+			"inventories": [{"resourceClass": "DISK_GB", "capacity": 256, "used": 8}]},
+			{"provider": {"uuid": "v", "parent": {"uuid": "u"}, "root": {"uuid": "u"}}, "traits": ["C"],
+			"inventories": [{"resourceClass": "VGPU", "capacity": 2, "used": 0}]}]}`), &page); err != nil {
+		t.Fatal(err)
 	}
-	if got := candidateText(node.with(summary)); got != theirs["u"] {
-		t.Errorf("one candidate has two forms:\n%s\n%s", got, theirs["u"])
+	read := func() *candidateTexts {
+		ours := &candidateTexts{map[string]bool{}, map[string]string{}}
+		page.addTo(ours)
+		return ours
 	}
-	summary.Inventories[0].Used++
-	if got := candidateText(node.with(summary)); got == theirs["u"] {
-		t.Errorf("another use has the same form: %s", got)
+	if got := read(); !reflect.DeepEqual(got, theirs) {
+		t.Errorf("one candidate has two forms:\n%v\n%v", got, theirs)
+	}
+	page.Nodes[0].Allocations[0].Resources[0].Amount++
+	page.Summaries[0].Inventories[0].Used++
+	if got := read(); reflect.DeepEqual(got.candidates, theirs.candidates) || got.providers["u"] == theirs.providers["u"] {
+		t.Errorf("another amount or use has the same form: %v", got)
 	}
 }
 

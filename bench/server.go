@@ -25,14 +25,24 @@ type server struct {
 	profiles string // address of its profiles, if it knows how to serve them
 	tokens   string // file of its tokens
 	follower string // token of a viewer who follows
+	member   string // token of a member of a project
 }
 
 // startServer starts a server on a database and waits until it is ready. Its
 // files lie in the folder, with names that begin with the given one.
 func startServer(ctx context.Context, folder, name, program, database string) (*server, error) {
-	token, follower := rand.Text(), rand.Text()
+	return startServerWith(ctx, folder, name, program, database, trial{})
+}
+
+// startServerWith is startServer with other settings.
+func startServerWith(ctx context.Context, folder, name, program, database string, with trial) (*server, error) {
+	token, follower, member := rand.Text(), rand.Text(), rand.Text()
 	tokens := filepath.Join(folder, name+"-tokens.yaml")
-	text := fmt.Sprintf("tokens:\n  - {token: %s, user: bench, project: bench, roles: [admin]}\n  - {token: %s, user: follower, project: followers, roles: [reader]}\n", token, follower)
+	text := fmt.Sprintf(`tokens:
+  - {token: %s, user: bench, project: bench, roles: [admin]}
+  - {token: %s, user: follower, project: followers, roles: [reader]}
+  - {token: %s, user: member, project: members, roles: [member]}
+`, token, follower, member)
 	if err := os.WriteFile(tokens, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -45,13 +55,13 @@ func startServer(ctx context.Context, folder, name, program, database string) (*
 		return nil, err
 	}
 	address := local.Loopback(port)
-	env := append(serverEnvironment(), "CADASTRE_PPROF_LISTEN="+local.Loopback(profiles))
-	p, err := local.Start(filepath.Join(folder, name+".log"), "TERM", nil, env,
-		program, "serve", "--listen", address, "--database", database, "--tokens", tokens)
+	env := append(append(serverEnvironment(), "CADASTRE_PPROF_LISTEN="+local.Loopback(profiles)), with.env...)
+	args := append([]string{"serve", "--listen", address, "--database", database, "--tokens", tokens}, with.args...)
+	p, err := local.Start(filepath.Join(folder, name+".log"), "TERM", nil, env, program, args...)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Process: p, client: newClient("http://"+address, token), host: address, profiles: local.Loopback(profiles), tokens: tokens, follower: follower}
+	s := &server{Process: p, client: newClient("http://"+address, token), host: address, profiles: local.Loopback(profiles), tokens: tokens, follower: follower, member: member}
 	if err := p.Await(local.StartTime, func() error { return s.ready(ctx) }); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -64,7 +74,7 @@ func startServer(ctx context.Context, folder, name, program, database string) (*
 func serverEnvironment() []string {
 	var env []string
 	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "CADASTRE_") {
+		if !strings.HasPrefix(variable, "CADASTRE_") && !strings.HasPrefix(variable, "GOGC=") && !strings.HasPrefix(variable, "GOMEMLIMIT=") {
 			env = append(env, variable)
 		}
 	}

@@ -21,8 +21,10 @@ type bench struct {
 	works        []work
 	deadline     time.Time // no round begins that would end later
 	large, small *world
+	nested       *world
 	cluster      *local.Cluster // nil without PostgreSQL
 	targets      []*target      // in the order in which they started
+	loadBefore   float64        // of the machine before the first server
 	missing      []string       // peers that are not timed, and why
 }
 
@@ -34,6 +36,10 @@ type target struct {
 	world    *world // nil for a peer without one
 	address  string // host and port
 	headers  string // lines that each of its requests has
+	member   string // the same of a member of a project; empty for a peer
+	program  string // path of a server's program
+	url      string // of a server's database
+	file     string // what the files of a server are called
 	process  *local.Process
 	once     bool           // whether it takes one request a connection
 	family   bool           // whether children of the process do its work
@@ -53,12 +59,12 @@ func (t *target) String() string {
 // work needs, fills them, and starts the peers.
 func (b *bench) start(ctx context.Context) (err error) {
 	if slices.Contains(b.databases, postgres) {
-		if b.cluster, err = local.StartCluster(ctx, b.folder, "shared_buffers=512MB", "max_wal_size=2GB"); err != nil {
+		if b.cluster, err = local.StartCluster(ctx, b.folder, "shared_buffers=512MB", "max_wal_size=2GB", "max_connections=200"); err != nil {
 			return err
 		}
 	}
-	for _, w := range []*world{b.large, b.small} {
-		if !slices.ContainsFunc(b.works, func(one work) bool { return b.worldOf(one) == w }) && (w != b.large || !b.isFollowed()) {
+	for _, w := range b.worlds() {
+		if !slices.ContainsFunc(b.works, func(one work) bool { return b.worldOf(one) == w }) && (w != b.large || !b.hasParts()) {
 			continue
 		}
 		for _, kind := range b.databases {
@@ -75,10 +81,16 @@ func (b *bench) start(ctx context.Context) (err error) {
 	return b.startPeers(ctx)
 }
 
+// worlds returns every world, those that no work is about included.
+func (b *bench) worlds() []*world { return []*world{b.large, b.small, b.nested} }
+
 // worldOf returns the world that a work is about.
 func (b *bench) worldOf(one work) *world {
-	if one.small {
+	switch one.in {
+	case smallWorld:
 		return b.small
+	case nestedWorld:
+		return b.nested
 	}
 	return b.large
 }
@@ -95,14 +107,22 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 		}
 		url = b.cluster.URL(t.storage)
 	}
-	server, err := startServer(ctx, b.folder, fmt.Sprintf("server-%d", number), program.path, url)
+	t.program, t.url, t.file = program.path, url, fmt.Sprintf("server-%d", number)
+	server, err := startServer(ctx, b.folder, t.file, t.program, t.url)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", t, err)
 	}
-	t.server, t.process, t.address = server, server.Process, server.host
-	t.headers = "Content-Type: application/json\r\nAuthorization: Bearer " + server.token + "\r\n"
+	t.serve(server)
 	b.targets = append(b.targets, t)
 	return nil
+}
+
+// serve makes a server the one of the target.
+func (t *target) serve(s *server) {
+	as := func(token string) string {
+		return "Content-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n"
+	}
+	t.server, t.process, t.address, t.headers, t.member = s, s.Process, s.host, as(s.token), as(s.member)
 }
 
 // stop ends every process, the last first.

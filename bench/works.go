@@ -10,8 +10,11 @@ type work struct {
 	name string
 	// clients send at once, each over a connection of its own; 0 is one.
 	clients int
-	// small is whether it is about the smaller world.
-	small bool
+	// in is the world that it is about; empty is the large one.
+	in string
+	// member is whether it is asked by a member of a project, who sees every resource
+	// of the world, in place of an administrator.
+	member bool
 	// operations is how many are timed in each round.
 	operations int
 	// list is the path to the list of the answer that the work is about; its
@@ -26,6 +29,12 @@ type work struct {
 	// goal is what is to be reached; the zero value is none.
 	goal goal
 }
+
+// The worlds besides the large one.
+const (
+	smallWorld  = "small"
+	nestedWorld = "nested"
+)
 
 // comparison is the question of a work as a peer is asked it.
 type comparison struct {
@@ -44,14 +53,16 @@ type comparison struct {
 // goal is what a work is to reach at least.
 type goal struct {
 	median float64 // at most so many milliseconds; 0 is any
+	rate   float64 // at least so many requests a second; 0 is any
 	ratio  float64 // so many times the requests a second of the peer; 0 is any
+	cpu    float64 // so many requests in the processor time of one of the peer; 0 is any
 	times  float64 // at most so many times the median of the work than; 0 is any
 	than   string
 }
 
 // works returns everything that is timed. A row more is an element more.
 func works() []work {
-	return slices.Concat(countWorks(), []work{
+	return slices.Concat(countWorks(), nestedWorks(), []work{
 		{
 			name: "candidates, first 10", operations: 20, list: candidatesList(),
 			request: candidates(10, `nodes { allocations { provider { uuid name } resources { resourceClass amount } } }`),
@@ -63,7 +74,7 @@ func works() []work {
 			goal:     goal{median: 8, ratio: 150},
 		},
 		{
-			name: "candidates, first 1000, smaller world, 4 clients", clients: 4, small: true, operations: 16, list: candidatesList(),
+			name: "candidates, first 1000, smaller world, 4 clients", clients: 4, in: smallWorld, operations: 16, list: candidatesList(),
 			request:  candidates(1000, fullCandidates),
 			compared: &comparison{with: placementPeer, call: candidatesOfPlacement, check: sameCandidates},
 			goal:     goal{ratio: 30},
@@ -90,7 +101,7 @@ func works() []work {
 				name displayName
 				properties: propertyDefinitionsByNamespaceId(condition: {objectId: null}) { nodes { name jsonSchema: keywords } }
 			} } }`),
-			goal: goal{ratio: 1.5},
+			goal: goal{ratio: 1.5, cpu: 1.5},
 		},
 		{
 			name: "33 namespaces with four lists, 32 clients", clients: 32, operations: 320, list: []string{"namespaces", "nodes"},
@@ -110,13 +121,13 @@ func works() []work {
 					resourceType: resourceTypeByResourceTypeId { name } prefix propertiesTarget
 				} }
 			} } }`),
-			goal: goal{ratio: 1.5},
+			goal: goal{ratio: 1.5, cpu: 1.5},
 		},
 		{
 			name: "100 resources with metadata, 32 clients", clients: 32, operations: 320, list: resourcesList(),
 			request:  read(`{ resources(first: 100) { nodes { uuid name type { name } projectId visibility metadata { key value userModifiable } } } }`, nil),
 			compared: postgraphile("resources.nodes", `{ resources: allResources(first: 100, orderBy: [NAME_ASC]) { nodes { ...resource } } }`+resourceOfPostGraphile),
-			goal:     goal{ratio: 1.5},
+			goal:     goal{ratio: 1.5, cpu: 1.5},
 		},
 		{
 			name: "33 namespaces, flat, 32 clients", clients: 32, operations: 640, list: []string{"namespaces", "nodes"},
@@ -124,13 +135,13 @@ func works() []work {
 			compared: postgraphile("namespaces.nodes", `{ namespaces: allNamespaces(first: 33, orderBy: [NAME_ASC]) { nodes {
 				name displayName description visibility protected owner
 			} } }`),
-			goal: goal{ratio: 1.5},
+			goal: goal{ratio: 1.5, cpu: 1.5},
 		},
 		{
 			name: "50 resources by a pair, 32 clients", clients: 32, operations: 320, list: resourcesList(),
 			request:  read(resources, resourcesByPair()),
 			compared: pairByPostGraphile(),
-			goal:     goal{ratio: 1.5},
+			goal:     goal{ratio: 1.5, cpu: 1.5},
 		},
 		{
 			name: "viewer, 32 clients", clients: 32, operations: 3_200,
@@ -154,17 +165,46 @@ func works() []work {
 			name: "50 resources by a pair of 0.5 %", operations: 8, list: resourcesList(),
 			request: read(resources, resourcesByPair()),
 		},
-		{
-			name: "claim", operations: 20, list: []string{"setAllocations", "consumers"},
-			request: func(w *world, n int) request {
-				input := object{"consumers": []object{claim(w.uuid("claim", n), w.freeProvider(n), 1, 1_024, 10)}}
-				return request{Query: claiming, Variables: object{"input": input}}
-			},
-			undo: func(w *world, n int) request {
-				return request{Query: unclaiming, Variables: object{"input": object{"consumer": w.uuid("claim", n)}}}
-			},
-		},
+		claimWork("claim", 1, 100, 600),
+		claimWork("claim, 4 clients", 4, 400, 1_300),
+		claimWork("claim, 32 clients", 32, 1_600, 3_000),
+		claimOfOneWork("claim of one provider, 32 clients", 32, 1_600),
 	})
+}
+
+// claimWork is claims of one consumer each, by so many clients, each from another
+// provider than those before and after.
+func claimWork(name string, clients, operations int, rate float64) work {
+	return work{
+		name: name, clients: clients, operations: operations, list: []string{"setAllocations", "consumers"},
+		request: func(w *world, n int) request {
+			input := object{"consumers": []object{claim(w.uuid(name, n), w.freeProvider(n), 1, 1_024, 10)}}
+			return request{Query: claiming, Variables: object{"input": input}}
+		},
+		undo: unclaim(name),
+		goal: goal{rate: rate},
+	}
+}
+
+// claimOfOneWork is claims of one consumer each, by so many clients, all from the
+// provider that has most room.
+func claimOfOneWork(name string, clients, operations int) work {
+	return work{
+		name: name, clients: clients, operations: operations, list: []string{"setAllocations", "consumers"},
+		request: func(w *world, n int) request {
+			input := claim(w.uuid(name, n), w.emptyProvider(), 1, 1, 1)
+			input["allocations"].([]object)[0]["resources"] = []object{{"resourceClass": "MEMORY_MB", "amount": 1}}
+			return request{Query: claiming, Variables: object{"input": object{"consumers": []object{input}}}}
+		},
+		undo: unclaim(name),
+	}
+}
+
+// unclaim returns what takes the claims of a work back.
+func unclaim(name string) func(*world, int) request {
+	return func(w *world, n int) request {
+		return request{Query: unclaiming, Variables: object{"input": object{"consumer": w.uuid(name, n)}}}
+	}
 }
 
 func candidatesList() []string { return []string{"allocationCandidates", "nodes"} }
@@ -230,6 +270,12 @@ func (w *world) freeProvider(n int) string {
 			return p.uuid
 		}
 	}
+}
+
+// emptyProvider returns the uuid of a provider that has no consumers.
+func (w *world) emptyProvider() string {
+	i := slices.IndexFunc(w.providers, func(p provider) bool { return len(p.consumers) == 0 })
+	return w.providers[i].uuid
 }
 
 const (

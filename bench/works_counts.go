@@ -1,5 +1,7 @@
 package main
 
+import "strings"
+
 // countWorks returns the works whose answers are about more rows than they show:
 // explanations, facets, counts and pages of frequent pairs. With -providers
 // 100000 -resources 100000 their goals are those of the large world.
@@ -7,7 +9,7 @@ func countWorks() []work {
 	explained := []string{"allocationCandidates", "explain", "steps"}
 	const explain = `nodes { mappings { suffix } } explain { steps { kind constraint eliminated remaining } nearest { provider { name } traits missing { resourceClass short } } }`
 	frequent := resource(item(commonPair().key, commonPair().value))
-	return []work{
+	works := []work{
 		{name: "no candidates, 11 traits", operations: 8, goal: goal{median: 10}, request: noCandidates(manyTraits(), `nodes { mappings { suffix } }`)},
 		{
 			name: "no candidates, 11 traits, explained", operations: 4, list: explained,
@@ -35,8 +37,9 @@ func countWorks() []work {
 			request: read(resources, object{"first": 50, "filter": object{"where": object{"not": metadataIs(commonPair())}}}),
 		},
 		{
-			name: "number of resources with a pair of 50 %", operations: 4, goal: goal{median: 5},
-			request: read(`query($filter: ResourceFilter!) { resources(first: 0, filter: $filter) { totalCount } }`, object{"filter": frequent}),
+			name: "number of resources with a pair of 50 %", operations: 4, goal: goal{median: 5, ratio: 1.5, cpu: 1.5},
+			request:  read(`query($filter: ResourceFilter!) { resources(first: 0, filter: $filter) { totalCount } }`, object{"filter": frequent}),
+			compared: numberByPostGraphile(),
 		},
 		{
 			name: "facet of metadata keys", operations: 2, list: facetsList(), goal: goal{median: 10},
@@ -56,6 +59,22 @@ func countWorks() []work {
 				object{"filter": resource(item(commonPair().key, commonPair().value), item(rarePair().key, rarePair().value))}),
 		},
 	}
+	return append(works, byMember(works)...)
+}
+
+// byMember returns the works on lists, counts and facets as a member of a project
+// asks them, whose rights are part of every condition.
+func byMember(works []work) []work {
+	var all []work
+	for _, one := range works {
+		if strings.HasPrefix(one.name, "no candidates") {
+			continue
+		}
+		one.name += ", by a member"
+		one.member, one.compared, one.goal.ratio = true, nil, 0
+		all = append(all, one)
+	}
+	return all
 }
 
 // resource returns the filter of resources with some metadata items.

@@ -45,6 +45,8 @@ type definitions struct {
 // provider is a host with everything that belongs to it.
 type provider struct {
 	uuid, name  string
+	parent      string // uuid of the parent; empty for a root
+	depth       int    // how many are above it
 	resource    string // uuid of the resource that it is linked to; empty for none
 	traits      []string
 	aggregates  []string
@@ -102,8 +104,13 @@ func newWorld(seed uint64, of size, files []definitions) *world {
 		w.traits = append(w.traits, object{"name": rareTrait(i)})
 	}
 	occupied := random.Perm(of.providers)
+	inventories := []object{
+		{"resourceClass": "VCPU", "total": vcpus, "allocationRatio": vcpuRatio},
+		{"resourceClass": "MEMORY_MB", "total": 262_144, "reserved": 4_096},
+		{"resourceClass": "DISK_GB", "total": 4_000},
+	}
 	for i := range of.providers {
-		w.providers = append(w.providers, w.newProvider(random, i, occupied[i], of.providers))
+		w.providers = append(w.providers, w.newProvider(random, i, occupied[i], of.providers, inventories))
 	}
 	w.addResources(random, of.resources)
 	for i := range min(of.providers, of.resources) {
@@ -121,7 +128,7 @@ func (w *world) uuid(kind string, number int) string {
 
 // newProvider makes a host. Rank is its place among all in the order of their
 // use: one of twenty is full, half of them have consumers.
-func (w *world) newProvider(random *rand.Rand, number, rank, all int) provider {
+func (w *world) newProvider(random *rand.Rand, number, rank, all int, inventories []object) provider {
 	p := provider{uuid: w.uuid("provider", number), name: fmt.Sprintf("compute-%06d", number), full: rank*20 < all}
 	for _, trait := range commonTraits() {
 		if random.IntN(10) > 0 {
@@ -134,11 +141,7 @@ func (w *world) newProvider(random *rand.Rand, number, rank, all int) provider {
 	for _, i := range random.Perm(aggregateCount)[:aggregatesEach] {
 		p.aggregates = append(p.aggregates, w.uuid("aggregate", i))
 	}
-	p.inventories = []object{
-		{"resourceClass": "VCPU", "total": vcpus, "allocationRatio": vcpuRatio},
-		{"resourceClass": "MEMORY_MB", "total": 262_144, "reserved": 4_096},
-		{"resourceClass": "DISK_GB", "total": 4_000},
-	}
+	p.inventories = inventories
 	switch {
 	case p.full:
 		p.consumers = []object{w.newConsumer(p.uuid, number*maxConsumersOfHost, vcpus*vcpuRatio, 131_072, 1_000)}
@@ -165,12 +168,10 @@ func claim(consumer, from string, cpus, memory, disk int) object {
 }
 
 func amounts(cpus, memory, disk int) []object {
-	return []object{
-		{"resourceClass": "VCPU", "amount": cpus},
-		{"resourceClass": "MEMORY_MB", "amount": memory},
-		{"resourceClass": "DISK_GB", "amount": disk},
-	}
+	return []object{amount("VCPU", cpus), amount("MEMORY_MB", memory), amount("DISK_GB", disk)}
 }
+
+func amount(of string, number int) object { return object{"resourceClass": of, "amount": number} }
 
 // addResources adds resources with eight metadata items each.
 func (w *world) addResources(random *rand.Rand, count int) {
@@ -263,6 +264,9 @@ func readDefinitions(folder string) ([]definitions, error) {
 	return append(all, own), nil
 }
 
+// maxDepth is how many levels trees of providers have.
+const maxDepth = 3
+
 // What one request of the load holds, and how many are under way at once.
 const (
 	importedAtOnce = 10
@@ -280,15 +284,34 @@ func (w *world) load(ctx context.Context, c *client) error {
 			}
 		}
 	}
-	var created, traits, aggregates []object
+	if ok, err := createsMany(ctx, c); err != nil {
+		return err
+	} else if ok {
+		return w.loadInBulk(ctx, c)
+	}
+	return w.loadOneByOne(ctx, c)
+}
+
+// loadOneByOne writes the traits, resources, providers and consumers of the world
+// into a server that creates one in a transaction.
+func (w *world) loadOneByOne(ctx context.Context, c *client) error {
+	var created [maxDepth][]object // by depth: a parent is there before its children
+	var traits, aggregates []object
 	for _, p := range w.providers {
 		one := object{"uuid": p.uuid, "name": p.name}
 		if p.resource != "" {
 			one["resource"] = p.resource
 		}
-		created = append(created, one)
-		traits = append(traits, object{"provider": p.uuid, "traits": p.traits})
-		aggregates = append(aggregates, object{"provider": p.uuid, "aggregates": p.aggregates})
+		if p.parent != "" {
+			one["parent"] = p.parent
+		}
+		created[p.depth] = append(created[p.depth], one)
+		if p.traits != nil {
+			traits = append(traits, object{"provider": p.uuid, "traits": p.traits})
+		}
+		if p.aggregates != nil {
+			aggregates = append(aggregates, object{"provider": p.uuid, "aggregates": p.aggregates})
+		}
 	}
 	for _, step := range []struct {
 		field, input string
@@ -297,7 +320,9 @@ func (w *world) load(ctx context.Context, c *client) error {
 	}{
 		{"createTrait", "CreateTraitInput", fieldsAtOnce, w.traits},
 		{"createResource", "CreateResourceInput", fieldsAtOnce, w.resources},
-		{"createResourceProvider", "CreateResourceProviderInput", fieldsAtOnce, created},
+		{"createResourceProvider", "CreateResourceProviderInput", fieldsAtOnce, created[0]},
+		{"createResourceProvider", "CreateResourceProviderInput", fieldsAtOnce, created[1]},
+		{"createResourceProvider", "CreateResourceProviderInput", fieldsAtOnce, created[2]},
 		{"setProviderTraits", "SetProviderTraitsInput", fieldsAtOnce, traits},
 		{"setProviderAggregates", "SetProviderAggregatesInput", fieldsAtOnce, aggregates},
 		{"reshape", "ReshapeInput", 1, w.reshapes()},
@@ -305,7 +330,7 @@ func (w *world) load(ctx context.Context, c *client) error {
 		group, sending := errgroup.WithContext(ctx)
 		group.SetLimit(loadersAtOnce)
 		for inputs := range slices.Chunk(step.inputs, step.atOnce) {
-			group.Go(func() error { return c.ask(sending, manyFields(step.field, step.input, inputs), nil) })
+			group.Go(func() error { return c.askPatiently(sending, manyFields(step.field, step.input, inputs)) })
 		}
 		if err := group.Wait(); err != nil {
 			return fmt.Errorf("%s: %w", step.field, err)
