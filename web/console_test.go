@@ -133,13 +133,18 @@ func startDemo(t *testing.T, url string) *server {
 	return startWith(t, url, opened, asDemo, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)})
 }
 
-// TestTheConsoleRunsInABrowser does with the console what people do, from the click
-// to the change that is stored and back, while another server of the same database
-// changes things beside it. The browser and axe have nothing to say, and every view
-// fits on a phone, a desk and a wall, by day and by night. CADASTRE_TEST_PICTURES
-// names a folder for pictures.
-func TestTheConsoleRunsInABrowser(t *testing.T) {
-	t.Parallel()
+// looked is what a program found that used the console in a browser.
+type looked struct {
+	Wrong, Complaints []string
+	Took              float64 // milliseconds until a change by another server was seen
+	Seconds           map[string]float64
+}
+
+// inABrowser has a program use the console of a demo on both databases, while another
+// server of the same database changes things beside it. The browser and axe have
+// nothing to say, and every view fits on a phone, a desk and a wall, by day and by
+// night. CADASTRE_TEST_PICTURES names a folder for pictures.
+func inABrowser(t *testing.T, program string, judge func(*testing.T, looked)) {
 	browser := tool(t, "chromium")
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s := startDemo(t, url)
@@ -154,23 +159,36 @@ func TestTheConsoleRunsInABrowser(t *testing.T) {
 		if pictures := os.Getenv("CADASTRE_TEST_PICTURES"); pictures != "" {
 			args = append(args, pictures)
 		}
-		var got struct {
-			Wrong, Complaints []string
-			Took              float64 // milliseconds until a change by another server was seen
-			Seconds           map[string]float64
-		}
-		if out := client(t, "console.js", args...); json.Unmarshal(bytes.TrimSpace(out), &got) != nil {
+		var got looked
+		if out := client(t, program, args...); json.Unmarshal(bytes.TrimSpace(out), &got) != nil {
 			t.Fatalf("it printed %s", out)
 		}
-		t.Logf("a change was seen after %.0f ms; seconds: %v", got.Took, got.Seconds)
+		t.Logf("seconds: %v", got.Seconds)
 		for _, wrong := range got.Wrong {
 			t.Error(wrong)
 		}
 		for _, complaint := range got.Complaints {
 			t.Errorf("the browser: %s", complaint)
 		}
+		judge(t, got)
+	})
+}
+
+// TestTheConsoleRunsInABrowser does with the console what people do, from the click
+// to the change that is stored and back.
+func TestTheConsoleRunsInABrowser(t *testing.T) {
+	t.Parallel()
+	inABrowser(t, "console.js", func(t *testing.T, got looked) {
+		t.Logf("a change was seen after %.0f ms", got.Took)
 		if limit := patience.Of(t, time.Second); got.Took <= 0 || got.Took > float64(limit.Milliseconds()) {
 			t.Errorf("a change by another client was seen after %.0f ms, want %v at most", got.Took, limit)
 		}
 	})
+}
+
+// TestFormsOfTheConsole imports files and changes namespaces, resources and many
+// metadata, from the click to the change that is stored and back.
+func TestFormsOfTheConsole(t *testing.T) {
+	t.Parallel()
+	inABrowser(t, "console_forms.js", func(*testing.T, looked) {})
 }

@@ -27,7 +27,7 @@ func asDemo(o *web.Options) {
 func script(t *testing.T, folder, name string, environment ...string) *exec.Cmd {
 	t.Helper()
 	npm := tool(t, "npm")
-	if _, err := os.Stat(filepath.Join(folder, "node_modules/graphql-ws")); err != nil {
+	if _, err := os.Stat(filepath.Join(folder, "node_modules/.package-lock.json")); err != nil {
 		unequipped(t, "the packages that `npm ci --prefix "+filepath.Clean(filepath.Join("web", folder))+"` brings")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience.Of(t, 2*time.Minute))
@@ -40,7 +40,7 @@ func script(t *testing.T, folder, name string, environment ...string) *exec.Cmd 
 
 // TestTheTypeScriptClient makes the client anew from the schema, and runs its own
 // tests against a server: typed operations, errors, caches, and subscriptions that
-// miss nothing while connections are cut.
+// miss nothing while connections are cut. Then it runs the examples, which use it.
 func TestTheTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	s := start(t, asDemo)
@@ -58,4 +58,5 @@ func TestTheTypeScriptClient(t *testing.T) {
 	if n, err := strconv.Atoi(string(passed[1])); err != nil || n < 14 {
 		t.Errorf("%s tests passed, %v", passed[1], err)
 	}
+	t.Run("examples", examplesRun)
 }

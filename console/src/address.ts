@@ -42,4 +42,9 @@ export const newPropertyAt = (namespace: string, object?: string | null): string
 
 export const resourceAt = (uuid: string): string => `/resources/${uuid}`;
 
-export const resourcesAt = (conditions: Readonly<Record<string, string>>): string => "/resources?" + new URLSearchParams(conditions).toString();
+/** The address of the table of resources with conditions, of which some are several. */
+export const resourcesAt = (conditions: Readonly<Record<string, string | readonly string[]>>): string =>
+  "/resources?" + new URLSearchParams(Object.entries(conditions).flatMap(([name, value]) => (typeof value === "string" ? [value] : value).map((one) => [name, one]))).toString();
+
+/** The address of the picture of what meets requirements, as the page of capabilities writes them. */
+export const placementAt = (needs: readonly string[]): string => "/placement?" + new URLSearchParams(needs.map((need) => ["need", need])).toString();

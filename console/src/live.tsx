@@ -1,7 +1,7 @@
 // What happens, as it happens: one socket, one stream for each kind of thing, from
 // before the first page was read until the session ends.
 import { CadastreError, follow, webSocket } from "@cadastre/client";
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 
 import { graphql } from "./generated";
 import { api, latestOf } from "./session";
@@ -29,6 +29,17 @@ const documents = {
       }
     }
   `),
+  provider: graphql(`
+    subscription FollowProviders($after: String) {
+      resourceProviderChanged(after: $after) {
+        cursor
+        change {
+          key
+          what
+        }
+      }
+    }
+  `),
 };
 
 type Event = Record<string, { change: { key: string } } | null>;
@@ -38,16 +49,25 @@ export type Kind = keyof typeof documents;
 /** Handles a change of the thing with a key; undefined is that anything may have changed. */
 type Handler = (key: string | undefined) => void;
 
+/** What every page follows; a kind of which there may be thousands of changes a second is followed by the pages that show it. */
+const always = ["namespace", "resource"] as const;
+
+/** Whether changes appear: they do, they do not at the moment, or why they do not any more. */
+export type Liveness = boolean | { readonly refused: string };
+
 interface Feed {
   readonly on: (kind: Kind, handler: Handler) => () => void;
-  readonly live: boolean;
+  /** Follows a kind from a cursor on, until the signal aborts. */
+  readonly run: ((kind: Kind, after: string, signal: AbortSignal) => Promise<void>) | undefined;
+  readonly live: Liveness;
 }
 
-const FeedContext = createContext<Feed>({ on: () => () => {}, live: false });
+const FeedContext = createContext<Feed>({ on: () => () => {}, run: undefined, live: false });
 
 export function FeedProvider({ token, latest, children }: { token: string; latest: string | undefined; children: ReactNode }) {
-  const [live, setLive] = useState(false);
-  const handlers = useRef<Record<Kind, Set<Handler>>>({ namespace: new Set(), resource: new Set() });
+  const [live, setLive] = useState<Liveness>(false);
+  const [run, setRun] = useState<Feed["run"]>();
+  const handlers = useRef<Record<Kind, Set<Handler>>>({ namespace: new Set(), resource: new Set(), provider: new Set() });
 
   useEffect(() => {
     if (latest === undefined) return; // who looks may not follow
@@ -55,41 +75,40 @@ export function FeedProvider({ token, latest, children }: { token: string; lates
     const socket = webSocket(connection);
     const stop = new AbortController();
     const tell = (kind: Kind, key: string | undefined) => handlers.current[kind].forEach((handler) => handler(key));
-    const run = async (kind: Kind) => {
-      for (let after = latest; !stop.signal.aborted; ) {
-        const options = { signal: stop.signal, patient: true, onLive: setLive };
+    const run = async (kind: Kind, after: string, signal: AbortSignal) => {
+      while (!signal.aborted) {
+        const options = { signal, patient: true, onLive: (live: boolean) => !signal.aborted && setLive(live) };
         try {
           for await (const { data } of follow<Event, { after: string }>(socket.stream, documents[kind] as never, { after }, options))
             for (const event of Object.values(data)) if (event) tell(kind, event.change.key);
         } catch (error) {
-          if (!(error instanceof CadastreError) || error.code !== "BAD_USER_INPUT") return;
-          after = await latestOf(connection, stop.signal); // changes are kept for a time only
+          if (!(error instanceof CadastreError) || error.code !== "BAD_USER_INPUT") {
+            if (!signal.aborted) setLive({ refused: error instanceof CadastreError ? error.message : "the server refused to tell them" });
+            return;
+          }
+          after = await latestOf(connection, signal); // changes are kept for a time only
           tell(kind, undefined);
         }
       }
     };
-    void run("namespace");
-    void run("resource");
+    for (const kind of always) void run(kind, latest, stop.signal);
+    setRun(() => run);
     return () => {
+      setRun(undefined);
       stop.abort();
       socket.close();
     };
   }, [token, latest]);
 
-  const feed = useMemo<Feed>(
-    () => ({
-      live,
-      on: (kind, handler) => {
-        handlers.current[kind].add(handler);
-        return () => handlers.current[kind].delete(handler);
-      },
-    }),
-    [live],
-  );
+  const on = useCallback<Feed["on"]>((kind, handler) => {
+    handlers.current[kind].add(handler);
+    return () => handlers.current[kind].delete(handler);
+  }, []);
+  const feed = useMemo<Feed>(() => ({ live, run, on }), [live, run, on]);
   return <FeedContext.Provider value={feed}>{children}</FeedContext.Provider>;
 }
 
-export const useLive = (): boolean => useContext(FeedContext).live;
+export const useLive = (): Liveness => useContext(FeedContext).live;
 
 /** Calls a function soon after things of a kind changed: of some keys, or of all. Several changes at a time are one. */
 export function useChanges(kind: Kind, keys: readonly string[] | undefined, changed: () => void): void {
@@ -111,4 +130,36 @@ export function useChanges(kind: Kind, keys: readonly string[] | undefined, chan
       off();
     };
   }, [on, kind]);
+}
+
+/**
+ * Follows a kind from a cursor on, and calls a function soon after things of it
+ * changed, with their keys; undefined is that anything may have changed.
+ */
+export function useFollowed(kind: Kind, after: string | undefined, changed: (keys: ReadonlySet<string> | undefined) => void): void {
+  const { on, run } = useContext(FeedContext);
+  const latest = useRef(changed);
+  latest.current = changed;
+  useEffect(() => {
+    if (after === undefined || !run) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let keys: Set<string> | undefined = new Set();
+    const off = on(kind, (key) => {
+      if (key === undefined) keys = undefined;
+      else keys?.add(key);
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        const told = keys;
+        keys = new Set();
+        latest.current(told);
+      }, 150);
+    });
+    const stop = new AbortController();
+    void run(kind, after, stop.signal);
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+      off();
+    };
+  }, [on, run, kind, after]);
 }

@@ -1,4 +1,5 @@
 import "./style.css";
+import "./forms.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

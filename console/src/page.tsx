@@ -3,7 +3,7 @@
 import { type AnswerError, CadastreError } from "@cadastre/client";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { print } from "graphql";
-import { createContext, type ReactNode, useContext, useEffect, useMemo } from "react";
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
 import { type AnyVariables, type CombinedError, useQuery } from "urql";
 
 import { Button } from "./ui/controls";
@@ -15,6 +15,9 @@ export interface Shown {
 }
 
 export const ShownContext = createContext<(shown: Shown | undefined) => void>(() => {});
+
+/** Reads anew what a page shows, for a form in it that was refused. */
+export const RefreshContext = createContext<() => void>(() => {});
 
 export interface Asked<Data> {
   readonly data: Data | undefined;
@@ -41,13 +44,18 @@ export function useAsk<Data, Variables extends object>(document: TypedDocumentNo
 
 /** Asks the query of a page, which "Show the query" opens in the IDE. */
 export function usePage<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables): Asked<Data> {
+  useShown(document, variables);
+  return useAsk(document, variables);
+}
+
+/** Lets "Show the query" open a query in the IDE. */
+export function useShown<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables): void {
   const show = useContext(ShownContext);
   const text = JSON.stringify(variables);
   useEffect(() => {
     show({ query: print(document), variables: JSON.parse(text) as object });
     return () => show(undefined);
   }, [show, document, text]);
-  return useAsk(document, variables);
 }
 
 /** Returns what was refused, or that the network failed. */
@@ -115,4 +123,14 @@ export function Answered<Data>({ asked, rows, children }: { asked: Asked<Data>; 
   if (asked.data !== undefined) return children(asked.data);
   if (asked.error) return <Failed error={asked.error} retry={asked.refresh} />;
   return <Loading {...(rows ? { rows } : {})} />;
+}
+
+/** Returns a value when it has stayed the same for some milliseconds. */
+export function useSettled<Value>(value: Value, wait = 200): Value {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), wait);
+    return () => clearTimeout(timer);
+  }, [value, wait]);
+  return settled;
 }

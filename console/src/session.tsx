@@ -16,13 +16,20 @@ const sessionDocument = graphql(`
       projectId
       roles
       isAdmin
+      rules
       namespaces: can(operation: NAMESPACES)
       createNamespace: can(operation: CREATE_NAMESPACE)
+      shareNamespace: can(operation: SHARE_NAMESPACE)
+      importNamespaces: can(operation: IMPORT_NAMESPACES)
       resources: can(operation: RESOURCES)
       createResource: can(operation: CREATE_RESOURCE)
-      setMetadata: can(operation: REPLACE_METADATA)
+      setMetadata: can(operation: SET_METADATA_ON_RESOURCES)
       changes: can(operation: CHANGES)
       audit: can(operation: AUDIT_EVENTS)
+      placement: can(operation: RESOURCE_PROVIDERS)
+      candidates: can(operation: ALLOCATION_CANDIDATES)
+      claim: can(operation: SET_ALLOCATIONS)
+      release: can(operation: DELETE_ALLOCATIONS)
     }
   }
 `);

@@ -5,10 +5,13 @@ import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 import { AuditPage } from "./audit/audit";
 import { CapabilitiesPage } from "./capabilities/capabilities";
 import { Catalogue } from "./definitions/catalogue";
+import { ImportPage } from "./definitions/import";
 import { NamespacePage, NewNamespacePage } from "./definitions/namespace";
 import { NewPropertyPage, PropertyPage } from "./definitions/property";
 import { FeedProvider, useLive } from "./live";
 import { Empty, PageHead, type Shown, ShownContext, useTitle } from "./page";
+import { PlacementPage } from "./placement/placement";
+import { NewResourcePage } from "./resources/form";
 import { ResourcePage } from "./resources/resource";
 import { ResourceTable } from "./resources/table";
 import { nameOf, useSession, useViewer } from "./session";
@@ -44,11 +47,14 @@ function Pages() {
       </Route>
       <Route path="/definitions" component={Catalogue} />
       <Route path="/new-namespace" component={NewNamespacePage} />
+      <Route path="/import" component={ImportPage} />
       <Route path="/definitions/:namespace">{({ namespace }) => <NamespacePage name={decodeURIComponent(namespace)} />}</Route>
       <Route path="/definitions/:namespace/new-property">{({ namespace }) => <NewPropertyPage namespace={decodeURIComponent(namespace)} />}</Route>
       <Route path="/definitions/:namespace/properties/:name">{({ namespace, name }) => <PropertyPage namespace={decodeURIComponent(namespace)} name={decodeURIComponent(name)} />}</Route>
       <Route path="/audit" component={AuditPage} />
       <Route path="/capabilities" component={CapabilitiesPage} />
+      <Route path="/placement" component={PlacementPage} />
+      <Route path="/new-resource" component={NewResourcePage} />
       <Route path="/resources" component={ResourceTable} />
       <Route path="/resources/:uuid">{({ uuid }) => <ResourcePage uuid={uuid} />}</Route>
       <Route>
@@ -93,9 +99,10 @@ function Frame({ shown, children }: { shown?: Shown | undefined; children: React
         </Link>
         {viewer && (
           <nav aria-label="Pages">
-            {viewer.namespaces && <Tab href="/definitions" name="Definitions" here={page === "definitions" || page === "new-namespace"} />}
-            {viewer.resources && <Tab href="/resources" name="Resources" here={page === "resources"} />}
+            {viewer.namespaces && <Tab href="/definitions" name="Definitions" here={["definitions", "new-namespace", "import"].includes(page ?? "")} />}
+            {viewer.resources && <Tab href="/resources" name="Resources" here={page === "resources" || page === "new-resource"} />}
             {viewer.resources && viewer.namespaces && <Tab href="/capabilities" name="Capabilities" here={page === "capabilities"} />}
+            {viewer.placement && <Tab href="/placement" name="Placement" here={page === "placement"} />}
             {viewer.audit && <Tab href="/audit" name="Audit" here={page === "audit"} />}
           </nav>
         )}
@@ -143,9 +150,15 @@ function Who() {
   const viewer = useViewer();
   const { roles, token, use } = useSession();
   const live = useLive();
+  const said = typeof live === "object" ? `Not live: ${live.refused}. Reload the page, or sign in again.` : live ? "Live: changes appear by themselves" : "Not live";
   return (
     <div className="who">
-      <span className="live" data-live={live} role="img" aria-label={live ? "Live: changes appear by themselves" : "Not live"} title={live ? "Live: changes appear by themselves" : "Not live"} />
+      <span className="live" data-live={typeof live === "object" ? "refused" : live} role="img" aria-label={said} title={said} />
+      {typeof live === "object" && (
+        <span className="live-refused" role="status">
+          not live: refused
+        </span>
+      )}
       <span className="who-name">you are {nameOf(viewer)}</span>
       {roles.length > 0 ? (
         <select aria-label="Role" value={token} onChange={(event) => use(event.target.value)}>

@@ -1,17 +1,18 @@
 // What can be asked for: the capabilities of a type with their values, and how many
 // resources meet requirements as one writes them.
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { Link } from "wouter";
 
-import { resourceAt, useAddress } from "../address";
+import { placementAt, resourceAt, resourcesAt, useAddress } from "../address";
 import { fieldsOf, useChange } from "../change";
-import { Section } from "../definitions/namespace";
 import { graphql } from "../generated";
 import type { CapabilitiesPageQuery, TypesWithCapabilitiesQuery } from "../generated/graphql";
 import { useChanges } from "../live";
-import { Answered, Empty, PageHead, useAsk, usePage, useTitle } from "../page";
+import { Answered, Empty, PageHead, useAsk, usePage, useSettled, useTitle } from "../page";
+import { complete, readNeed, requirementOf, written, type Need } from "../resources/needs";
 import { useViewer } from "../session";
 import { Button, Field, Select } from "../ui/controls";
+import { Section } from "../ui/form";
 import { Badge, Bar, count, Note, numberOf } from "../ui/show";
 
 const typesDocument = graphql(`
@@ -184,30 +185,17 @@ function One({ type, capability }: { type: string; capability: Capability }) {
 
 const operators = ["==", "!=", ">=", "<=", ">", "<", "s==", "s!=", "<in>", "<or>", "<all-in>"];
 
-interface Need {
-  readonly key: string;
-  readonly operator: string;
-  readonly operand: string;
-}
-
-/** A requirement in the address: its key, operator and operand, with bars between. */
-const written = ({ key, operator, operand }: Need) => [key, operator, operand].join("|");
-
-function readNeed(text: string): Need {
-  const [key = "", operator = "", ...rest] = text.split("|");
-  return { key, operator, operand: rest.join("|") };
-}
-
 function Requirements({ type, capabilities }: { type: string; capabilities: readonly Capability[] }) {
   const address = useAddress();
+  const viewer = useViewer();
   const needs = address.all("need").map(readNeed);
   const [typed, setTyped] = useState(needs);
   const change = (next: readonly Need[]) => {
     setTyped([...next]);
     address.set({ need: next.map(written) }, { replace: true });
   };
-  const complete = typed.filter((need) => need.key && need.operand.trim());
-  const settled = useSettled(JSON.stringify(complete.map(({ key, operator, operand }) => ({ key, requirement: [operator, operand.trim()].filter(Boolean).join(" ") }))));
+  const asking = complete(typed);
+  const settled = useSettled(JSON.stringify(asking.map(requirementOf)));
   const requirements = JSON.parse(settled) as { key: string; requirement: string }[];
   const asked = useAsk(matchDocument, { filter: { types: [type], requirements } }, requirements.length === 0);
   useChanges("resource", undefined, asked.refresh);
@@ -221,7 +209,7 @@ function Requirements({ type, capabilities }: { type: string; capabilities: read
       <h2>Who can do that?</h2>
       {typed.length === 0 && <p className="hint">Ask for capabilities, and see at once how many have them and which requirement leaves too few.</p>}
       {typed.map((need, at) => {
-        const place = complete.indexOf(need);
+        const place = asking.indexOf(need);
         const clause = place >= 0 ? clauses.get(`filter.requirements[${place}]`) : undefined;
         const error = place >= 0 ? [...wrong].find(([path]) => path.startsWith(`filter.requirements[${place}]`))?.[1] : undefined;
         const edit = (part: Partial<Need>) => change(typed.map((other, index) => (index === at ? { ...other, ...part } : other)));
@@ -255,7 +243,9 @@ function Requirements({ type, capabilities }: { type: string; capabilities: read
       {of && (
         <div className="matches">
           <p role="status">
-            <b>{count(of.resources.totalCount, "resource")}</b> of {numberOf(all)} can.
+            <b>{count(of.resources.totalCount, "resource")}</b> of {numberOf(all)} can.{" "}
+            {of.resources.totalCount > 0 && <Link href={resourcesAt({ type, need: asking.map(written) })}>Show them in Resources</Link>}{" "}
+            {viewer.placement && <Link href={placementAt(asking.map(written))}>See them on the picture</Link>}
           </p>
           <ul className="chips">
             {of.resources.nodes.map((node) => (
@@ -271,14 +261,4 @@ function Requirements({ type, capabilities }: { type: string; capabilities: read
       )}
     </section>
   );
-}
-
-/** Returns a text when it has stayed the same for a moment. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), 200);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
 }

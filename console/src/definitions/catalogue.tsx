@@ -83,6 +83,11 @@ export function Catalogue() {
   return (
     <>
       <PageHead title="Definitions" below={<p className="lead">What can be written on resources, and what it means.</p>}>
+        {viewer.importNamespaces && (
+          <Link href="/import" className="button plain">
+            Import
+          </Link>
+        )}
         {viewer.createNamespace && (
           <Link href="/new-namespace" className="button primary">
             New namespace

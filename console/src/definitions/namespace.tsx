@@ -1,16 +1,23 @@
 // A namespace: what it defines, and where that is used; and the form of a new one.
-import { type FormEvent, type ReactNode, useMemo, useState } from "react";
+import { type FormEvent, useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { namespaceAt, newPropertyAt, propertyAt, resourcesAt } from "../address";
-import { fieldsOf, isConflict, useChange } from "../change";
+import { namespaceAt, newPropertyAt, propertyAt } from "../address";
+import { fieldsOf, useChange } from "../change";
 import { graphql } from "../generated";
 import type { NamespacePageQuery, Visibility } from "../generated/graphql";
 import { useChanges } from "../live";
-import { Answered, Empty, PageHead, useAsk, usePage, useTitle } from "../page";
+import { Answered, Empty, PageHead, RefreshContext, useAsk, usePage, useTitle } from "../page";
+import { useViewer } from "../session";
 import { Button, Check, Combo, Confirm, Field, Select } from "../ui/controls";
-import { Badge, count, Note, numberOf, Time } from "../ui/show";
+import { Form, Refused, Section, useRevised } from "../ui/form";
+import { Badge, count, numberOf, Time } from "../ui/show";
+import { Associations } from "./associations";
+import { Export } from "./export";
+import { Members } from "./members";
+import { NewObject, ObjectSection } from "./objects";
 import { nameOfType, restrictionsOf, textOfValue } from "./rules";
+import { Tags } from "./tags";
 
 const document = graphql(`
   query NamespacePage($name: String!) {
@@ -28,34 +35,19 @@ const document = graphql(`
       viewerCanUpdate
       viewerCanDelete
       resourceTypeAssociations {
-        id
-        prefix
-        propertiesTarget
-        resourceType {
-          id
-          name
-          strict
-        }
+        ...Association
       }
       properties {
         ...PropertyRow
       }
       objects {
-        id
-        name
-        description
-        properties {
-          ...PropertyRow
-        }
+        ...Object
       }
       tags {
-        id
-        name
-        parent {
-          id
-          name
-        }
-        resourceCount
+        ...TagRow
+      }
+      members {
+        ...Member
       }
     }
   }
@@ -134,7 +126,7 @@ const deleteDocument = graphql(`
   }
 `);
 
-type Namespace = NonNullable<NamespacePageQuery["namespace"]>;
+export type Namespace = NonNullable<NamespacePageQuery["namespace"]>;
 type Row = Namespace["properties"][number];
 
 export function NamespacePage({ name }: { name: string }) {
@@ -156,7 +148,9 @@ export function NamespacePage({ name }: { name: string }) {
     <Answered asked={asked}>
       {({ namespace }) =>
         namespace ? (
-          <Whole key={namespace.id} namespace={namespace} counts={counts} />
+          <RefreshContext.Provider value={asked.refresh}>
+            <Whole key={namespace.id} namespace={namespace} counts={counts} />
+          </RefreshContext.Provider>
         ) : (
           <>
             <PageHead above={<Link href="/definitions">Definitions</Link>} title={name} />
@@ -169,6 +163,8 @@ export function NamespacePage({ name }: { name: string }) {
 }
 
 function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMap<string, number> | undefined }) {
+  const viewer = useViewer();
+  const manages = viewer.rules.includes("DEFINITIONS_WRITE") || (viewer.createNamespace && viewer.shareNamespace && viewer.projectId === namespace.owner);
   const [editing, setEditing] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const remove = useChange(deleteDocument);
@@ -197,6 +193,7 @@ function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMa
           </>
         }
       >
+        <Export name={namespace.name} />
         {namespace.viewerCanUpdate && !editing && <Button onPress={() => setEditing(true)}>Edit</Button>}
         {namespace.viewerCanDelete && (
           <Button danger onPress={() => setDeleting(true)}>
@@ -209,7 +206,7 @@ function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMa
           </Link>
         )}
       </PageHead>
-      {editing && <EditNamespace namespace={namespace} onClose={() => setEditing(false)} />}
+      {editing && <EditNamespace namespace={namespace} manages={manages} onClose={() => setEditing(false)} />}
       {deleting && (
         <Confirm
           title={`Delete ${namespace.displayName}?`}
@@ -226,74 +223,19 @@ function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMa
           </p>
         </Confirm>
       )}
-      <Section title="Applies to" number={namespace.resourceTypeAssociations.length}>
-        {namespace.resourceTypeAssociations.length === 0 ? (
-          <p className="hint">No resource type yet, so nothing is offered anywhere.</p>
-        ) : (
-          <ul className="chips">
-            {namespace.resourceTypeAssociations.map((one) => (
-              <li key={one.id}>
-                <Link href={resourcesAt({ type: one.resourceType.name })} className="chip">
-                  {one.resourceType.name}
-                  {one.prefix && <span className="mono"> {one.prefix}…</span>}
-                  {one.propertiesTarget && <span> for {one.propertiesTarget}</span>}
-                </Link>
-              </li>
-            ))}
-          </ul>
-        )}
-      </Section>
+      <Associations namespace={namespace} manages={manages} />
       <Section title="Properties" number={namespace.properties.length}>
         {namespace.properties.length === 0 ? <p className="hint">None of the namespace itself.</p> : rows(namespace.properties)}
       </Section>
       {namespace.objects.map((object) => (
-        <Section
-          key={object.id}
-          title={object.name}
-          kind="object"
-          number={object.properties.length}
-          action={
-            namespace.viewerCanUpdate && (
-              <Link href={newPropertyAt(namespace.name, object.name)} className="button quiet">
-                New property in {object.name}
-              </Link>
-            )
-          }
-        >
-          {object.description && <p className="hint">{object.description}</p>}
+        <ObjectSection key={object.id} namespace={namespace} object={object}>
           {rows(object.properties, object.name)}
-        </Section>
+        </ObjectSection>
       ))}
-      {namespace.tags.length > 0 && (
-        <Section title="Tags" number={namespace.tags.length}>
-          <ul className="chips">
-            {namespace.tags.map((tag) => (
-              <li key={tag.id}>
-                <Link href={resourcesAt({ tag: tag.name })} className="chip">
-                  {tag.name} <span className="dim">{numberOf(tag.resourceCount)}</span>
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </Section>
-      )}
+      {namespace.viewerCanUpdate && <NewObject namespace={namespace} />}
+      <Tags namespace={namespace} />
+      <Members namespace={namespace} manages={manages} />
     </>
-  );
-}
-
-export function Section({ title, kind, number, action, children }: { title: string; kind?: string; number?: number; action?: ReactNode; children: ReactNode }) {
-  return (
-    <section className="section">
-      <div className="section-head">
-        <h2>
-          {title}
-          {kind && <span className="dim"> {kind}</span>}
-          {number !== undefined && <span className="dim"> {numberOf(number)}</span>}
-        </h2>
-        {action}
-      </div>
-      {children}
-    </section>
   );
 }
 
@@ -336,55 +278,39 @@ function Properties({ namespace, object, properties, counts }: { namespace: stri
   );
 }
 
-function EditNamespace({ namespace, onClose }: { namespace: Namespace; onClose: () => void }) {
+function EditNamespace({ namespace, manages, onClose }: { namespace: Namespace; manages: boolean; onClose: () => void }) {
+  const [first] = useState(namespace); // what somebody else changes meanwhile is not sent back
   const [displayName, setDisplayName] = useState(namespace.displayName);
   const [description, setDescription] = useState(namespace.description ?? "");
   const [isPrivate, setPrivate] = useState(namespace.visibility === "PRIVATE");
   const [isProtected, setProtected] = useState(namespace.protected);
-  const [seen, setSeen] = useState(namespace.revision);
-  const update = useChange(updateDocument);
+  const update = useRevised(updateDocument, namespace.revision);
   const wrong = fieldsOf(update.error);
-  const save = async (event: FormEvent) => {
-    event.preventDefault();
+  const save = async () => {
     const visibility: Visibility = isPrivate ? "PRIVATE" : "PUBLIC";
     const done = await update.send({
       input: {
         name: namespace.name,
-        revision: seen,
-        ...(displayName !== namespace.displayName && { displayName }),
-        ...(description !== (namespace.description ?? "") && { description }),
-        ...(visibility !== namespace.visibility && { visibility }),
-        ...(isProtected !== namespace.protected && { protected: isProtected }),
+        revision: update.seen,
+        ...(displayName !== first.displayName && { displayName }),
+        ...(description !== (first.description ?? "") && { description }),
+        ...(visibility !== first.visibility && { visibility }),
+        ...(isProtected !== first.protected && { protected: isProtected }),
       },
     });
     if (done) onClose();
   };
   return (
-    <form className="panel form" onSubmit={save} aria-label="Edit the namespace">
-      <Refused error={update.error} onMine={() => (setSeen(namespace.revision), update.clear())} />
+    <Form label="Edit the namespace" change={update} onSave={save} onClose={onClose}>
       <Field label="Display name" value={displayName} onChange={setDisplayName} error={wrong.get("input.displayName")} autoFocus />
       <Field label="Description" lines={3} value={description} onChange={setDescription} error={wrong.get("input.description")} />
-      <Check label="Private: only the owning project, and those that it is shared with, see it" checked={isPrivate} onChange={setPrivate} />
-      <Check label="Protected: it refuses deletion" checked={isProtected} onChange={setProtected} />
-      <div className="actions">
-        <Button primary type="submit" disabled={update.busy}>
-          Save
-        </Button>
-        <Button onPress={onClose}>Cancel</Button>
-      </div>
-    </form>
-  );
-}
-
-/** Says what was refused; of a conflict, that the form can be sent over what is there now. */
-export function Refused({ error, onMine }: { error: Error | undefined; onMine?: () => void }) {
-  if (!error) return null;
-  if (!isConflict(error)) return <Note>{error.message}</Note>;
-  return (
-    <Note tone="warn">
-      <p>Somebody else changed this meanwhile. What you see around the form is as it is now.</p>
-      {onMine && <Button onPress={onMine}>Go on with my changes</Button>}
-    </Note>
+      {manages && (
+        <>
+          <Check label="Private: only the owning project, and those that it is shared with, see it" checked={isPrivate} onChange={setPrivate} />
+          <Check label="Protected: it refuses deletion" checked={isProtected} onChange={setProtected} />
+        </>
+      )}
+    </Form>
   );
 }
 

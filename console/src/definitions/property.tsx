@@ -5,15 +5,16 @@ import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } 
 import { useClient } from "urql";
 import { Link, useLocation } from "wouter";
 
-import { namespaceAt, propertyAt, resourceAt, resourcesAt, useAddress } from "../address";
+import { namespaceAt, propertyAt, resourcesAt, useAddress } from "../address";
 import { fieldsOf, isConflict, useChange } from "../change";
 import { graphql } from "../generated";
-import type { DryRunPropertyMutation, PropertyPageQuery, PropertyType } from "../generated/graphql";
+import type { PropertyPageQuery, PropertyType } from "../generated/graphql";
 import { useChanges } from "../live";
 import { Answered, Empty, errorOf, PageHead, usePage, useTitle } from "../page";
 import { Button, Check, Confirm, Field, Select } from "../ui/controls";
-import { Badge, Bar, count, Note, numberOf, Time } from "../ui/show";
-import { Refused, Section } from "./namespace";
+import { Refused, Section } from "../ui/form";
+import { Badge, Bar, count, numberOf, Time } from "../ui/show";
+import { Drift, useDryRun } from "./drift";
 import { type Draft, draftOf, emptyDraft, nameOfType, read, restrictionsOf, takes, textOfValue, type Wrong, wrongOf } from "./rules";
 
 const document = graphql(`
@@ -99,25 +100,7 @@ const dryRunDocument = graphql(`
   mutation DryRunProperty($input: UpdatePropertyInput!) {
     updateProperty(input: $input, problems: { first: 5 }) {
       problems {
-        scanned
-        complete
-        resourceCount
-        nodes {
-          resource {
-            id
-            uuid
-            name
-            type {
-              id
-              name
-            }
-          }
-          problems {
-            key
-            value
-            message
-          }
-        }
+        ...Broken
       }
     }
   }
@@ -361,33 +344,6 @@ function Uses({ type, target, name }: { type: string; target: string; name: stri
   );
 }
 
-type DryRun = NonNullable<NonNullable<DryRunPropertyMutation["updateProperty"]>["problems"]>;
-
-/** What would break, asked for when one pauses, and what the server finds wrong. */
-function useDryRun(input: object | undefined): { broken: DryRun | undefined; wrong: Wrong; asking: boolean; failed: Error | undefined } {
-  const client = useClient();
-  const text = input && JSON.stringify(input);
-  const [answer, setAnswer] = useState<{ of: string; broken?: DryRun; wrong: Wrong; failed?: Error }>();
-  useEffect(() => {
-    if (text === undefined) return;
-    let left = false;
-    const timer = setTimeout(async () => {
-      const { data, error } = await client.mutation(dryRunDocument, { input: { ...JSON.parse(text), dryRun: true } }).toPromise();
-      if (left) return;
-      const failed = error && errorOf(error);
-      const wrong = wrongOf(fieldsOf(failed));
-      const broken = data?.updateProperty.problems;
-      setAnswer({ of: text, ...(broken ? { broken } : {}), wrong, ...(failed && Object.keys(wrong).length === 0 && !isConflict(failed) ? { failed } : {}) });
-    }, 350);
-    return () => {
-      left = true;
-      clearTimeout(timer);
-    };
-  }, [client, text]);
-  const current = text !== undefined && answer?.of === text;
-  return { broken: current ? answer.broken : undefined, wrong: current ? answer.wrong : {}, asking: text !== undefined && !current, failed: current ? answer.failed : undefined };
-}
-
 function Edit({ namespace, property, place, onClose }: { namespace: Namespace; property: Property; place: { namespace: string; object?: string; name: string }; onClose: () => void }) {
   const first = useRef(draftOf(property)).current;
   const [draft, setDraft] = useState(first);
@@ -402,7 +358,8 @@ function Edit({ namespace, property, place, onClose }: { namespace: Namespace; p
   const changes = Object.fromEntries(Object.entries(rest).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field])));
   const sent = { ...place, ...changes, ...(name !== place.name && { newName: name }) };
   const valid = Object.keys(local).length === 0;
-  const dry = useDryRun(changed && valid ? sent : undefined);
+  const dry = useDryRun(dryRunDocument, changed && valid ? sent : undefined, (data) => data.updateProperty.problems);
+  const dryWrong = wrongOf(fieldsOf(dry.error));
   const save = async (event: FormEvent) => {
     event.preventDefault();
     if (!valid) return;
@@ -415,8 +372,8 @@ function Edit({ namespace, property, place, onClose }: { namespace: Namespace; p
   return (
     <form className="panel form" onSubmit={save} aria-label="Edit the property">
       <Refused error={Object.keys(refused).length > 0 ? undefined : update.error} onMine={() => (setSeen(namespace.revision), update.clear())} />
-      <DraftFields draft={draft} onChange={(part) => setDraft({ ...draft, ...part })} wrong={{ ...refused, ...dry.wrong, ...local }} />
-      {changed && valid && <Drift asking={dry.asking} broken={dry.broken} failed={dry.failed} />}
+      <DraftFields draft={draft} onChange={(part) => setDraft({ ...draft, ...part })} wrong={{ ...refused, ...dryWrong, ...local }} />
+      {changed && valid && <Drift asking={dry.asking} broken={dry.broken} failed={isConflict(dry.error) || Object.keys(dryWrong).length > 0 ? undefined : dry.error} />}
       <div className="actions">
         <Button primary type="submit" disabled={update.busy || !valid || !changed}>
           {dry.broken && dry.broken.resourceCount > 0 ? "Save all the same" : "Save"}
@@ -424,34 +381,6 @@ function Edit({ namespace, property, place, onClose }: { namespace: Namespace; p
         <Button onPress={onClose}>Cancel</Button>
       </div>
     </form>
-  );
-}
-
-function Drift({ asking, broken, failed }: { asking: boolean; broken: DryRun | undefined; failed: Error | undefined }) {
-  return (
-    <div role="status" aria-live="polite" className="drift">
-      {asking && <p className="hint">Looking at what would break…</p>}
-      {failed && <Note>{failed.message}</Note>}
-      {broken && broken.resourceCount === 0 && <Note tone="good">Nothing would break: {count(broken.scanned, "resource")} looked at.</Note>}
-      {broken && broken.resourceCount > 0 && (
-        <Note tone="warn">
-          <p>
-            <b>
-              {broken.complete ? "" : "At least "}
-              {count(broken.resourceCount, "resource")} would break
-            </b>{" "}
-            of {numberOf(broken.scanned)} looked at.
-          </p>
-          <ul>
-            {broken.nodes.map(({ resource, problems }) => (
-              <li key={resource.id}>
-                <Link href={resourceAt(resource.uuid)}>{resource.name}</Link>: {problems.map((problem) => problem.message).join("; ")}
-              </li>
-            ))}
-          </ul>
-        </Note>
-      )}
-    </div>
   );
 }
 

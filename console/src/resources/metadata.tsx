@@ -6,12 +6,12 @@ import { Link } from "wouter";
 
 import { propertyAt } from "../address";
 import { isConflict, useChange } from "../change";
-import { Section } from "../definitions/namespace";
 import { nameOfType } from "../definitions/rules";
 import { graphql } from "../generated";
 import type { CheckMetadataQuery } from "../generated/graphql";
 import { errorOf, useAsk } from "../page";
 import { Button, Combo } from "../ui/controls";
+import { Section } from "../ui/form";
 import { Badge, count, Note } from "../ui/show";
 import type { Resource } from "./resource";
 import { type Definition, Widget } from "./widgets";
@@ -60,6 +60,7 @@ const definitionsDocument = graphql(`
     uniqueItems
     readOnly
     operators
+    offeredOperators
     enumMembers {
       label
       value {
@@ -79,8 +80,8 @@ const definitionsDocument = graphql(`
 `);
 
 const checkDocument = graphql(`
-  query CheckMetadata($resource: UUID!, $values: [KeyValueInput!]!) {
-    validateMetadata(resource: $resource, values: $values) {
+  query CheckMetadata($resource: UUID, $type: String, $values: [KeyValueInput!]!) {
+    validateMetadata(resource: $resource, resourceType: $type, values: $values) {
       valid
       accepted
       items {
@@ -147,8 +148,9 @@ interface Edit {
 
 type Edits = Readonly<Record<string, Edit>>;
 
-function useOffers(type: string): ReadonlyMap<string, Offer> {
-  const asked = useAsk(definitionsDocument, { type });
+/** What is defined for a type; of none there is nothing. */
+export function useOffers(type: string): ReadonlyMap<string, Offer> {
+  const asked = useAsk(definitionsDocument, { type }, type === "");
   return useMemo(() => {
     const offers = new Map<string, Offer>();
     for (const { namespace, properties, objects, conflicts } of asked.data?.definitions ?? []) {
@@ -228,24 +230,25 @@ function Items({ resource, offers }: { resource: Resource; offers: ReadonlyMap<s
 
 type Checked = CheckMetadataQuery["validateMetadata"]["items"][number];
 
-/** What the server says of changes, asked for when one pauses. */
-function useCheck(resource: string, edits: Edits): { items: ReadonlyMap<string, Checked>; failed: string | undefined } {
+/** What the server says of values on a resource, or on any of a type, asked for when one pauses. */
+export function useCheck(on: { readonly resource: string } | { readonly type: string } | undefined, given: Readonly<Record<string, string | null>>): { items: ReadonlyMap<string, Checked>; failed: string | undefined } {
   const client = useClient();
-  const values = Object.entries(edits).flatMap(([key, { value }]) => (value === null || value === "" ? [] : [{ key, value }]));
-  const text = JSON.stringify(values);
+  const values = Object.entries(given).flatMap(([key, value]) => (value === null || value === "" ? [] : [{ key, value }]));
+  const text = JSON.stringify({ on, values });
   const [answer, setAnswer] = useState<{ items: ReadonlyMap<string, Checked>; failed: string | undefined }>({ items: new Map(), failed: undefined });
   useEffect(() => {
-    const values = JSON.parse(text) as { key: string; value: string }[];
+    const { on, values } = JSON.parse(text) as { on?: object; values: { key: string; value: string }[] };
+    if (!on) return;
     let left = false;
     const timer = setTimeout(async () => {
-      const { data, error } = await client.query(checkDocument, { resource, values }, { requestPolicy: "network-only" }).toPromise();
+      const { data, error } = await client.query(checkDocument, { ...on, values }, { requestPolicy: "network-only" }).toPromise();
       if (!left) setAnswer({ items: new Map((data?.validateMetadata.items ?? []).map((item) => [item.key, item])), failed: error && errorOf(error).message });
     }, 200);
     return () => {
       left = true;
       clearTimeout(timer);
     };
-  }, [client, resource, text]);
+  }, [client, text]);
   return answer;
 }
 
@@ -253,7 +256,7 @@ function Editor({ resource, offers, refresh, onClose }: { resource: Resource; of
   const [edits, setEdits] = useState<Edits>({});
   const [key, setKey] = useState("");
   const save = useChange(saveDocument);
-  const check = useCheck(resource.uuid, edits);
+  const check = useCheck({ resource: resource.uuid }, useMemo(() => Object.fromEntries(Object.entries(edits).map(([key, { value }]) => [key, value])), [edits]));
   const stored = useMemo(() => new Map(resource.metadata.map((item) => [item.key, item])), [resource.metadata]);
   const report = new Map((resource.metadataReport?.items ?? []).map((item) => [item.key, item]));
 

@@ -4,13 +4,14 @@ import { Link, useLocation } from "wouter";
 
 import { resourceAt, resourcesAt } from "../address";
 import { useChange } from "../change";
-import { Section } from "../definitions/namespace";
 import { graphql } from "../generated";
 import type { ResourcePageQuery } from "../generated/graphql";
 import { useChanges } from "../live";
-import { Answered, Empty, PageHead, usePage, useTitle } from "../page";
+import { Answered, Empty, PageHead, RefreshContext, usePage, useTitle } from "../page";
 import { Button, Confirm } from "../ui/controls";
+import { Section } from "../ui/form";
 import { Badge, numberOf, Time } from "../ui/show";
+import { EditResource } from "./form";
 import { Metadata } from "./metadata";
 
 const document = graphql(`
@@ -104,7 +105,9 @@ export function ResourcePage({ uuid }: { uuid: string }) {
     <Answered asked={asked}>
       {({ resource }) =>
         resource ? (
-          <Whole key={resource.id} resource={resource} refresh={asked.refresh} />
+          <RefreshContext.Provider value={asked.refresh}>
+            <Whole key={resource.id} resource={resource} refresh={asked.refresh} />
+          </RefreshContext.Provider>
         ) : (
           <>
             <PageHead above={<Link href="/resources">Resources</Link>} title="No such resource" />
@@ -117,6 +120,7 @@ export function ResourcePage({ uuid }: { uuid: string }) {
 }
 
 function Whole({ resource, refresh }: { resource: Resource; refresh: () => void }) {
+  const [editing, setEditing] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const remove = useChange(deleteDocument);
   const [, go] = useLocation();
@@ -163,12 +167,14 @@ function Whole({ resource, refresh }: { resource: Resource; refresh: () => void 
           </>
         }
       >
+        {resource.viewerCanUpdate && !editing && <Button onPress={() => setEditing(true)}>Edit</Button>}
         {resource.viewerCanDelete && (
           <Button danger onPress={() => setDeleting(true)}>
             Delete
           </Button>
         )}
       </PageHead>
+      {editing && <EditResource resource={resource} onClose={() => setEditing(false)} />}
       {deleting && (
         <Confirm
           title={`Delete ${resource.name}?`}

@@ -1,5 +1,5 @@
 // The table of resources, with what they have beside it.
-import { useSyncExternalStore } from "react";
+import { useState, useSyncExternalStore } from "react";
 import { Link } from "wouter";
 
 import { resourceAt, useAddress } from "../address";
@@ -7,9 +7,13 @@ import { graphql } from "../generated";
 import type { ResourceFacetKind, ResourceFilter, ResourceOrderField, ResourceTableQuery } from "../generated/graphql";
 import { useChanges } from "../live";
 import { Answered, Empty, PageHead, usePage, useTitle } from "../page";
+import { useViewer } from "../session";
 import { Button, Check } from "../ui/controls";
 import { Search } from "../ui/search";
 import { Badge, count, numberOf, Time } from "../ui/show";
+import { Bulk } from "./bulk";
+import { complete, readNeed, requirementOf, written } from "./needs";
+import { SavedFilters } from "./saved";
 
 const document = graphql(`
   query ResourceTable($filter: ResourceFilter, $orderBy: ResourceOrder, $first: Int!, $after: String, $facets: [ResourceFacetInput!]!) {
@@ -22,8 +26,10 @@ const document = graphql(`
         description
         projectId
         visibility
+        revision
         updatedAt
         tags
+        viewerCanUpdate
         type {
           id
           name
@@ -72,9 +78,11 @@ const pageSize = 50;
 
 export function ResourceTable() {
   const address = useAddress();
+  const viewer = useViewer();
   useTitle("Resources");
   const chosen = { TYPE: address.all("type"), PROJECT: address.all("project"), TAG: address.all("tag"), VISIBILITY: address.all("visibility"), METADATA_KEY: address.all("key"), METADATA_VALUE: address.all("value") };
   const search = address.get("search");
+  const needs = address.all("need").map(readNeed);
   const sort = address.get("sort") || "name";
   const field = sort.replace("-", "");
   const after = address.get("after");
@@ -86,6 +94,7 @@ export function ResourceTable() {
     ...(chosen.TAG.length > 0 && { anyTags: chosen.TAG.map((name) => ({ name })) }),
     ...(chosen.VISIBILITY.length === 1 && { visibility: chosen.VISIBILITY[0] === "PUBLIC" ? "PUBLIC" : "PRIVATE" }),
     ...(key && chosen.METADATA_VALUE.length > 0 && { metadata: chosen.METADATA_VALUE.map((value) => ({ key, value })) }),
+    ...(needs.length > 0 && { requirements: complete(needs).map(requirementOf) }),
     ...(chosen.METADATA_KEY.length > 0 && { where: { all: chosen.METADATA_KEY.map((key) => ({ metadata: { key, exists: true } })) } }),
   };
   const asked = usePage(document, {
@@ -103,8 +112,8 @@ export function ResourceTable() {
     ],
   });
   useChanges("resource", undefined, asked.refresh);
-  const filtered = search !== "" || Object.values(chosen).some((values) => values.length > 0);
-  const clear = () => address.set({ search: "", ...Object.fromEntries(Object.values(named).map((name) => [name, ""])) });
+  const filtered = search !== "" || needs.length > 0 || Object.values(chosen).some((values) => values.length > 0);
+  const clear = () => address.set({ search: "", need: [], ...Object.fromEntries(Object.values(named).map((name) => [name, ""])) });
   const choose = (by: ResourceFacetKind, value: string, on: boolean) => {
     const name = named[by];
     if (!name) return;
@@ -113,7 +122,13 @@ export function ResourceTable() {
   };
   return (
     <>
-      <PageHead title="Resources" below={<p className="lead">The things of the cloud, and what was written on them.</p>} />
+      <PageHead title="Resources" below={<p className="lead">The things of the cloud, and what was written on them.</p>}>
+        {viewer.createResource && (
+          <Link href={"/new-resource" + (chosen.TYPE.length === 1 ? "?type=" + encodeURIComponent(chosen.TYPE[0] ?? "") : "")} className="button primary">
+            New resource
+          </Link>
+        )}
+      </PageHead>
       <div className="filters" role="search">
         <Search label="Search names, descriptions and values" value={search} onChange={(search) => address.set({ search }, { replace: true })} />
         {filtered && (
@@ -122,6 +137,19 @@ export function ResourceTable() {
           </Button>
         )}
       </div>
+      <SavedFilters filtered={filtered} />
+      {needs.length > 0 && (
+        <ul className="chips needs-here" aria-label="Requirements">
+          {needs.map((need, at) => (
+            <li key={written(need)} className="chip mono">
+              {need.key} {requirementOf(need).requirement}{" "}
+              <Button quiet label={`Remove the requirement on ${need.key}`} onPress={() => address.set({ need: needs.filter((_, other) => other !== at).map(written) })}>
+                Remove
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
       <Answered asked={asked} rows={14}>
         {({ resources }) => (
           <div className="beside">
@@ -134,7 +162,7 @@ export function ResourceTable() {
               {resources.nodes.length === 0 ? (
                 <Empty title={filtered ? "No resource matches" : "There are no resources yet"}>{filtered ? "Try fewer conditions." : "They come with what writes them: a dashboard, a synchroniser, or the command line."}</Empty>
               ) : (
-                <Table rows={resources.nodes} sort={sort} onSort={(sort) => address.set({ sort })} />
+                <Rows key={JSON.stringify([filter, after])} rows={resources.nodes} sort={sort} onSort={(sort) => address.set({ sort })} refresh={asked.refresh} />
               )}
               {(resources.pageInfo.hasNextPage || after) && (
                 <nav className="pager" aria-label="Pages of the table">
@@ -200,7 +228,44 @@ function Facets({ facets, chosen, onChoose }: { facets: readonly Facet[]; chosen
   );
 }
 
-function Table({ rows, sort, onSort }: { rows: readonly Row[]; sort: string; onSort: (sort: string) => void }) {
+/** The rows of a page, of which some are chosen to be edited together. */
+function Rows({ rows, sort, onSort, refresh }: { rows: readonly Row[]; sort: string; onSort: (sort: string) => void; refresh: () => void }) {
+  const viewer = useViewer();
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
+  const [editing, setEditing] = useState(false);
+  const mine = viewer.setMetadata ? rows.filter((row) => row.viewerCanUpdate) : [];
+  const chosen = mine.filter((row) => picked.has(row.uuid));
+  const close = () => (setEditing(false), setPicked(new Set()));
+  return (
+    <>
+      {chosen.length > 0 && !editing && (
+        <div className="actions picked" role="status">
+          <span>{numberOf(chosen.length)} chosen</span>
+          <Button onPress={() => setEditing(true)}>Edit their metadata</Button>
+          <Button quiet onPress={() => setPicked(new Set())}>
+            Choose none
+          </Button>
+        </div>
+      )}
+      {editing && chosen.length > 0 && <Bulk chosen={chosen} onClose={close} refresh={refresh} />}
+      <Table rows={rows} sort={sort} onSort={onSort} mine={mine} chosen={chosen} onPick={editing ? undefined : (uuids) => setPicked(new Set(uuids))} />
+    </>
+  );
+}
+
+interface TableProps {
+  readonly rows: readonly Row[];
+  readonly sort: string;
+  readonly onSort: (sort: string) => void;
+  /** Those that can be chosen. */
+  readonly mine: readonly Row[];
+  readonly chosen: readonly Row[];
+  /** Absent while what is chosen stays. */
+  readonly onPick: ((uuids: readonly string[]) => void) | undefined;
+}
+
+function Table({ rows, sort, onSort, mine, chosen, onPick }: TableProps) {
+  const uuids = chosen.map(({ uuid }) => uuid);
   const column = (name: string, title: string, more = "") => {
     const here = sort.replace("-", "") === name;
     const down = sort.startsWith("-");
@@ -218,6 +283,11 @@ function Table({ rows, sort, onSort }: { rows: readonly Row[]; sort: string; onS
       <table>
         <thead>
           <tr>
+            {mine.length > 0 && (
+              <th scope="col" className="pick">
+                <input type="checkbox" aria-label="Choose all of the page" disabled={!onPick} checked={chosen.length === mine.length} ref={(box) => void (box && (box.indeterminate = chosen.length > 0 && chosen.length < mine.length))} onChange={(event) => onPick?.(event.target.checked ? mine.map(({ uuid }) => uuid) : [])} />
+              </th>
+            )}
             {column("name", "Name")}
             {column("type", "Type", "wide")}
             {column("project", "Project", "wide")}
@@ -232,7 +302,12 @@ function Table({ rows, sort, onSort }: { rows: readonly Row[]; sort: string; onS
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={row.id}>
+            <tr key={row.id} data-chosen={uuids.includes(row.uuid)}>
+              {mine.length > 0 && (
+                <td className="pick">
+                  <input type="checkbox" aria-label={`Choose ${row.name}`} disabled={!onPick || !mine.includes(row)} checked={uuids.includes(row.uuid)} onChange={(event) => onPick?.(event.target.checked ? [...uuids, row.uuid] : uuids.filter((other) => other !== row.uuid))} />
+                </td>
+              )}
               <th scope="row">
                 <Link href={resourceAt(row.uuid)}>{row.name}</Link>
                 {row.description && <span className="below-name clip">{row.description}</span>}

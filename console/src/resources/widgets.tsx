@@ -15,9 +15,9 @@ interface WidgetProps {
   readonly error?: string | undefined;
 }
 
-/** The operator that a value begins with, of those that its definition names. */
+/** The operator that a value begins with, of those that it may have. */
 function operatorOf(definition: Definition, value: string): string {
-  return definition.operators.find((operator) => value === operator || value.startsWith(operator + " ")) ?? "";
+  return definition.offeredOperators.find((operator) => value === operator || value.startsWith(operator + " ")) ?? "";
 }
 
 /** The items of a list, as metadata have them: `a,b` or `["a","b"]`. */
@@ -37,8 +37,9 @@ const choicesOf = (definition: Definition) =>
 
 export function Widget({ label, definition, value, onChange, error }: WidgetProps) {
   if (!definition) return <Field label={label} hidden value={value} onChange={onChange} error={error} />;
-  if (definition.operators.length > 0) {
-    const operator = operatorOf(definition, value);
+  const operator = operatorOf(definition, value);
+  // Where the definition names no operators, they are offered when a value has one.
+  if (definition.operators.length > 0 || operator) {
     const operand = operator ? value.slice(operator.length).trimStart() : value;
     return (
       <div className="with-operator">
@@ -47,7 +48,7 @@ export function Widget({ label, definition, value, onChange, error }: WidgetProp
           hidden
           value={operator}
           onChange={(next) => onChange(next ? `${next} ${operand}` : operand)}
-          choices={[{ value: "", label: "is" }, ...definition.operators.map((value) => ({ value, label: value }))]}
+          choices={[{ value: "", label: "is" }, ...definition.offeredOperators.map((value) => ({ value, label: value }))]}
         />
         {operator ? <Field label={label} hidden mono value={operand} onChange={(next) => onChange(`${operator} ${next}`)} error={error} /> : <Plain label={label} definition={definition} value={operand} onChange={onChange} error={error} />}
       </div>

@@ -131,10 +131,12 @@ export function Check({ label, checked, onChange, disabled }: { label: ReactNode
 }
 
 /** A free text with choices offered below it as one types. */
-export function Combo({ label, value, onChange, choices, error, hint, hidden }: Omit<SelectProps, "disabled">) {
+export function Combo({ label, value, onChange, onChoose, choices, error, hint, hidden }: Omit<SelectProps, "disabled"> & { readonly onChoose?: (value: string) => void }) {
   const naming = hidden ? { "aria-label": label } : {};
+  // What is chosen goes into the field, or to whoever wants to have it in place of that.
+  const choosing = onChoose ? { selectedKey: null, onSelectionChange: (key: Aria.Key | null) => onChoose(key === null ? value : String(key)) } : { onSelectionChange: (key: Aria.Key | null) => key !== null && onChange(String(key)) };
   return (
-    <Aria.ComboBox className="field combo" inputValue={value} onInputChange={onChange} onSelectionChange={(key) => key !== null && onChange(String(key))} allowsCustomValue allowsEmptyCollection={false} menuTrigger="focus" isInvalid={error !== undefined} items={choices.filter((choice) => (choice.label + choice.value).toLowerCase().includes(value.toLowerCase())).slice(0, 60)} {...naming}>
+    <Aria.ComboBox className="field combo" inputValue={value} onInputChange={onChange} {...choosing} allowsCustomValue allowsEmptyCollection={false} menuTrigger={onChoose ? "input" : "focus"} isInvalid={error !== undefined} items={choices.filter((choice) => (choice.label + choice.value).toLowerCase().includes(value.toLowerCase())).slice(0, 60)} {...naming}>
       {!hidden && <Aria.Label>{label}</Aria.Label>}
       <div className="combo-box">
         <Aria.Input spellCheck={false} autoComplete="off" />

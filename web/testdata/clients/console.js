@@ -1,60 +1,7 @@
-// Opens the console of a demo at argv[2] in the browser argv[3] and does with it what
-// people do, while another server of the same database, or the same one, at argv[4]
-// changes things beside it. argv[5] are the views of which pictures are looked at by
-// axe: "all", or "some" where another database has had all. It prints as JSON what
-// was found wrong and what the browser complained of. With argv[6] it keeps pictures
-// in that folder.
+// Opens the console of a demo and does with it what people do. console_lib.js says
+// which arguments it takes.
 "use strict";
-const fs = require("node:fs");
-const { chromium } = require("playwright-core");
-
-const [, , address, executablePath, other, views, pictures] = process.argv;
-const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const wrong = [];
-const complaints = [];
-const patience = 60000; // milliseconds, for a busy machine
-const holds = (is, what) => is || wrong.push(what);
-
-// Sends an operation as another client.
-async function ask(query, variables, token = "demo-admin") {
-  const headers = { "Content-Type": "application/json", "X-Auth-Token": token };
-  const response = await fetch(other + "/graphql", { method: "POST", headers, body: JSON.stringify({ query, variables }) });
-  const answer = await response.json();
-  if (answer.errors) throw new Error(JSON.stringify(answer.errors));
-  return answer.data;
-}
-
-function watch(page) {
-  page.setDefaultTimeout(patience);
-  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("request", (request) => {
-    const { protocol, host } = new URL(request.url());
-    if (/^(http|ws)/.test(protocol) && host !== new URL(address).host) complaints.push("asked " + request.url());
-  });
-  return page;
-}
-
-const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
-
-// Whether the page follows what happens: from then on, changes appear by themselves.
-const isLive = (page) => page.locator(".live[data-live=true]").waitFor();
-
-// What axe finds on a page as it stands. The browser itself evaluates it, whatever
-// the policy of the page is.
-async function accessible(page, what) {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Runtime.evaluate", { expression: axe });
-  const run = "axe.run(document, { resultTypes: ['violations'] }).then((found) => JSON.stringify(found.violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 2).map((node) => node.html.slice(0, 150) + ' ' + node.failureSummary).join('; '))))";
-  const { result } = await session.send("Runtime.evaluate", { expression: run, awaitPromise: true });
-  for (const violation of JSON.parse(result.value)) wrong.push(`${what}: axe: ${violation}`);
-  await session.detach();
-}
-
-const fits = async (page, what) => {
-  const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  holds(beyond <= 0, `${what} is ${beyond} pixels wider than the screen`);
-};
+const { address, views, pictures, complaints, holds, ask, watch, heading, isLive, accessible, layouts, run } = require("./console_lib.js");
 
 // A namespace from its first word to its end, with properties that resources use.
 async function definitions(context) {
@@ -106,7 +53,7 @@ async function definitions(context) {
   await page.getByRole("link", { name: "1 resource", exact: true }).waitFor();
   await ask(set, { r: flavors[1].uuid, v: "12" });
   await page.getByRole("link", { name: "2 resources", exact: true }).waitFor();
-  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
   await page.getByLabel("Least", { exact: true }).fill("20");
   await page.getByText("1 resource would break").waitFor();
   await page.getByText("12 is less than").or(page.getByText(flavors[1].name)).first().waitFor();
@@ -127,15 +74,15 @@ async function definitions(context) {
 
   await page.getByRole("link", { name: "Licences" }).click();
   await heading(page, "Licences");
-  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
   await page.getByLabel("Display name").fill("Software licences");
   await page.getByRole("button", { name: "Save" }).click();
   await heading(page, "Software licences");
-  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
   if (views === "all") await accessible(page, "a question");
   await page.keyboard.press("Escape");
   await page.getByRole("alertdialog").waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("button", { name: "Delete the namespace" }).click();
   await heading(page, "Definitions");
   holds((await ask('{ namespace(name: "Test::Licences") { name } }')).namespace === null, "the namespace is still there");
@@ -286,6 +233,225 @@ async function audit(context) {
   await page.close();
 }
 
+// Chooses a name in a field with choices, which close when the page is scrolled.
+async function choose(page, field, name) {
+  const input = page.getByRole("combobox", { name: field, exact: true });
+  await input.evaluate((element) => {
+    element.scrollIntoView({ block: "center" });
+    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  });
+  await input.fill(name);
+  await page.getByRole("listbox").getByRole("option", { name, exact: true }).click();
+}
+
+const rootsWith = async (filter) => {
+  const roots = new Set();
+  for (const { root } of (await ask("query($f: ResourceProviderFilter) { resourceProviders(filter: $f, first: 1000) { nodes { root { uuid } } } }", { f: filter })).resourceProviders.nodes) roots.add(root.uuid);
+  return roots.size;
+};
+
+// The picture of the cloud: what it shows, by filters, keyboard, pointer and as a table.
+async function picture(context) {
+  const page = watch(await context.newPage());
+  await page.goto(address + "/console/placement");
+  await heading(page, "Placement");
+  const all = await rootsWith({});
+  const counted = (text) => page.getByRole("status").filter({ hasText: text }).waitFor();
+  const drawn = (trees) => page.locator(`canvas[data-trees="${trees}"]`).waitFor();
+  await counted(`${all} trees of`);
+  await drawn(all);
+  const colours = await page.locator("canvas").evaluate((canvas) => {
+    const seen = new Set();
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    for (let at = 0; at < data.length; at += 4) if (data[at + 3] === 255) seen.add(data.slice(at, at + 3).join());
+    return seen.size;
+  });
+  holds(colours > 5, `the picture has ${colours} colours`);
+
+  const trait = "CUSTOM_GPU_NVIDIA_A100";
+  await choose(page, "Trait", trait);
+  await page.waitForURL(new RegExp("trait=" + trait));
+  const graphics = await rootsWith({ requiredAll: [trait] });
+  holds(graphics > 0 && graphics < all, `${graphics} of ${all} trees have ${trait}`);
+  await counted(`${graphics} trees of ${all}`);
+  await drawn(graphics);
+  // A trait of a device and an aggregate of its host: a tree has both, no provider does.
+  await page.getByLabel("Aggregate", { exact: true }).selectOption("accelerated");
+  await page.waitForURL(/aggregate=/);
+  await counted(`${graphics} trees of ${all}`);
+  await page.getByRole("button", { name: "Clear all" }).click();
+  await counted(`${all} trees of`);
+  await page.getByLabel("Capability", { exact: true }).selectOption("cpu_info:vendor");
+  await page.getByLabel("Value of the capability").fill("Intel");
+  const intel = await rootsWith({ resource: { requirements: [{ key: "cpu_info:vendor", requirement: "Intel" }] } });
+  holds(intel > 0 && intel < all, `${intel} of ${all} trees are of Intel`);
+  await counted(`${intel} trees of ${all}`);
+  await page.reload();
+  await counted(`${intel} trees of ${all}`);
+  await page.goto(address + "/console/placement?trait=CUSTOM_NONE_SUCH");
+  await page.getByText("The address asks for something that does not exist").waitFor();
+  await page.goto(address + "/console/placement?search=no+such+thing");
+  await page.getByText("No tree matches").waitFor();
+
+  await page.goto(address + "/console/placement?search=compute-13&class=VGPU");
+  await drawn(1);
+  const tiles = page.getByRole("listbox", { name: "Picture of 1 tree of providers" });
+  await tiles.focus();
+  await page.getByRole("option", { name: /^compute-13: VGPU \d+% used, \d+ of 16/ }).waitFor({ state: "attached" });
+  await page.keyboard.press("Enter");
+  const chosen = page.getByRole("region", { name: "The chosen provider" });
+  await chosen.getByRole("heading", { name: "compute-13", exact: true }).waitFor();
+  await chosen.getByRole("button", { name: "compute-13:numa0", exact: true }).click();
+  await chosen.getByRole("heading", { name: "compute-13:numa0", exact: true }).waitFor();
+  if (views === "all") await accessible(page, "a provider");
+  await chosen.getByRole("button", { name: "Close" }).click();
+  await chosen.waitFor({ state: "detached" });
+  await page.getByRole("listbox").click({ position: { x: 60, y: 8 } });
+  await chosen.getByRole("heading", { name: "compute-13", exact: true }).waitFor();
+  holds(new URL(page.url()).searchParams.get("at") !== null, "the address does not have the chosen provider");
+
+  await page.getByLabel("Show as").selectOption("table");
+  await page.getByRole("row", { name: /compute-13:gpu0/ }).waitFor();
+  if (views === "all") await accessible(page, "the table of providers");
+  await page.goto(address + "/console/placement");
+  await drawn(all);
+  const sums = (await ask("{ capacity(first: 1000) { nodes { resourceClass capacity used providers } } }")).capacity.nodes;
+  const bars = page.getByRole("list", { name: "Capacity by class" }).getByRole("listitem");
+  await bars.first().waitFor();
+  holds((await bars.count()) === sums.length, `there are bars of ${await bars.count()} classes, not ${sums.length}`);
+  const number = (of) => new Intl.NumberFormat("en").format(of);
+  for (const { resourceClass, capacity, used, providers } of sums) await bars.filter({ hasText: resourceClass }).filter({ hasText: `${number(used)} of ${number(capacity)} on ${providers} provider` }).waitFor();
+  await page.getByRole("button", { name: "Colour by VGPU" }).click();
+  await page.waitForURL(/class=VGPU/);
+  await page.close();
+}
+
+// A request drawn on the picture, as a flavor has it or built by hand; who cannot
+// serve it and why; a candidate made a claim and released, beside others who claim.
+async function candidates(context) {
+  const page = watch(await context.newPage());
+  await page.goto(address + "/console/placement");
+  await heading(page, "Placement");
+  await isLive(page);
+  const ways = async (flavor) => (await ask("query($f: ResourceFilter) { resources(filter: $f, first: 1) { nodes { allocationCandidates(first: 0) { totalCount } } } }", { f: { types: ["OS::Nova::Flavor"], name: flavor } })).resources.nodes[0].allocationCandidates.totalCount;
+  const counted = (text) => page.locator(".results[data-current=true] .results-count", { hasText: text }).waitFor();
+  await choose(page, "From a flavor", "g1.large");
+  const large = await ways("g1.large");
+  holds(large > 0, "no host can serve g1.large");
+  await counted(`${large} candidate`);
+  await page.waitForURL(/request=/);
+  await page.reload();
+  await counted(`${large} candidate`);
+  await page.getByRole("button", { name: "Begin anew" }).click();
+
+  await page.getByRole("button", { name: "Add an amount", exact: true }).click();
+  await page.getByLabel("Class 1", { exact: true }).selectOption("VCPU");
+  await page.getByLabel("Amount 1", { exact: true }).fill("1x");
+  await page.getByText("A whole number from 1 on.").waitFor();
+  await page.getByLabel("Amount 1", { exact: true }).fill("2");
+  await page.getByRole("button", { name: "Add a group" }).click();
+  await page.getByRole("button", { name: "Add an amount of group _1" }).click();
+  await page.getByLabel("Class 1 of group _1").selectOption("VGPU");
+  const request = { resources: [{ resourceClass: "VCPU", amount: 2 }], groups: [{ suffix: "_1", resources: [{ resourceClass: "VGPU", amount: 1 }] }] };
+  const counting = "query($resources: [ResourceAmountInput!], $groups: [RequestGroupInput!]) { allocationCandidates(resources: $resources, groups: $groups, first: 1000) { totalCount nodes { allocations { provider { root { uuid name } } } } } }";
+  const all = (await ask(counting, request)).allocationCandidates;
+  await counted(`${all.totalCount} candidate`);
+  await choose(page, "With every trait of group _1", "CUSTOM_GPU_NVIDIA_A100");
+  request.groups[0].requiredAll = ["CUSTOM_GPU_NVIDIA_A100"];
+  const some = (await ask(counting, request)).allocationCandidates;
+  holds(some.totalCount > 0 && some.totalCount < all.totalCount, `${some.totalCount} of ${all.totalCount} candidates have the trait`);
+  await counted(`${some.totalCount} candidate`);
+  if (views === "all") await accessible(page, "a request");
+
+  // Why one host cannot serve it and another one can.
+  const providers = (await ask('{ resourceProviders(filter: {search: "compute-0", roots: true}) { nodes { uuid name } } }')).resourceProviders.nodes;
+  const at = async (uuid) => {
+    const to = new URL(page.url());
+    to.searchParams.set("at", uuid);
+    await page.goto(to.href);
+  };
+  await at(providers[0].uuid);
+  await page.getByText(`${providers[0].name} cannot serve the request: 1 VGPU short`).waitFor();
+  await page.getByText("has VGPU (group 1)").waitFor();
+  const able = some.nodes[0].allocations[0].provider.root;
+  await at(able.uuid);
+  await page.getByText(`${able.name} can serve the request`).waitFor();
+
+  // A claim, and back.
+  const uses = async (uuid) => (await ask("query($u: UUID!) { consumer(uuid: $u) { generation allocations { resourceClass used provider { name } } mappings { suffix } } }", { u: uuid })).consumer;
+  await page.getByRole("button", { name: "Next candidate" }).click();
+  await page.waitForURL(/candidate=1/);
+  const takes = await page.getByRole("list", { name: "What the candidate takes" }).textContent();
+  await page.getByRole("list", { name: "What the candidate takes" }).getByRole("button").first().click();
+  await page.getByRole("button", { name: "Claim this candidate" }).click();
+  const uuid = await page.getByLabel("Consumer", { exact: true }).inputValue();
+  if (views === "all") await accessible(page, "a claim");
+  await page.getByRole("button", { name: "Claim", exact: true }).click();
+  await page.getByText("Claimed for " + uuid).waitFor();
+  const claimed = await uses(uuid);
+  holds(claimed?.allocations.length === 2 && claimed.mappings.length === 2 && claimed.allocations.every(({ provider, resourceClass, used }) => takes.includes(provider.name) && takes.includes(`${used} ${resourceClass}`)), `claimed is ${JSON.stringify(claimed)}, not ${takes}`);
+  await page.getByRole("button", { name: "Release " + uuid }).waitFor(); // of the provider that is looked at, by itself
+  await page.getByRole("button", { name: "Release it" }).click();
+  await page.getByRole("button", { name: "Claim this candidate" }).waitFor();
+  holds((await uses(uuid)) === null, "what was claimed is not released");
+
+  // A consumer that others write at the same time: nothing of theirs is lost unseen.
+  const other = "11111111-2222-4333-8444-555555555555";
+  const write = (generation) => ask("mutation($i: SetAllocationsInput!) { setAllocations(input: $i) { consumers { uuid } } }", { i: { consumers: [{ uuid: other, projectId: "demo", userId: "else", generation, allocations: [{ provider: some.nodes[0].allocations[0].provider.root.uuid, resources: [{ resourceClass: "DISK_GB", amount: 1 }] }] }] } });
+  await write(null);
+  await page.getByRole("button", { name: "Claim this candidate" }).click();
+  await page.getByLabel("Consumer", { exact: true }).fill(other);
+  await page.getByRole("button", { name: "Claim", exact: true }).click();
+  await page.getByText("This consumer of demo uses 1 DISK_GB").waitFor();
+  await write(1);
+  await page.getByRole("button", { name: "Replace what it uses" }).click();
+  await page.getByText("Somebody else wrote the allocations of this consumer meanwhile").waitFor();
+  holds((await uses(other)).generation === 2, "a conflict was written over");
+  await page.getByRole("button", { name: "Look at it again" }).click();
+  await page.getByRole("button", { name: "Replace what it uses" }).click();
+  await page.getByText("Claimed for " + other).waitFor();
+  holds((await uses(other)).generation === 3, "the claim is not the newest");
+  await page.getByRole("button", { name: "Release it" }).click();
+  await page.getByRole("button", { name: "Claim this candidate" }).waitFor();
+  holds((await uses(other)) === null, "the consumer still uses something");
+
+  // Too much for anyone, and what a reader may do.
+  await page.getByLabel("Amount 1 of group _1", { exact: true }).fill("1000");
+  await counted("No candidate");
+  await page.getByRole("list", { name: "What each condition leaves" }).getByText("can give 1,000 VGPU now").waitFor();
+  await page.getByText("What lacks least").waitFor();
+  if (views === "all") await accessible(page, "no candidate");
+  await page.getByLabel("Amount 1 of group _1", { exact: true }).fill("1");
+  await counted(`${some.totalCount} candidate`);
+  await page.getByLabel("Role").selectOption({ label: "reader" });
+  await page.getByText("you are demo-reader, reader of demo").waitFor();
+  await counted(`${some.totalCount} candidate`);
+  await page.getByRole("button", { name: "Next candidate" }).click();
+  await page.getByRole("list", { name: "What the candidate takes" }).waitFor();
+  for (const name of [/^Claim/, /^Release/]) holds((await page.getByRole("button", { name }).count()) === 0, `a reader is offered ${name}`);
+  await page.close();
+}
+
+// What another client claims is on an open picture within a second.
+async function livePicture(context) {
+  const page = watch(await context.newPage());
+  await page.goto(address + "/console/placement?search=archive-storage&class=DISK_GB");
+  await page.locator('canvas[data-trees="1"]').waitFor();
+  await isLive(page);
+  const says = (text) => page.getByRole("option", { name: text }).waitFor({ state: "attached" });
+  await says(/^archive-storage: DISK_GB 0% used, 0 of/);
+  const { uuid } = (await ask('{ resourceProvider(name: "archive-storage") { uuid } }')).resourceProvider;
+  const consumer = "aaaaaaaa-2222-4333-8444-555555555555";
+  await ask("mutation($i: SetAllocationsInput!) { setAllocations(input: $i) { consumers { uuid } } }", { i: { consumers: [{ uuid: consumer, projectId: "demo", userId: "else", allocations: [{ provider: uuid, resources: [{ resourceClass: "DISK_GB", amount: 16000 }] }] }] } });
+  const begun = performance.now();
+  await says(/^archive-storage: DISK_GB 1% used, 16,000 of/);
+  const took = performance.now() - begun;
+  await ask("mutation($c: UUID!) { deleteAllocations(input: {consumer: $c}) { consumer { uuid } } }", { c: consumer });
+  await says(/^archive-storage: DISK_GB 0% used, 0 of/);
+  await page.close();
+  return took;
+}
+
 // A change by another client is on an open page within a second.
 async function live(context) {
   const page = watch(await context.newPage());
@@ -343,6 +509,23 @@ async function sessions(context) {
   await page.close();
 }
 
+// A socket that the server refuses is told, not waited for.
+async function refused(context) {
+  const page = watch(await context.newPage());
+  let opened = 0;
+  await page.routeWebSocket(/\/graphql$/, (socket) => (opened++, socket.close({ code: 4403, reason: "Forbidden" })));
+  await page.goto(address + "/console/placement?search=compute-01");
+  await heading(page, "Placement");
+  await page.getByRole("status").filter({ hasText: "not live: refused" }).waitFor();
+  await page.getByRole("img", { name: /^Not live: the token is not known, has expired or was revoked/ }).waitFor();
+  await page.locator('canvas[data-trees="1"]').waitFor();
+  if (views === "all") await accessible(page, "a page that is not live");
+  const before = opened;
+  await page.waitForTimeout(1500);
+  holds(opened === before, `a socket that was refused was opened ${opened - before} times again`);
+  await page.close();
+}
+
 // With the keyboard alone, from the address bar to a property.
 async function keyboard(context) {
   const page = watch(await context.newPage());
@@ -361,65 +544,40 @@ async function keyboard(context) {
   await page.close();
 }
 
-// Each view on a phone, a desk and a wall, by day and by night.
-async function layouts(browser) {
+// Every view.
+async function pages() {
   const image = (await ask('{ resources(filter: {name: "shop-front-end"}) { nodes { uuid } } }')).resources.nodes[0].uuid;
-  const pages = {
+  const host = (await ask('{ resourceProvider(name: "compute-05") { uuid } }')).resourceProvider;
+  const request = { groups: [{ resources: [{ resourceClass: "VCPU", amount: "8" }] }, { suffix: "_1", resources: [{ resourceClass: "VGPU", amount: "1" }] }] };
+  const drawn = (page) => page.locator("canvas[data-trees]").waitFor();
+  const explained = async (page) => {
+    await drawn(page);
+    await page.getByText("compute-05 cannot serve the request").waitFor();
+  };
+  return {
     definitions: ["/definitions", "Definitions"],
     namespace: ["/definitions/Cadastre%3A%3ADataProtection", "Data protection"],
     property: ["/definitions/Cadastre%3A%3AWatchdog/properties/watchdog_action", "Action"],
     resources: ["/resources?type=OS%3A%3AGlance%3A%3AImage&key=os_distro", "Resources"],
     resource: ["/resources/" + image, "shop-front-end"],
     capabilities: ["/capabilities?type=physical%3Ahost&need=cpu_info%3Avendor%7C%7CIntel&need=vcpus%7C%3E%3D%7C64", "Capabilities"],
+    placement: ["/placement", "Placement", drawn],
+    candidates: [`/placement?class=VCPU&candidate=2&at=${host.uuid}&request=${encodeURIComponent(JSON.stringify(request))}`, "Placement", explained],
     audit: ["/audit", "Audit"],
   };
-  const page = watch(await browser.newPage({ reducedMotion: "reduce" }));
-  for (const [name, [path, title]] of Object.entries(pages)) {
-    await page.goto(address + "/console" + path);
-    await heading(page, title);
-    await isLive(page);
-    for (const colorScheme of ["light", "dark"])
-      for (const [width, height] of [[390, 844], [1280, 800], [1920, 1080]]) {
-        await page.setViewportSize({ width, height });
-        await page.emulateMedia({ colorScheme });
-        const what = `${name} ${width} ${colorScheme}`;
-        await fits(page, what);
-        if ((width === 390) === (colorScheme === "dark") && width !== 1920) await accessible(page, what);
-        if (pictures) await page.screenshot({ path: `${pictures}/console-${name}-${width}-${colorScheme}.png`, fullPage: true });
-      }
-  }
-  await page.close();
 }
 
-async function main() {
-  const browser = await chromium.launch({
-    executablePath,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  });
-  try {
-    const context = () => browser.newContext({ viewport: { width: 1280, height: 800 } });
-    const seconds = {};
-    const timed = async (name, run) => {
-      const begun = performance.now();
-      const result = await run;
-      seconds[name] = Math.round((performance.now() - begun) / 100) / 10;
-      return result;
-    };
-    if (views === "all") await timed("layouts", layouts(browser));
-    await timed("definitions", definitions(await context()));
-    await timed("resources", resources(await context()));
-    await timed("capabilities", capabilities(await context()));
-    await timed("audit", audit(await context()));
-    const took = await timed("live", live(await context()));
-    await timed("sessions", sessions(await context()));
-    await timed("keyboard", keyboard(await context()));
-    process.stdout.write(JSON.stringify({ wrong, complaints, took, seconds }));
-  } finally {
-    await browser.close();
-  }
-}
-
-main().catch((error) => {
-  process.stderr.write(JSON.stringify({ wrong, complaints }) + "\n" + String(error.stack) + "\n");
-  process.exitCode = 1;
+run(async (browser, context, timed) => {
+  if (views === "all") await timed("layouts", layouts(browser, await pages()));
+  await timed("definitions", definitions(await context()));
+  await timed("resources", resources(await context()));
+  await timed("capabilities", capabilities(await context()));
+  await timed("audit", audit(await context()));
+  await timed("picture", picture(await context()));
+  await timed("candidates", candidates(await context()));
+  const took = Math.max(await timed("live", live(await context())), await timed("livePicture", livePicture(await context())));
+  await timed("sessions", sessions(await context()));
+  await timed("refused", refused(await context()));
+  await timed("keyboard", keyboard(await context()));
+  return { took };
 });

@@ -1,0 +1,161 @@
+// Paints the part of the picture that is seen, in slices of a frame.
+import { percent, type Provider, shareOf } from "./cloud";
+import { type Palette, stepOf } from "./colours";
+import { type Cell, cellsOf, type Layout, tileAt } from "./layout";
+
+/** What candidates are drawn: all by their trees, and one by its providers. */
+export interface Marks {
+  readonly roots: ReadonlySet<string>;
+  /** The providers that give something to the candidate that is looked at. */
+  readonly giving: ReadonlySet<string>;
+  /** The roots of their trees. */
+  readonly givingRoots: ReadonlySet<string>;
+}
+
+export interface Scene {
+  readonly trees: readonly Provider[];
+  readonly layout: Layout;
+  readonly resourceClass: string;
+  readonly palette: Palette;
+  readonly marks: Marks | undefined;
+  /** The provider that is chosen. */
+  readonly at: Provider | undefined;
+  /** The number of the tile that the keyboard is on. */
+  readonly active: number | undefined;
+}
+
+/** How long a slice may take, in milliseconds; a frame has 16. */
+const slice = 8;
+
+/**
+ * Paints the rows that are seen from a row on, and returns the row to go on with in
+ * the next frame, or undefined when all are painted.
+ */
+export function paint(context: CanvasRenderingContext2D, scene: Scene, top: number, height: number, scale: number, from: number | undefined): { next: number | undefined; tiles: number } {
+  const { layout, trees } = scene;
+  const first = Math.max(0, Math.floor(top / layout.down));
+  const last = Math.min(layout.rows - 1, Math.floor((top + height) / layout.down));
+  const begun = performance.now();
+  context.setTransform(scale, 0, 0, scale, 0, -top * scale);
+  const width = layout.columns * layout.across;
+  let tiles = 0;
+  for (let row = Math.max(from ?? first, first); row <= last; row++) {
+    if (tiles > 0 && performance.now() - begun > slice) return { next: row, tiles };
+    context.clearRect(0, row * layout.down, width + layout.across, layout.down);
+    for (let index = row * layout.columns; index < Math.min(trees.length, (row + 1) * layout.columns); index++) {
+      const tree = trees[index];
+      if (tree) paintTree(context, scene, tree, index);
+      tiles++;
+    }
+  }
+  context.globalAlpha = 1;
+  context.clearRect(0, (last + 1) * layout.down, width + layout.across, height);
+  return { next: undefined, tiles };
+}
+
+function paintTree(context: CanvasRenderingContext2D, scene: Scene, tree: Provider, index: number): void {
+  const { layout, resourceClass, palette, marks, at } = scene;
+  const rect = tileAt(layout, index);
+  const beside = marks !== undefined && !marks.roots.has(tree.uuid) && !marks.givingRoots.has(tree.uuid);
+  context.globalAlpha = beside ? 0.22 : 1;
+  if (layout.size === "small") {
+    const step = stepOfProvider(tree, resourceClass);
+    context.fillStyle = step === undefined ? palette.none : (palette.steps[step]?.fill ?? palette.none);
+    context.fillRect(rect.x, rect.y, rect.width, rect.height);
+    if (step === 7) stripes(context, palette, rect);
+  } else for (const cell of cellsOf(tree, rect, layout.head)) paintCell(context, scene, cell);
+  context.globalAlpha = 1;
+  if (marks && !beside) outline(context, palette, rect, layout.size === "small" ? 1.5 : 2);
+  if (at?.root === tree || marks?.givingRoots.has(tree.uuid))
+    for (const cell of layout.size === "small" ? [{ provider: tree, ...rect }] : cellsOf(tree, rect, layout.head)) {
+      const whole = layout.size === "small";
+      if (whole ? marks?.givingRoots.has(tree.uuid) : marks?.giving.has(cell.provider.uuid)) giving(context, palette, cell);
+      if (whole ? at?.root === tree : cell.provider === at) outline(context, palette, cell, 3);
+    }
+  if (index === scene.active) {
+    context.setLineDash([3, 2]);
+    outline(context, palette, { x: rect.x - 1, y: rect.y - 1, width: rect.width + 2, height: rect.height + 2 }, 2);
+    context.setLineDash([]);
+  }
+}
+
+function stepOfProvider(provider: Provider, resourceClass: string): number | undefined {
+  const share = shareOf(provider, resourceClass);
+  return share === undefined ? undefined : stepOf(share);
+}
+
+function paintCell(context: CanvasRenderingContext2D, { resourceClass, palette, layout }: Scene, cell: Cell): void {
+  const { provider, x, y, width, height } = cell;
+  const share = shareOf(provider, resourceClass);
+  const number = share === undefined ? undefined : stepOf(share);
+  const step = number === undefined ? undefined : palette.steps[number];
+  context.fillStyle = step?.fill ?? palette.none;
+  context.fillRect(x, y, width, height);
+  if (number === 7) stripes(context, palette, cell);
+  context.strokeStyle = palette.line;
+  context.lineWidth = 0.5;
+  context.strokeRect(x + 0.25, y + 0.25, width - 0.5, height - 0.5);
+  if (layout.size !== "large") return;
+  const root = provider.parent === undefined;
+  context.fillStyle = step?.text ?? palette.noneText;
+  const said = share === undefined ? "" : percent(share);
+  if (root) {
+    context.font = "600 12px system-ui, sans-serif";
+    const taken = said ? context.measureText(said).width + 10 : 0;
+    context.fillText(cut(context, provider.name, width - 12 - taken), x + 6, y + 14);
+    if (said) context.fillText(said, x + width - taken + 4, y + 14);
+  } else if (provider.children.length === 0 && width >= 34 && height >= 14 && said) {
+    context.font = "11px system-ui, sans-serif";
+    if (context.measureText(said).width < width - 6) context.fillText(said, x + 4, y + Math.min(height - 3, 12));
+  }
+}
+
+function cut(context: CanvasRenderingContext2D, text: string, width: number): string {
+  if (context.measureText(text).width <= width) return text;
+  let end = text.length;
+  while (end > 1 && context.measureText(text.slice(0, end) + "…").width > width) end--;
+  return text.slice(0, end) + "…";
+}
+
+interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+function outline(context: CanvasRenderingContext2D, palette: Palette, { x, y, width, height }: Box, line: number): void {
+  context.strokeStyle = palette.mark;
+  context.lineWidth = line;
+  context.strokeRect(x + line / 2, y + line / 2, width - line, height - line);
+}
+
+/** Marks what gives something to the candidate that is looked at. */
+function giving(context: CanvasRenderingContext2D, palette: Palette, cell: Box): void {
+  const { x, y, width, height } = cell;
+  context.strokeStyle = palette.ground;
+  context.lineWidth = 5;
+  context.strokeRect(x + 2, y + 2, width - 4, height - 4);
+  outline(context, palette, cell, 3);
+  if (width < 10 || height < 10) return;
+  context.fillStyle = palette.mark;
+  context.beginPath();
+  context.arc(x + width - 7, y + height - 7, 3, 0, 7);
+  context.fill();
+}
+
+function stripes(context: CanvasRenderingContext2D, palette: Palette, { x, y, width, height }: Box): void {
+  context.save();
+  context.beginPath();
+  context.rect(x, y, width, height);
+  context.clip();
+  context.strokeStyle = palette.stripe;
+  context.lineWidth = 2;
+  context.beginPath();
+  for (let at = -height; at < width; at += 7) {
+    context.moveTo(x + at, y + height);
+    context.lineTo(x + at + height, y);
+  }
+  context.stroke();
+  context.restore();
+}

@@ -1,0 +1,298 @@
+// The cloud as a picture, what still fits into it, and how much there is.
+import { request } from "@cadastre/client";
+import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
+import { useMemo } from "react";
+
+import { useAddress } from "../address";
+import { fieldsOf } from "../change";
+import { graphql } from "../generated";
+import type { PlacementAskQueryVariables, ResourceProviderFilter } from "../generated/graphql";
+import { Empty, Failed, Loading, PageHead, useAsk, useShown, useSettled, useTitle } from "../page";
+import { readNeed, requirementOf } from "../resources/needs";
+import { useViewer } from "../session";
+import { Button, Field, Select } from "../ui/controls";
+import { Search } from "../ui/search";
+import { count, numberOf } from "../ui/show";
+import { Builder } from "./builder";
+import { askDocument, limits, marksOf, Results, useCandidates, WhyNot } from "./candidates";
+import { Capacity } from "./capacity";
+import { type Cloud, fullest, nothing } from "./cloud";
+import type { Size } from "./layout";
+import { Names } from "./names";
+import type { Marks } from "./paint";
+import { Legend, Picture } from "./picture";
+import { ProviderPanel } from "./provider";
+import { cloudDocument, useCloud, useConnection, useMatches, useRead } from "./read";
+import { argumentsOf, readRequest, type Request, written } from "./request";
+import { CloudTable } from "./table";
+
+const choicesDocument = graphql(`
+  query PlacementChoices {
+    traits(filter: { associated: true }, first: 1000) {
+      nodes {
+        id
+        name
+      }
+    }
+  }
+`);
+
+const capabilitiesDocument = graphql(`
+  query PlacementCapabilities {
+    resourceTypes(first: 1000) {
+      nodes {
+        id
+        capabilities {
+          id
+          name
+        }
+      }
+    }
+  }
+`);
+
+const namesDocument = graphql(`
+  query PlacementNames($uuids: [UUID!]!) {
+    resources(filter: { uuids: $uuids }, first: 250) {
+      nodes {
+        uuid
+        name
+      }
+    }
+  }
+`);
+
+/** Returns the conditions on trees that the address has. */
+function useFilters(): ResourceProviderFilter[] {
+  const address = useAddress();
+  const search = address.get("search");
+  const needs = address.all("need").map(readNeed).map(requirementOf);
+  const aggregate = address.get("aggregate");
+  return [
+    ...(search ? [{ search }] : []),
+    ...address.all("trait").map((trait) => ({ requiredAll: [trait] })),
+    ...(aggregate ? [{ memberOf: [{ anyOf: [aggregate] }] }] : []),
+    ...(needs.length > 0 ? [{ resource: { requirements: needs } }] : []),
+  ];
+}
+
+export function PlacementPage() {
+  useTitle("Placement");
+  const address = useAddress();
+  const viewer = useViewer();
+  const filters = useFilters();
+  const cloud = useCloud();
+  const { revision } = cloud;
+  const matches = useMatches(filters, revision);
+  const resourceClass = address.get("class");
+  const aggregates = useAggregates(cloud.done ? cloud.cloud.aggregates : nothing.aggregates);
+  const size = address.get("size");
+  const at = cloud.cloud.providers.get(address.get("at"));
+  const trees = useMemo(() => {
+    if (filters.length === 0) return cloud.cloud.trees;
+    return cloud.cloud.trees.filter(({ uuid }) => matches.data?.has(uuid));
+  }, [cloud.cloud, filters.length, matches.data]);
+  const choose = (uuid: string) => address.set({ at: uuid });
+  const asking = useAsking(cloud.cloud, revision);
+  useShown<unknown, object>((asking.variables ? askDocument : cloudDocument) as TypedDocumentNode<unknown, object>, asking.variables ?? (filters[0] ? { filter: filters[0] } : {}));
+
+  if (cloud.error && cloud.read === 0)
+    return (
+      <>
+        <Head />
+        <Failed error={cloud.error} retry={cloud.retry} />
+      </>
+    );
+  const table = address.get("view") === "table";
+  return (
+    <>
+      <Head />
+      <Filters aggregates={aggregates.all} filtered={filters.length > 0} />
+      <div className="placement">
+        <div className="placement-main">
+          <div className="picture-head">
+            <p className="counted" role="status">
+              {cloud.total === undefined ? "" : filters.length > 0 ? `${count(trees.length, "tree")} of ${numberOf(cloud.cloud.trees.length)}` : `${count(trees.length, "tree")} of ${count(cloud.read, "provider")}`}
+              {cloud.total !== undefined && !cloud.done && `, of ${numberOf(cloud.total)} so far`}
+            </p>
+            <div className="picture-controls">
+              <Select label="Colour" hidden value={resourceClass} onChange={(name) => address.set({ class: name }, { replace: true })} choices={[{ value: fullest, label: "The fullest class" }, ...cloud.cloud.classes.map((value) => ({ value, label: value }))]} />
+              <Select
+                label="Show as"
+                hidden
+                value={table ? "table" : size}
+                onChange={(to) => address.set(to === "table" ? { view: to } : { view: "", size: to }, { replace: true })}
+                choices={[
+                  { value: "", label: "Tiles that fit" },
+                  { value: "small", label: "Small tiles" },
+                  { value: "medium", label: "Medium tiles" },
+                  { value: "large", label: "Large tiles" },
+                  { value: "table", label: "A table" },
+                ]}
+              />
+            </div>
+          </div>
+          {!table && <Legend resourceClass={resourceClass} />}
+          {matches.error ? (
+            <Failed error={matches.error} retry={matches.refresh} />
+          ) : cloud.read === 0 && !cloud.done ? (
+            <Loading rows={10} />
+          ) : trees.length === 0 && filters.length > 0 ? (
+            matches.loading ? (
+              <Loading rows={10} />
+            ) : (
+              <Empty title="No tree matches">Try fewer conditions.</Empty>
+            )
+          ) : trees.length === 0 ? (
+            <Empty title="There are no resource providers yet">They come with what runs the cloud, or with the command line.</Empty>
+          ) : table ? (
+            <CloudTable trees={trees} classes={cloud.cloud.classes} resourceClass={resourceClass} at={at} candidates={asking.marks?.roots} onAt={({ uuid }) => choose(uuid)} />
+          ) : (
+            <Picture trees={trees} resourceClass={resourceClass} size={sizes.find((one) => one === size)} at={at} marks={asking.marks} onAt={({ uuid }) => choose(uuid)} />
+          )}
+        </div>
+        <aside className="placement-side" aria-label="Beside the picture">
+          {address.get("at") && (
+            <ProviderPanel
+              key={address.get("at")}
+              uuid={address.get("at")}
+              revision={revision}
+              nameOfAggregate={aggregates.nameOf}
+              onAt={choose}
+              onTrait={(trait) => address.set({ trait: [...address.all("trait").filter((other) => other !== trait), trait] })}
+              onAggregate={(aggregate) => address.set({ aggregate })}
+            >
+              {(provider) => asking.variables && <WhyNot request={asking.request} provider={provider} revision={revision} onAt={choose} />}
+            </ProviderPanel>
+          )}
+          {viewer.candidates && <Ask asking={asking} cloud={cloud.cloud} aggregates={aggregates.all} onAt={choose} />}
+        </aside>
+      </div>
+      {trees.length > 0 && cloud.done && <Capacity trees={trees} resourceClass={resourceClass} nameOf={aggregates.nameOf} onClass={(name) => address.set({ class: name }, { replace: true })} onAggregate={(aggregate) => address.set({ aggregate })} />}
+    </>
+  );
+}
+
+interface Asking {
+  readonly request: Request;
+  /** What is asked, undefined while that is nothing. */
+  readonly variables: PlacementAskQueryVariables | undefined;
+  readonly asked: ReturnType<typeof useCandidates>;
+  readonly marks: Marks | undefined;
+  readonly number: number;
+  readonly limit: number;
+}
+
+/** The request of the address, and its candidates on the picture. */
+function useAsking(cloud: Cloud, revision: number): Asking {
+  const address = useAddress();
+  const text = address.get("request");
+  const request = useMemo(() => readRequest(text), [text]);
+  const limit = limits.find((limit) => String(limit) === address.get("limit")) ?? 500;
+  const settled = useSettled(JSON.stringify(argumentsOf(request) ?? null), 200);
+  const variables = useMemo(() => {
+    const asked = JSON.parse(settled) as PlacementAskQueryVariables | null;
+    return asked ? { ...asked, first: limit } : undefined;
+  }, [settled, limit]);
+  const asked = useCandidates(variables, useSettled(revision, 400));
+  const number = Number(address.get("candidate")) || 0;
+  const marks = useMemo(() => marksOf(variables ? asked.data : undefined, cloud, number), [variables, asked.data, cloud, number]);
+  return { request, variables, asked, marks, number, limit };
+}
+
+/** Asks what fits. */
+function Ask({ asking, cloud, aggregates, onAt }: { asking: Asking; cloud: Cloud; aggregates: Aggregates["all"]; onAt: (uuid: string) => void }) {
+  const address = useAddress();
+  const traits = useAsk(choicesDocument, {});
+  const { request, variables, asked, number, limit } = asking;
+  const trees = useMemo(() => cloud.trees.map(({ uuid, name }) => ({ value: uuid, label: name })), [cloud]);
+  return (
+    <section className="panel ask" aria-label="What fits?">
+      <h2>What fits?</h2>
+      <Builder
+        request={request}
+        onChange={(next) => address.set({ request: written(next), candidate: "" }, { replace: true })}
+        classes={cloud.classes}
+        traits={(traits.data?.traits.nodes ?? []).map(({ name }) => ({ value: name, label: name }))}
+        aggregates={aggregates}
+        trees={trees}
+        errors={fieldsOf(asked.error)}
+      />
+      {variables ? (
+        <>
+          <Select label="Draw at most" value={String(limit)} onChange={(limit) => address.set({ limit, candidate: "" }, { replace: true })} choices={limits.map((limit) => ({ value: String(limit), label: count(limit, "candidate") }))} />
+          <Results asked={asked} cloud={cloud} number={number} onNumber={(number) => address.set({ candidate: number > 0 ? String(number) : "" }, { replace: true })} onAt={onAt} />
+        </>
+      ) : (
+        <p className="hint">Ask for amounts, as a flavor does, and see on the picture who can give them.</p>
+      )}
+    </section>
+  );
+}
+
+const sizes: readonly Size[] = ["small", "medium", "large"];
+
+const Head = () => <PageHead title="Placement" below={<p className="lead">What the cloud has, how much of it is used, and what still fits.</p>} />;
+
+interface Aggregates {
+  readonly all: readonly { readonly value: string; readonly label: string }[];
+  readonly nameOf: (uuid: string) => string;
+}
+
+/** Returns the aggregates with their names: those of the resources that have their uuids. */
+function useAggregates(uuids: readonly string[]): Aggregates {
+  const connection = useConnection();
+  const { resources } = useViewer();
+  const asked = useRead(resources && uuids.length > 0 ? uuids.join() : undefined, 0, async (signal) => {
+    const names = new Map<string, string>();
+    for (let at = 0; at < uuids.length; at += 250) {
+      const { nodes } = (await request(connection, namesDocument, { uuids: uuids.slice(at, at + 250) }, { signal })).resources;
+      for (const { uuid, name } of nodes) names.set(uuid, name);
+    }
+    return names;
+  });
+  return useMemo(() => {
+    const nameOf = (uuid: string) => asked.data?.get(uuid) ?? uuid;
+    return { nameOf, all: uuids.map((value) => ({ value, label: nameOf(value) })).sort((a, b) => (a.label < b.label ? -1 : 1)) };
+  }, [asked.data, uuids]);
+}
+
+const operators = ["", "==", "!=", ">=", "<=", ">", "<", "s==", "s!=", "<in>", "<or>", "<all-in>"];
+
+/** What trees are shown. */
+function Filters({ aggregates, filtered }: { aggregates: Aggregates["all"]; filtered: boolean }) {
+  const address = useAddress();
+  const viewer = useViewer();
+  const traits = useAsk(choicesDocument, {});
+  const types = useAsk(capabilitiesDocument, {}, !viewer.namespaces);
+  const capabilities = useMemo(() => [...new Set((types.data?.resourceTypes.nodes ?? []).flatMap((type) => (type.capabilities ?? []).map(({ name }) => name)))].sort(), [types.data]);
+  const needs = address.all("need");
+  const [key = "", operator = "", operand = ""] = (needs[0] ?? "").split("|");
+  const need = (part: { key?: string; operator?: string; operand?: string }) => {
+    const next = { key, operator, operand, ...part };
+    address.set({ need: next.key ? [[next.key, next.operator, next.operand].join("|"), ...needs.slice(1)] : [] }, { replace: true });
+  };
+  return (
+    <div className="filters placement-filters" role="search">
+      <Search label="Name or uuid" value={address.get("search")} onChange={(search) => address.set({ search }, { replace: true })} />
+      <Names label="Trait" names={address.all("trait")} choices={(traits.data?.traits.nodes ?? []).map(({ name }) => ({ value: name, label: name }))} onChange={(trait) => address.set({ trait })} />
+      <Select label="Aggregate" value={address.get("aggregate")} onChange={(aggregate) => address.set({ aggregate })} choices={[{ value: "", label: "Any" }, ...aggregates]} />
+      {capabilities.length > 0 && (
+        <div className="capability">
+          <Select label="Capability" value={key} onChange={(key) => need({ key })} choices={[{ value: "", label: "Any" }, ...capabilities.map((value) => ({ value, label: value }))]} />
+          {key && (
+            <>
+              <Select label="Operator" hidden value={operator} onChange={(operator) => need({ operator })} choices={operators.map((value) => ({ value, label: value || "is" }))} />
+              <Field label="Value of the capability" hidden mono value={operand} onChange={(operand) => need({ operand })} />
+            </>
+          )}
+        </div>
+      )}
+      {filtered && (
+        <Button quiet onPress={() => address.set({ search: "", trait: [], aggregate: "", need: [] })}>
+          Clear all
+        </Button>
+      )}
+    </div>
+  );
+}

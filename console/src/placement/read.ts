@@ -1,0 +1,198 @@
+// Reads the cloud page by page, past the cache of the other pages, which is made for
+// hundreds of things and not for tens of thousands, and keeps it as it changes.
+import { CadastreError, type Connection, request } from "@cadastre/client";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+
+import { graphql } from "../generated";
+import type { ResourceProviderFilter } from "../generated/graphql";
+import { useFollowed } from "../live";
+import type { Asked } from "../page";
+import { api, latestOf, useSession, useViewer } from "../session";
+import { type Cloud, cloudOf, nothing, type Row } from "./cloud";
+
+export const cloudDocument = graphql(`
+  query PlacementCloud($filter: ResourceProviderFilter, $after: String) {
+    resourceProviders(filter: $filter, first: 1000, after: $after) {
+      totalCount
+      nodes {
+        uuid
+        name
+        parent {
+          uuid
+        }
+        inventories {
+          resourceClass
+          capacity
+          used
+        }
+        aggregates
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
+`);
+
+const matchesDocument = graphql(`
+  query PlacementMatches($filter: ResourceProviderFilter, $after: String) {
+    resourceProviders(filter: $filter, first: 1000, after: $after) {
+      nodes {
+        root {
+          uuid
+        }
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
+`);
+
+/** Returns where to ask, as whoever looks. */
+export function useConnection(): Connection {
+  const { token } = useSession();
+  return useMemo(() => ({ url: api, token }), [token]);
+}
+
+interface State {
+  readonly cloud: Cloud;
+  readonly read: number;
+  readonly total: number | undefined;
+  readonly done: boolean;
+  readonly error: Error | undefined;
+  /** Grows with every change of the cloud. */
+  readonly revision: number;
+}
+
+export interface ReadCloud extends State {
+  readonly retry: () => void;
+}
+
+/** How many providers are read one by one; if more changed, all are read anew. */
+const mostByName = 1000;
+const namesOfPage = 250;
+
+/** Reads all providers, shows those of each page as it comes, and keeps them up to date. */
+export function useCloud(): ReadCloud {
+  const connection = useConnection();
+  const { changes } = useViewer();
+  const [state, setState] = useState<State>({ cloud: nothing, read: 0, total: undefined, done: false, error: undefined, revision: 0 });
+  const [from, setFrom] = useState<string>();
+  const [attempt, setAttempt] = useState(0);
+  const rows = useRef(new Map<string, Row>());
+
+  useEffect(() => {
+    const stop = new AbortController();
+    const read = async () => {
+      const latest = changes ? await latestOf(connection, stop.signal) : undefined;
+      const fresh = new Map<string, Row>();
+      const anew = rows.current.size > 0; // what there is stays until all are read
+      let shown = 0;
+      const pageAfter = (after: string | null | undefined) => request(connection, cloudDocument, after ? { after } : {}, { signal: stop.signal });
+      for (let asked = pageAfter(undefined); ; ) {
+        const { resourceProviders: page } = await asked;
+        if (stop.signal.aborted) return;
+        const done = !page.pageInfo.hasNextPage;
+        if (!done) {
+          asked = pageAfter(page.pageInfo.endCursor); // on its way while this one is drawn
+          asked.catch(() => {}); // it is awaited next
+        }
+        for (const row of page.nodes) fresh.set(row.uuid, row);
+        if (done || (!anew && performance.now() - shown > 120)) {
+          const cloud = cloudOf(fresh.values());
+          setState((state) => ({ cloud, read: fresh.size, total: page.totalCount, done, error: undefined, revision: state.revision + (done ? 1 : 0) }));
+          shown = performance.now();
+        }
+        if (!done) continue;
+        rows.current = fresh;
+        setFrom(latest);
+        return;
+      }
+    };
+    read().catch((error: unknown) => !stop.signal.aborted && setState((state) => ({ ...state, error: problemOf(error) })));
+    return () => stop.abort();
+  }, [connection, changes, attempt]);
+
+  const retry = useCallback(() => setAttempt((attempt) => attempt + 1), []);
+
+  const waiting = useRef<{ keys: Set<string>; busy: boolean }>({ keys: new Set(), busy: false });
+  const changed = useCallback(
+    (keys: ReadonlySet<string> | undefined) => {
+      const { current } = waiting;
+      keys?.forEach((key) => current.keys.add(key));
+      if (!keys || current.keys.size > mostByName) {
+        current.keys.clear();
+        return retry();
+      }
+      const update = async () => {
+        while (current.keys.size > 0) {
+          const uuids = [...current.keys].slice(0, namesOfPage);
+          uuids.forEach((uuid) => current.keys.delete(uuid));
+          const { resourceProviders } = await request(connection, cloudDocument, { filter: { uuids } });
+          for (const uuid of uuids) rows.current.delete(uuid);
+          for (const row of resourceProviders.nodes) rows.current.set(row.uuid, row);
+        }
+        const cloud = cloudOf(rows.current.values());
+        setState((state) => ({ ...state, cloud, read: rows.current.size, total: rows.current.size, revision: state.revision + 1 }));
+      };
+      if (current.busy) return;
+      current.busy = true;
+      update()
+        .catch(() => retry())
+        .finally(() => (current.busy = false));
+    },
+    [connection, retry],
+  );
+  useFollowed("provider", from, changed);
+  return useMemo(() => ({ ...state, retry }), [state, retry]);
+}
+
+export const problemOf = (error: unknown): Error => (error instanceof CadastreError ? error : new Error("The server cannot be reached."));
+
+/**
+ * Reads something whenever its key changes, and again when the revision does. What
+ * there is stays until what comes next is there; without a key there is nothing.
+ */
+export function useRead<Data>(key: string | undefined, revision: number, read: (signal: AbortSignal) => Promise<Data>): Asked<Data> & { readonly current: boolean } {
+  const [state, setState] = useState<{ key?: string; data?: Data; error?: Error }>({});
+  const [attempt, setAttempt] = useState(0);
+  const latest = useRef(read);
+  latest.current = read;
+  useEffect(() => {
+    if (key === undefined) return setState({});
+    const stop = new AbortController();
+    latest.current(stop.signal).then(
+      (data) => !stop.signal.aborted && setState({ key, data }),
+      (error: unknown) => !stop.signal.aborted && setState({ key, error: problemOf(error) }),
+    );
+    return () => stop.abort();
+  }, [key, revision, attempt]);
+  const refresh = useCallback(() => setAttempt((attempt) => attempt + 1), []);
+  const there = key === undefined ? {} : state;
+  return { data: there.data, error: there.error, loading: key !== undefined && state.key !== key, current: key !== undefined && state.key === key, refresh };
+}
+
+/**
+ * Reads the roots of the trees in which some provider meets each of the filters, not
+ * all of them the same one: a trait may be that of a device, an aggregate the host's.
+ */
+export function useMatches(filters: readonly ResourceProviderFilter[], revision: number): ReturnType<typeof useRead<ReadonlySet<string>>> {
+  const connection = useConnection();
+  return useRead(filters.length > 0 ? JSON.stringify(filters) : undefined, revision, async (signal) => {
+    const found = await Promise.all(filters.map((filter) => rootsOf(connection, filter, signal)));
+    return found.reduce((left, roots) => new Set([...left].filter((root) => roots.has(root))));
+  });
+}
+
+async function rootsOf(connection: Connection, filter: ResourceProviderFilter, signal: AbortSignal): Promise<Set<string>> {
+  const roots = new Set<string>();
+  for (let after: string | null | undefined; ; ) {
+    const { nodes, pageInfo } = (await request(connection, matchesDocument, { filter, ...(after && { after }) }, { signal })).resourceProviders;
+    for (const { root } of nodes) roots.add(root.uuid);
+    after = pageInfo.endCursor;
+    if (!pageInfo.hasNextPage) return roots;
+  }
+}

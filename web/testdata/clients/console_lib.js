@@ -1,0 +1,107 @@
+// What the programs that open the console of a demo have in common. Their arguments
+// are in argv: the address of the console, the browser, another server of the same
+// database, or the same one, that changes things beside it, the views of which
+// pictures are looked at by axe ("all", or "some" where another database has had
+// all), and a folder for pictures, if they are wanted.
+"use strict";
+const fs = require("node:fs");
+const { chromium } = require("playwright-core");
+
+const [, , address, executablePath, other, views, pictures] = process.argv;
+const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const wrong = [];
+const complaints = [];
+const patience = 60000; // milliseconds, for a busy machine
+const holds = (is, what) => is || wrong.push(what);
+
+// Sends an operation as another client.
+async function ask(query, variables, token = "demo-admin") {
+  const headers = { "Content-Type": "application/json", "X-Auth-Token": token };
+  const response = await fetch(other + "/graphql", { method: "POST", headers, body: JSON.stringify({ query, variables }) });
+  const answer = await response.json();
+  if (answer.errors) throw new Error(JSON.stringify(answer.errors));
+  return answer.data;
+}
+
+function watch(page) {
+  page.setDefaultTimeout(patience);
+  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => {
+    const { protocol, host } = new URL(request.url());
+    if (/^(http|ws)/.test(protocol) && host !== new URL(address).host) complaints.push("asked " + request.url());
+  });
+  return page;
+}
+
+const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+
+// Whether the page follows what happens: from then on, changes appear by themselves.
+const isLive = (page) => page.locator(".live[data-live=true]").waitFor();
+
+// What axe finds on a page as it stands. The browser itself evaluates it, whatever
+// the policy of the page is.
+async function accessible(page, what) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: axe });
+  const run = "axe.run(document, { resultTypes: ['violations'] }).then((found) => JSON.stringify(found.violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 2).map((node) => node.html.slice(0, 150) + ' ' + node.failureSummary).join('; '))))";
+  const { result } = await session.send("Runtime.evaluate", { expression: run, awaitPromise: true });
+  for (const violation of JSON.parse(result.value)) wrong.push(`${what}: axe: ${violation}`);
+  await session.detach();
+}
+
+const fits = async (page, what) => {
+  const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  holds(beyond <= 0, `${what} is ${beyond} pixels wider than the screen`);
+};
+
+// Each view on a phone, a desk and a wall, by day and by night.
+async function layouts(browser, pages) {
+  const page = watch(await browser.newPage({ reducedMotion: "reduce" }));
+  for (const [name, [path, title, prepare]] of Object.entries(pages)) {
+    await page.goto(address + "/console" + path);
+    await heading(page, title);
+    await isLive(page);
+    if (prepare) await prepare(page);
+    for (const colorScheme of ["light", "dark"])
+      for (const [width, height] of [[390, 844], [1280, 800], [1920, 1080]]) {
+        await page.setViewportSize({ width, height });
+        await page.emulateMedia({ colorScheme });
+        const what = `${name} ${width} ${colorScheme}`;
+        await fits(page, what);
+        if ((width === 390) === (colorScheme === "dark") && width !== 1920) await accessible(page, what);
+        if (pictures) await page.screenshot({ path: `${pictures}/console-${name}-${width}-${colorScheme}.png`, fullPage: true });
+      }
+  }
+  await page.close();
+}
+
+// Runs a program in the browser, and prints as JSON what was found wrong and what
+// the browser complained of.
+function run(program) {
+  const main = async () => {
+    const browser = await chromium.launch({
+      executablePath,
+      args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    });
+    try {
+      const seconds = {};
+      const timed = async (name, run) => {
+        const begun = performance.now();
+        const result = await run;
+        seconds[name] = Math.round((performance.now() - begun) / 100) / 10;
+        return result;
+      };
+      const more = await program(browser, () => browser.newContext({ viewport: { width: 1280, height: 800 } }), timed);
+      process.stdout.write(JSON.stringify({ wrong, complaints, ...more, seconds }));
+    } finally {
+      await browser.close();
+    }
+  };
+  main().catch((error) => {
+    process.stderr.write(JSON.stringify({ wrong, complaints }) + "\n" + String(error.stack) + "\n");
+    process.exitCode = 1;
+  });
+}
+
+module.exports = { address, views, pictures, wrong, complaints, holds, ask, watch, heading, isLive, accessible, fits, layouts, run };

@@ -1,0 +1,64 @@
+// Opens the picture of a large cloud at argv[2] in the browser argv[3], scrolls through
+// it, and prints as JSON how long it took until all of argv[4] trees were drawn, the
+// longest task of the page while it was scrolled, as the browser's own trace has it, and
+// what bounds both whatever the machine: tiles painted in a frame, elements of the page,
+// requests.
+"use strict";
+const { chromium } = require("playwright-core");
+
+const [, , address, executablePath, trees, pictures] = process.argv;
+
+/** The longest task of the page's main thread in a trace, in milliseconds, and in those of the processor, which other work on the machine does not lengthen. */
+function longest(trace) {
+  const { traceEvents } = JSON.parse(trace.toString());
+  const main = new Set(traceEvents.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(({ pid, tid }) => `${pid} ${tid}`));
+  const tasks = traceEvents.filter(({ name, ph, pid, tid }) => ph === "X" && /RunTask$/.test(name) && main.has(`${pid} ${tid}`));
+  return { tasks: tasks.length, longest: Math.max(0, ...tasks.map(({ dur }) => dur / 1000)), processor: Math.max(0, ...tasks.map(({ tdur }) => (tdur ?? 0) / 1000)) };
+}
+
+async function main() {
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    page.setDefaultTimeout(120000);
+    const complaints = [];
+    page.on("console", (message) => complaints.push(message.text()));
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    let requests = 0;
+    page.on("request", (request) => (requests += request.url().endsWith("/graphql") ? 1 : 0));
+    const begun = performance.now();
+    await page.goto(address + "/console/placement", { waitUntil: "commit" });
+    await page.locator(`canvas[data-trees="${trees}"]`).waitFor();
+    const drawn = performance.now() - begun;
+    const of = {};
+    for (const size of ["small", "medium", "large"]) {
+      await page.getByLabel("Show as").selectOption(size);
+      const box = page.getByRole("listbox");
+      await box.hover();
+      await page.waitForTimeout(300);
+      await browser.startTracing(page, { categories: ["disabled-by-default-devtools.timeline", "devtools.timeline", "toplevel"] });
+      const seen = await box.evaluate(async (element) => {
+        const frame = () => new Promise((done) => requestAnimationFrame(done));
+        let tiles = 0;
+        const from = element.scrollTop;
+        for (let step = 1; step <= 60; step++) {
+          element.scrollTop = Math.min(element.scrollHeight, from + step * 240);
+          await frame();
+          tiles = Math.max(tiles, Number(element.querySelector("canvas").dataset.tiles));
+        }
+        return { tiles, scrolled: element.scrollTop - from };
+      });
+      of[size] = { ...seen, ...longest(await browser.stopTracing()) };
+      if (pictures) await page.screenshot({ path: `${pictures}/console-wide-${size}.png` });
+    }
+    const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+    process.stdout.write(JSON.stringify({ complaints, drawn, requests, elements, of }));
+  } finally {
+    await browser.close();
+  }
+}
+
+main().catch((error) => {
+  process.stderr.write(String(error.stack) + "\n");
+  process.exitCode = 1;
+});
