@@ -1,0 +1,10 @@
+import { Component, type ReactNode } from "react";
+
+/** Shows what a query below it was refused for: `@throwOnFieldError` throws it. */
+export class Failed extends Component<{ children: ReactNode }, { error?: Error }> {
+  override state: { error?: Error } = {};
+  static getDerivedStateFromError = (error: Error) => ({ error });
+  override render() {
+    return this.state.error ? <p className="wrong">{this.state.error.message}</p> : this.props.children;
+  }
+}
