@@ -12,7 +12,7 @@ FUZZ ?= 5s
 LINTER := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: console run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs chaos
+.PHONY: console console-figures run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -60,6 +60,13 @@ console: ## web/console from the sources of the console, byte for byte the same 
 	npm ci --silent --no-audit --no-fund --prefix console
 	npm run --silent build --prefix console
 
+console-figures: ## how soon the console draws 10,000 hosts, and how it scrolls, on a machine that does nothing else
+	CADASTRE_TEST_FIGURES=1 $(GO) test ./web -count=1 -v -run '^TestTheConsoleDrawsTenThousandHosts$$'
+
+docs: ## docs/ as a static site in build/site; a dead link fails (needs node 20 or newer)
+	npm install --silent --no-audit --no-fund --prefix tools/site
+	npm run --silent build --prefix tools/site
+
 migration: ## the next migration of both dialects, from ent/schema: make migration NAME=add_x (needs PostgreSQL)
 	$(GO) test ./store/sqldb -run '^TestWriteMigration$$' -write $(NAME)
 
@@ -87,7 +94,15 @@ bench-quick: ## the shapes and the growth of the works of bench, which hold on e
 chaos: ## attacks and faults, on servers of its own: make chaos CHAOS='-attacks contains -for 1m'
 	$(GO) run ./bench/chaos $(CHAOS)
 
-# The program to compare with, as make bench-docs BEFORE=/path.
-BEFORE ?=
-bench-docs: build ## docs/performance.md measured anew, in 12 minutes at most
-	$(GO) run ./bench $(if $(BEFORE),-binary before=$(BEFORE)) -binary after=./cadastre -db postgres -docs docs/performance.md $(BENCH)
+bench-docs: ## docs/measured, and the tables and drawings of docs/performance.md and docs/scale.md, anew, in about 15 minutes
+	$(GO) run ./bench -peers none -skip '$(LARGEST)' -providers 1000 -resources 1000 -rounds 3 -within 90s -json docs/measured/1000.json
+	$(GO) run ./bench -rounds 5 -within 3m -json docs/measured/10000.json
+	$(GO) run ./bench -peers none -skip '$(LARGEST)' -providers 100000 -resources 100000 -rounds 3 -within 4m -json docs/measured/100000.json
+	$(GO) run ./bench page
+
+# What is measured at one size alone.
+LARGEST = beside|several|settings|smaller world|trees
+
+bench-million: ## the same of a million providers and resources, which takes longer; bench-docs keeps what it wrote
+	$(GO) run ./bench -db postgres -peers none -skip '$(LARGEST)' -providers 1000000 -resources 1000000 -rounds 2 -timeout 3h -within 3h -json docs/measured/1000000.json
+	$(GO) run ./bench page

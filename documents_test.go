@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,7 +22,13 @@ import (
 // documents returns the pages for people, by their paths.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
-	pages, err := filepath.Glob("docs/*.md")
+	var pages []string
+	err := filepath.WalkDir("docs", func(page string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(page) == ".md" {
+			pages = append(pages, page)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,11 +132,6 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			t.Errorf("%s names make %s, which the Makefile lacks", page, name)
 		}
 	})
-	eachNamed(t, `\]\(([^):#]+)\)`, func(page, name string) {
-		if _, err := os.Stat(filepath.Join(filepath.Dir(page), name)); err != nil {
-			t.Errorf("%s links to %s: %v", page, name, err)
-		}
-	})
 }
 
 // TestDocumentsShowValidOperations validates every operation that a document
@@ -165,8 +168,8 @@ func TestDocumentsNameEveryCommand(t *testing.T) {
 	}
 }
 
-// TestDocumentsShowTheDefaults compares the defaults in the tables of README
-// and of docs/limits.md with those of `cadastre serve`.
+// TestDocumentsShowTheDefaults compares the defaults in the tables of
+// docs/operations.md and of docs/limits.md with those of `cadastre serve`.
 func TestDocumentsShowTheDefaults(t *testing.T) {
 	t.Parallel()
 	defaults := map[string]string{}
@@ -175,7 +178,7 @@ func TestDocumentsShowTheDefaults(t *testing.T) {
 	}
 	texts, compared := documents(t), 0
 	for _, table := range []struct{ page, row, prefix string }{
-		{"README.md", "(?m)^\\| `--([a-z-]+)` \\| `([^`]+)` \\|", ""},
+		{"docs/operations.md", "(?m)^\\| `--([a-z-]+)` \\| `([^`]+)` \\|", ""},
 		{"docs/limits.md", "(?m)^\\| `([a-z-]+)` \\| ([^|]+) \\|", "limit-"},
 	} {
 		for _, match := range regexp.MustCompile(table.row).FindAllStringSubmatch(texts[table.page], -1) {
@@ -189,5 +192,101 @@ func TestDocumentsShowTheDefaults(t *testing.T) {
 	}
 	if compared < 25 {
 		t.Errorf("the tables show %d defaults, want 25 at least", compared)
+	}
+}
+
+// link is one of Markdown, to a page or to a heading of one.
+var link = regexp.MustCompile(`\]\(([^):]+)\)`)
+
+// headings returns the names by which links find the headings of a page.
+func headings(text string) map[string]bool {
+	found := map[string]bool{"": true}
+	text = regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(text, "")
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		name := regexp.MustCompile("[^a-z0-9 _-]").ReplaceAllString(strings.ToLower(heading[1]), "")
+		found[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return found
+}
+
+// TestDocumentsLinkToWhatExists finds a link that leads nowhere, a page that no way
+// of links from the README leads to, and a picture that no page shows.
+func TestDocumentsLinkToWhatExists(t *testing.T) {
+	t.Parallel()
+	texts := documents(t)
+	reached := map[string]bool{"README.md": true}
+	for queue := []string{"README.md"}; len(queue) > 0; queue = queue[1:] {
+		page := queue[0]
+		for _, match := range link.FindAllStringSubmatch(texts[page], -1) {
+			path, _, _ := strings.Cut(match[1], "#")
+			to := filepath.Join(filepath.Dir(page), path)
+			if _, ok := texts[to]; ok && !reached[to] {
+				reached[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+	files, err := filepath.Glob("docs/images/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures := map[string]bool{} // that no page shows
+	for _, file := range files {
+		pictures[file] = true
+	}
+	for _, page := range slices.Sorted(maps.Keys(texts)) {
+		if !reached[page] {
+			t.Errorf("no way of links leads from README.md to %s", page)
+		}
+		for _, match := range link.FindAllStringSubmatch(texts[page], -1) {
+			delete(pictures, filepath.Join(filepath.Dir(page), match[1]))
+			path, heading, _ := strings.Cut(match[1], "#")
+			to := page
+			if path != "" {
+				to = filepath.Join(filepath.Dir(page), path)
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s: %v", page, match[1], err)
+			} else if text, ok := texts[to]; ok && !headings(text)[heading] {
+				t.Errorf("%s links to %s, which has no such heading", page, match[1])
+			}
+		}
+	}
+	for picture := range pictures {
+		t.Errorf("no page shows %s", picture)
+	}
+}
+
+// TestDocumentsNameTheVersionsOfLibraries compares the table of docs/clients.md with
+// the versions that the tests install, and those that the TypeScript client takes.
+func TestDocumentsNameTheVersionsOfLibraries(t *testing.T) {
+	t.Parallel()
+	versions, from := map[string]string{}, map[string]string{}
+	for _, folder := range []string{"clients/typescript", "web/testdata/clients"} {
+		text, err := os.ReadFile(folder + "/package.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var made struct{ Dependencies, DevDependencies, PeerDependencies map[string]string }
+		if err := json.Unmarshal(text, &made); err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(versions, made.Dependencies)
+		maps.Copy(versions, made.DevDependencies)
+		maps.Copy(from, made.PeerDependencies)
+	}
+	module, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions["github.com/Khan/genqlient"] = regexp.MustCompile(`Khan/genqlient v(\S+)`).FindStringSubmatch(string(module))[1]
+	rows := regexp.MustCompile("(?m)^\\| `([@a-zA-Z0-9./-]+)`[^|]* \\| (\\d*) ?\\| (\\d+\\.\\d+\\.\\d+) \\|$").FindAllStringSubmatch(documents(t)["docs/clients.md"], -1)
+	if len(rows) < 10 {
+		t.Fatalf("the table has %q only", rows)
+	}
+	for _, row := range rows {
+		if versions[row[1]] != row[3] || strings.TrimPrefix(from[row[1]], ">=") != row[2] {
+			t.Errorf("docs/clients.md has %q; tests run %s, and the client takes %s", row[0], versions[row[1]], from[row[1]])
+		}
 	}
 }

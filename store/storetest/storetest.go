@@ -185,7 +185,7 @@ func Database(t testing.TB, url string) *sql.DB {
 	t.Helper()
 	driver, source := "postgres", url
 	if path, ok := strings.CutPrefix(url, "sqlite://"); ok {
-		driver, source = "sqlite", path
+		driver, source = "sqlite", path+"?_pragma=busy_timeout(60000)" // its store writes, too
 	}
 	db, err := sql.Open(driver, source)
 	if err != nil {
