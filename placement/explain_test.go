@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -129,4 +130,28 @@ func TestExplainIsByDefinition(t *testing.T) {
 			w = w.With(Update{Providers: []Provider{p}})
 		}
 	})
+}
+
+// TestNearestOfManyAlike holds the nearest trees to their definition where many
+// lack as much: more than are put in order, fewer, and several sizes of them.
+func TestNearestOfManyAlike(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{3, 6, 300, 330, 1000} {
+		for _, sizes := range []int{1, 2, 40} {
+			hosts := flatCloud(n)
+			for i := range hosts {
+				hosts[i].UUID = fmt.Sprintf("%08x-0000-4000-8000-%012x", rng.Uint32(), i)
+				for k, v := range hosts[i].Inventories {
+					if v.ResourceClass == "VCPU" {
+						hosts[i].Inventories[k] = stocked("VCPU", int32(1+rng.IntN(sizes)), 0)
+					}
+				}
+			}
+			w, r := NewWorld(cloudNames, hosts), &Request{Unsuffixed: threeClasses(65)}
+			if got, want := explained(Explain(w, r)), explained(ExplainByDefinition(w, r)); got != want {
+				t.Errorf("%d hosts of %d sizes: got\n%s\nwant\n%s", n, sizes, got, want)
+			}
+		}
+	}
 }

@@ -15,6 +15,14 @@ func (l lack) compare(other lack) int {
 	return cmp.Or(cmp.Compare(l.classes+l.traits, other.classes+other.traits), cmp.Compare(l.units, other.units))
 }
 
+// addShort adds how many units of one class are missing.
+func (l *lack) addShort(units int64) {
+	if units > 0 {
+		l.classes++
+		l.units += units
+	}
+}
+
 // lackFinder computes how much each tree lacks that missOfTree would list.
 // Anchors are the roots of the trees that more units and traits would help;
 // lacks, by root, are their sums, and missing the roots where each trait is
@@ -29,17 +37,25 @@ type lackFinder struct {
 	// or, in trees where none does, could with more units.
 	able []servers
 
-	// By root, for the slot that is looked at: the provider that lacks least, and
-	// how much that is.
+	// By root of a tree of several providers, for the slot that is looked at: the
+	// provider that lacks least, and how much that is.
 	chosen []int32
 	least  []lack
+	alone  mask // the roots of trees of one provider
 }
 
 // nearestRoots returns the roots of the trees that lack least, but something.
 func (e *explainer) nearestRoots(of *missFinder, slots []servers) []int32 {
 	f := &lackFinder{
-		reacher: e.reacher, of: of, lacks: make([]lack, e.idLimit), missing: map[string]mask{},
-		chosen: make([]int32, e.idLimit), least: make([]lack, e.idLimit),
+		reacher: e.reacher, of: of, lacks: make([]lack, e.idLimit), missing: map[string]mask{}, alone: slices.Clone(e.roots),
+	}
+	others := slices.Clone(e.known)
+	others.without(e.roots)
+	for id := range others.all() {
+		f.alone.remove(e.rootOf.at(id) - 1)
+	}
+	if !others.isEmpty() {
+		f.chosen, f.least = make([]int32, e.idLimit), make([]lack, e.idLimit)
 	}
 	f.anchors = e.anchorsOf(of.relaxed)
 	for _, trait := range of.request.RootRequired {
@@ -103,11 +119,19 @@ func (f *lackFinder) addSlot(i int, by servers) {
 // on that of the providers which lacks least.
 func (f *lackFinder) addLeast(i int, could, roots mask) {
 	clauses, having := f.clausesOf(i)
+	alone := slices.Clone(could)
+	alone.keep(f.alone)
+	for _, d := range f.of.slots[i].demands {
+		f.addShort(d, alone)
+	}
+	could.without(alone)
 	f.choose(i, could, clauses, having)
 	lacking := make([]mask, len(clauses))
 	for k := range lacking {
-		lacking[k] = f.newMask()
+		lacking[k] = slices.Clone(alone)
+		lacking[k].without(having[k])
 	}
+	roots.without(alone)
 	for root := range roots.all() {
 		f.lacks[root].classes += f.least[root].classes
 		f.lacks[root].units += f.least[root].units
@@ -121,6 +145,30 @@ func (f *lackFinder) addLeast(i int, could, roots mask) {
 	for k, clause := range clauses {
 		f.addMissing(clause, lacking[k], none)
 	}
+}
+
+// addShort adds what some roots lack of a demand by themselves.
+func (f *lackFinder) addShort(d demand, roots mask) {
+	column, picky := f.columns.at(d.class), f.picky.at(d.class)
+	for i, word := range roots {
+		free, odd := column.free.word(i), picky.word(i)
+		if free == nil {
+			free = make([]int64, 64)
+		}
+		for bit := range bitsOf(word) {
+			id := int32(i)*64 + bit
+			f.lacks[id].addShort(f.short(d, id, free[bit], odd&(1<<bit) != 0))
+		}
+	}
+}
+
+// short returns how many units of a demand are missing on a provider, of which the
+// column says what it can take, or that it is picky.
+func (f *lackFinder) short(d demand, id int32, free int64, picky bool) int64 {
+	if picky {
+		return d.amount - f.nodes.at(id).inventoryOf(d.class).available(d.amount)
+	}
+	return d.amount - min(d.amount, max(0, free-1))
 }
 
 // choose finds the provider of each tree that lacks least for a slot: the first
@@ -157,15 +205,8 @@ func (f *lackFinder) clausesOf(i int) (clauses [][]string, having []mask) {
 func (f *lackFinder) lackOf(i int, id int32, clauses [][]string, having []mask) lack {
 	var of lack
 	for _, d := range f.of.slots[i].demands {
-		column := f.columns.at(d.class)
-		short := d.amount - min(d.amount, max(0, column.free.at(id)-1))
-		if picky := f.picky.at(d.class); picky.has(id) {
-			short = d.amount - f.nodes.at(id).inventoryOf(d.class).available(d.amount)
-		}
-		if short > 0 {
-			of.classes++
-			of.units += short
-		}
+		column, picky := f.columns.at(d.class), f.picky.at(d.class)
+		of.addShort(f.short(d, id, column.free.at(id), picky.has(id)))
 	}
 	for k, clause := range clauses {
 		if !having[k].has(id) {
@@ -193,18 +234,64 @@ func (f *lackFinder) addClauses() {
 // first returns the roots of the trees that lack least, but something: by uuid
 // where they lack as much.
 func (f *lackFinder) first() []int32 {
-	var roots []int32
-	for _, id := range f.byUUID.all() {
-		if !f.anchors.has(id) || f.lacks[id].classes+f.lacks[id].traits == 0 {
-			continue
-		}
-		i := len(roots)
-		for i > 0 && f.lacks[id].compare(f.lacks[roots[i-1]]) < 0 {
-			i--
-		}
-		if i < MaxNearest {
-			roots = slices.Insert(roots, i, id)[:min(len(roots)+1, MaxNearest)]
+	most := f.mostOfFirst()
+	var less, asMuch []int32
+	for root := range f.anchors.all() {
+		switch of := f.lacks[root]; {
+		case of.classes+of.traits == 0:
+		case of.compare(most) < 0:
+			less = append(less, root)
+		case of.compare(most) == 0:
+			asMuch = append(asMuch, root)
 		}
 	}
+	roots := append(less, f.firstByUUID(asMuch, MaxNearest-len(less))...)
+	slices.SortFunc(roots, func(a, b int32) int {
+		return cmp.Or(f.lacks[a].compare(f.lacks[b]), cmp.Compare(f.uuidOf(a), f.uuidOf(b)))
+	})
 	return roots
 }
+
+// mostOfFirst returns how much that of the trees lacks which is the last of those
+// that first returns.
+func (f *lackFinder) mostOfFirst() lack {
+	var least []lack // in order
+	for root := range f.anchors.all() {
+		of := f.lacks[root]
+		if of.classes+of.traits == 0 || len(least) == MaxNearest && of.compare(least[MaxNearest-1]) >= 0 {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(least, of, lack.compare)
+		least = slices.Insert(least, i, of)[:min(len(least)+1, MaxNearest)]
+	}
+	if len(least) == 0 {
+		return lack{}
+	}
+	return least[len(least)-1]
+}
+
+// firstByUUID returns the first n of some roots, in the order of their uuids where
+// they are more.
+func (f *lackFinder) firstByUUID(roots []int32, n int) []int32 {
+	if len(roots) <= n {
+		return roots
+	}
+	if len(roots) < 64*n { // else the first of all providers are soon found to have them
+		slices.SortFunc(roots, func(a, b int32) int { return cmp.Compare(f.uuidOf(a), f.uuidOf(b)) })
+		return roots[:n]
+	}
+	among, first := f.newMask(), make([]int32, 0, n)
+	for _, root := range roots {
+		among.add(root)
+	}
+	for _, id := range f.byUUID.all() {
+		if among.has(id) {
+			if first = append(first, id); len(first) == n {
+				break
+			}
+		}
+	}
+	return first
+}
+
+func (f *lackFinder) uuidOf(id int32) string { return f.nodes.at(id).provider.UUID }

@@ -55,6 +55,15 @@ func (a *array[T]) set(e *edit, i int32, value T) {
 	a.chunks[c].items[i%chunkSize] = value
 }
 
+// word returns the items of the i-th group of 64 ids, nil where none was written.
+func (a *array[T]) word(i int) []T {
+	const words = chunkSize / 64
+	if c := i / words; c < len(a.chunks) && a.chunks[c] != nil {
+		return a.chunks[c].items[i%words*64:][:64]
+	}
+	return nil
+}
+
 // bitset is a set of dense ids.
 type bitset struct{ words array[uint64] }
 

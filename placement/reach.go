@@ -20,10 +20,14 @@ type reacher struct {
 
 func (w *World) newReacher() *reacher {
 	r := &reacher{World: w, known: w.newMask(), roots: w.newMask()}
-	for id := range w.idLimit {
-		if root := w.rootOf.at(id); root != 0 {
-			r.known.add(id)
-			r.roots.add(root - 1)
+	for i := range r.known {
+		for bit, root := range w.rootOf.word(i) {
+			if root != 0 {
+				r.known[i] |= 1 << bit
+			}
+			if root == int32(i*64+bit)+1 {
+				r.roots[i] |= 1 << bit
+			}
 		}
 	}
 	r.sharing = w.union(w.traitSets([]int32{w.traits.lookup(TraitShares)}))
@@ -112,21 +116,35 @@ func (r *reacher) hasRoot(aggregate int32, roots mask) bool {
 }
 
 // keepStocked keeps the providers that have an inventory of a class.
-func (r *reacher) keepStocked(m mask, class int32) {
-	c := r.columns.at(class)
-	for id := range m.all() {
-		if c.free.at(id) == 0 {
-			m.remove(id)
+func (r *reacher) keepStocked(m mask, class int32) { r.keepAbove(m, class, 0) }
+
+// keepAbove keeps the providers whose value in the column of a class is above a
+// limit.
+func (r *reacher) keepAbove(m mask, class int32, limit int64) {
+	free := r.columns.at(class).free
+	for i, word := range m {
+		if word == 0 {
+			continue
 		}
+		var above uint64
+		for bit, value := range free.word(i) {
+			if value > limit {
+				above |= 1 << bit
+			}
+		}
+		m[i] = word & above
 	}
 }
 
 // keepFitting keeps the providers that can take an amount.
 func (r *reacher) keepFitting(m mask, d demand) {
-	c, picky := r.columns.at(d.class), r.picky.at(d.class)
-	for id := range m.all() {
-		if c.free.at(id) <= d.amount || picky.has(id) && !r.nodes.at(id).inventoryOf(d.class).fits(d.amount) {
-			m.remove(id)
+	r.keepAbove(m, d.class, d.amount)
+	picky := r.picky.at(d.class)
+	for i := range m {
+		for bit := range bitsOf(m[i] & picky.word(i)) {
+			if id := int32(i)*64 + bit; !r.nodes.at(id).inventoryOf(d.class).fits(d.amount) {
+				m.remove(id)
+			}
 		}
 	}
 }
