@@ -46,7 +46,9 @@ type sample struct {
 }
 
 // languages are those of fences, and what tests do with them. Those of programs in
-// JavaScript, TypeScript and Go are parts of programs that tests of clients run.
+// JavaScript, TypeScript and Go are parts of programs that tests of clients run:
+// client/documented_test.go, clients/typescript/scripts/documented.mjs and
+// web/testdata/clients/urql.mjs.
 var languages = []string{"graphql", "sh", "console", "json", "yaml", "python", "js", "ts", "go", "sql", "ini", "text"}
 
 // samplePages returns the pages of documents that people write, without what is

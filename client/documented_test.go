@@ -6,9 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/Khan/genqlient/generate"
+
+	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
 // TestTheDocumentedSettingsCompile generates a client as docs/clients.md says,
@@ -39,18 +42,59 @@ func TestTheDocumentedSettingsCompile(t *testing.T) {
 		t.Fatalf("%v: made %d bytes", err, len(made[config.Generated]))
 	}
 	write(t, config.Generated, made[config.Generated])
-	// It is compiled as if it were a folder here, with the modules of this one.
-	here, err := filepath.Abs("documented/generated.go")
+	overlaid(t, config.Generated, "build")
+}
+
+// overlaid has go do something with a package of one file as if that were in a folder
+// here, with the modules of this one, and returns what it prints.
+func overlaid(t *testing.T, file, command string) string {
+	t.Helper()
+	here, err := filepath.Abs("documented/documented.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{here: config.Generated}})
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{here: file}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(folder, "overlay.json"), overlay)
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(folder, "overlay.json"), "./documented").CombinedOutput(); err != nil {
+	at := filepath.Join(filepath.Dir(file), "overlay.json")
+	write(t, at, overlay)
+	out, err := exec.CommandContext(t.Context(), "go", command, "-overlay", at, "./documented").CombinedOutput()
+	if err != nil {
 		t.Errorf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// TestTheSampleInGoRuns runs the sample of docs/clients.md against the demo cloud.
+func TestTheSampleInGoRuns(t *testing.T) {
+	t.Parallel()
+	sample := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(read(t, "../docs/clients.md"))
+	text := strings.Replace(string(sample[1]), "https://cadastre.example.org", demotest.Serve(t), 1)
+	file := filepath.Join(t.TempDir(), "documented.go")
+	write(t, file, []byte(`package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/client"
+)
+
+func main() {
+	if err := run(context.Background(), "demo-reader"); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, token string) error {
+`+text+`	return nil
+}
+`))
+	if printed := overlaid(t, file, "run"); strings.Count(printed, "\n") < 5 {
+		t.Errorf("it prints %q", printed)
 	}
 }
 

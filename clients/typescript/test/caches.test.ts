@@ -8,7 +8,7 @@ import { cacheOptions, subscriptionLink } from "../src/apollo.js";
 import { eventStream, request } from "../src/index.js";
 import { CreateNamespaceDocument, NamespaceChangesDocument, UpdateNamespaceDocument } from "../src/operations.js";
 import { exchanges } from "../src/urql.js";
-import { newName, server, within } from "./helpers.js";
+import { first, newName, server, within } from "./helpers.js";
 
 const listed = `query Listed($filter: NamespaceFilter) {
   viewer { id userId }
@@ -18,16 +18,6 @@ const others = `query Others($filter: NamespaceFilter) {
   namespaces(filter: $filter, first: 5) { nodes { id revision displayName } pageInfo { endCursor } }
 }`;
 const read = `query Read($name: String!) { namespace(name: $name) { id name description } }`;
-
-/** Waits for the first event of a subscription, and ends it. */
-function first(subscribe: (next: (event: unknown) => void) => { unsubscribe: () => void }): Promise<unknown> {
-  return new Promise((resolve) => {
-    const subscribed = subscribe((event) => {
-      subscribed.unsubscribe();
-      resolve(event);
-    });
-  });
-}
 
 /** Collects what is warned of while something runs. */
 async function warnings(during: () => Promise<void>): Promise<string[]> {

@@ -50,6 +50,16 @@ export async function within<Value>(promise: Promise<Value>, what: string): Prom
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
+/** Waits for the first event of a subscription, and ends it. */
+export function first(subscribe: (next: (event: unknown) => void) => { unsubscribe: () => void }): Promise<unknown> {
+  return new Promise((resolve) => {
+    const subscribed = subscribe((event) => {
+      subscribed.unsubscribe();
+      resolve(event);
+    });
+  });
+}
+
 let numbers = 0;
 
 /** A name that no other test has. */

@@ -1,6 +1,6 @@
 // Runs every query of the files argv[4...] against the server at argv[2], with the
-// token argv[3], through urql with a normalised cache: with the keys that
-// docs/clients.md gives, and the server's own introspection. Each query is then
+// token argv[3], through urql with a normalised cache: by the client and with the keys
+// that docs/clients.md gives, and the server's own introspection. Each query is then
 // answered from the cache alone. It prints as JSON what was warned of, what
 // failed, and which queries ran.
 import fs from "fs";
@@ -19,12 +19,9 @@ for (const level of ["warn", "error"]) console[level] = (...parts) => complaints
 const headers = { "X-Auth-Token": token, "Content-Type": "application/json" };
 const asked = await fetch(url + "/graphql", { method: "POST", headers, body: JSON.stringify({ query: getIntrospectionQuery() }) });
 const schema = (await asked.json()).data;
-const client = new Client({
-  url: url + "/graphql",
-  preferGetMethod: false,
-  fetchOptions: { headers },
-  exchanges: [mapExchange({ onResult }), cacheExchange({ schema, keys: keysOf(schema) }), fetchExchange],
-});
+const made = /```js\n(const client = [^]*?)```/.exec(page)[1].replace('url: "/graphql",', 'url: url + "/graphql", preferGetMethod: false, fetchOptions: { headers },');
+const used = { Client, cacheExchange, fetchExchange, headers, keysOf, mapExchange, onResult, schema, url };
+const client = new Function(...Object.keys(used), made + "return client;")(...Object.values(used));
 
 const ran = [];
 for (const file of files) {
