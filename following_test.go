@@ -101,9 +101,10 @@ func (f *follower) request() (document string, variables map[string]any) {
 	return fmt.Sprintf("subscription($after: String) { %s(after: $after) { cursor change { what key } %s } }", f.field, f.thing), map[string]any{"after": after}
 }
 
-// follow follows over one connection, which is cut after some time.
-func (f *follower) follow(ctx context.Context, address string) {
-	within, cut := context.WithTimeout(ctx, time.Duration(20+f.random.IntN(1200))*time.Millisecond)
+// follow follows over one connection, which is cut after some time, at the latest
+// after longest.
+func (f *follower) follow(ctx context.Context, address string, longest time.Duration) {
+	within, cut := context.WithTimeout(ctx, 20*time.Millisecond+time.Duration(f.random.Int64N(int64(longest))))
 	defer cut()
 	by := f.random.IntN(2)
 	f.cuts[by]++
@@ -302,7 +303,7 @@ func TestFollowersMissNothingWhenServersAreKilled(t *testing.T) {
 		for i, f := range all {
 			following.Go(func() {
 				for turn := 0; ctx.Err() == nil; turn++ {
-					f.follow(ctx, servers.address(i+turn))
+					f.follow(ctx, servers.address(i+turn), patience.Of(t, 1200*time.Millisecond))
 				}
 			})
 		}

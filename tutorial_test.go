@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
 var updateTutorial = flag.Bool("update-tutorial", false, "write what the commands of docs/tutorial.md print into the page")
@@ -100,14 +100,11 @@ func newTypist(t *testing.T, folder string) *typist {
 	if err != nil {
 		t.Skip("needs bash")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := pgserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := fmt.Sprint("127.0.0.1:", port)
 	command := exec.CommandContext(t.Context(), bash)
 	command.Dir = folder
 	command.Env = typistEnvironment(folder, address)

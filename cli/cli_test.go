@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -137,7 +138,7 @@ func TestASilentServer(t *testing.T) {
 		}()
 		select {
 		case err := <-ended:
-			if err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
+			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%q: got the error %v", args, err)
 			}
 		case <-time.After(patience.Of(t, 10*time.Second)):

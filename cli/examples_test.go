@@ -18,6 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/demo/demotest"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 )
 
 var update = flag.Bool("update", false, "write the goldens and docs/cli.md anew")
@@ -152,7 +153,7 @@ func shell(t *testing.T, line string) (printed string, status int) {
 		_, err := fmt.Fprintf(&out, "serves on %s\n", options.Listen)
 		return err
 	}}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Of(t, 2*time.Minute))
 	defer cancel()
 	err := cli.Run(ctx, program, words(t, command)[1:], &out, &out)
 	if ctx.Err() != nil {

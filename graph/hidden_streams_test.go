@@ -90,7 +90,7 @@ func TestHiddenChangesLeaveNoTraceInStreams(t *testing.T) {
 				t.Errorf("%s has an event for what is hidden: %v", s.text, s.told)
 			}
 		}
-		for n := range 6 {
+		for n := range visibleRounds + 1 {
 			hide(5)
 			for _, world := range worlds {
 				for _, mutation := range visibleChanges(n) {
@@ -102,7 +102,11 @@ func TestHiddenChangesLeaveNoTraceInStreams(t *testing.T) {
 	})
 }
 
-// compareTold holds what the streams of two stores were told of six visible changes
+// visibleRounds is how many rounds of visible changes the streams of two stores are
+// compared for: up to the creation of one more, which tells that no more comes.
+const visibleRounds = 6
+
+// compareTold holds what the streams of two stores were told of visible changes
 // against each other. What is made anew can be made more often on a slow machine.
 func compareTold(t *testing.T, streams [2][]*streamsOf) {
 	t.Helper()
@@ -110,8 +114,8 @@ func compareTold(t *testing.T, streams [2][]*streamsOf) {
 		if !s.tellsChanges() {
 			continue
 		}
-		s.untilTold(t, 6)
-		streams[1][i].untilTold(t, 6)
+		s.untilTold(t, visibleRounds+1)
+		streams[1][i].untilTold(t, visibleRounds+1)
 		one, other := unsealed(strings.Join(s.told, "\n")), unsealed(strings.Join(streams[1][i].told, "\n"))
 		if with, without := difference(one, other); one != other {
 			t.Errorf("%s\nbeside what is hidden: %s\nwithout: %s", s.text, with, without)
@@ -119,15 +123,13 @@ func compareTold(t *testing.T, streams [2][]*streamsOf) {
 	}
 }
 
-// untilTold reads until so many things were created, and a moment longer.
+// untilTold reads until so many things were created.
 func (s *streamsOf) untilTold(t *testing.T, created int) {
 	t.Helper()
 	told := func() bool {
 		return strings.Count(strings.Join(s.told, ""), `"what":"CREATED"`) >= created
 	}
 	for !told() && s.read(patience.Of(t, 10*time.Second)) {
-	}
-	for s.read(50 * time.Millisecond) {
 	}
 	if !told() {
 		t.Errorf("%s was told %v", s.text, s.told)

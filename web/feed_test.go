@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
 )
@@ -48,11 +49,11 @@ type follower struct {
 
 const followed = "subscription($after: String) { resourceChanged(after: $after) { cursor change { what key } resource { name } } }"
 
-// follow follows over one connection, which is cut after some events, until the
-// context ends. Nothing is an error: it comes again with its last cursor.
-func (f *follower) follow(ctx context.Context, address string) {
+// follow follows over one connection, which is cut after some time, at the latest
+// after longest, until the context ends. Nothing is an error: it comes again with its last cursor.
+func (f *follower) follow(ctx context.Context, address string, longest time.Duration) {
 	f.cuts++
-	within, cut := context.WithTimeout(ctx, time.Duration(20+f.random.IntN(600))*time.Millisecond)
+	within, cut := context.WithTimeout(ctx, 20*time.Millisecond+time.Duration(f.random.Int64N(int64(longest))))
 	defer cut()
 	if f.random.IntN(2) == 0 {
 		f.byEvents(within, address)
@@ -187,6 +188,7 @@ func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 			f.begin(t, servers[0])
 			followers = append(followers, f)
 		}
+		longest := patience.Of(t, 600*time.Millisecond)
 		var running, writing sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
 		var mu sync.Mutex // of the servers, one of which is replaced
@@ -198,7 +200,7 @@ func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 		for i, f := range followers {
 			running.Go(func() {
 				for ctx.Err() == nil {
-					f.follow(ctx, address(i+f.cuts))
+					f.follow(ctx, address(i+f.cuts), longest)
 				}
 			})
 		}
@@ -225,8 +227,8 @@ func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 		stop()
 		running.Wait()
 		for i, f := range followers {
-			for f.follow(t.Context(), servers[0].url); f.cuts < 1000 && len(f.heard) < len(wants[i]); {
-				f.follow(t.Context(), servers[0].url)
+			for f.follow(t.Context(), servers[0].url, longest); f.cuts < 1000 && len(f.heard) < len(wants[i]); {
+				f.follow(t.Context(), servers[0].url, longest)
 			}
 			f.compare(t, wants[i])
 		}

@@ -229,7 +229,7 @@ func TestAnOperationHasADeadlineThatReachesTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.OperationTime = 100 * time.Millisecond
+		o.Limits.OperationTime = patience.Of(t, 500*time.Millisecond)
 	})
 	s.holdWrites()
 	began := time.Now()

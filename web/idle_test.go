@@ -69,7 +69,7 @@ func TestTenThousandIdleConnections(t *testing.T) {
 		clients.stop(t)
 		t.Logf("%d connections opened in %v; the slowest of 100 queries took %v", number, opened, slowest)
 	})
-	goleak.VerifyNone(t, before)
+	leavesNothing(t, before)
 }
 
 // idleProcess is a process that runs TestHoldIdleConnections.

@@ -490,5 +490,5 @@ func TestStreamsLeaveNothing(t *testing.T) { // alone: it looks at all goroutine
 	s.await("cadastre_subscriptions_open 0")
 	s.await("cadastre_operations_in_use 0")
 	http.DefaultClient.CloseIdleConnections()
-	goleak.VerifyNone(t, before)
+	leavesNothing(t, before)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
@@ -181,8 +182,8 @@ func TestProxy(t *testing.T) {
 		t.Cleanup(func() { _ = connection.Close() })
 		return connection
 	}
-	first := dial()
-	if err := ask(first, 10*time.Second); err != nil {
+	first, long := dial(), patience.Of(t, 10*time.Second)
+	if err := ask(first, long); err != nil {
 		t.Error(err)
 	}
 	p.swallow(true)
@@ -191,11 +192,11 @@ func TestProxy(t *testing.T) {
 	}
 	p.swallow(false)
 	second := dial()
-	if err := ask(second, 10*time.Second); err != nil {
+	if err := ask(second, long); err != nil {
 		t.Error(err)
 	}
 	p.cut()
-	if err := ask(second, 10*time.Second); err == nil {
+	if err := ask(second, long); err == nil {
 		t.Error("what was cut was answered")
 	}
 }

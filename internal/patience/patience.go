@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// longestTurn is how much of the limit one turn of Until takes at most: a machine
+// that stands still for seconds leaves what is waited for no time, either.
+const longestTurn = 250 * time.Millisecond
+
 // Of returns the duration multiplied by CADASTRE_TEST_PATIENCE, a number above
 // 0; without that variable it returns the duration itself.
 func Of(t testing.TB, d time.Duration) time.Duration {
@@ -25,13 +29,17 @@ func Of(t testing.TB, d time.Duration) time.Duration {
 }
 
 // Until calls done every 5 ms until it returns true, and reports whether it did
-// so within the limit multiplied as by Of.
+// so within the limit multiplied as by Of. Of a turn that takes longer than a
+// quarter of a second, so much counts.
 func Until(t testing.TB, limit time.Duration, done func() bool) bool {
 	t.Helper()
-	for deadline := time.Now().Add(Of(t, limit)); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	left := Of(t, limit)
+	for began := time.Now(); !done(); began = time.Now() {
+		if left <= 0 {
 			return false
 		}
+		time.Sleep(5 * time.Millisecond)
+		left -= min(time.Since(began), longestTurn)
 	}
 	return true
 }

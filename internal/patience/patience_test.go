@@ -2,6 +2,7 @@ package patience_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
@@ -25,4 +26,21 @@ func TestUntilReportsWhetherItWasDone(t *testing.T) {
 	if patience.Until(t, time.Millisecond, func() bool { return false }) {
 		t.Error("done, though it never was")
 	}
+}
+
+// TestUntilLooksAgainAfterAPause has the machine stand still for longer than the
+// limit.
+func TestUntilLooksAgainAfterAPause(t *testing.T) {
+	t.Setenv("CADASTRE_TEST_PATIENCE", "1")
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		if !patience.Until(t, time.Second, func() bool {
+			if looks++; looks == 1 {
+				time.Sleep(time.Minute)
+			}
+			return looks == 100
+		}) {
+			t.Errorf("given up after %d looks", looks)
+		}
+	})
 }

@@ -4,6 +4,7 @@ package pgserver
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -67,12 +68,22 @@ func User(folder string) (*syscall.Credential, error) {
 	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
 }
 
+// The ports that FreePort chooses from: below those that systems give to
+// connections, one of which could take a port between its choice and its use.
+const (
+	firstPort = 15_000
+	ports     = 17_000
+)
+
 // FreePort returns a port of the loopback address that nobody listens on.
-func FreePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+func FreePort() (port int, err error) {
+	for range 100 {
+		port = firstPort + rand.IntN(ports)
+		listener, failed := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if failed == nil {
+			return port, listener.Close()
+		}
+		err = failed
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
+	return 0, err
 }

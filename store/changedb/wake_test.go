@@ -9,6 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -42,15 +43,19 @@ func TestOnlyWhatMattersWakes(t *testing.T) {
 			}
 			f := s.Follow(r.filter, from)
 			defer f.Stop()
-			for settled := false; !settled; { // until there is nothing more to look at
-				if _, err := f.Next(r.ctx, 10); err != nil {
-					t.Fatal(err)
-				}
-				within, cancel := context.WithTimeout(r.ctx, 500*time.Millisecond)
-				settled = f.Wait(within) != nil
-				cancel()
-			}
 			following[name] = f
+		}
+		create(100, access.Public)
+		for name, f := range following {
+			tells(t, readers[name].ctx, name, f, change.Created) // so it has begun
+			for woken := true; woken; {                          // until there is nothing more to look at
+				within, cancel := context.WithTimeout(readers[name].ctx, 500*time.Millisecond)
+				woken = f.Wait(within) == nil
+				cancel()
+				if changes, err := f.Next(readers[name].ctx, 10); err != nil || len(changes) > 0 {
+					t.Fatalf("%s: %v, %v", name, changes, err)
+				}
+			}
 		}
 		for n := range 20 { // neither of the two is told of any
 			create(n, access.Private)
@@ -62,17 +67,40 @@ func TestOnlyWhatMattersWakes(t *testing.T) {
 			}
 			cancel()
 		}
-		create(100, access.Public)
+		touch(t, s, storetest.UUID(100))
 		for name, f := range following {
-			within, cancel := context.WithTimeout(readers[name].ctx, patience.Of(t, 10*time.Second))
-			if err := f.Wait(within); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			changes, err := f.Next(within, 10)
-			if err != nil || len(changes) != 1 || changes[0].Key != storetest.UUID(100) {
-				t.Errorf("%s: %v, %v", name, changes, err)
-			}
-			cancel()
+			tells(t, readers[name].ctx, name, f, change.Updated)
 		}
 	})
+}
+
+// touch changes a resource.
+func touch(t *testing.T, s *store.Store, uuid string) {
+	t.Helper()
+	description := "touched"
+	if _, err := s.UpdateResource(storetest.AsAdmin(), resource.Patch{UUID: uuid, Description: metadef.Change[*string]{Set: true, Value: &description}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tells holds that one who follows is told one change of the resource that matters.
+func tells(t *testing.T, ctx context.Context, name string, f *store.Following, what change.What) {
+	t.Helper()
+	within, cancel := context.WithTimeout(ctx, patience.Of(t, 10*time.Second))
+	defer cancel()
+	for {
+		changes, err := f.Next(within, 10)
+		if err != nil || len(changes) > 1 {
+			t.Fatalf("%s: %v, %v", name, changes, err)
+		}
+		if len(changes) == 1 {
+			if changes[0].Key != storetest.UUID(100) || changes[0].What != what {
+				t.Errorf("%s: told %v", name, changes[0])
+			}
+			return
+		}
+		if err := f.Wait(within); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package placementdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"sync"
 	"testing"
@@ -37,9 +38,8 @@ func TestADatabaseThatHangs(t *testing.T) {
 	})
 }
 
-// hangLimit is how long a statement may take, in milliseconds as in the URL of a
-// database.
-const hangLimit = "1000"
+// hangLimit is how long a statement may take.
+const hangLimit = time.Second
 
 func hangAndGoOn(t *testing.T, address string, hang, goOn func()) {
 	at, err := url.Parse(address)
@@ -47,7 +47,7 @@ func hangAndGoOn(t *testing.T, address string, hang, goOn func()) {
 		t.Fatal(err)
 	}
 	settings := at.Query()
-	settings.Set("statement_timeout", hangLimit)
+	settings.Set("statement_timeout", fmt.Sprint(patience.Of(t, hangLimit).Milliseconds()))
 	at.RawQuery = settings.Encode()
 	s := storetest.Open(t, at.String())
 	ctx := storetest.AsAdmin()
@@ -93,12 +93,12 @@ func hangAndGoOn(t *testing.T, address string, hang, goOn func()) {
 // database soon after the limit of a statement.
 func failsInTime(t *testing.T, what string, ask func(context.Context) error) {
 	t.Helper()
-	limit := patience.Of(t, 4*time.Second)
-	ctx, cancel := context.WithTimeout(storetest.AsAdmin(), limit/2)
+	limit := patience.Of(t, 2*hangLimit)
+	ctx, cancel := context.WithTimeout(storetest.AsAdmin(), limit)
 	defer cancel()
 	began := time.Now()
 	err := ask(ctx)
-	if !errors.Is(err, problem.ErrUnavailable) && !errors.Is(err, problem.ErrTimeout) || time.Since(began) > limit+2*time.Second {
+	if !errors.Is(err, problem.ErrUnavailable) && !errors.Is(err, problem.ErrTimeout) || time.Since(began) > 3*limit {
 		t.Errorf("%s after %v: %v", what, time.Since(began), err)
 	}
 }

@@ -237,11 +237,8 @@ func RoomyProvider(t testing.TB, s *store.Store, uuid string) {
 // CADASTRE_TEST_PATIENCE.
 func Within(t testing.TB, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
-	limit = patience.Of(t, limit)
-	for deadline := time.Now().Add(limit); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s: not %s", limit, what)
-		}
+	if !patience.Until(t, limit, holds) {
+		t.Fatalf("after %s: not %s", patience.Of(t, limit), what)
 	}
 }
 
