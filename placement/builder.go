@@ -2,7 +2,10 @@ package placement
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // With returns the World after an update. It costs what the update touches: the
@@ -13,7 +16,7 @@ import (
 // until the parent is added.
 func (w *World) With(update Update) *World {
 	next := *w
-	b := &builder{World: &next, edit: new(edit), stale: map[*providerTree]bool{}, detached: map[int32]bool{}}
+	b := &builder{World: &next, edit: new(edit), stale: map[*providerTree]bool{}}
 	for _, name := range update.Added.Traits {
 		b.traitNames.set(b.edit, name, true)
 	}
@@ -29,11 +32,34 @@ func (w *World) With(update Update) *World {
 	for _, uuid := range update.Deleted {
 		b.remove(uuid)
 	}
-	for i := range update.Providers {
+	for _, i := range byUUID(update.Providers) {
 		b.put(&update.Providers[i])
 	}
 	b.rebuildTrees()
 	return b.World
+}
+
+// byUUID returns the places of providers in the order of their uuids: new ones get
+// their ids in it, so that what goes through a large world by uuid goes through
+// memory in order.
+func byUUID(providers []Provider) []int32 {
+	type place struct {
+		key uint64 // the first bytes of the uuid
+		at  int32
+	}
+	places := make([]place, len(providers))
+	for i := range providers {
+		var first [8]byte
+		copy(first[:], providers[i].UUID)
+		places[i] = place{binary.BigEndian.Uint64(first[:]), int32(i)}
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		if a.key != b.key {
+			return cmp.Compare(a.key, b.key)
+		}
+		return cmp.Compare(providers[a.at].UUID, providers[b.at].UUID)
+	})
+	return lists.Map(places, func(p place) int32 { return p.at })
 }
 
 // builder is a World that is being made.
@@ -41,7 +67,25 @@ type builder struct {
 	*World
 	edit     *edit
 	stale    map[*providerTree]bool // trees to be built again
-	detached map[int32]bool         // providers to be put into a tree
+	detached idSet                  // providers to be put into a tree
+}
+
+// idSet is a set of dense ids that grows as they do.
+type idSet mask
+
+func (s idSet) has(id int32) bool { return int(id/64) < len(s) && mask(s).has(id) }
+
+func (s *idSet) add(id int32) {
+	if missing := int(id/64) + 1 - len(*s); missing > 0 {
+		*s = append(*s, make(idSet, missing)...)
+	}
+	mask(*s).add(id)
+}
+
+func (s idSet) remove(id int32) {
+	if s.has(id) {
+		mask(s).remove(id)
+	}
 }
 
 // remove removes a provider; children that it leaves become roots.
@@ -58,7 +102,7 @@ func (b *builder) remove(uuid string) {
 	b.rows.set(b.edit, id, 0)
 	b.rootOf.set(b.edit, id, 0)
 	b.freeIDs = append(slices.Clip(b.freeIDs), id)
-	delete(b.detached, id)
+	b.detached.remove(id)
 	if n.tree != nil {
 		b.stale[n.tree] = true
 	}
@@ -90,16 +134,24 @@ func (b *builder) put(state *Provider) {
 		b.byName.set(b.edit, provider.Name, id)
 	}
 	if !ok || old.provider.Parent != provider.Parent {
-		b.detached[id] = true
-		if parent, ok := b.byUUID.get(provider.Parent); ok {
+		b.detached.add(id)
+		if parent, ok := b.parentOf(&provider); ok {
 			if t := b.nodes.at(parent).tree; t != nil {
 				b.stale[t] = true
 			}
 		}
 	}
-	if n.tree != nil && (b.detached[id] || !slices.Equal(old.aggregates, n.aggregates)) {
+	if n.tree != nil && (b.detached.has(id) || !slices.Equal(old.aggregates, n.aggregates)) {
 		b.stale[n.tree] = true
 	}
+}
+
+// parentOf returns the parent of a provider, where it has one that is known.
+func (b *builder) parentOf(p *Provider) (int32, bool) {
+	if p.Parent == "" {
+		return 0, false
+	}
+	return b.byUUID.get(p.Parent)
 }
 
 // withSortedLists returns the provider with its lists sorted. Lists that are
@@ -132,7 +184,10 @@ func (b *builder) newID() int32 {
 
 // removeName removes the name of a node, unless another provider has it by now.
 func (b *builder) removeName(n *node) {
-	if id, ok := b.byName.get(n.provider.Name); ok && id == n.id && n.provider.UUID != "" {
+	if n.provider.UUID == "" { // none
+		return
+	}
+	if id, ok := b.byName.get(n.provider.Name); ok && id == n.id {
 		b.byName.remove(b.edit, n.provider.Name)
 	}
 }

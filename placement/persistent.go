@@ -137,10 +137,23 @@ func (m *sortedMap[V]) writable(e *edit, i int) *run[V] {
 	return m.runs[i]
 }
 
+// place returns the index of the run that holds or would hold the key, and its
+// place there. It is soon found for a key behind all others.
+func (m *sortedMap[V]) place(key string) (n, i int, ok bool) {
+	if n = len(m.runs) - 1; n < 0 {
+		return 0, 0, false
+	}
+	if keys := m.runs[n].keys; key > keys[len(keys)-1] {
+		return n, len(keys), false
+	}
+	n = m.locate(key)
+	i, ok = slices.BinarySearch(m.runs[n].keys, key)
+	return n, i, ok
+}
+
 func (m *sortedMap[V]) set(e *edit, key string, value V) {
-	n := m.locate(key)
+	n, i, ok := m.place(key)
 	r := m.writable(e, n)
-	i, ok := slices.BinarySearch(r.keys, key)
 	if ok {
 		r.values[i] = value
 		return

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
@@ -15,14 +14,14 @@ func (b *builder) rebuildTrees() {
 		return
 	}
 	b.detachStale()
-	members := slices.SortedFunc(maps.Keys(b.detached), func(x, y int32) int {
+	members := slices.SortedFunc(mask(b.detached).all(), func(x, y int32) int {
 		return cmp.Compare(b.nodes.at(x).provider.UUID, b.nodes.at(y).provider.UUID)
 	})
-	children := make(map[int32][]int32, len(members))
+	children := map[int32][]int32{}
 	var roots, orphans []int32
 	for _, id := range members { // by uuid, hence children by uuid
 		provider := b.nodes.at(id).provider
-		if parent, ok := b.byUUID.get(provider.Parent); ok && parent != id {
+		if parent, ok := b.parentOf(provider); ok && parent != id {
 			children[parent] = append(children[parent], id)
 			continue
 		}
@@ -35,7 +34,7 @@ func (b *builder) rebuildTrees() {
 		b.buildTree(root, children)
 	}
 	for _, id := range members { // what is left are loops, which no store should send
-		if b.detached[id] {
+		if b.detached.has(id) {
 			orphans = append(orphans, id)
 			b.buildTree(id, children)
 		}
@@ -69,7 +68,7 @@ func (b *builder) detachStale() {
 		}
 		for _, id := range t.members {
 			if b.nodes.at(id) != nil {
-				b.detached[id] = true
+				b.detached.add(id)
 			}
 		}
 	}
@@ -83,10 +82,10 @@ func (b *builder) buildTree(root int32, children map[int32][]int32) {
 	for len(stack) > 0 {
 		v := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if !b.detached[v.id] {
+		if !b.detached.has(v.id) {
 			continue
 		}
-		delete(b.detached, v.id)
+		b.detached.remove(v.id)
 		index := int32(len(t.members))
 		t.members = append(t.members, v.id)
 		t.parents = append(t.parents, v.parent)
