@@ -159,7 +159,7 @@ func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 func endsWhatTakesTooLong(t *testing.T, program string) {
 	database, limit := storetest.SQLite(t), patience.Of(t, 3*time.Second)
 	e := expose(t, program, database, "--limit-concurrent", "4", "--limit-operation-time", limit.String())
-	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite://")+"?_txlock=immediate&_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite://")+"?_txlock=immediate&_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func (s *server) grow(n int) {
 // eachServer runs a test with a server on each of the databases.
 func eachServer(t *testing.T, change func(*web.Options), test func(*testing.T, *server)) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
-		test(t, startOn(t, database, change, web.ServeOptions{ReadTime: patience.Of(t, time.Second), WriteTime: patience.Of(t, time.Second)}))
+		test(t, startOn(t, database, change, web.ServeOptions{ReadTime: patience.Of(t, 2*time.Second), WriteTime: patience.Of(t, 2*time.Second)}))
 	})
 }
 
@@ -337,7 +337,7 @@ func (s *server) followsAsStream(t *testing.T, method string, n int) {
 	ctx, leave := context.WithCancel(t.Context())
 	_, events := s.stream(ctx, method, capacity)
 	events.expectEvents(t, "next", `{"data":{"capacityChanged":{"cursor":"`)
-	time.Sleep(patience.Of(t, 1200*time.Millisecond))
+	time.Sleep(patience.Of(t, 2400*time.Millisecond))
 	s.grow(n + 1)
 	events.expectEvents(t, "next", `{"data":{"capacityChanged":{"cursor":"`)
 	leave()

@@ -40,7 +40,7 @@ type server struct {
 func start(t testing.TB, change func(*web.Options)) *server {
 	t.Helper()
 	return startServing(t, change, web.ServeOptions{
-		HeaderTime: patience.Of(t, 500*time.Millisecond), ReadTime: patience.Of(t, time.Second), IdleTime: patience.Of(t, 5*time.Second),
+		HeaderTime: patience.Of(t, 5*time.Second), ReadTime: patience.Of(t, 15*time.Second), IdleTime: patience.Of(t, time.Minute),
 	})
 }
 
@@ -200,7 +200,7 @@ const waiting = `mutation Wait { createNamespace(input: {name: "waiting"}) { nam
 // mutations wait until release is called.
 func (s *server) holdWrites() (release func()) {
 	s.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+s.file+"?_txlock=immediate&_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", "file:"+s.file+"?_txlock=immediate&_pragma=busy_timeout(60000)")
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -54,7 +54,9 @@ func ends(t *testing.T, connection net.Conn, within time.Duration) string {
 // of a body, and nothing: with times of half a second, a second and five.
 func TestClientsThatAreSlowLoseTheirConnection(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil)
+	s := startServing(t, nil, web.ServeOptions{
+		HeaderTime: patience.Of(t, 500*time.Millisecond), ReadTime: patience.Of(t, time.Second), IdleTime: patience.Of(t, 5*time.Second),
+	})
 	for name, text := range map[string]string{
 		"half of the headers": "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Slow: ",
 		"half of a body":      "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{",

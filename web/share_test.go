@@ -58,7 +58,7 @@ func TestAnswersThatNobodyReadsAreTheirViewersLoss(t *testing.T) {
 		reads = append(reads, s.unread(document, "reader-token"))
 	}
 	slowest, most := s.besideUnread()
-	if slowest > patience.Of(t, time.Second) {
+	if slowest > patience.Of(t, 5*time.Second) {
 		t.Errorf("another viewer waited %v", slowest)
 	}
 	if most == 0 || most > memory/4/4 {
@@ -253,13 +253,19 @@ func TestTooComplexIsPaidFor(t *testing.T) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.Cost, o.Limits.PrincipalPoints = 10_000, 25 // 100 at once
 	})
-	refused := map[string]int{}
+	refused, began := map[string]int{}, time.Now()
 	for range 100 {
 		refused[s.query(`{ traits(first: 1000) { nodes { name } } }`, "X-Auth-Token", "reader-token").code()]++
 	}
-	if refused["QUERY_TOO_COMPLEX"] > 50 || refused["QUERY_TOO_COMPLEX"]+refused["RATE_LIMITED"] != 100 {
+	// Each takes two points at least, which come back with time.
+	if refused["QUERY_TOO_COMPLEX"] > 50+earnedSince(began, 25)/2 || refused["QUERY_TOO_COMPLEX"]+refused["RATE_LIMITED"] != 100 {
 		t.Errorf("%v", refused)
 	}
+}
+
+// earnedSince returns how many points have come back at most.
+func earnedSince(began time.Time, perSecond float64) int {
+	return int(time.Since(began).Seconds()*perSecond) + 1
 }
 
 // TestReadingVariablesIsPaidFor has a viewer send many values that are not of
@@ -271,11 +277,12 @@ func TestReadingVariablesIsPaidFor(t *testing.T) {
 		o.Limits.PrincipalPoints = 25 // 100 at once
 	})
 	request := map[string]any{"query": `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`, "variables": map[string]any{"ids": slices.Repeat([]any{1.5}, 5000)}}
-	refused := map[string]int{}
+	refused, began := map[string]int{}, time.Now()
 	for range 50 {
 		refused[s.ask(request, "X-Auth-Token", "reader-token").code()]++
 	}
-	if refused["GRAPHQL_VALIDATION_FAILED"] > 25 || refused["GRAPHQL_VALIDATION_FAILED"]+refused["RATE_LIMITED"] != 50 {
+	// Each takes four points at least, which come back with time.
+	if refused["GRAPHQL_VALIDATION_FAILED"] > 25+earnedSince(began, 25)/4 || refused["GRAPHQL_VALIDATION_FAILED"]+refused["RATE_LIMITED"] != 50 {
 		t.Errorf("%v", refused)
 	}
 }

@@ -55,7 +55,7 @@ func TestChaos(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, failure := range r.failures(false) {
+			for _, failure := range r.failures(false, patience.Of(t, mostOf503)) {
 				t.Error(failure)
 			}
 			if err := r.write(t.Output()); err != nil {

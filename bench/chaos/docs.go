@@ -70,7 +70,7 @@ func (r *report) docs(earlier string) string {
 	}
 	r.writeMemory(out)
 	r.writeFaults(out)
-	if all := r.failures(true); len(all) > 0 {
+	if all := r.failures(true, mostOf503); len(all) > 0 {
 		out.WriteString("\nWhat does not hold:\n\n- " + strings.Join(all, "\n- ") + "\n")
 	} else {
 		out.WriteString("\nEverything that the program judges holds.\n")

@@ -161,7 +161,7 @@ func runAndReport(ctx context.Context, o options) error {
 	if o.docs != "" {
 		err = errors.Join(err, r.writeInto(o.docs))
 	}
-	for _, failure := range r.failures(o.strict) {
+	for _, failure := range r.failures(o.strict, mostOf503) {
 		err = errors.Join(err, errors.New(failure))
 	}
 	return err

@@ -71,11 +71,12 @@ func load() float64 {
 	return number
 }
 
-// failures returns what must not be; with strict also what took too long.
-func (r *report) failures(strict bool) []string {
+// failures returns what must not be, of which is that others are told 503 for longer
+// than a time; with strict also what took too long.
+func (r *report) failures(strict bool, unavailable time.Duration) []string {
 	all := slices.Clone(r.Unmeasured)
 	for _, row := range r.Rows {
-		all = append(all, row.failures(r.Limit, strict)...)
+		all = append(all, row.failures(r.Limit, strict, unavailable)...)
 	}
 	for _, of := range r.Memory {
 		if !of.holds() {
@@ -98,14 +99,14 @@ func (r *report) failures(strict bool) []string {
 }
 
 // failures returns what must not be of one attack.
-func (r *row) failures(limit int64, strict bool) []string {
+func (r *row) failures(limit int64, strict bool, unavailable time.Duration) []string {
 	var all []string
 	fails := func(is bool, format string, args ...any) {
 		if is {
 			all = append(all, fmt.Sprintf("%s, %s: ", r.Database, r.Attack)+fmt.Sprintf(format, args...))
 		}
 	}
-	fails(r.Unavailable > mostOf503.Seconds(), "others were told 503 for %.1f s", r.Unavailable)
+	fails(r.Unavailable > unavailable.Seconds(), "others were told 503 for %.1f s", r.Unavailable)
 	fails(r.Ended > 0, "a server ended %d times", r.Ended)
 	fails(limit > 0 && r.PeakBytes > limit, "%d MiB of memory", r.PeakBytes>>20)
 	internal := r.Codes["INTERNAL"] + r.Attacker["INTERNAL"]
