@@ -17,7 +17,8 @@ type Ledger struct {
 }
 
 // LedgerConsumer is a consumer in a Ledger. Its Generation is 0 if it does not
-// exist.
+// exist. Created says that a claim of the ledger created it, also in the place of
+// one that was there.
 type LedgerConsumer struct {
 	ProjectID   string
 	UserID      string
@@ -25,6 +26,7 @@ type LedgerConsumer struct {
 	Generation  int64
 	Allocations map[AllocationKey]int64
 	Mappings    []Mapping // by suffix
+	Created     bool
 }
 
 // LedgerProvider is a provider in a Ledger: its generation as read, by how much
@@ -224,9 +226,10 @@ func (l *Ledger) write(claim *ConsumerClaim, touched map[string]bool) {
 	next := LedgerConsumer{
 		ProjectID: claim.ProjectID, UserID: claim.UserID, Type: cmp.Or(claim.Type, previous.Type),
 		Generation: previous.Generation + 1, Allocations: map[AllocationKey]int64{}, Mappings: SortedMappings(claim.Mappings),
+		Created: previous.Created || previous.Generation == 0,
 	}
 	if len(claim.Allocations) == 0 {
-		next.Generation, next.Mappings = 0, nil
+		next.Generation, next.Mappings, next.Created = 0, nil, false
 		for key := range previous.Allocations {
 			touched[key.Provider] = true
 		}

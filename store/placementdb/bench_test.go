@@ -14,8 +14,7 @@ import (
 )
 
 // BenchmarkClaims measures claims of one consumer on one provider: by so many
-// clients, on one provider that all of them want or on 1,000 of them, through the
-// queue or each in a transaction of its own.
+// clients, on one provider that all of them want or on many.
 //
 //	go test ./store -run '^$' -bench Claims -benchtime 3s
 func BenchmarkClaims(b *testing.B) {
@@ -25,26 +24,20 @@ func BenchmarkClaims(b *testing.B) {
 	}{{"sqlite", storetest.SQLite}, {"postgres", storetest.Postgres}} {
 		for _, providers := range []int{1, 1000, 10_000} {
 			for _, clients := range []int{1, 4, 32} {
-				for _, way := range []string{"queue", "alone"} {
-					b.Run(fmt.Sprintf("%s/providers=%d/clients=%d/%s", database.name, providers, clients, way), func(b *testing.B) {
-						s, err := store.Open(context.Background(), store.Options{URL: database.url(b), Log: slog.New(slog.DiscardHandler)})
-						if err != nil {
-							b.Fatal(err)
-						}
-						b.Cleanup(func() { _ = s.Close() })
-						claim := s.SetAllocations
-						if way == "alone" {
-							claim = s.SetAllocationsAlone
-						}
-						benchmarkClaims(b, s, providers, clients, claim)
-					})
-				}
+				b.Run(fmt.Sprintf("%s/providers=%d/clients=%d", database.name, providers, clients), func(b *testing.B) {
+					s, err := store.Open(context.Background(), store.Options{URL: database.url(b), Log: slog.New(slog.DiscardHandler)})
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.Cleanup(func() { _ = s.Close() })
+					benchmarkClaims(b, s, providers, clients)
+				})
 			}
 		}
 	}
 }
 
-func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int, claim func(context.Context, placement.Claim) ([]*placement.Consumer, error)) {
+func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int) {
 	filled := make([]placement.Provider, providers)
 	for i := range filled {
 		filled[i] = placement.Provider{UUID: storetest.UUID(i), Name: fmt.Sprint("provider ", i), Inventories: []placement.Inventory{
@@ -63,7 +56,7 @@ func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int, claim
 				if n > b.N {
 					return
 				}
-				if _, err := claim(storetest.AsAdmin(), claimOne(storetest.UUID(n*7919%providers), storetest.UUID(1_000_000+n))); err != nil {
+				if _, err := s.SetAllocations(storetest.AsAdmin(), claimOne(storetest.UUID(n*7919%providers), storetest.UUID(1_000_000+n))); err != nil {
 					b.Error(err)
 					return
 				}

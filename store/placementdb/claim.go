@@ -12,23 +12,57 @@ import (
 )
 
 // SetAllocations replaces the allocations of consumers, all of them or none, and
-// returns the consumers that have any afterwards, in the order of the claim. Claims
-// that wait share a transaction, each judged by itself.
+// returns the consumers that have any afterwards, in the order of the claim.
 func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Claim) ([]*placement.Consumer, error) {
 	if err := problemsOf(claim.Validate("input")).Err(); err != nil {
 		return nil, err
 	}
-	if _, err := access.ViewerFrom(ctx).Authorize("setAllocations"); err != nil {
-		return nil, err // here, for claims of several viewers share a transaction
+	var consumers []*placement.Consumer
+	err := s.claim(ctx, &waitingClaim{mutation: "setAllocations", concerned: concernedBy(claim.Consumers), answer: &consumers,
+		judge: func(c *claimTx) error {
+			if refusals := c.ledger.Claim(&claim, "input", c.known()); len(refusals) > 0 {
+				return refusalOf(s.cache.World(), refusals)
+			}
+			consumers = c.consumersAfter(claim.Consumers)
+			return nil
+		}})
+	if err != nil {
+		return nil, err
 	}
-	w := &waitingClaim{ctx: ctx, claim: claim}
+	return holding(consumers...), nil
+}
+
+// DeleteAllocations takes all allocations of a consumer away and returns the
+// consumer as it was.
+func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*placement.Consumer, error) {
+	var consumer *placement.Consumer
+	err := s.claim(ctx, &waitingClaim{mutation: "deleteAllocations", concerned: concerned{consumers: []string{uuid}}, answer: &consumer,
+		judge: func(c *claimTx) error {
+			consumer = c.consumer(uuid)
+			if !c.ledger.Release(uuid) {
+				return problem.Refuse(problem.ErrNotFound, "consumer %s has no allocations", uuid).On("input.consumer")
+			}
+			return nil
+		}})
+	if err != nil {
+		return nil, err
+	}
+	return holding(consumer)[0], nil
+}
+
+// claim gets a claim decided, with those that wait at the same time.
+func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
+	if _, err := access.ViewerFrom(ctx).Authorize(w.mutation); err != nil {
+		return err // here, for claims of several viewers share a transaction
+	}
+	w.ctx = ctx
 	err := s.claims.decide(ctx, w, s.decideClaims)
 	s.Wrote(ctx) // whoever decided it
 	if err != nil {
-		return nil, fmt.Errorf("setAllocations: %w", err)
+		return fmt.Errorf("%s: %w", w.mutation, err)
 	}
 	s.Committed(ctx)
-	return holding(w.consumers...), nil
+	return nil
 }
 
 // claimTransactions is how many transactions of claims run at once on PostgreSQL. On
@@ -39,38 +73,28 @@ const claimTransactions = 4
 // one transaction. A refusal is set on its claim; the error is one of the
 // database and concerns all claims.
 func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClaim) error {
-	return s.Write(sqldb.NotOnce(ctx), "setAllocations", func(tx *sqldb.Tx) error {
+	return s.Write(sqldb.NotOnce(ctx), claims[0].mutation, func(tx *sqldb.Tx) error {
 		claims, err := replayClaims(tx, claims)
 		if err != nil || len(claims) == 0 {
 			return err
 		}
-		var consumers []placement.ConsumerClaim
-		for _, w := range claims {
-			consumers = append(consumers, w.claim.Consumers...)
-		}
-		c, err := s.lockForClaim(ctx, tx, concernedBy(consumers))
+		c, err := s.lockForClaim(ctx, tx, concernedByAll(claims))
 		if err != nil {
 			return err
 		}
 		accepted := false
 		for _, w := range claims {
-			w.err, w.consumers = nil, nil
-			if refusals := c.ledger.Claim(&w.claim, "input", c.known()); len(refusals) > 0 {
-				w.err = refusalOf(s.cache.World(), refusals)
-				if err := s.stillAbsent(ctx, c, w.claim.Consumers); err != nil {
-					return err
-				}
+			if w.err = w.judge(c); w.err != nil {
 				continue
 			}
 			accepted = true
-			w.consumers = c.consumersAfter(w.claim.Consumers)
-			if err := tx.Keep(w.ctx, &w.consumers); err != nil {
+			if err := tx.Keep(w.ctx, w.answer); err != nil {
 				return err
 			}
-			recordConsumers(w.ctx, tx, consumersOf(w.claim.Consumers))
+			recordConsumers(w.ctx, tx, w.mutation, w.concerned.consumers)
 		}
-		if !accepted {
-			return nil
+		if err := s.stillAbsent(ctx, c); err != nil || !accepted {
+			return err
 		}
 		if err := s.writeClaim(ctx, c); err != nil {
 			return err
@@ -80,12 +104,23 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 	})
 }
 
+// concernedByAll returns what several claims concern.
+func concernedByAll(claims []*waitingClaim) (all concerned) {
+	for _, w := range claims {
+		all.consumers = append(all.consumers, w.concerned.consumers...)
+		all.providers = append(all.providers, w.concerned.providers...)
+		all.classes = append(all.classes, w.concerned.classes...)
+		all.mapped = append(all.mapped, w.concerned.mapped...)
+	}
+	return all
+}
+
 // replayClaims answers the claims of requests that were made before, and returns
 // the others. A refusal is set on its claim.
 func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim, err error) {
 	for _, w := range claims {
-		w.err, w.consumers = nil, nil
-		replayed, err := tx.Replay(w.ctx, &w.consumers)
+		replayed, err := tx.Replay(w.ctx, w.answer)
+		w.err = nil
 		switch {
 		case sqldb.IsOfTheKey(err):
 			w.err = err
@@ -98,36 +133,10 @@ func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim,
 	return others, nil
 }
 
-// DeleteAllocations takes all allocations of a consumer away and returns the
-// consumer as it was.
-func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*placement.Consumer, error) {
-	var consumer *placement.Consumer
-	err := s.Write(ctx, "deleteAllocations", func(tx *sqldb.Tx) error {
-		c, err := s.lockForClaim(ctx, tx, concerned{consumers: []string{uuid}})
-		if err != nil {
-			return err
-		}
-		if !c.ledger.Release(uuid) {
-			return problem.Refuse(problem.ErrNotFound, "consumer %s has no allocations", uuid).On("input.consumer")
-		}
-		consumer = c.released(uuid)
-		recordConsumers(ctx, tx, []string{uuid})
-		if err := s.writeClaim(ctx, c); err != nil {
-			return err
-		}
-		_, err = s.publishClaim(ctx, c)
-		return err
-	}, &consumer)
-	if err != nil {
-		return nil, fmt.Errorf("deleteAllocations: %w", err)
-	}
-	return holding(consumer)[0], nil
-}
-
-// recordConsumers records that consumers were written: by uuid only.
-func recordConsumers(ctx context.Context, tx *sqldb.Tx, consumers []string) {
+// recordConsumers records that a mutation wrote consumers: by uuid only.
+func recordConsumers(ctx context.Context, tx *sqldb.Tx, mutation string, consumers []string) {
 	for _, uuid := range consumers {
-		tx.Record(ctx, sqldb.Event{Kind: "Consumer", Key: uuid})
+		tx.RecordFor(ctx, mutation, sqldb.Event{Kind: "Consumer", Key: uuid})
 	}
 }
 
@@ -135,28 +144,27 @@ func recordConsumers(ctx context.Context, tx *sqldb.Tx, consumers []string) {
 func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.Consumer {
 	var consumers []*placement.Consumer
 	for i := range claims {
-		uuid := claims[i].UUID
-		after := c.ledger.Consumer(uuid)
-		if after.Generation == 0 {
-			continue
+		if consumer := c.consumer(claims[i].UUID); consumer.Generation != 0 {
+			consumers = append(consumers, consumer)
 		}
-		consumer := &placement.Consumer{UUID: uuid, ProjectID: after.ProjectID, UserID: after.UserID,
-			Type: after.Type, Generation: after.Generation, CreatedAt: c.now, UpdatedAt: c.now}
-		hold(consumer, after)
-		if row := c.consumers[uuid]; row != nil {
-			consumer.CreatedAt = row.CreatedAt
-		}
-		consumers = append(consumers, consumer)
 	}
 	return consumers
 }
 
-// released returns a consumer as it was when it was locked, with what it had.
-func (c *claimTx) released(uuid string) *placement.Consumer {
-	row := c.consumers[uuid]
-	consumer := row.Consumer
-	hold(&consumer, row.held)
-	return &consumer
+// consumer returns a consumer as the ledger has it; its Generation is 0 if it does
+// not exist.
+func (c *claimTx) consumer(uuid string) *placement.Consumer {
+	is := c.ledger.Consumer(uuid)
+	consumer := &placement.Consumer{UUID: uuid, ProjectID: is.ProjectID, UserID: is.UserID,
+		Type: is.Type, Generation: is.Generation, CreatedAt: c.now, UpdatedAt: c.now}
+	if row := c.consumers[uuid]; row != nil && !is.Created {
+		consumer.CreatedAt = row.CreatedAt
+		if is.Generation == row.Generation {
+			consumer.UpdatedAt = row.UpdatedAt
+		}
+	}
+	hold(consumer, is)
+	return consumer
 }
 
 // hold sets the mappings of a consumer, and its allocations by provider and

@@ -21,6 +21,7 @@ import (
 type claimTx struct {
 	*sqldb.Tx
 	ledger    *placement.Ledger
+	asked     []string                   // the uuids of the consumers that are concerned
 	consumers map[string]*consumerRow    // by uuid
 	providers map[string]*lockedProvider // by uuid
 	classes   map[string]bool            // the resource classes that exist, of those asked for
@@ -34,7 +35,7 @@ type claimTx struct {
 type consumerRow struct {
 	id int64
 	placement.Consumer
-	held placement.LedgerConsumer
+	allocations int // how many it had
 }
 
 // lockedProvider is a provider as it was when it was locked.
@@ -106,7 +107,7 @@ func concernedBy(claims []placement.ConsumerClaim) concerned {
 // the providers that they use or are to use, in the order of their row ids, and
 // reads what they have.
 func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of concerned) (*claimTx, error) {
-	c := &claimTx{Tx: tx, consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
+	c := &claimTx{Tx: tx, asked: of.consumers, consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
 	inLedger, used, err := s.lockConsumers(ctx, c, of.consumers)
 	if err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []
 		return nil
 	}, sqldb.JSONOf(slices.Sorted(maps.Keys(byRow))))
 	for uuid, consumer := range inLedger {
-		c.consumers[uuid].held = *consumer
+		c.consumers[uuid].allocations = len(consumer.Allocations)
 	}
 	return inLedger, providers, err
 }
@@ -300,17 +301,15 @@ func (c *claimTx) known() placement.Known {
 	}
 }
 
-// stillAbsent makes sure before a refusal that consumers which were not there
-// when the rows were locked, and so could not be locked, are not there now that
-// the providers are: else the refusal would mix two moments.
-func (s *PlacementStore) stillAbsent(ctx context.Context, c *claimTx, claims []placement.ConsumerClaim) error {
-	var absent []string
-	for _, uuid := range consumersOf(claims) {
-		if c.consumers[uuid] == nil {
-			absent = append(absent, uuid)
-		}
-	}
-	if len(absent) == 0 {
+// stillAbsent makes sure that consumers which were not there when the rows were
+// locked, and so could not be locked, are not there now that the providers are:
+// else what was decided would mix two moments. Those that are created say it
+// themselves.
+func (s *PlacementStore) stillAbsent(ctx context.Context, c *claimTx) error {
+	absent := slices.DeleteFunc(slices.Clone(c.asked), func(uuid string) bool {
+		return c.consumers[uuid] != nil || c.ledger.Consumer(uuid).Generation != 0
+	})
+	if len(absent) == 0 || len(c.providers) == 0 {
 		return nil
 	}
 	found, err := sqldb.Column[int64](ctx, s.DB, c, `SELECT id FROM consumers WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(absent))
@@ -320,14 +319,9 @@ func (s *PlacementStore) stillAbsent(ctx context.Context, c *claimTx, claims []p
 	return err
 }
 
-// writeClaim writes what the ledger says: first it deletes what goes, then it
-// writes everything else together.
+// writeClaim writes what the ledger says: what goes, then everything else, together.
 func (s *PlacementStore) writeClaim(ctx context.Context, c *claimTx) error {
-	consumers, err := s.consumerParts(ctx, c)
-	if err != nil {
-		return err
-	}
-	parts := append(consumers, s.allocationsPart(c), s.usePart(c), s.providersPart(c))
+	parts := append(s.consumerParts(c), s.allocationsPart(c), s.usePart(c), s.providersPart(c))
 	rows := lists.Map(parts, func(p part) int { return p.rows })
 	if slices.Max(rows) == 0 {
 		return nil
@@ -357,8 +351,8 @@ func partOf[R any](name, text string, rows []R) part {
 	return part{name: name, text: text, rows: len(rows), json: sqldb.JSONOf(rows)}
 }
 
-// writeAsOne runs parts as one statement of PostgreSQL, whose text is the same for
-// all claims, and returns how many rows each has written.
+// writeAsOne runs parts as one statement of PostgreSQL, whose text depends only on
+// which parts there are, and returns how many rows each has written.
 func (s *PlacementStore) writeAsOne(ctx context.Context, c *claimTx, parts []part) (written []int, err error) {
 	args := []any{c.now}
 	var texts, counts []string
@@ -388,49 +382,67 @@ func (s *PlacementStore) writeEach(ctx context.Context, c *claimTx, parts []part
 	return written, nil
 }
 
-// consumerParts deletes the consumers that hold nothing any more and the
-// allocations that consumers had, and returns what writes the others.
-func (s *PlacementStore) consumerParts(ctx context.Context, c *claimTx) ([]part, error) {
+// consumerParts returns what writes the consumers, and what deletes those that hold
+// nothing any more and the allocations that consumers had. Where nothing is deleted
+// there is no part for it.
+func (s *PlacementStore) consumerParts(c *claimTx) []part {
 	var fresh, kept [][]any
-	var gone, rewritten []int64
+	var gone, emptied []int64
+	allocations := 0
 	for _, uuid := range c.ledger.Written() {
 		consumer, row := c.ledger.Consumer(uuid), c.consumers[uuid]
 		c.noteConsumer(uuid, row, consumer)
+		if row != nil {
+			emptied, allocations = append(emptied, row.id), allocations+row.allocations
+		}
+		fields := []any{consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation, mappingsText(consumer.Mappings)}
 		switch {
-		case consumer.Generation == 0 && row == nil:
-			continue
-		case consumer.Generation == 0:
+		case consumer.Generation == 0 && row != nil:
 			gone = append(gone, row.id)
+		case consumer.Generation == 0: // it came and went
 		case row == nil:
-			fresh = append(fresh, []any{uuid, consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation, mappingsText(consumer.Mappings)})
+			fresh = append(fresh, append([]any{uuid}, fields...))
 		default:
-			kept = append(kept, []any{row.id, consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation, mappingsText(consumer.Mappings)})
-			rewritten = append(rewritten, row.id)
+			kept = append(kept, slices.Concat([]any{row.id}, fields, []any{consumer.Created}))
 		}
 	}
-	if old := slices.Concat(gone, rewritten); len(old) > 0 {
-		if err := s.Execute(ctx, c, `DELETE FROM allocations WHERE `+s.Listed("consumer_id", "$1", "bigint"), sqldb.JSONOf(old)); err != nil {
-			return nil, err
-		}
+	var parts []part
+	if len(emptied) > 0 {
+		parts = append(parts, part{emptiedPart, `DELETE FROM allocations WHERE ` + s.Listed("consumer_id", "%[1]s", "bigint") + ` RETURNING id`, allocations, sqldb.JSONOf(emptied)})
 	}
 	if len(gone) > 0 {
-		if err := s.Execute(ctx, c, `DELETE FROM consumers WHERE `+s.Listed("id", "$1", "bigint"), sqldb.JSONOf(gone)); err != nil {
-			return nil, err
-		}
+		parts = append(parts, partOf("gone", `DELETE FROM consumers WHERE `+s.Listed("id", "%[1]s", "bigint")+` RETURNING id`, gone))
 	}
-	columns := []string{"project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text"}
+	return append(parts, s.keptPart(kept), s.freshPart(fresh))
+}
+
+// emptiedPart names what deletes the allocations that consumers had.
+const emptiedPart = "emptied"
+
+// consumerColumnsWritten are the columns of consumers that claims write.
+func consumerColumnsWritten() []string {
+	return []string{"project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text"}
+}
+
+// keptPart returns what writes consumers that were there.
+func (s *PlacementStore) keptPart(kept [][]any) part {
+	at := s.Time("$1")
+	return partOf("kept", `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
+			generation = d.generation, mappings = d.mappings, updated_at = `+at+`,
+			created_at = CASE WHEN d.created THEN `+at+` ELSE created_at END
+			FROM `+s.Rows("%[1]s", "d", slices.Concat([]string{"id bigint"}, consumerColumnsWritten(), []string{"created boolean"})...)+`
+			WHERE `+s.IsRow("consumers.id", "%[1]s", "d", "id")+` RETURNING consumers.id`, kept)
+}
+
+// freshPart returns what writes consumers that were not there.
+func (s *PlacementStore) freshPart(fresh [][]any) part {
 	at, returned := s.Time("$1"), "id"
 	if s.Postgres() {
 		returned = "id, uuid"
 	}
-	return []part{
-		partOf("kept", `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
-			generation = d.generation, mappings = d.mappings, updated_at = `+at+` FROM `+s.Rows("%[1]s", "d", append([]string{"id bigint"}, columns...)...)+`
-			WHERE `+s.IsRow("consumers.id", "%[1]s", "d", "id")+` RETURNING consumers.id`, kept),
-		partOf("fresh", `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, created_at, updated_at)
+	return partOf("fresh", `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, created_at, updated_at)
 			SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, d.mappings, `+at+`, `+at+`
-			FROM `+s.Rows("%[1]s", "d", append([]string{"uuid text"}, columns...)...)+` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh),
-	}, nil
+			FROM `+s.Rows("%[1]s", "d", append([]string{"uuid text"}, consumerColumnsWritten()...)...)+` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh)
 }
 
 // noteConsumer notes a consumer that is written: the members of its project see
@@ -452,10 +464,14 @@ func (c *claimTx) noteConsumer(uuid string, before *consumerRow, after placement
 // that is new is known to the part that writes it.
 func (s *PlacementStore) allocationsPart(c *claimTx) part {
 	var allocations [][]any
+	afterwards := ""
 	for _, uuid := range c.ledger.Written() {
 		var id any
 		if row := c.consumers[uuid]; row != nil {
 			id = row.id
+			if s.Postgres() { // which runs parts in any order, unless one reads another
+				afterwards = ` AND (SELECT count(*) FROM ` + emptiedPart + `) IS NOT NULL`
+			}
 		}
 		consumer := c.ledger.Consumer(uuid)
 		for _, key := range consumer.SortedKeys() {
@@ -470,7 +486,7 @@ func (s *PlacementStore) allocationsPart(c *claimTx) part {
 	return partOf("allocated", `INSERT INTO allocations (consumer_id, provider_id, resource_class_id, used)
 		SELECT COALESCE(d.consumer_id, f.id), d.provider_id, d.resource_class_id, d.used FROM `+
 		s.Rows("%[1]s", "d", "consumer_id bigint", "uuid text", "provider_id bigint", "resource_class_id bigint", "used bigint")+`
-		LEFT JOIN `+fresh+` f ON f.uuid = d.uuid WHERE COALESCE(d.consumer_id, f.id) IS NOT NULL RETURNING id`, allocations)
+		LEFT JOIN `+fresh+` f ON f.uuid = d.uuid WHERE COALESCE(d.consumer_id, f.id) IS NOT NULL`+afterwards+` RETURNING id`, allocations)
 }
 
 // usePart returns what changes the use of the inventories. The condition holds

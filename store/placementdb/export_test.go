@@ -4,7 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync"
+	"testing"
+	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/placement/placementtest"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -102,11 +106,27 @@ func (s *PlacementStore) PlanOfListed(ctx context.Context) (string, error) {
 	return plan, err
 }
 
-// SetAllocationsAlone is SetAllocations without the queue.
-func (s *PlacementStore) SetAllocationsAlone(ctx context.Context, claim placement.Claim) ([]*placement.Consumer, error) {
-	w := &waitingClaim{ctx: ctx, claim: claim}
-	err := s.decideClaims(ctx, []*waitingClaim{w})
-	return w.consumers, errors.Join(err, w.err)
+// DecideTogether has calls wait in the queue of claims, in their order, until one
+// transaction takes them all.
+func (s *PlacementStore) DecideTogether(t testing.TB, calls ...func()) {
+	t.Helper()
+	q := &s.claims
+	others := max(1, q.atOnce)
+	q.running = others // nothing runs, and nothing overtakes
+	var working sync.WaitGroup
+	for i, call := range calls {
+		working.Go(call)
+		if !patience.Until(t, 10*time.Second, func() bool {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			return len(q.waiting) == i+1
+		}) {
+			t.Fatalf("call %d does not wait", i)
+		}
+	}
+	q.next()
+	working.Wait()
+	q.running -= others - 1
 }
 
 // PanicInAWrite panics within a transaction, and recovers.

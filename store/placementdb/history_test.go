@@ -27,18 +27,18 @@ import (
 const hotCapacity = 20
 
 // claimOp is what one client asks: that a consumer has an amount of one provider
-// (0 for nothing), given a generation (0 for none), or what the provider gives
-// to whom.
+// (0 for nothing), given a generation (0 for none); or that it has nothing, whatever
+// its generation; or what the provider gives to whom.
 type claimOp struct {
 	provider, consumer int
 	amount, generation int64
-	read               bool
+	release, read      bool
 }
 
 // claimAnswer is what it is told.
 type claimAnswer struct {
-	refusal string // "" when done, else "full", "stale"
-	held    string // what a read found
+	refusal string // "" when done, else "full", "stale", "absent"
+	held    string // the consumer as a claim left it, or a release found it; what a read found
 }
 
 // claimServer is what is under test: the store, or the racy ledger.
@@ -54,6 +54,10 @@ func (s storeServer) do(op claimOp) (claimAnswer, error) {
 	if op.read {
 		return s.read(ctx, op)
 	}
+	if op.release {
+		consumer, err := s.DeleteAllocations(ctx, consumerOf(op))
+		return answerOf(err, consumer)
+	}
 	claim := placement.ConsumerClaim{UUID: consumerOf(op), ProjectID: "p", UserID: "u"}
 	if op.generation > 0 {
 		claim.Generation = &op.generation
@@ -61,14 +65,30 @@ func (s storeServer) do(op claimOp) (claimAnswer, error) {
 	if op.amount > 0 {
 		claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(op.provider), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: op.amount}}}}
 	}
-	_, err := s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
+	consumers, err := s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
+	return answerOf(err, consumers...)
+}
+
+// answerOf returns what a claim or a release was told.
+func answerOf(err error, consumers ...*placement.Consumer) (claimAnswer, error) {
 	switch {
 	case errors.Is(err, problem.ErrCapacityExceeded):
 		return claimAnswer{refusal: "full"}, nil
 	case errors.Is(err, problem.ErrConcurrentUpdate):
 		return claimAnswer{refusal: "stale"}, nil
+	case errors.Is(err, problem.ErrNotFound):
+		return claimAnswer{refusal: "absent"}, nil
 	}
-	return claimAnswer{}, err
+	var answer claimAnswer
+	for _, consumer := range consumers {
+		if consumer == nil {
+			continue
+		}
+		for _, allocation := range consumer.Held {
+			answer.held += holding{allocation.Used, consumer.Generation}.of(consumer.UUID)
+		}
+	}
+	return answer, err
 }
 
 func (s storeServer) read(ctx context.Context, op claimOp) (claimAnswer, error) {
@@ -87,6 +107,11 @@ func consumerOf(op claimOp) string { return storetest.UUID(10_000 + 100*op.provi
 type hotState map[string]holding
 
 type holding struct{ amount, generation int64 }
+
+// of describes what a consumer has.
+func (h holding) of(consumer string) string {
+	return fmt.Sprintf("%s=%d, generation %d", consumer, h.amount, h.generation)
+}
 
 func (h hotState) used() (sum int64) {
 	for _, held := range h {
@@ -110,7 +135,15 @@ func (h hotState) step(op claimOp) (claimAnswer, hotState) {
 		return claimAnswer{held: h.amounts()}, h
 	}
 	consumer := consumerOf(op)
-	held := h[consumer]
+	held, found := h[consumer]
+	if op.release {
+		if !found {
+			return claimAnswer{refusal: "absent"}, h
+		}
+		next := maps.Clone(h)
+		delete(next, consumer)
+		return claimAnswer{held: held.of(consumer)}, next
+	}
 	if held.generation != op.generation {
 		return claimAnswer{refusal: "stale"}, h
 	}
@@ -120,10 +153,10 @@ func (h hotState) step(op claimOp) (claimAnswer, hotState) {
 	next := maps.Clone(h)
 	if op.amount == 0 {
 		delete(next, consumer)
-	} else {
-		next[consumer] = holding{amount: op.amount, generation: held.generation + 1}
+		return claimAnswer{}, next
 	}
-	return claimAnswer{}, next
+	next[consumer] = holding{amount: op.amount, generation: held.generation + 1}
+	return claimAnswer{held: next[consumer].of(consumer)}, next
 }
 
 var claimModel = porcupine.Model{
@@ -156,6 +189,7 @@ func record(t testing.TB, servers []claimServer, clients, providers, operations 
 			generations := map[string]int64{} // as this client believes
 			for range operations {
 				op := claimOp{provider: random.IntN(providers), consumer: random.IntN(5), amount: random.Int64N(9), read: random.IntN(8) == 0}
+				op.release = !op.read && random.IntN(4) == 0
 				op.generation = generations[consumerOf(op)]
 				if op.amount == 0 && op.generation == 0 {
 					op.amount = 1
@@ -170,6 +204,8 @@ func record(t testing.TB, servers []claimServer, clients, providers, operations 
 					Output: answer, Return: int64(time.Since(started))})
 				switch {
 				case op.read:
+				case op.release:
+					generations[consumerOf(op)] = 0
 				case answer.refusal == "" && op.amount > 0:
 					generations[consumerOf(op)] = op.generation + 1
 				case answer.refusal == "":
@@ -238,8 +274,8 @@ func hotProviders(t testing.TB, s *store.Store, n int) {
 	}
 }
 
-// TestClaimsAreLinearizable records claims of many clients, on one server of
-// either database and on two servers of one, and checks that they might have
+// TestClaimsAreLinearizable records claims and releases of many clients, on one
+// server of either database and on two servers of one, and checks that they might have
 // come one after the other.
 func TestClaimsAreLinearizable(t *testing.T) {
 	t.Parallel()

@@ -6,12 +6,10 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// claimQueue lets claims that wait share a transaction: while one is under way,
-// the claims that arrive wait, and the next transaction takes them all, of
+// claimQueue lets claims and releases that wait share a transaction: while one is
+// under way, those that arrive wait, and the next transaction takes them all, of
 // whatever providers. So the round trips, the locks and the commit of one serve
 // many. A claim that has waited for claimLate takes those that wait into another
 // transaction beside it, of at most so many at once: where one waits for a lock,
@@ -30,12 +28,18 @@ type claimQueue struct {
 // It is some times as long as one takes.
 const claimLate = 20 * time.Millisecond
 
-// waitingClaim is a claim with its outcome.
+// waitingClaim is a claim, or a release of all that a consumer has, with its
+// outcome.
 type waitingClaim struct {
 	ctx       context.Context
-	claim     placement.Claim
-	consumers []*placement.Consumer
-	err       error
+	mutation  string // by which it is allowed, and recorded
+	concerned concerned
+	// judge applies the claim to the ledger of a transaction and sets the answer, or
+	// returns why it is refused. It is called again where the transaction is tried
+	// again.
+	judge  func(c *claimTx) error
+	answer any // points to what judge sets
+	err    error
 
 	lead chan []*waitingClaim // takes these to decide, itself first
 	done chan struct{}        // closed when another one has decided it
@@ -120,7 +124,7 @@ func (q *claimQueue) run(ctx context.Context, together []*waitingClaim, decide f
 	defer func() {
 		for i, w := range together {
 			if err != nil {
-				w.err, w.consumers = err, nil
+				w.err = err
 			}
 			if i > 0 {
 				close(w.done)

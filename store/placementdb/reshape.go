@@ -58,7 +58,7 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 		c.classes[name] = true
 	}
 	if refusals := c.ledger.Reshape(reshape, "input", c.known()); len(refusals) > 0 {
-		if err := s.stillAbsent(ctx, c, reshape.Consumers); err != nil {
+		if err := s.stillAbsent(ctx, c); err != nil {
 			return nil, nil, err
 		}
 		return nil, nil, refusalOf(s.cache.World(), refusals)
@@ -66,7 +66,7 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 	if err := s.writeReshape(ctx, c, reshape, classes); err != nil {
 		return nil, nil, err
 	}
-	recordConsumers(ctx, tx, consumersOf(reshape.Consumers))
+	recordConsumers(ctx, tx, tx.Mutation, consumersOf(reshape.Consumers))
 	for _, listed := range reshape.Inventories {
 		after := placement.Provider{Inventories: listed.Inventories}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: listed.Provider, After: sqldb.Fields{"inventories": providerFields(&after)["inventories"]}})

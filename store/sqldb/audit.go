@@ -27,18 +27,23 @@ type Event struct {
 	Before, After any
 }
 
-// attributedEvent is an event with the context of the request that made it: a
-// transaction can serve several.
+// attributedEvent is an event with the context and the mutation of the request
+// that made it: a transaction can serve several.
 type attributedEvent struct {
-	ctx context.Context
+	ctx      context.Context
+	mutation string
 	Event
 }
 
 // Record notes an event, which is written into the audit log with the
 // transaction, and without its values into the log of the server once that is
 // committed. The context is that of the request that it is due to.
-func (tx *Tx) Record(ctx context.Context, event Event) {
-	tx.events = append(tx.events, attributedEvent{ctx, event})
+func (tx *Tx) Record(ctx context.Context, event Event) { tx.RecordFor(ctx, tx.Mutation, event) }
+
+// RecordFor is Record for a request whose mutation need not be the one that the
+// transaction was begun for.
+func (tx *Tx) RecordFor(ctx context.Context, mutation string, event Event) {
+	tx.events = append(tx.events, attributedEvent{ctx, mutation, event})
 }
 
 // Flush writes the events that were recorded so far. Write does so at the end; a
@@ -62,7 +67,7 @@ func (tx *Tx) flushWith(ctx context.Context, changed []changeRow) error {
 	var rows [][]any
 	size := 0
 	for _, event := range tx.events {
-		row, bytes, err := tx.eventRow(event)
+		row, bytes, err := eventRow(event)
 		if err == nil && len(rows) > 0 && (size+bytes > eventBytesAtOnce || len(rows) == notesAtOnce) {
 			err = tx.writeNotes(ctx, rows, nil)
 			rows, size = nil, 0
@@ -156,7 +161,7 @@ const readOnlySetting = `current_setting('default_transaction_read_only')`
 
 // eventRow returns an event as a row of the audit log, with the bytes of its
 // texts.
-func (tx *Tx) eventRow(event attributedEvent) (row []any, bytes int, err error) {
+func eventRow(event attributedEvent) (row []any, bytes int, err error) {
 	viewer := access.ViewerFrom(event.ctx)
 	before, err := eventText(event.Before)
 	if err != nil {
@@ -170,7 +175,7 @@ func (tx *Tx) eventRow(event attributedEvent) (row []any, bytes int, err error) 
 		before, after = nil, nil
 	}
 	id, err := uuid.NewV7() // sorts as the events were recorded
-	row = []any{id.String(), viewer.UserID, viewer.ProjectID, tx.Mutation, event.Kind, event.Key, before, after}
+	row = []any{id.String(), viewer.UserID, viewer.ProjectID, event.mutation, event.Kind, event.Key, before, after}
 	return row, len(text.OrEmpty(before)) + len(text.OrEmpty(after)), err
 }
 
@@ -185,10 +190,10 @@ func eventText(side any) (*string, error) {
 }
 
 // logEvents writes a line for each event into the log of the server.
-func (d *DB) logEvents(mutation string, events []attributedEvent) {
+func (d *DB) logEvents(events []attributedEvent) {
 	for _, event := range events {
 		viewer := access.ViewerFrom(event.ctx)
-		d.Log.InfoContext(event.ctx, "changed", "action", mutation, "kind", event.Kind, "key", event.Key,
+		d.Log.InfoContext(event.ctx, "changed", "action", event.mutation, "kind", event.Kind, "key", event.Key,
 			"user", viewer.UserID, "project", viewer.ProjectID, "requestId", d.requestID(event.ctx))
 	}
 }

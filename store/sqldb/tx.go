@@ -216,7 +216,7 @@ func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 		noted()
 	}
 	if outcome == Committed {
-		tx.db.logEvents(tx.Mutation, tx.written)
+		tx.db.logEvents(tx.written)
 		tx.db.keys.added(tx.keptOf)
 	}
 	var errs []error
