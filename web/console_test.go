@@ -58,6 +58,14 @@ func TestTheConsoleIsBuiltFromItsSources(t *testing.T) {
 	}
 }
 
+// TestTheSourcesOfTheConsole runs the tests that the console has of its own.
+func TestTheSourcesOfTheConsole(t *testing.T) {
+	t.Parallel()
+	if out, err := script(t, "../console", "test").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
 // consoleAssets are what the page of the console refers to.
 var consoleAssets = regexp.MustCompile(`(?:src|href)="(/console/assets/[^"]+)"`)
 

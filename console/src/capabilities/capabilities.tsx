@@ -244,7 +244,8 @@ function Requirements({ type, capabilities }: { type: string; capabilities: read
         <div className="matches">
           <p role="status">
             <b>{count(of.resources.totalCount, "resource")}</b> of {numberOf(all)} can.{" "}
-            {of.resources.totalCount > 0 && <Link href={resourcesAt({ type, need: asking.map(written) })}>Show them in Resources</Link>}{" "}
+            {of.resources.totalCount > 0 && <Link href={resourcesAt({ type, need: asking.map(written) })}>Show them in Resources</Link>}
+            {of.resources.totalCount > 0 && viewer.placement && " · "}
             {viewer.placement && <Link href={placementAt(asking.map(written))}>See them on the picture</Link>}
           </p>
           <ul className="chips">

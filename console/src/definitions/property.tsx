@@ -1,6 +1,5 @@
 // A property: what it allows, where it is used, and the form that changes it and
 // says what would break.
-import { CadastreError } from "@cadastre/client";
 import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useClient } from "urql";
 import { Link, useLocation } from "wouter";
@@ -10,9 +9,9 @@ import { fieldsOf, isConflict, useChange } from "../change";
 import { graphql } from "../generated";
 import type { PropertyPageQuery, PropertyType } from "../generated/graphql";
 import { useChanges } from "../live";
-import { Answered, Empty, errorOf, PageHead, usePage, useTitle } from "../page";
+import { Answered, Empty, errorOf, PageHead, RefreshContext, usePage, useTitle } from "../page";
 import { Button, Check, Confirm, Field, Select } from "../ui/controls";
-import { Refused, Section } from "../ui/form";
+import { Form, Refused, Section, useRevised } from "../ui/form";
 import { Badge, Bar, count, numberOf, Time } from "../ui/show";
 import { Drift, useDryRun } from "./drift";
 import { type Draft, draftOf, emptyDraft, nameOfType, read, restrictionsOf, takes, textOfValue, type Wrong, wrongOf } from "./rules";
@@ -162,7 +161,9 @@ export function PropertyPage({ namespace, name }: { namespace: string; name: str
     <Answered asked={asked}>
       {() =>
         found && property ? (
-          <Whole key={property.id} namespace={found} object={object} property={property} above={above} />
+          <RefreshContext.Provider value={asked.refresh}>
+            <Whole key={property.id} namespace={found} object={object} property={property} above={above} />
+          </RefreshContext.Provider>
         ) : (
           <>
             <PageHead above={above} title={name} />
@@ -347,8 +348,7 @@ function Uses({ type, target, name }: { type: string; target: string; name: stri
 function Edit({ namespace, property, place, onClose }: { namespace: Namespace; property: Property; place: { namespace: string; object?: string; name: string }; onClose: () => void }) {
   const first = useRef(draftOf(property)).current;
   const [draft, setDraft] = useState(first);
-  const [seen, setSeen] = useState(namespace.revision);
-  const update = useChange(updateDocument);
+  const update = useRevised(updateDocument, namespace.revision);
   const [, go] = useLocation();
   const { input, wrong: local } = useMemo(() => read(draft), [draft]);
   const { name, ...rest } = input;
@@ -360,27 +360,19 @@ function Edit({ namespace, property, place, onClose }: { namespace: Namespace; p
   const valid = Object.keys(local).length === 0;
   const dry = useDryRun(dryRunDocument, changed && valid ? sent : undefined, (data) => data.updateProperty.problems);
   const dryWrong = wrongOf(fieldsOf(dry.error));
-  const save = async (event: FormEvent) => {
-    event.preventDefault();
-    if (!valid) return;
-    const done = await update.send({ input: { ...sent, revision: seen } });
+  const save = async () => {
+    const done = await update.send({ input: { ...sent, revision: update.seen } });
     if (!done) return;
     onClose();
     if (name !== place.name) go(propertyAt(place.namespace, name, place.object), { replace: true });
   };
-  const refused = wrongOf(update.error instanceof CadastreError && update.error.code === "BAD_USER_INPUT" ? update.error.fields : new Map());
+  const refused = wrongOf(isConflict(update.error) ? new Map() : fieldsOf(update.error));
+  const said = new Map(Object.entries(refused));
   return (
-    <form className="panel form" onSubmit={save} aria-label="Edit the property">
-      <Refused error={Object.keys(refused).length > 0 ? undefined : update.error} onMine={() => (setSeen(namespace.revision), update.clear())} />
+    <Form label="Edit the property" action={dry.broken && dry.broken.resourceCount > 0 ? "Save all the same" : "Save"} change={update} said={said} disabled={!valid || !changed} onSave={save} onClose={onClose}>
       <DraftFields draft={draft} onChange={(part) => setDraft({ ...draft, ...part })} wrong={{ ...refused, ...dryWrong, ...local }} />
       {changed && valid && <Drift asking={dry.asking} broken={dry.broken} failed={isConflict(dry.error) || Object.keys(dryWrong).length > 0 ? undefined : dry.error} />}
-      <div className="actions">
-        <Button primary type="submit" disabled={update.busy || !valid || !changed}>
-          {dry.broken && dry.broken.resourceCount > 0 ? "Save all the same" : "Save"}
-        </Button>
-        <Button onPress={onClose}>Cancel</Button>
-      </div>
-    </form>
+    </Form>
   );
 }
 

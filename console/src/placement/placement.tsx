@@ -1,7 +1,7 @@
 // The cloud as a picture, what still fits into it, and how much there is.
 import { request } from "@cadastre/client";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
-import { useMemo } from "react";
+import { memo, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 
 import { useAddress } from "../address";
 import { fieldsOf } from "../change";
@@ -22,7 +22,7 @@ import { Names } from "./names";
 import type { Marks } from "./paint";
 import { Legend, Picture } from "./picture";
 import { ProviderPanel } from "./provider";
-import { cloudDocument, useCloud, useConnection, useMatches, useRead } from "./read";
+import { cloudDocument, type ReadCloud, useCloud, useConnection, useMatches, useRead } from "./read";
 import { argumentsOf, readRequest, type Request, written } from "./request";
 import { CloudTable } from "./table";
 
@@ -76,23 +76,36 @@ function useFilters(): ResourceProviderFilter[] {
   ];
 }
 
+/** Asks for the cloud first, and makes the page while the server answers. */
 export function PlacementPage() {
   useTitle("Placement");
+  const cloud = useCloud();
+  const [asked, setAsked] = useState(false);
+  useEffect(() => setAsked(true), []);
+  return asked ? <Placement cloud={cloud} /> : <Head />;
+}
+
+function Placement({ cloud }: { cloud: ReadCloud }) {
   const address = useAddress();
   const viewer = useViewer();
   const filters = useFilters();
-  const cloud = useCloud();
   const { revision } = cloud;
   const matches = useMatches(filters, revision);
   const resourceClass = address.get("class");
-  const aggregates = useAggregates(cloud.done ? cloud.cloud.aggregates : nothing.aggregates);
+  // While more is read, forms stay as they are; and what is beside the picture comes after it.
+  const whole = useRef(nothing);
+  if (cloud.done) whole.current = cloud.cloud;
+  const known = useDeferredValue(whole.current);
+  const aggregates = useAggregates(known.aggregates);
   const size = address.get("size");
   const at = cloud.cloud.providers.get(address.get("at"));
   const trees = useMemo(() => {
     if (filters.length === 0) return cloud.cloud.trees;
     return cloud.cloud.trees.filter(({ uuid }) => matches.data?.has(uuid));
   }, [cloud.cloud, filters.length, matches.data]);
-  const choose = (uuid: string) => address.set({ at: uuid });
+  const { set } = address;
+  const choose = useCallback((uuid: string) => set({ at: uuid }), [set]);
+  const counted = useDeferredValue(cloud.done ? trees : nothing.trees);
   const asking = useAsking(cloud.cloud, revision);
   useShown<unknown, object>((asking.variables ? askDocument : cloudDocument) as TypedDocumentNode<unknown, object>, asking.variables ?? (filters[0] ? { filter: filters[0] } : {}));
 
@@ -165,10 +178,10 @@ export function PlacementPage() {
               {(provider) => asking.variables && <WhyNot request={asking.request} provider={provider} revision={revision} onAt={choose} />}
             </ProviderPanel>
           )}
-          {viewer.candidates && <Ask asking={asking} cloud={cloud.cloud} aggregates={aggregates.all} onAt={choose} />}
+          {viewer.candidates && <Ask asking={asking} cloud={known} aggregates={aggregates.all} onAt={choose} />}
         </aside>
       </div>
-      {trees.length > 0 && cloud.done && <Capacity trees={trees} resourceClass={resourceClass} nameOf={aggregates.nameOf} onClass={(name) => address.set({ class: name }, { replace: true })} onAggregate={(aggregate) => address.set({ aggregate })} />}
+      {counted.length > 0 && <Capacity trees={counted} resourceClass={resourceClass} nameOf={aggregates.nameOf} onClass={(name) => address.set({ class: name }, { replace: true })} onAggregate={(aggregate) => address.set({ aggregate })} />}
     </>
   );
 }
@@ -197,11 +210,11 @@ function useAsking(cloud: Cloud, revision: number): Asking {
   const asked = useCandidates(variables, useSettled(revision, 400));
   const number = Number(address.get("candidate")) || 0;
   const marks = useMemo(() => marksOf(variables ? asked.data : undefined, cloud, number), [variables, asked.data, cloud, number]);
-  return { request, variables, asked, marks, number, limit };
+  return useMemo(() => ({ request, variables, asked, marks, number, limit }), [request, variables, asked, marks, number, limit]);
 }
 
 /** Asks what fits. */
-function Ask({ asking, cloud, aggregates, onAt }: { asking: Asking; cloud: Cloud; aggregates: Aggregates["all"]; onAt: (uuid: string) => void }) {
+const Ask = memo(function Ask({ asking, cloud, aggregates, onAt }: { asking: Asking; cloud: Cloud; aggregates: Aggregates["all"]; onAt: (uuid: string) => void }) {
   const address = useAddress();
   const traits = useAsk(choicesDocument, {});
   const { request, variables, asked, number, limit } = asking;
@@ -228,7 +241,7 @@ function Ask({ asking, cloud, aggregates, onAt }: { asking: Asking; cloud: Cloud
       )}
     </section>
   );
-}
+});
 
 const sizes: readonly Size[] = ["small", "medium", "large"];
 
@@ -260,7 +273,7 @@ function useAggregates(uuids: readonly string[]): Aggregates {
 const operators = ["", "==", "!=", ">=", "<=", ">", "<", "s==", "s!=", "<in>", "<or>", "<all-in>"];
 
 /** What trees are shown. */
-function Filters({ aggregates, filtered }: { aggregates: Aggregates["all"]; filtered: boolean }) {
+const Filters = memo(function Filters({ aggregates, filtered }: { aggregates: Aggregates["all"]; filtered: boolean }) {
   const address = useAddress();
   const viewer = useViewer();
   const traits = useAsk(choicesDocument, {});
@@ -295,4 +308,4 @@ function Filters({ aggregates, filtered }: { aggregates: Aggregates["all"]; filt
       )}
     </div>
   );
-}
+});

@@ -7,12 +7,16 @@ import { graphql } from "../generated";
 import type { ResourceProviderFilter } from "../generated/graphql";
 import { useFollowed } from "../live";
 import type { Asked } from "../page";
-import { api, latestOf, useSession, useViewer } from "../session";
+import { api, useSession, useViewer } from "../session";
 import { type Cloud, cloudOf, nothing, type Row } from "./cloud";
+import { readEnds } from "./ends";
 
 export const cloudDocument = graphql(`
-  query PlacementCloud($filter: ResourceProviderFilter, $after: String) {
-    resourceProviders(filter: $filter, first: 1000, after: $after) {
+  query PlacementCloud($filter: ResourceProviderFilter, $first: Int = 1000, $after: String, $last: Int, $before: String, $latest: Boolean = false) {
+    changes(first: 0) @include(if: $latest) {
+      latest
+    }
+    resourceProviders(filter: $filter, first: $first, after: $after, last: $last, before: $before) {
       totalCount
       nodes {
         uuid
@@ -30,6 +34,8 @@ export const cloudDocument = graphql(`
       pageInfo {
         hasNextPage
         endCursor
+        hasPreviousPage
+        startCursor
       }
     }
   }
@@ -74,6 +80,10 @@ export interface ReadCloud extends State {
 /** How many providers are read one by one; if more changed, all are read anew. */
 const mostByName = 1000;
 const namesOfPage = 250;
+const pageSize = 1000;
+
+/** How long what is shown stays while more is read, in milliseconds: each drawing takes time from the reading. */
+const pause = 250;
 
 /** Reads all providers, shows those of each page as it comes, and keeps them up to date. */
 export function useCloud(): ReadCloud {
@@ -87,30 +97,38 @@ export function useCloud(): ReadCloud {
   useEffect(() => {
     const stop = new AbortController();
     const read = async () => {
-      const latest = changes ? await latestOf(connection, stop.signal) : undefined;
       const fresh = new Map<string, Row>();
       const anew = rows.current.size > 0; // what there is stays until all are read
-      let shown = 0;
-      const pageAfter = (after: string | null | undefined) => request(connection, cloudDocument, after ? { after } : {}, { signal: stop.signal });
-      for (let asked = pageAfter(undefined); ; ) {
-        const { resourceProviders: page } = await asked;
-        if (stop.signal.aborted) return;
-        const done = !page.pageInfo.hasNextPage;
-        if (!done) {
-          asked = pageAfter(page.pageInfo.endCursor); // on its way while this one is drawn
-          asked.catch(() => {}); // it is awaited next
-        }
-        for (const row of page.nodes) fresh.set(row.uuid, row);
-        if (done || (!anew && performance.now() - shown > 120)) {
-          const cloud = cloudOf(fresh.values());
-          setState((state) => ({ cloud, read: fresh.size, total: page.totalCount, done, error: undefined, revision: state.revision + (done ? 1 : 0) }));
-          shown = performance.now();
-        }
-        if (!done) continue;
-        rows.current = fresh;
-        setFrom(latest);
-        return;
-      }
+      let latest: string | undefined;
+      let shown = -Infinity;
+      const show = (total: number, done: boolean) => {
+        const cloud = cloudOf(fresh.values());
+        setState((state) => ({ cloud, read: fresh.size, total, done, error: undefined, revision: state.revision + (done ? 1 : 0) }));
+        shown = performance.now();
+      };
+      let all = 0;
+      await readEnds(
+        pageSize,
+        async (end, from, met) => {
+          const place = end === "front" ? { first: pageSize, after: from } : { first: null, last: pageSize, before: from };
+          // What happens after the first page was made is told to those who follow.
+          const first = changes && end === "front" && from === undefined;
+          const data = await request(connection, cloudDocument, { ...place, latest: first }, { signal: AbortSignal.any([stop.signal, met]) });
+          if (first) latest = data.changes?.latest;
+          const { nodes, totalCount, pageInfo } = data.resourceProviders;
+          const [more, cursor] = end === "front" ? [pageInfo.hasNextPage, pageInfo.endCursor] : [pageInfo.hasPreviousPage, pageInfo.startCursor];
+          return { rows: nodes, total: totalCount, next: more ? (cursor ?? undefined) : undefined };
+        },
+        (page, total) => {
+          for (const row of page) fresh.set(row.uuid, row);
+          all = total;
+          if (!anew && fresh.size < total && performance.now() - shown > pause) show(total, false);
+        },
+      );
+      if (stop.signal.aborted) return;
+      rows.current = fresh;
+      show(all, true);
+      setFrom(latest);
     };
     read().catch((error: unknown) => !stop.signal.aborted && setState((state) => ({ ...state, error: problemOf(error) })));
     return () => stop.abort();
@@ -171,8 +189,10 @@ export function useRead<Data>(key: string | undefined, revision: number, read: (
     return () => stop.abort();
   }, [key, revision, attempt]);
   const refresh = useCallback(() => setAttempt((attempt) => attempt + 1), []);
-  const there = key === undefined ? {} : state;
-  return { data: there.data, error: there.error, loading: key !== undefined && state.key !== key, current: key !== undefined && state.key === key, refresh };
+  return useMemo(() => {
+    const there = key === undefined ? {} : state;
+    return { data: there.data, error: there.error, loading: key !== undefined && state.key !== key, current: key !== undefined && state.key === key, refresh };
+  }, [key, state, refresh]);
 }
 
 /**

@@ -219,6 +219,46 @@ async function contents(context) {
   await page.close();
 }
 
+// A property that somebody else changes first, of which the page is told late: the form
+// keeps what was typed, and is based on their change only when that can be seen.
+async function property(context) {
+  await ask('mutation { createNamespace(input: {name: "Test::Race", properties: [{name: "a", title: "A", type: STRING}]}) { namespace { name } } }');
+  const page = watch(await context.newPage());
+  let late = false;
+  let tell;
+  const told = new Promise((done) => (tell = done));
+  await page.routeWebSocket(/./, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => late || socket.send(message));
+  });
+  await page.route("**/graphql", async (route) => {
+    if (late && route.request().postData()?.includes("query PropertyPage")) await told;
+    await route.continue();
+  });
+  await page.goto(address + "/console/definitions/Test%3A%3ARace/properties/a");
+  await heading(page, "A");
+  await isLive(page);
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
+  await page.getByLabel("Title *", { exact: true }).fill("Mine");
+  late = true;
+  await ask('mutation { updateProperty(input: {namespace: "Test::Race", name: "a", title: "Theirs", description: "Theirs."}) { namespace { name } } }');
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Somebody else changed this meanwhile").waitFor();
+  const goOn = page.getByRole("button", { name: "Go on with my changes" });
+  holds((await goOn.count()) === 0, "a form goes on over what was not seen");
+  tell();
+  await heading(page, "Theirs");
+  holds((await page.getByLabel("Title *", { exact: true }).inputValue()) === "Mine", "what was typed is lost");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await goOn.click();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("form", { name: "Edit the property" }).waitFor({ state: "detached" });
+  const stored = (await ask('{ namespace(name: "Test::Race") { property(name: "a") { title description } } }')).namespace.property;
+  holds(JSON.stringify(stored) === '{"title":"Mine","description":"Theirs."}', "stored is " + JSON.stringify(stored));
+  await page.close();
+  await ask('mutation { deleteNamespace(input: {name: "Test::Race"}) { namespace { name } } }');
+}
+
 // A resource from its first word to its end.
 async function resource(context) {
   const page = watch(await context.newPage());
@@ -238,6 +278,7 @@ async function resource(context) {
   await page.getByText("No resource has this in its name.").waitFor({ state: "detached" });
   if (views === "all") await accessible(page, "the form of a resource");
   await press("Create");
+  await page.waitForURL(/\/resources\/[-0-9a-f]{36}$/);
   await heading(page, "forms-image");
   await isLive(page);
   const uuid = new URL(page.url()).pathname.split("/").pop();
@@ -382,6 +423,7 @@ run(async (browser, context, timed) => {
   if (views === "all") await timed("layouts", layouts(browser, pages));
   await timed("importing", importing(await context()));
   await timed("contents", contents(await context()));
+  await timed("property", property(await context()));
   await timed("resource", resource(await context()));
   await timed("filters", filters(await context()));
   await timed("bulk", bulk(await context()));

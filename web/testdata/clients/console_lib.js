@@ -11,7 +11,7 @@ const [, , address, executablePath, other, views, pictures] = process.argv;
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const wrong = [];
 const complaints = [];
-const patience = 60000; // milliseconds, for a busy machine
+const patience = require("./patience.js")(60000); // milliseconds
 const holds = (is, what) => is || wrong.push(what);
 
 // Sends an operation as another client.
@@ -23,7 +23,11 @@ async function ask(query, variables, token = "demo-admin") {
   return answer.data;
 }
 
+const open = new Set(); // pages, which say where they stand when a program fails
+
 function watch(page) {
+  open.add(page);
+  page.on("close", () => open.delete(page));
   page.setDefaultTimeout(patience);
   page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => complaints.push(String(error)));
@@ -76,6 +80,12 @@ async function layouts(browser, pages) {
   await page.close();
 }
 
+// Where the open pages stand: their addresses, and what they say was refused.
+async function stand() {
+  const said = [...open].map(async (page) => `${page.url()}: ${JSON.stringify(await page.locator("[role=alert], .note, .error").allTextContents())}`);
+  return (await Promise.allSettled(said)).map(({ value, reason }) => value ?? String(reason)).join("\n");
+}
+
 // Runs a program in the browser, and prints as JSON what was found wrong and what
 // the browser complained of.
 function run(program) {
@@ -94,6 +104,9 @@ function run(program) {
       };
       const more = await program(browser, () => browser.newContext({ viewport: { width: 1280, height: 800 } }), timed);
       process.stdout.write(JSON.stringify({ wrong, complaints, ...more, seconds }));
+    } catch (error) {
+      process.stderr.write((await stand()) + "\n");
+      throw error;
     } finally {
       await browser.close();
     }

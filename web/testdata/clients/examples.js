@@ -24,7 +24,7 @@ async function ask(query, variables) {
 // Opens a page, which asks for a token.
 async function open(browser, address) {
   const page = await browser.newPage();
-  page.setDefaultTimeout(60000); // milliseconds, for a busy machine
+  page.setDefaultTimeout(require("./patience.js")(60000));
   page.on("dialog", (dialog) => dialog.accept("demo-admin"));
   page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => complaints.push(String(error)));

@@ -9,7 +9,7 @@ const { chromium } = require("playwright-core");
 
 const [, , address, executablePath, bare, token, pictures] = process.argv;
 const wrong = [];
-const patience = 120000; // milliseconds, for a busy machine
+const patience = require("./patience.js")(120000); // milliseconds
 const holds = (is, what) => is || wrong.push(what);
 
 // Waits until the page says something at an id.
