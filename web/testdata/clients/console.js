@@ -127,8 +127,10 @@ async function resources(context) {
   await page.getByRole("button", { name: "Delete: quota:minIOPS" }).click();
   if (views === "all") await accessible(page, "the editor");
   if (pictures) {
-    await page.evaluate(() => scrollTo(0, 0)); // where the bar stands on a picture of all of the page
-    await page.screenshot({ path: `${pictures}/console-editor-1280-light.png`, fullPage: true });
+    await page.setViewportSize({ width: 1280, height: 1200 }); // all of it, with its buttons below
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.screenshot({ path: `${pictures}/console-editor-1280-light.png` });
+    await page.setViewportSize({ width: 1280, height: 800 });
   }
 
   // Somebody writes the same key, and another one: the one is asked about, the other stays.
