@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ import (
 // rowsFile are the flags of commands that load many things.
 type rowsFile struct {
 	File     string `arg:"" help:"A file with an object of JSON on each line, or - for standard input."`
+	Update   bool   `help:"Change what is there to what its line says: of providers the inventories, traits and aggregates that the line has, of resources its metadata; all else stays."`
 	Parallel int    `default:"4" min:"1" max:"16" help:"How many requests are under way at once; those whose parents others create wait for them."`
 }
 
@@ -33,9 +35,18 @@ const (
 	maxRowBytes = 800 << 10
 )
 
+// rowRequest is a mutation for many rows.
+type rowRequest struct {
+	operation, query, field string
+	// item returns the item of a line, nil for none.
+	item func(line []byte) any
+}
+
 // rowKind is what a command loads.
 type rowKind struct {
-	noun, operation, query, field string
+	noun    string
+	create  rowRequest
+	updates []rowRequest // of what is there, one after the other
 	// of returns what a thing is called by others, whom it calls its parent, and how
 	// many rows of the database it becomes.
 	of func(line []byte) (names, parents []string, rows int)
@@ -56,6 +67,7 @@ type rowResult struct {
 		Field   *string
 		Message string
 	}
+	refused string // the request of this row alone, for this
 }
 
 // rowLoad is one run of a command that loads many things.
@@ -72,6 +84,7 @@ type rowLoad struct {
 	mu       sync.Mutex
 	underWay map[string]int // how many requests create what is called so
 	created  int
+	updated  int
 	rows     int
 	there    int
 	failed   int
@@ -180,7 +193,7 @@ func (l *rowLoad) begin(batch []fileRow) {
 	l.sending.Go(func() {
 		defer func() { <-l.free }()
 		defer l.mark(batch, -1)
-		if err := l.send(batch); err != nil {
+		if err := l.createOrUpdate(batch); err != nil {
 			l.mu.Lock()
 			l.err = cmp.Or(l.err, err)
 			l.mu.Unlock()
@@ -214,59 +227,115 @@ func (l *rowLoad) mark(batch []fileRow, by int) {
 	}
 }
 
+// createOrUpdate creates what rows say, and updates what is there where that is asked
+// for.
+func (l *rowLoad) createOrUpdate(batch []fileRow) error {
+	var there []fileRow
+	err := l.send(batch, l.kind.create, func(row fileRow, result rowResult) {
+		switch {
+		case result.isThere():
+			there = append(there, row)
+		case l.isDone(row, result):
+			l.count(&l.created, row)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	said := make(map[int]bool, len(there)) // by lines, which say something of what is there
+	for _, request := range l.kind.updates {
+		if !l.file.Update {
+			break
+		}
+		refused := map[int]bool{}
+		some := slices.DeleteFunc(slices.Clone(there), func(row fileRow) bool { return request.item(row.text) == nil })
+		err := l.send(some, request, func(row fileRow, result rowResult) {
+			said[row.number], refused[row.number] = true, !l.isDone(row, result)
+		})
+		if err != nil {
+			return err
+		}
+		there = slices.DeleteFunc(there, func(row fileRow) bool { return refused[row.number] })
+	}
+	for _, row := range there {
+		if said[row.number] {
+			l.count(&l.updated, row)
+		} else {
+			l.count(&l.there, fileRow{})
+		}
+	}
+	return nil
+}
+
 // send sends a request, and notes what became of its rows. One that the server
 // refuses as a whole is sent in halves, so that a row fails alone.
-func (l *rowLoad) send(batch []fileRow) error {
-	items := make([]json.RawMessage, len(batch))
+func (l *rowLoad) send(batch []fileRow, request rowRequest, note func(fileRow, rowResult)) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	items := make([]any, len(batch))
 	for i, row := range batch {
-		items[i] = row.text
+		items[i] = request.item(row.text)
 	}
 	var answer map[string]struct{ Results []rowResult }
-	err := l.run.api.MakeRequest(l.run.ctx, &graphql.Request{OpName: l.kind.operation, Query: l.kind.query,
+	err := l.run.api.MakeRequest(l.run.ctx, &graphql.Request{OpName: request.operation, Query: request.query,
 		Variables: map[string]any{"input": map[string]any{"items": items, "atomic": false}}}, &graphql.Response{Data: &answer})
 	switch {
 	case err == nil:
-		l.note(batch, answer[l.kind.field].Results)
+		for i, row := range batch {
+			note(row, answer[request.field].Results[i])
+		}
 		return nil
 	case !isAboutInput(err) && !isTooComplex(err) && client.Code(err) != client.ValidationFailed:
 		return err
 	case len(batch) == 1:
-		l.fail(batch[0], strings.Join(l.run.refusalsOf(err), "; "))
+		note(batch[0], rowResult{refused: strings.Join(l.run.refusalsOf(err), "; ")})
 		return nil
 	}
 	half := len(batch) / 2
-	if err := l.send(batch[:half]); err != nil {
+	if err := l.send(batch[:half], request, note); err != nil {
 		return err
 	}
-	return l.send(batch[half:])
+	return l.send(batch[half:], request, note)
 }
 
-// note notes what became of rows.
-func (l *rowLoad) note(batch []fileRow, results []rowResult) {
+// isDone reports whether nothing is wrong with a row, and says what is.
+func (l *rowLoad) isDone(row fileRow, result rowResult) bool {
+	if result.refused != "" {
+		l.fail(row, result.refused)
+		return false
+	}
+	if len(result.Errors) == 0 {
+		return true
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, row := range batch {
-		switch result := results[i]; {
-		case len(result.Errors) == 0:
-			l.created, l.rows = l.created+1, l.rows+row.rows
-		case result.isThere():
-			l.there++
-		default:
-			for _, one := range result.Errors {
-				field := ""
-				if one.Field != nil {
-					_, field, _ = strings.Cut(*one.Field, "].")
-				}
-				l.done.notef("%s:%d: %s: %s: %s\n", l.file.File, row.number, one.Code, field, printable(one.Message))
-			}
-			l.failed++
+	for _, one := range result.Errors {
+		field := ""
+		if one.Field != nil {
+			_, field, _ = strings.Cut(*one.Field, "].")
 		}
+		l.done.notef("%s:%d: %s: %s: %s\n", l.file.File, row.number, one.Code, field, printable(one.Message))
 	}
-	l.done.add(len(batch))
+	l.failed++
+	l.done.add(1)
+	return false
+}
+
+// count counts a row that is done.
+func (l *rowLoad) count(counter *int, row fileRow) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*counter++
+	l.rows += row.rows
+	l.done.add(1)
 }
 
 // isThere reports whether all that is wrong with a row is that it is there.
 func (r rowResult) isThere() bool {
+	if len(r.Errors) == 0 {
+		return false
+	}
 	for _, one := range r.Errors {
 		if one.Code != client.AlreadyExists {
 			return false
@@ -284,12 +353,15 @@ func (l *rowLoad) fail(row fileRow, message string) {
 
 // summarize says what became of all rows, and how fast where that took a while.
 func (l *rowLoad) summarize() error {
-	speed := ""
+	speed, updated := "", ""
 	if took := time.Since(l.started); took >= time.Second {
-		speed = fmt.Sprintf("; %.0f %ss/s, %.0f rows/s", float64(l.created)/took.Seconds(), l.kind.noun, float64(l.rows)/took.Seconds())
+		speed = fmt.Sprintf("; %.0f %ss/s, %.0f rows/s", float64(l.created+l.updated)/took.Seconds(), l.kind.noun, float64(l.rows)/took.Seconds())
 	}
-	total := l.created + l.there + l.failed
-	if err := l.run.printf("%s: %d created, %d exist, %d failed%s\n", counted(total, l.kind.noun), l.created, l.there, l.failed, speed); err != nil {
+	if l.file.Update {
+		updated = fmt.Sprintf(", %d updated", l.updated)
+	}
+	total := l.created + l.updated + l.there + l.failed
+	if err := l.run.printf("%s: %d created%s, %d exist, %d failed%s\n", counted(total, l.kind.noun), l.created, updated, l.there, l.failed, speed); err != nil {
 		return err
 	}
 	if l.failed > 0 {
@@ -305,8 +377,10 @@ type providerLoadCommand struct {
 
 // Run loads providers.
 func (c *providerLoadCommand) Run(run *session) error {
-	return loadRows(run, rowKind{noun: "provider", operation: "CreateResourceProviders", query: client.CreateResourceProviders_Operation,
-		field: "createResourceProviders", of: func(line []byte) (names, parents []string, rows int) {
+	return loadRows(run, rowKind{noun: "provider",
+		create:  rowRequest{"CreateResourceProviders", client.CreateResourceProviders_Operation, "createResourceProviders", lineItself},
+		updates: []rowRequest{{"SetOnResourceProviders", client.SetOnResourceProviders_Operation, "setOnResourceProviders", replacementOf}},
+		of: func(line []byte) (names, parents []string, rows int) {
 			var of struct {
 				Name, UUID, Parent, ParentName  string
 				Inventories, Traits, Aggregates []json.RawMessage
@@ -316,6 +390,30 @@ func (c *providerLoadCommand) Run(run *session) error {
 		}}, c.rowsFile)
 }
 
+func lineItself(line []byte) any { return json.RawMessage(line) }
+
+// replacementOf returns what a line says of a provider that is there, nil for
+// nothing.
+func replacementOf(line []byte) any {
+	var of struct{ Name, UUID, Inventories, Traits, Aggregates json.RawMessage }
+	_ = json.Unmarshal(line, &of)
+	item := map[string]json.RawMessage{}
+	for name, value := range map[string]json.RawMessage{"inventories": of.Inventories, "traits": of.Traits, "aggregates": of.Aggregates} {
+		if value != nil {
+			item[name] = value
+		}
+	}
+	switch {
+	case len(item) == 0:
+		return nil
+	case of.UUID != nil:
+		item["provider"] = of.UUID
+	default:
+		item["providerName"] = of.Name
+	}
+	return item
+}
+
 type resourceLoadCommand struct {
 	common
 	rowsFile
@@ -323,8 +421,13 @@ type resourceLoadCommand struct {
 
 // Run loads resources.
 func (c *resourceLoadCommand) Run(run *session) error {
-	return loadRows(run, rowKind{noun: "resource", operation: "CreateResources", query: client.CreateResources_Operation,
-		field: "createResources", of: func(line []byte) (names, parents []string, rows int) {
+	set := func(item func(line []byte) any) rowRequest {
+		return rowRequest{"SetMetadataOfMany", client.SetMetadataOfMany_Operation, "setMetadataOnResources", item}
+	}
+	return loadRows(run, rowKind{noun: "resource",
+		create:  rowRequest{"CreateResources", client.CreateResources_Operation, "createResources", lineItself},
+		updates: []rowRequest{set(metadataOf), set(serviceMetadataOf)},
+		of: func(line []byte) (names, parents []string, rows int) {
 			var of struct {
 				UUID, Parent                                  string
 				Metadata, ServiceMetadata, Capabilities, Tags []json.RawMessage
@@ -332,6 +435,24 @@ func (c *resourceLoadCommand) Run(run *session) error {
 			_ = json.Unmarshal(line, &of) // the server says what is wrong
 			return namedBy(of.UUID), namedBy(of.Parent), 1 + len(of.Metadata) + len(of.ServiceMetadata) + len(of.Capabilities) + len(of.Tags)
 		}}, c.rowsFile)
+}
+
+// metadataOf returns the metadata that a line says a resource has, nil for none.
+func metadataOf(line []byte) any {
+	var of struct{ UUID, Metadata json.RawMessage }
+	if _ = json.Unmarshal(line, &of); of.Metadata == nil {
+		return nil
+	}
+	return map[string]any{"resource": of.UUID, "items": of.Metadata}
+}
+
+// serviceMetadataOf is metadataOf for what only services change.
+func serviceMetadataOf(line []byte) any {
+	var of struct{ UUID, ServiceMetadata json.RawMessage }
+	if _ = json.Unmarshal(line, &of); of.ServiceMetadata == nil {
+		return nil
+	}
+	return map[string]any{"resource": of.UUID, "items": of.ServiceMetadata, "userModifiable": false}
 }
 
 // namedBy returns the texts that are not empty.

@@ -41,6 +41,9 @@ func TestALoadOfManyLines(t *testing.T) {
 			}
 		}
 	}
+	if printed, status := shell(t, "cadastre provider load --update "+file); status != 1 || !strings.Contains(printed, "2603 providers: 0 created, 1300 updated, 1300 exist, 3 failed") {
+		t.Errorf("ends with %d: %s", status, printed)
+	}
 	if printed, _ := shell(t, `cadastre provider show "many 1299 below" -o value -c parent`); !strings.Contains(printed, "many 1299") {
 		t.Error(printed)
 	}

@@ -7693,6 +7693,8 @@ type SetMetadataInput struct {
 	Resource string `json:"resource"`
 	// The items: keys 1 to 255, values 1 to 1023 characters, each key once.
 	Items []*KeyValueInput `json:"items,omitempty"`
+	// The keys of items to delete in the same step, each once and none of those that are set; a key that the resource does not have is `NOT_FOUND`.
+	DeleteKeys []string `json:"deleteKeys"`
 	// Whether users may change the items named, for administrators and services to say (`FORBIDDEN`). Absent keeps what is, and is `true` for new items.
 	UserModifiable *bool `json:"userModifiable"`
 	// The revision of the resource that the change is based on; any when absent.
@@ -7705,25 +7707,154 @@ func (v *SetMetadataInput) GetResource() string { return v.Resource }
 // GetItems returns SetMetadataInput.Items, and is useful for accessing the field via an interface.
 func (v *SetMetadataInput) GetItems() []*KeyValueInput { return v.Items }
 
+// GetDeleteKeys returns SetMetadataInput.DeleteKeys, and is useful for accessing the field via an interface.
+func (v *SetMetadataInput) GetDeleteKeys() []string { return v.DeleteKeys }
+
 // GetUserModifiable returns SetMetadataInput.UserModifiable, and is useful for accessing the field via an interface.
 func (v *SetMetadataInput) GetUserModifiable() *bool { return v.UserModifiable }
 
 // GetRevision returns SetMetadataInput.Revision, and is useful for accessing the field via an interface.
 func (v *SetMetadataInput) GetRevision() *int { return v.Revision }
 
+// SetMetadataOfManyResponse is returned by SetMetadataOfMany on success.
+type SetMetadataOfManyResponse struct {
+	// Sets and deletes metadata items of several resources as `setMetadata` does, in one
+	// transaction. With `atomic` all of them are changed or none, and an error tells each
+	// thing that is wrong with any; without it those with which nothing is wrong are
+	// changed, and `results` tells what is wrong with the others. At most 1000 resources,
+	// each once. Each has an event of its own in the audit log; for a project's rate of
+	// writes it is one.
+	SetMetadataOnResources *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload `json:"setMetadataOnResources"`
+}
+
+// GetSetMetadataOnResources returns SetMetadataOfManyResponse.SetMetadataOnResources, and is useful for accessing the field via an interface.
+func (v *SetMetadataOfManyResponse) GetSetMetadataOnResources() *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload {
+	return v.SetMetadataOnResources
+}
+
+// SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload includes the requested fields of the GraphQL type SetMetadataOnResourcesPayload.
+// The GraphQL type's documentation follows.
+//
+// What `setMetadataOnResources` returns.
+type SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload struct {
+	// An outcome for each item of the input, in their order.
+	Results []*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult `json:"results"`
+}
+
+// GetResults returns SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload.Results, and is useful for accessing the field via an interface.
+func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload) GetResults() []*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult {
+	return v.Results
+}
+
+// SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult includes the requested fields of the GraphQL type SetMetadataOnResourcesResult.
+// The GraphQL type's documentation follows.
+//
+// What became of the metadata of one of several resources.
+type SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult struct {
+	// What is wrong with the item; empty where the resource is changed.
+	Errors []*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError `json:"errors"`
+}
+
+// GetErrors returns SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult.Errors, and is useful for accessing the field via an interface.
+func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult) GetErrors() []*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError {
+	return v.Errors
+}
+
+// SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError includes the requested fields of the GraphQL type RowError.
+// The GraphQL type's documentation follows.
+//
+// One thing that is wrong with an item of a mutation for many.
+type SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError struct {
+	RowError `json:"-"`
+}
+
+// GetCode returns SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError.Code, and is useful for accessing the field via an interface.
+func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError) GetCode() RowErrorCode {
+	return v.RowError.Code
+}
+
+// GetField returns SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError.Field, and is useful for accessing the field via an interface.
+func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError) GetField() *string {
+	return v.RowError.Field
+}
+
+// GetMessage returns SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError.Message, and is useful for accessing the field via an interface.
+func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError) GetMessage() string {
+	return v.RowError.Message
+}
+
+func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.RowError)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalSetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError struct {
+	Code RowErrorCode `json:"code"`
+
+	Field *string `json:"field"`
+
+	Message string `json:"message"`
+}
+
+func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError) __premarshalJSON() (*__premarshalSetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError, error) {
+	var retval __premarshalSetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError
+
+	retval.Code = v.RowError.Code
+	retval.Field = v.RowError.Field
+	retval.Message = v.RowError.Message
+	return &retval, nil
+}
+
 // Metadata items to set on several resources.
 type SetMetadataOnResourcesInput struct {
 	// What to set on which resource; at most 1000, each resource once.
 	Items []*SetMetadataInput `json:"items,omitempty"`
+	// Whether all of them are changed or none; otherwise each has an outcome of its own.
+	Atomic bool `json:"atomic"`
 }
 
 // GetItems returns SetMetadataOnResourcesInput.Items, and is useful for accessing the field via an interface.
 func (v *SetMetadataOnResourcesInput) GetItems() []*SetMetadataInput { return v.Items }
 
+// GetAtomic returns SetMetadataOnResourcesInput.Atomic, and is useful for accessing the field via an interface.
+func (v *SetMetadataOnResourcesInput) GetAtomic() bool { return v.Atomic }
+
 // SetMetadataOnResourcesResponse is returned by SetMetadataOnResources on success.
 type SetMetadataOnResourcesResponse struct {
-	// Sets metadata items of several resources as `setMetadata` does, in one
-	// transaction: all of them or none. At most 1000 resources, each once.
+	// Sets and deletes metadata items of several resources as `setMetadata` does, in one
+	// transaction. With `atomic` all of them are changed or none, and an error tells each
+	// thing that is wrong with any; without it those with which nothing is wrong are
+	// changed, and `results` tells what is wrong with the others. At most 1000 resources,
+	// each once. Each has an event of its own in the audit log; for a project's rate of
+	// writes it is one.
 	SetMetadataOnResources *SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload `json:"setMetadataOnResources"`
 }
 
@@ -7737,7 +7868,7 @@ func (v *SetMetadataOnResourcesResponse) GetSetMetadataOnResources() *SetMetadat
 //
 // What `setMetadataOnResources` returns.
 type SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload struct {
-	// The resources as they are now, in the order of the input.
+	// The resources that were changed as they are now, in the order of the input.
 	Resources []*Resource `json:"resources"`
 }
 
@@ -7748,12 +7879,13 @@ func (v *SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPaylo
 
 // SetMetadataResponse is returned by SetMetadata on success.
 type SetMetadataResponse struct {
-	// Sets metadata items of a resource and leaves all others as they are, in one
-	// transaction. Members write what is their project's (`FORBIDDEN` otherwise, and
+	// Sets metadata items of a resource, deletes others where `deleteKeys` names them,
+	// and leaves all the rest as they are, in one transaction. Members write what is their project's (`FORBIDDEN` otherwise, and
 	// `NOT_FOUND` for what they cannot see); naming an item that only administrators
 	// and services change is `FORBIDDEN` for everyone else, and nothing of the request
 	// is stored. More than 128 items on the resource are `QUOTA_EXCEEDED`, a stale
-	// `revision` is `CONCURRENT_UPDATE`.
+	// `revision` is `CONCURRENT_UPDATE`. What is deleted is judged as `deleteMetadata`
+	// would, together with what is set.
 	SetMetadata *SetMetadataSetMetadataSetMetadataPayload `json:"setMetadata"`
 }
 
@@ -7787,6 +7919,175 @@ type SetMetadataSetMetadataSetMetadataPayloadResource struct {
 
 // GetMetadata returns SetMetadataSetMetadataSetMetadataPayloadResource.Metadata, and is useful for accessing the field via an interface.
 func (v *SetMetadataSetMetadataSetMetadataPayloadResource) GetMetadata() []*Item { return v.Metadata }
+
+// What a provider shall have. What is absent or `null` stays.
+type SetOnResourceProviderInput struct {
+	// The uuid of the provider.
+	Provider *string `json:"provider"`
+	// The name of the provider, in place of its uuid; one of the two is given.
+	ProviderName *string `json:"providerName"`
+	// The generation that the provider must have; any when absent.
+	Generation *int `json:"generation"`
+	// All its inventories, at most 1000, each class once; `[]` takes all away.
+	Inventories []*InventoryInput `json:"inventories,omitempty"`
+	// The names of all its traits, at most 1000; `[]` takes all away. A trait named twice counts once.
+	Traits []string `json:"traits"`
+	// The uuids of all its aggregates, at most 1000, each once; `[]` takes all away.
+	Aggregates []string `json:"aggregates"`
+}
+
+// GetProvider returns SetOnResourceProviderInput.Provider, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProviderInput) GetProvider() *string { return v.Provider }
+
+// GetProviderName returns SetOnResourceProviderInput.ProviderName, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProviderInput) GetProviderName() *string { return v.ProviderName }
+
+// GetGeneration returns SetOnResourceProviderInput.Generation, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProviderInput) GetGeneration() *int { return v.Generation }
+
+// GetInventories returns SetOnResourceProviderInput.Inventories, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProviderInput) GetInventories() []*InventoryInput { return v.Inventories }
+
+// GetTraits returns SetOnResourceProviderInput.Traits, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProviderInput) GetTraits() []string { return v.Traits }
+
+// GetAggregates returns SetOnResourceProviderInput.Aggregates, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProviderInput) GetAggregates() []string { return v.Aggregates }
+
+// The resource providers and what each shall have.
+type SetOnResourceProvidersInput struct {
+	// What each provider shall have, 1 to 1000, each provider once.
+	Items []*SetOnResourceProviderInput `json:"items,omitempty"`
+	// Whether all of them are written or none; otherwise each has an outcome of its own.
+	Atomic bool `json:"atomic"`
+}
+
+// GetItems returns SetOnResourceProvidersInput.Items, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProvidersInput) GetItems() []*SetOnResourceProviderInput { return v.Items }
+
+// GetAtomic returns SetOnResourceProvidersInput.Atomic, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProvidersInput) GetAtomic() bool { return v.Atomic }
+
+// SetOnResourceProvidersResponse is returned by SetOnResourceProviders on success.
+type SetOnResourceProvidersResponse struct {
+	// Replaces inventories, traits and aggregates of up to 1000 providers that exist,
+	// in one transaction, and leaves what is absent. Each item is judged as
+	// `setInventories`, `setProviderTraits` and `setProviderAggregates` would: with
+	// inventories or aggregates the provider's generation grows by 1, with traits alone
+	// only if that changes any. With `atomic` all items are written or none, and an
+	// error tells each thing that is wrong with any; without it those with which
+	// nothing is wrong are written, and `results` tells what is wrong with the others.
+	// Each provider has an event of its own in the audit log. Needs the admin or
+	// service role (`FORBIDDEN`). No item, more than 1000, and a provider twice is
+	// `BAD_USER_INPUT`.
+	SetOnResourceProviders *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayload `json:"setOnResourceProviders"`
+}
+
+// GetSetOnResourceProviders returns SetOnResourceProvidersResponse.SetOnResourceProviders, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProvidersResponse) GetSetOnResourceProviders() *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayload {
+	return v.SetOnResourceProviders
+}
+
+// SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayload includes the requested fields of the GraphQL type SetOnResourceProvidersPayload.
+// The GraphQL type's documentation follows.
+//
+// What became of the resource providers.
+type SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayload struct {
+	// An outcome for each item of the input, in their order.
+	Results []*SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult `json:"results"`
+}
+
+// GetResults returns SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayload.Results, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayload) GetResults() []*SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult {
+	return v.Results
+}
+
+// SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult includes the requested fields of the GraphQL type SetOnResourceProvidersResult.
+// The GraphQL type's documentation follows.
+//
+// What became of one of the resource providers.
+type SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult struct {
+	// What is wrong with the item; empty where it is written.
+	Errors []*SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError `json:"errors"`
+}
+
+// GetErrors returns SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult.Errors, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult) GetErrors() []*SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError {
+	return v.Errors
+}
+
+// SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError includes the requested fields of the GraphQL type RowError.
+// The GraphQL type's documentation follows.
+//
+// One thing that is wrong with an item of a mutation for many.
+type SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError struct {
+	RowError `json:"-"`
+}
+
+// GetCode returns SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError.Code, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError) GetCode() RowErrorCode {
+	return v.RowError.Code
+}
+
+// GetField returns SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError.Field, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError) GetField() *string {
+	return v.RowError.Field
+}
+
+// GetMessage returns SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError.Message, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError) GetMessage() string {
+	return v.RowError.Message
+}
+
+func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.RowError)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalSetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError struct {
+	Code RowErrorCode `json:"code"`
+
+	Field *string `json:"field"`
+
+	Message string `json:"message"`
+}
+
+func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError) __premarshalJSON() (*__premarshalSetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError, error) {
+	var retval __premarshalSetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError
+
+	retval.Code = v.RowError.Code
+	retval.Field = v.RowError.Field
+	retval.Message = v.RowError.Message
+	return &retval, nil
+}
 
 // All aggregates of a provider.
 type SetProviderAggregatesInput struct {
@@ -10374,6 +10675,14 @@ type __SetMetadataInput struct {
 // GetInput returns __SetMetadataInput.Input, and is useful for accessing the field via an interface.
 func (v *__SetMetadataInput) GetInput() *SetMetadataInput { return v.Input }
 
+// __SetMetadataOfManyInput is used internally by genqlient
+type __SetMetadataOfManyInput struct {
+	Input *SetMetadataOnResourcesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetMetadataOfManyInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetMetadataOfManyInput) GetInput() *SetMetadataOnResourcesInput { return v.Input }
+
 // __SetMetadataOnResourcesInput is used internally by genqlient
 type __SetMetadataOnResourcesInput struct {
 	Input *SetMetadataOnResourcesInput `json:"input,omitempty"`
@@ -10381,6 +10690,14 @@ type __SetMetadataOnResourcesInput struct {
 
 // GetInput returns __SetMetadataOnResourcesInput.Input, and is useful for accessing the field via an interface.
 func (v *__SetMetadataOnResourcesInput) GetInput() *SetMetadataOnResourcesInput { return v.Input }
+
+// __SetOnResourceProvidersInput is used internally by genqlient
+type __SetOnResourceProvidersInput struct {
+	Input *SetOnResourceProvidersInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetOnResourceProvidersInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetOnResourceProvidersInput) GetInput() *SetOnResourceProvidersInput { return v.Input }
 
 // __SetProviderAggregatesInput is used internally by genqlient
 type __SetProviderAggregatesInput struct {
@@ -15344,6 +15661,51 @@ func SetMetadata(
 	return data_, err_
 }
 
+// The mutation executed by SetMetadataOfMany.
+const SetMetadataOfMany_Operation = `
+mutation SetMetadataOfMany ($input: SetMetadataOnResourcesInput!) {
+	setMetadataOnResources(input: $input) {
+		results {
+			errors {
+				... RowError
+			}
+		}
+	}
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+`
+
+// Sets and deletes metadata of resources, and says what is wrong with those that stay
+// as they are.
+func SetMetadataOfMany(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetMetadataOnResourcesInput,
+) (data_ *SetMetadataOfManyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetMetadataOfMany",
+		Query:  SetMetadataOfMany_Operation,
+		Variables: &__SetMetadataOfManyInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetMetadataOfManyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by SetMetadataOnResources.
 const SetMetadataOnResources_Operation = `
 mutation SetMetadataOnResources ($input: SetMetadataOnResourcesInput!) {
@@ -15388,6 +15750,51 @@ func SetMetadataOnResources(
 	}
 
 	data_ = &SetMetadataOnResourcesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetOnResourceProviders.
+const SetOnResourceProviders_Operation = `
+mutation SetOnResourceProviders ($input: SetOnResourceProvidersInput!) {
+	setOnResourceProviders(input: $input) {
+		results {
+			errors {
+				... RowError
+			}
+		}
+	}
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+`
+
+// Replaces inventories, traits and aggregates of providers, and says what is wrong
+// with those that stay as they are.
+func SetOnResourceProviders(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetOnResourceProvidersInput,
+) (data_ *SetOnResourceProvidersResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetOnResourceProviders",
+		Query:  SetOnResourceProviders_Operation,
+		Variables: &__SetOnResourceProvidersInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetOnResourceProvidersResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

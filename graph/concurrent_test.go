@@ -69,6 +69,7 @@ var concurrentWrites = []string{
 	`deleteTrait(input: {name: "${trait}"}) { trait { name } }`,
 	`createResourceClass(input: {name: "${class}"}) { resourceClass { name } }`,
 	`deleteResourceClass(input: {name: "${class}"}) { resourceClass { name } }`,
+	`setOnResourceProviders(input: {atomic: false, items: [{provider: "${provider}", traits: ["${trait}"], inventories: [{resourceClass: "VCPU", total: 7}]}]}) { results { resourceProvider { traits inventories { free } } errors { code } } }`,
 	`setProviderTraits(input: {provider: "${provider}", traits: ["${trait}"]}) { resourceProvider { traits } }`,
 	`setProviderAggregates(input: {provider: "${provider}", aggregates: ["${consumer}"]}) { resourceProvider { aggregates } }`,
 	`setAllocations(input: {consumers: [{uuid: "${consumer}", projectId: "p", userId: "u", generation: ${generation}, allocations: [{provider: "${provider}",

@@ -50,6 +50,9 @@ var residentWrites = []string{
 	`createResource(input: {uuid: "${new}", type: "${type}", name: "new ${n}", projectId: "${owner}", visibility: ${visibility}, parent: null, metadata: [{key: "size", value: "${n}"}, {key: "p${some}", value: "v"}]})`,
 	`setMetadata(input: {resource: "${new}", items: [{key: "size", value: "x"}, {key: "q${some}", value: "v"}]})`,
 	`deleteResource(input: {uuid: "${new}"})`,
+	`createResources(input: {atomic: false, items: [{uuid: "12121212-0000-4000-8000-00000000003${some}", type: "${type}", name: "many ${n}", projectId: "${owner}", visibility: ${visibility}, metadata: [{key: "size", value: "${some}"}], tags: ["${title}"]}, {uuid: "12121212-0000-4000-8000-00000000004${some}", type: "${type}", name: "more ${some}", visibility: ${visibility}, metadata: [{key: "p${some}", value: "v"}]}]})`,
+	`setMetadataOnResources(input: {atomic: false, items: [{resource: "12121212-0000-4000-8000-00000000003${some}", items: [{key: "arch", value: "x"}], deleteKeys: ["size"]}, {resource: "12121212-0000-4000-8000-00000000004${some}", items: [{key: "size", value: "${some}"}]}]})`,
+	`updateResource(input: {uuid: "12121212-0000-4000-8000-00000000003${some}", visibility: ${visibility}, newName: "moved ${some}"})`,
 }
 
 // residentReads read definitions that servers keep in memory. Those that begin
@@ -67,6 +70,15 @@ var residentReads = []string{
 	`{ resources { nodes { name metadataReport { valid accepted strict items { key suggestion violations { rule message } } } } } metadataProblems { nodes { resource { name } problems { key message } } } }`,
 }
 
+// countingReads count resources that servers keep in memory.
+var countingReads = []string{
+	`{ resources(filter: {types: ["${type}"]}) { totalCount facets(of: [{by: TYPE, includeUnused: true}, {by: PROJECT}, {by: TAG, includeUnused: true}, {by: VISIBILITY}, {by: METADATA_KEY}, {by: METADATA_VALUE, key: "size", includeUnused: true}]) { by key values { value resourceCount } hasMore } } }`,
+	`{ resources(filter: {metadata: [{key: "size", value: "${some}"}]}) { totalCount metadataFacets(keys: ["size", "arch", "p1"]) { key values { value resourceCount } } } }`,
+	`{ resources(filter: {where: {any: [{metadata: {key: "arch", exists: true}}, {not: {metadata: {key: "size", in: ["1", "2"]}}}]}}) { totalCount } }`,
+	`{ metadataKeys(first: 3) { nodes { key resourceCount } totalCount pageInfo { hasNextPage } } resourceTypes { nodes { name resources { totalCount } } } }`,
+	`{ explainResources(filter: {types: ["${type}"], visibility: PUBLIC, metadata: [{key: "size", value: "${some}"}], tags: [{name: "${title}"}]}) { considered clauses { kind passing remaining } } }`,
+}
+
 // residentName returns what a name in residentWrites and residentReads stands for.
 func residentName(chance *rand.Rand, n int, name string) string {
 	among := map[string][]string{
@@ -79,21 +91,24 @@ func residentName(chance *rand.Rand, n int, name string) string {
 	return among[chance.IntN(len(among))]
 }
 
-// residentServer is a server with definitions in memory, and one on the same
-// connections that has none.
+// residentServer is a server with definitions and resources in memory, and one on
+// the same connections that has none.
 type residentServer struct{ kept, read *graph.Executor }
 
 func newResidentServer(t *testing.T, url string) residentServer {
 	s := storetest.Open(t, url)
+	if err := s.LoadResources(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return residentServer{executorOf(t, s), executorOf(t, withoutDefinitions(s))}
 }
 
 // withoutDefinitions returns a store on the connections of another one that has no
-// definitions in memory.
+// definitions and no resources in memory.
 func withoutDefinitions(s *store.Store) *store.Store {
 	reads := *s
 	reads.MetadefStore = metadefdb.New(s.DB, metadefdb.DefinitionOptions{ResidentBytes: -1})
-	reads.ResourceStore = resourcedb.New(s.DB, reads.MetadefStore, store.ResourceOptions{})
+	reads.ResourceStore = resourcedb.New(s.DB, reads.MetadefStore, store.ResourceOptions{ResidentBytes: -1})
 	return &reads
 }
 
@@ -183,7 +198,11 @@ func compareResidents(t *testing.T, servers []residentServer) {
 		}
 		for i := range servers {
 			for range 6 {
-				query := os.Expand(residentReads[c.chance.IntN(len(residentReads))], name)
+				reads := residentReads
+				if c.chance.IntN(3) == 0 {
+					reads = countingReads
+				}
+				query := os.Expand(reads[c.chance.IntN(len(reads))], name)
 				if difference := c.read(i, i == writer, query); difference != "" {
 					t.Errorf("after write %d on server %d: %s\n%s", n, writer, write, difference)
 				}

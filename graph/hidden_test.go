@@ -63,6 +63,7 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`mutation { setResourceTags(input: {resource: "$", tags: ["a"]}) { resource { id } } }`, hiddenShare, noUUID},
 	{`mutation { setMetadata(input: {resource: "$", items: [{key: "a", value: "b"}]}) { resource { id } } }`, hiddenShare, noUUID},
 	{`mutation { setMetadataOnResources(input: {items: [{resource: "$", items: [{key: "a", value: "b"}]}]}) { resources { id } } }`, hiddenShare, noUUID},
+	{`mutation { setMetadataOnResources(input: {atomic: false, items: [{resource: "$", items: [], deleteKeys: ["a"]}]}) { results { resource { id } errors { code field message } } } }`, hiddenShare, noUUID},
 	{`mutation { replaceMetadata(input: {resource: "$", items: []}) { resource { id } } }`, hiddenShare, noUUID},
 	{`mutation { deleteMetadata(input: {resource: "$", keys: ["a"]}) { resource { id } } }`, hiddenShare, noUUID},
 	{`mutation { createResource(input: {type: "physical:host", name: "x", parent: "$"}) { resource { id } } }`, hiddenHost, noUUID},

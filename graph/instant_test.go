@@ -42,6 +42,8 @@ var instantWrites = []string{
 	`reshape(input: {inventories: [{provider: "${root 0}", inventories: [{resourceClass: "VCPU", total: 1${some}}]}, {provider: "${root 1}", inventories: [{resourceClass: "VCPU", total: 1${some}}]}, {provider: "${child 0}", inventories: [{resourceClass: "MEMORY_MB", total: 1${some}}]}], consumers: []})`,
 	`setInventories(input: {provider: "${root any}", inventories: [{resourceClass: "VCPU", total: 1${some}}, {resourceClass: "DISK_GB", total: ${n}}]})`,
 	`setInventory(input: {provider: "33333333-3333-4333-8333-333333333333", inventory: {resourceClass: "VCPU", total: 1${some}}})`,
+	`setOnResourceProviders(input: {atomic: false, items: [{provider: "${root any}", traits: ["HW_CPU_X86_AVX${two}"]}, {provider: "${child any}", inventories: [{resourceClass: "VCPU", total: 2${some}}], aggregates: []}]})`,
+	`setMetadataOnResources(input: {atomic: false, items: [{resource: "${host 0}", items: [{key: "size", value: "${n}"}], deleteKeys: ["gone"]}, {resource: "${host 1}", items: [{key: "gone", value: "${n}"}]}]})`,
 	`setProviderTraits(input: {provider: "${root any}", traits: ["HW_CPU_X86_AVX", "HW_CPU_X86_AVX${two}"]})`,
 	`setProviderAggregates(input: {provider: "${root any}", aggregates: ["dddddddd-0000-4000-8000-00000000000${some}"]})`,
 	`updateResourceProvider(input: {provider: "${child any}", parent: "${root any}"})`,

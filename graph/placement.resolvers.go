@@ -136,6 +136,18 @@ func (r *mutationResolver) SetProviderAggregates(ctx context.Context, input plac
 	return &model.SetProviderAggregatesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
+func (r *mutationResolver) SetOnResourceProviders(ctx context.Context, input placement.Replacements) (*model.SetOnResourceProvidersPayload, error) {
+	world, outcomes, err := r.Store.SetOnResourceProviders(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*model.SetOnResourceProvidersResult, len(outcomes))
+	for i, outcome := range outcomes {
+		results[i] = &model.SetOnResourceProvidersResult{ResourceProvider: registered(ctx, model.ProviderIn(world, outcome.Row)), Errors: rowErrors(outcome.Problems)}
+	}
+	return &model.SetOnResourceProvidersPayload{Results: results}, nil
+}
+
 func (r *mutationResolver) CreateTrait(ctx context.Context, input model.CreateTraitInput) (*model.CreateTraitPayload, error) {
 	trait, err := r.Store.CreateTrait(ctx, input.Name)
 	if err != nil {

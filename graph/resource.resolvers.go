@@ -52,12 +52,18 @@ func (r *mutationResolver) SetMetadata(ctx context.Context, input resource.Metad
 }
 
 func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input resource.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error) {
-	resources, err := r.Store.ChangeMetadataOfMany(ctx, input.Items)
+	outcomes, err := r.Store.ChangeMetadataOfMany(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	dataloader.Register(ctx, resources...)
-	return &model.SetMetadataOnResourcesPayload{Resources: resources}, nil
+	payload := &model.SetMetadataOnResourcesPayload{Results: make([]*model.SetMetadataOnResourcesResult, len(outcomes)), Resources: []*resource.Resource{}}
+	for i, outcome := range outcomes {
+		payload.Results[i] = &model.SetMetadataOnResourcesResult{Resource: registered(ctx, outcome.Row), Errors: rowErrors(outcome.Problems)}
+		if outcome.Row != nil {
+			payload.Resources = append(payload.Resources, outcome.Row)
+		}
+	}
+	return payload, nil
 }
 
 func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input resource.MetadataChange) (*model.ReplaceMetadataPayload, error) {

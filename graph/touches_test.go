@@ -100,6 +100,7 @@ var touches = map[string]touch{
 	"deleteInventory": {
 		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "DISK_GB", total: 1}})`,
 		field:  `deleteInventory(input: {provider: "${extraProvider}", resourceClass: "DISK_GB"})`},
+	"setOnResourceProviders": {field: `setOnResourceProviders(input: {items: [{provider: "${extraProvider}", traits: ["HW_CPU_X86_AVX"], aggregates: []}]})`},
 	"setProviderTraits":     {field: `setProviderTraits(input: {provider: "${extraProvider}", traits: ["HW_CPU_X86_AVX"]})`},
 	"setProviderAggregates": {field: `setProviderAggregates(input: {provider: "${extraProvider}", aggregates: ["${new}"]})`},
 	"setAllocations": {

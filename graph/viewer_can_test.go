@@ -148,7 +148,7 @@ var creations = []string{
 	`createResource type: "T::Used", name: "new"`, `createResources items: [{type: "T::Used", name: "newer"}]`, `setResourceTags resource: "` + canProject + `", tags: ["new"]`,
 	`setMetadataOnResources items: [{resource: "` + canProject + `", items: [{key: "new", value: "1"}]}]`, `replaceMetadata resource: "` + canProject + `", items: [{key: "own", value: "1"}, {key: "new", value: "2"}]`,
 	`createCapability resourceType: "physical:host", name: "new"`, `createResourceProvider name: "new"`, `createResourceProviders items: [{name: "newer"}]`, `setInventories provider: "` + canAlone + `", inventories: []`,
-	`setProviderTraits provider: "` + canAlone + `", traits: []`, `setProviderAggregates provider: "` + canAlone + `", aggregates: []`,
+	`setOnResourceProviders items: [{provider: "` + canAlone + `", traits: []}]`, `setProviderTraits provider: "` + canAlone + `", traits: []`, `setProviderAggregates provider: "` + canAlone + `", aggregates: []`,
 	`createTrait name: "CUSTOM_NEW"`, `createResourceClass name: "CUSTOM_NEW"`, `reshape inventories: [{provider: "` + canAlone + `", inventories: []}]`,
 }
 

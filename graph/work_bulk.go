@@ -10,6 +10,8 @@ func bulkWorks() document.Works {
 	return document.Works{
 		"CreateResourceProvidersPayload.results": results, "CreateResourceProvidersResult.errors": errors,
 		"CreateResourcesPayload.results": results, "CreateResourcesResult.errors": errors,
+		"SetOnResourceProvidersPayload.results": results, "SetOnResourceProvidersResult.errors": errors,
+		"SetMetadataOnResourcesPayload.results": results, "SetMetadataOnResourcesResult.errors": errors,
 	}
 }
 

@@ -22,8 +22,9 @@ type Existing struct {
 	UUIDs  map[string]bool   // of providers
 	Names  map[string]string // of providers, with their uuids
 	Linked map[string]bool   // uuids of resources that a provider is linked to
-	// What may be referred to: resources by uuid, the others by name.
-	Resources, Traits, ResourceClasses map[string]bool
+	// What may be referred to, resources by uuid.
+	Resources map[string]bool
+	KnownNames
 }
 
 // Admit returns what is wrong with a new provider, which has its uuid, each
@@ -34,16 +35,7 @@ func (e *Existing) Admit(n *NewProvider, path string) []Problem {
 	e.checkTaken(&v, n, path)
 	e.checkParent(&v, n, path)
 	e.checkResource(&v, n, path)
-	for i, name := range n.Traits {
-		if isName(name) && !e.Traits[name] {
-			v.problems = append(v.problems, UnknownTrait(at(under(path, "traits"), i), name))
-		}
-	}
-	for i, inventory := range n.Inventories {
-		if isName(inventory.ResourceClass) && !e.ResourceClasses[inventory.ResourceClass] {
-			v.unknownClass(under(at(under(path, "inventories"), i), "resourceClass"), inventory.ResourceClass)
-		}
-	}
+	v.checkKnown(path, n.Inventories, n.Traits, e.KnownNames)
 	if len(v.problems) > 0 {
 		return v.problems
 	}
@@ -86,7 +78,7 @@ func (e *Existing) checkParent(v *validator, n *NewProvider, path string) {
 	switch {
 	case n.Parent != nil && *n.Parent != *n.UUID && !e.UUIDs[*n.Parent]:
 		v.add(under(path, "parent"), "resource provider %s does not exist", *n.Parent)
-	case n.ParentName != nil && *n.ParentName != n.Name && isText(*n.ParentName, MaxProviderNameLength) && e.Names[*n.ParentName] == "":
+	case n.ParentName != nil && *n.ParentName != n.Name && IsProviderName(*n.ParentName) && e.Names[*n.ParentName] == "":
 		v.add(under(path, "parentName"), "resource provider %q does not exist", *n.ParentName)
 	}
 }
@@ -125,9 +117,8 @@ func ReferencesOf(items []NewProvider) References {
 			r.ResourceClasses = append(r.ResourceClasses, inventory.ResourceClass)
 		}
 	}
-	isProviderName := func(name string) bool { return isText(name, MaxProviderNameLength) }
 	r.UUIDs, r.ParentUUIDs, r.Resources = sortedSet(r.UUIDs), sortedSet(r.ParentUUIDs), sortedSet(r.Resources)
-	r.Names, r.ParentNames = setThat(isProviderName, r.Names), setThat(isProviderName, r.ParentNames)
+	r.Names, r.ParentNames = setThat(IsProviderName, r.Names), setThat(IsProviderName, r.ParentNames)
 	r.Traits, r.ResourceClasses = setThat(isName, r.Traits), setThat(isName, r.ResourceClasses)
 	return r
 }

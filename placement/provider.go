@@ -64,14 +64,14 @@ type NewProvider struct {
 // exists.
 func (n *NewProvider) Validate(path string) []Problem {
 	var v validator
-	v.require(isText(n.Name, MaxProviderNameLength), under(path, "name"), providerNameRule)
+	v.require(IsProviderName(n.Name), under(path, "name"), providerNameRule)
 	if n.UUID != nil && n.Parent != nil {
 		v.require(*n.UUID != *n.Parent, under(path, "parent"), ownParentRule)
 	}
 	if n.ParentName != nil {
 		v.require(n.Parent == nil, under(path, "parentName"), "cannot be combined with parent")
 		v.require(*n.ParentName != n.Name, under(path, "parentName"), ownParentRule)
-		v.require(isText(*n.ParentName, MaxProviderNameLength), under(path, "parentName"), providerNameRule)
+		v.require(IsProviderName(*n.ParentName), under(path, "parentName"), providerNameRule)
 	}
 	v.checkInventories(under(path, "inventories"), n.Inventories)
 	traits, aggregates := ProviderTraits{Traits: n.Traits}, ProviderAggregates{Aggregates: n.Aggregates}
@@ -88,6 +88,9 @@ type ProviderPatch struct {
 	Resource *string // uuid
 }
 
+// IsProviderName reports whether a provider can be called so.
+func IsProviderName(name string) bool { return isText(name, MaxProviderNameLength) }
+
 const ownParentRule = "must not be the provider itself"
 
 // Validate returns every problem of the patch's form, each at its path below
@@ -95,7 +98,7 @@ const ownParentRule = "must not be the provider itself"
 func (p *ProviderPatch) Validate(path string) []Problem {
 	var v validator
 	if p.NewName != nil {
-		v.require(isText(*p.NewName, MaxProviderNameLength), under(path, "newName"), providerNameRule)
+		v.require(IsProviderName(*p.NewName), under(path, "newName"), providerNameRule)
 	}
 	if p.Parent != nil {
 		v.require(*p.Parent != p.Provider, under(path, "parent"), ownParentRule)

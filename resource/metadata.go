@@ -16,7 +16,7 @@ type MetadataMode int
 
 // The modes of a change.
 const (
-	MergeMetadata   MetadataMode = iota // leaves them
+	MergeMetadata   MetadataMode = iota // leaves them, except those to delete
 	ReplaceMetadata                     // deletes them, except those that only services change
 	DeleteMetadata                      // leaves them; those named go
 )
@@ -38,15 +38,31 @@ type MetadataChange struct {
 // MetadataChanges are changes of several resources, each once.
 type MetadataChanges struct {
 	Items []MetadataChange
+	// Atomic says that all of them are made or none.
+	Atomic bool
 }
 
 // Check adds everything that is wrong with the change in itself.
 func (c MetadataChange) Check(problems *problem.Problems, path string) {
-	checkMetadata(problems, problem.Join(path, "items"), c.Items, map[string]bool{})
-	text.CheckNames(problems, problem.Join(path, "keys"), c.Keys, metadef.MaxMetadataKey)
-	if c.Mode == DeleteMetadata && len(c.Keys) == 0 {
-		problems.Add(problem.Join(path, "keys"), "must not be empty")
+	seen := map[string]bool{}
+	checkMetadata(problems, problem.Join(path, "items"), c.Items, seen)
+	keys := problem.Join(path, c.keysField())
+	for i, key := range c.Keys {
+		at := problem.Index(keys, i)
+		text.Check(problems, at, key, 1, metadef.MaxMetadataKey)
+		text.CheckUnique(problems, at, key, seen)
 	}
+	if c.Mode == DeleteMetadata && len(c.Keys) == 0 {
+		problems.Add(keys, "must not be empty")
+	}
+}
+
+// keysField returns what the keys to delete are called in the input.
+func (c MetadataChange) keysField() string {
+	if c.Mode == DeleteMetadata {
+		return "keys"
+	}
+	return "deleteKeys"
 }
 
 // MaxMetadataChanges is how many resources one mutation changes the metadata
@@ -193,7 +209,7 @@ func (c MetadataChange) AddRefused(problems *problem.Problems, path string, view
 	AddRefusedItems(problems, verdict.Items, func(i int) string { return problem.Index(problem.Join(path, "items"), i) })
 	there := itemsByKey(current)
 	for i, key := range c.Keys {
-		at := problem.Index(problem.Join(path, "keys"), i)
+		at := problem.Index(problem.Join(path, c.keysField()), i)
 		switch item := there[key]; {
 		case !rules.MayChange(viewer, itemNamed(key, there)):
 			addOwned(problems, at, key)
@@ -204,7 +220,7 @@ func (c MetadataChange) AddRefused(problems *problem.Problems, path string, view
 	for _, needed := range verdict.Needed {
 		at := problem.Join(path, "items")
 		if i := slices.Index(c.Keys, needed.Key); i >= 0 {
-			at = problem.Index(problem.Join(path, "keys"), i)
+			at = problem.Index(problem.Join(path, c.keysField()), i)
 			problems.Add(at, "%s", needed.Message)
 			continue
 		}

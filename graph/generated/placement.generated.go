@@ -3848,6 +3848,102 @@ func (ec *executionContext) fieldContext_SetInventoryPayload_resourceProvider(_ 
 	return fc, nil
 }
 
+func (ec *executionContext) _SetOnResourceProvidersPayload_results(ctx context.Context, field graphql.CollectedField, obj *model.SetOnResourceProvidersPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetOnResourceProvidersPayload_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.SetOnResourceProvidersResult) graphql.Marshaler {
+			return ec.marshalNSetOnResourceProvidersResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetOnResourceProvidersPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetOnResourceProvidersPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetOnResourceProvidersResult(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetOnResourceProvidersResult_resourceProvider(ctx context.Context, field graphql.CollectedField, obj *model.SetOnResourceProvidersResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetOnResourceProvidersResult_resourceProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceProvider, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceProvider) graphql.Marshaler {
+			return ec.marshalOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SetOnResourceProvidersResult_resourceProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetOnResourceProvidersResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetOnResourceProvidersResult_errors(ctx context.Context, field graphql.CollectedField, obj *model.SetOnResourceProvidersResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetOnResourceProvidersResult_errors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Errors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RowError) graphql.Marshaler {
+			return ec.marshalNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetOnResourceProvidersResult_errors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetOnResourceProvidersResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RowError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SetProviderAggregatesPayload_resourceProvider(ctx context.Context, field graphql.CollectedField, obj *model.SetProviderAggregatesPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5560,6 +5656,112 @@ func (ec *executionContext) unmarshalInputSetInventoryInput(ctx context.Context,
 				return it, err
 			}
 			it.Inventory = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetOnResourceProviderInput(ctx context.Context, obj any) (placement.Replacement, error) {
+	var it placement.Replacement
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"provider", "providerName", "generation", "inventories", "traits", "aggregates"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "provider":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provider"))
+			data, err := ec.unmarshalOUUID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Provider = data
+		case "providerName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("providerName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProviderName = data
+		case "generation":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("generation"))
+			data, err := ec.unmarshalOInt2ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Generation = data
+		case "inventories":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("inventories"))
+			data, err := ec.unmarshalOInventoryInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventoryᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Inventories = data
+		case "traits":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("traits"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Traits = data
+		case "aggregates":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("aggregates"))
+			data, err := ec.unmarshalOUUID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Aggregates = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetOnResourceProvidersInput(ctx context.Context, obj any) (placement.Replacements, error) {
+	var it placement.Replacements
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["atomic"]; !present {
+		asMap["atomic"] = true
+	}
+
+	fieldsInOrder := [...]string{"items", "atomic"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "items":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
+			data, err := ec.unmarshalNSetOnResourceProviderInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐReplacementᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Items = data
+		case "atomic":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atomic"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Atomic = data
 		}
 	}
 	return it, nil
@@ -8567,6 +8769,87 @@ func (ec *executionContext) _SetInventoryPayload(ctx context.Context, sel ast.Se
 	return out
 }
 
+var setOnResourceProvidersPayloadImplementors = []string{"SetOnResourceProvidersPayload"}
+
+func (ec *executionContext) _SetOnResourceProvidersPayload(ctx context.Context, sel ast.SelectionSet, obj *model.SetOnResourceProvidersPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setOnResourceProvidersPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetOnResourceProvidersPayload")
+		case "results":
+			out.Values[i] = ec._SetOnResourceProvidersPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var setOnResourceProvidersResultImplementors = []string{"SetOnResourceProvidersResult"}
+
+func (ec *executionContext) _SetOnResourceProvidersResult(ctx context.Context, sel ast.SelectionSet, obj *model.SetOnResourceProvidersResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setOnResourceProvidersResultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetOnResourceProvidersResult")
+		case "resourceProvider":
+			out.Values[i] = ec._SetOnResourceProvidersResult_resourceProvider(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "errors":
+			out.Values[i] = ec._SetOnResourceProvidersResult_errors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var setProviderAggregatesPayloadImplementors = []string{"SetProviderAggregatesPayload"}
 
 func (ec *executionContext) _SetProviderAggregatesPayload(ctx context.Context, sel ast.SelectionSet, obj *model.SetProviderAggregatesPayload) graphql.Marshaler {
@@ -9815,6 +10098,56 @@ func (ec *executionContext) unmarshalNSetInventoryInput2githubᚗcomᚋcadastre�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetOnResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐReplacement(ctx context.Context, v any) (placement.Replacement, error) {
+	res, err := ec.unmarshalInputSetOnResourceProviderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSetOnResourceProviderInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐReplacementᚄ(ctx context.Context, v any) ([]placement.Replacement, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]placement.Replacement, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSetOnResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐReplacement(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNSetOnResourceProvidersInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐReplacements(ctx context.Context, v any) (placement.Replacements, error) {
+	res, err := ec.unmarshalInputSetOnResourceProvidersInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSetOnResourceProvidersResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersResultᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.SetOnResourceProvidersResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSetOnResourceProvidersResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSetOnResourceProvidersResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersResult(ctx context.Context, sel ast.SelectionSet, v *model.SetOnResourceProvidersResult) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SetOnResourceProvidersResult(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNSetProviderAggregatesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAggregates(ctx context.Context, v any) (placement.ProviderAggregates, error) {
 	res, err := ec.unmarshalInputSetProviderAggregatesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -10268,6 +10601,13 @@ func (ec *executionContext) marshalOSetInventoryPayload2ᚖgithubᚗcomᚋcadast
 		return graphql.Null
 	}
 	return ec._SetInventoryPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSetOnResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetOnResourceProvidersPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetOnResourceProvidersPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderAggregatesPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetProviderAggregatesPayload) graphql.Marshaler {

@@ -2347,6 +2347,102 @@ func (ec *executionContext) fieldContext_SetMetadataOnResourcesPayload_resources
 	return fc, nil
 }
 
+func (ec *executionContext) _SetMetadataOnResourcesPayload_results(ctx context.Context, field graphql.CollectedField, obj *model.SetMetadataOnResourcesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetMetadataOnResourcesPayload_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.SetMetadataOnResourcesResult) graphql.Marshaler {
+			return ec.marshalNSetMetadataOnResourcesResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetMetadataOnResourcesPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetMetadataOnResourcesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetMetadataOnResourcesResult(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetMetadataOnResourcesResult_resource(ctx context.Context, field graphql.CollectedField, obj *model.SetMetadataOnResourcesResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetMetadataOnResourcesResult_resource(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Resource, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *resource.Resource) graphql.Marshaler {
+			return ec.marshalOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SetMetadataOnResourcesResult_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetMetadataOnResourcesResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Resource(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetMetadataOnResourcesResult_errors(ctx context.Context, field graphql.CollectedField, obj *model.SetMetadataOnResourcesResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetMetadataOnResourcesResult_errors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Errors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RowError) graphql.Marshaler {
+			return ec.marshalNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SetMetadataOnResourcesResult_errors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetMetadataOnResourcesResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RowError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SetMetadataPayload_resource(ctx context.Context, field graphql.CollectedField, obj *model.SetMetadataPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3222,7 +3318,7 @@ func (ec *executionContext) unmarshalInputSetMetadataInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"resource", "items", "userModifiable", "revision"}
+	fieldsInOrder := [...]string{"resource", "items", "deleteKeys", "userModifiable", "revision"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -3243,6 +3339,13 @@ func (ec *executionContext) unmarshalInputSetMetadataInput(ctx context.Context, 
 				return it, err
 			}
 			it.Items = data
+		case "deleteKeys":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deleteKeys"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Keys = data
 		case "userModifiable":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userModifiable"))
 			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
@@ -3273,7 +3376,11 @@ func (ec *executionContext) unmarshalInputSetMetadataOnResourcesInput(ctx contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"items"}
+	if _, present := asMap["atomic"]; !present {
+		asMap["atomic"] = true
+	}
+
+	fieldsInOrder := [...]string{"items", "atomic"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -3287,6 +3394,13 @@ func (ec *executionContext) unmarshalInputSetMetadataOnResourcesInput(ctx contex
 				return it, err
 			}
 			it.Items = data
+		case "atomic":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atomic"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Atomic = data
 		}
 	}
 	return it, nil
@@ -5195,6 +5309,54 @@ func (ec *executionContext) _SetMetadataOnResourcesPayload(ctx context.Context, 
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "results":
+			out.Values[i] = ec._SetMetadataOnResourcesPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var setMetadataOnResourcesResultImplementors = []string{"SetMetadataOnResourcesResult"}
+
+func (ec *executionContext) _SetMetadataOnResourcesResult(ctx context.Context, sel ast.SelectionSet, obj *model.SetMetadataOnResourcesResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setMetadataOnResourcesResultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetMetadataOnResourcesResult")
+		case "resource":
+			out.Values[i] = ec._SetMetadataOnResourcesResult_resource(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "errors":
+			out.Values[i] = ec._SetMetadataOnResourcesResult_errors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -5697,6 +5859,32 @@ func (ec *executionContext) unmarshalNSetMetadataInput2ᚕgithubᚗcomᚋcadastr
 func (ec *executionContext) unmarshalNSetMetadataOnResourcesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataChanges(ctx context.Context, v any) (resource.MetadataChanges, error) {
 	res, err := ec.unmarshalInputSetMetadataOnResourcesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSetMetadataOnResourcesResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesResultᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.SetMetadataOnResourcesResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSetMetadataOnResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSetMetadataOnResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesResult(ctx context.Context, sel ast.SelectionSet, v *model.SetMetadataOnResourcesResult) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SetMetadataOnResourcesResult(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNSetResourceTagsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetResourceTagsInput(ctx context.Context, v any) (model.SetResourceTagsInput, error) {

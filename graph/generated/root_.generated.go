@@ -154,6 +154,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetInventoryInput,
 		ec.unmarshalInputSetMetadataInput,
 		ec.unmarshalInputSetMetadataOnResourcesInput,
+		ec.unmarshalInputSetOnResourceProviderInput,
+		ec.unmarshalInputSetOnResourceProvidersInput,
 		ec.unmarshalInputSetProviderAggregatesInput,
 		ec.unmarshalInputSetProviderTraitsInput,
 		ec.unmarshalInputSetResourceTagsInput,
@@ -2955,6 +2957,8 @@ enum Operation {
   SET_METADATA
   "The field ` + "`" + `setMetadataOnResources` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SET_METADATA_ON_RESOURCES
+  "The field ` + "`" + `setOnResourceProviders` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  SET_ON_RESOURCE_PROVIDERS
   "The field ` + "`" + `setProviderAggregates` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SET_PROVIDER_AGGREGATES
   "The field ` + "`" + `setProviderTraits` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -3460,6 +3464,22 @@ extend type Mutation {
     "The provider and its aggregates."
     input: SetProviderAggregatesInput!
   ): SetProviderAggregatesPayload @semanticNonNull
+  """
+  Replaces inventories, traits and aggregates of up to 1000 providers that exist,
+  in one transaction, and leaves what is absent. Each item is judged as
+  ` + "`" + `setInventories` + "`" + `, ` + "`" + `setProviderTraits` + "`" + ` and ` + "`" + `setProviderAggregates` + "`" + ` would: with
+  inventories or aggregates the provider's generation grows by 1, with traits alone
+  only if that changes any. With ` + "`" + `atomic` + "`" + ` all items are written or none, and an
+  error tells each thing that is wrong with any; without it those with which
+  nothing is wrong are written, and ` + "`" + `results` + "`" + ` tells what is wrong with the others.
+  Each provider has an event of its own in the audit log. Needs the admin or
+  service role (` + "`" + `FORBIDDEN` + "`" + `). No item, more than 1000, and a provider twice is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  setOnResourceProviders(
+    "The providers and what each shall have."
+    input: SetOnResourceProvidersInput!
+  ): SetOnResourceProvidersPayload @semanticNonNull
   """
   Creates a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A name
   that is not ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _ is
@@ -4277,6 +4297,44 @@ type SetProviderAggregatesPayload {
   resourceProvider: ResourceProvider!
 }
 
+"What a provider shall have. What is absent or ` + "`" + `null` + "`" + ` stays."
+input SetOnResourceProviderInput {
+  "The uuid of the provider."
+  provider: UUID
+  "The name of the provider, in place of its uuid; one of the two is given."
+  providerName: String
+  "The generation that the provider must have; any when absent."
+  generation: Int
+  "All its inventories, at most 1000, each class once; ` + "`" + `[]` + "`" + ` takes all away."
+  inventories: [InventoryInput!]
+  "The names of all its traits, at most 1000; ` + "`" + `[]` + "`" + ` takes all away. A trait named twice counts once."
+  traits: [String!]
+  "The uuids of all its aggregates, at most 1000, each once; ` + "`" + `[]` + "`" + ` takes all away."
+  aggregates: [UUID!]
+}
+
+"The resource providers and what each shall have."
+input SetOnResourceProvidersInput {
+  "What each provider shall have, 1 to 1000, each provider once."
+  items: [SetOnResourceProviderInput!]!
+  "Whether all of them are written or none; otherwise each has an outcome of its own."
+  atomic: Boolean! = true
+}
+
+"What became of the resource providers."
+type SetOnResourceProvidersPayload {
+  "An outcome for each item of the input, in their order."
+  results: [SetOnResourceProvidersResult!]!
+}
+
+"What became of one of the resource providers."
+type SetOnResourceProvidersResult {
+  "The provider as it is now; ` + "`" + `null` + "`" + ` where something is wrong with the item."
+  resourceProvider: ResourceProvider
+  "What is wrong with the item; empty where it is written."
+  errors: [RowError!]!
+}
+
 "A trait to create."
 input CreateTraitInput {
   "The name: ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _, at most 255."
@@ -4776,20 +4834,25 @@ extend type Mutation {
     input: CreateResourcesInput!
   ): CreateResourcesPayload @semanticNonNull
   """
-  Sets metadata items of a resource and leaves all others as they are, in one
-  transaction. Members write what is their project's (` + "`" + `FORBIDDEN` + "`" + ` otherwise, and
+  Sets metadata items of a resource, deletes others where ` + "`" + `deleteKeys` + "`" + ` names them,
+  and leaves all the rest as they are, in one transaction. Members write what is their project's (` + "`" + `FORBIDDEN` + "`" + ` otherwise, and
   ` + "`" + `NOT_FOUND` + "`" + ` for what they cannot see); naming an item that only administrators
   and services change is ` + "`" + `FORBIDDEN` + "`" + ` for everyone else, and nothing of the request
   is stored. More than 128 items on the resource are ` + "`" + `QUOTA_EXCEEDED` + "`" + `, a stale
-  ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
+  ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. What is deleted is judged as ` + "`" + `deleteMetadata` + "`" + `
+  would, together with what is set.
   """
   setMetadata(
     "The items."
     input: SetMetadataInput!
   ): SetMetadataPayload @semanticNonNull
   """
-  Sets metadata items of several resources as ` + "`" + `setMetadata` + "`" + ` does, in one
-  transaction: all of them or none. At most 1000 resources, each once.
+  Sets and deletes metadata items of several resources as ` + "`" + `setMetadata` + "`" + ` does, in one
+  transaction. With ` + "`" + `atomic` + "`" + ` all of them are changed or none, and an error tells each
+  thing that is wrong with any; without it those with which nothing is wrong are
+  changed, and ` + "`" + `results` + "`" + ` tells what is wrong with the others. At most 1000 resources,
+  each once. Each has an event of its own in the audit log; for a project's rate of
+  writes it is one.
   """
   setMetadataOnResources(
     "The resources and their items."
@@ -5378,6 +5441,8 @@ input SetMetadataInput {
   resource: UUID!
   "The items: keys 1 to 255, values 1 to 1023 characters, each key once."
   items: [KeyValueInput!]!
+  "The keys of items to delete in the same step, each once and none of those that are set; a key that the resource does not have is ` + "`" + `NOT_FOUND` + "`" + `."
+  deleteKeys: [String!]
   "Whether users may change the items named, for administrators and services to say (` + "`" + `FORBIDDEN` + "`" + `). Absent keeps what is, and is ` + "`" + `true` + "`" + ` for new items."
   userModifiable: Boolean
   "The revision of the resource that the change is based on; any when absent."
@@ -5394,12 +5459,24 @@ type SetMetadataPayload {
 input SetMetadataOnResourcesInput {
   "What to set on which resource; at most 1000, each resource once."
   items: [SetMetadataInput!]!
+  "Whether all of them are changed or none; otherwise each has an outcome of its own."
+  atomic: Boolean! = true
 }
 
 "What ` + "`" + `setMetadataOnResources` + "`" + ` returns."
 type SetMetadataOnResourcesPayload {
-  "The resources as they are now, in the order of the input."
+  "The resources that were changed as they are now, in the order of the input."
   resources: [Resource!]!
+  "An outcome for each item of the input, in their order."
+  results: [SetMetadataOnResourcesResult!]!
+}
+
+"What became of the metadata of one of several resources."
+type SetMetadataOnResourcesResult {
+  "The resource as it is now; ` + "`" + `null` + "`" + ` where something is wrong with the item."
+  resource: Resource
+  "What is wrong with the item; empty where the resource is changed."
+  errors: [RowError!]!
 }
 
 "Metadata to replace all by."
@@ -7690,8 +7767,20 @@ func (ec *executionContext) childFields_SetMetadataOnResourcesPayload(ctx contex
 	switch field.Name {
 	case "resources":
 		return ec.fieldContext_SetMetadataOnResourcesPayload_resources(ctx, field)
+	case "results":
+		return ec.fieldContext_SetMetadataOnResourcesPayload_results(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SetMetadataOnResourcesPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetMetadataOnResourcesResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_SetMetadataOnResourcesResult_resource(ctx, field)
+	case "errors":
+		return ec.fieldContext_SetMetadataOnResourcesResult_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetMetadataOnResourcesResult", field.Name)
 }
 
 func (ec *executionContext) childFields_SetMetadataPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7700,6 +7789,24 @@ func (ec *executionContext) childFields_SetMetadataPayload(ctx context.Context, 
 		return ec.fieldContext_SetMetadataPayload_resource(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SetMetadataPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetOnResourceProvidersPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_SetOnResourceProvidersPayload_results(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetOnResourceProvidersPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetOnResourceProvidersResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_SetOnResourceProvidersResult_resourceProvider(ctx, field)
+	case "errors":
+		return ec.fieldContext_SetOnResourceProvidersResult_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetOnResourceProvidersResult", field.Name)
 }
 
 func (ec *executionContext) childFields_SetProviderAggregatesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

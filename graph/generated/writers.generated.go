@@ -3470,7 +3470,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderAggregatesPayload(f, v) && ok
-	case 38: // createTrait
+	case 38: // setOnResourceProviders
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_setOnResourceProviders_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.SetOnResourceProvidersPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetOnResourceProviders(d.Context(f), args["input"].(placement.Replacements))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOSetOnResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersPayload(f, v) && ok
+	case 39: // createTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createTrait_args)
@@ -3492,7 +3514,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(f, v) && ok
-	case 39: // deleteTrait
+	case 40: // deleteTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteTrait_args)
@@ -3514,7 +3536,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(f, v) && ok
-	case 40: // createResourceClass
+	case 41: // createResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceClass_args)
@@ -3536,7 +3558,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceClassPayload(f, v) && ok
-	case 41: // deleteResourceClass
+	case 42: // deleteResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceClass_args)
@@ -3558,7 +3580,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassPayload(f, v) && ok
-	case 42: // setAllocations
+	case 43: // setAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setAllocations_args)
@@ -3580,7 +3602,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetAllocationsPayload(f, v) && ok
-	case 43: // deleteAllocations
+	case 44: // deleteAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteAllocations_args)
@@ -3602,7 +3624,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(f, v) && ok
-	case 44: // reshape
+	case 45: // reshape
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_reshape_args)
@@ -3624,7 +3646,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f, v) && ok
-	case 45: // createResource
+	case 46: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -3646,7 +3668,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 46: // createResources
+	case 47: // createResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResources_args)
@@ -3668,7 +3690,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f, v) && ok
-	case 47: // setMetadata
+	case 48: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -3690,7 +3712,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 48: // setMetadataOnResources
+	case 49: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -3712,7 +3734,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 49: // replaceMetadata
+	case 50: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -3734,7 +3756,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 50: // deleteMetadata
+	case 51: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -3756,7 +3778,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 51: // updateResource
+	case 52: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -3778,7 +3800,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 52: // deleteResource
+	case 53: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -3800,7 +3822,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 53: // setResourceTags
+	case 54: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -7345,6 +7367,31 @@ func (d *direct) objectSetMetadataOnResourcesPayload(s *document.Selection, obj 
 			d.Raw(`"SetMetadataOnResourcesPayload"`)
 		case 0: // resources
 			ok = d.writeNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceᚄ(f, obj.Resources) && ok
+		case 1: // results
+			ok = d.writeNSetMetadataOnResourcesResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesResultᚄ(f, obj.Results) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectSetMetadataOnResourcesResult(s *document.Selection, obj *model.SetMetadataOnResourcesResult) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"SetMetadataOnResourcesResult"`)
+		case 0: // resource
+			ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, obj.Resource) && ok
+		case 1: // errors
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
 		}
 	}
 	if !ok {
@@ -7366,6 +7413,50 @@ func (d *direct) objectSetMetadataPayload(s *document.Selection, obj *model.SetM
 			d.Raw(`"SetMetadataPayload"`)
 		case 0: // resource
 			ok = d.writeNResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, obj.Resource) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectSetOnResourceProvidersPayload(s *document.Selection, obj *model.SetOnResourceProvidersPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"SetOnResourceProvidersPayload"`)
+		case 0: // results
+			ok = d.writeNSetOnResourceProvidersResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersResultᚄ(f, obj.Results) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectSetOnResourceProvidersResult(s *document.Selection, obj *model.SetOnResourceProvidersResult) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"SetOnResourceProvidersResult"`)
+		case 0: // resourceProvider
+			ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, obj.ResourceProvider) && ok
+		case 1: // errors
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
 		}
 	}
 	if !ok {
@@ -9952,6 +10043,13 @@ func (d *direct) writeOSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastre�
 	return d.objectSetProviderAggregatesPayload(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOSetOnResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersPayload(f *document.Field, v *model.SetOnResourceProvidersPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectSetOnResourceProvidersPayload(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(f *document.Field, v *model.CreateTraitPayload) bool {
 	if v == nil {
 		return d.Null()
@@ -11050,6 +11148,38 @@ func (d *direct) writeNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadas
 	return true
 }
 
+func (d *direct) writeNSetMetadataOnResourcesResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesResultᚄ(f *document.Field, v []*model.SetMetadataOnResourcesResult) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNSetMetadataOnResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesResult(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNSetOnResourceProvidersResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersResultᚄ(f *document.Field, v []*model.SetOnResourceProvidersResult) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNSetOnResourceProvidersResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersResult(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNNamespaceMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMember(f *document.Field, v *metadef.NamespaceMember) bool {
 	if v == nil {
 		return d.FailNull(f)
@@ -11629,6 +11759,20 @@ func (d *direct) writeNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdev
 
 func (d *direct) writeNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdge(f *document.Field, v *model.ResourceTypeEdge) bool {
 	return d.objectResourceTypeEdge(f.Below, v)
+}
+
+func (d *direct) writeNSetMetadataOnResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesResult(f *document.Field, v *model.SetMetadataOnResourcesResult) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectSetMetadataOnResourcesResult(f.Below, v)
+}
+
+func (d *direct) writeNSetOnResourceProvidersResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersResult(f *document.Field, v *model.SetOnResourceProvidersResult) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectSetOnResourceProvidersResult(f.Below, v)
 }
 
 func (d *direct) writeNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdge(f *document.Field, v *model.TagEdge) bool {

@@ -511,14 +511,38 @@ type SetInventoryPayload struct {
 
 // What `setMetadataOnResources` returns.
 type SetMetadataOnResourcesPayload struct {
-	// The resources as they are now, in the order of the input.
+	// The resources that were changed as they are now, in the order of the input.
 	Resources []*resource.Resource `json:"resources"`
+	// An outcome for each item of the input, in their order.
+	Results []*SetMetadataOnResourcesResult `json:"results"`
+}
+
+// What became of the metadata of one of several resources.
+type SetMetadataOnResourcesResult struct {
+	// The resource as it is now; `null` where something is wrong with the item.
+	Resource *resource.Resource `json:"resource,omitempty"`
+	// What is wrong with the item; empty where the resource is changed.
+	Errors []*RowError `json:"errors"`
 }
 
 // What `setMetadata` returns.
 type SetMetadataPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
+}
+
+// What became of the resource providers.
+type SetOnResourceProvidersPayload struct {
+	// An outcome for each item of the input, in their order.
+	Results []*SetOnResourceProvidersResult `json:"results"`
+}
+
+// What became of one of the resource providers.
+type SetOnResourceProvidersResult struct {
+	// The provider as it is now; `null` where something is wrong with the item.
+	ResourceProvider *ResourceProvider `json:"resourceProvider,omitempty"`
+	// What is wrong with the item; empty where it is written.
+	Errors []*RowError `json:"errors"`
 }
 
 // The provider whose aggregates were set.

@@ -292,7 +292,11 @@ func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created
 	if err := s.linkNewParents(ctx, c, created); err != nil {
 		return err
 	}
-	return s.insertBelow(ctx, c, created)
+	var below belowProviders
+	for _, p := range created {
+		below.add(p.Row, p, c.classes, c.traits)
+	}
+	return s.insertBelow(ctx, c, below)
 }
 
 // linkNewParents sets the parents that are new themselves.
@@ -319,37 +323,64 @@ func (s *PlacementStore) linkNewParents(ctx context.Context, c *creation, create
 		WHERE `+s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(links))
 }
 
-// insertBelow writes the inventories, traits and aggregates of new providers.
-func (s *PlacementStore) insertBelow(ctx context.Context, c *creation, created []*placement.Provider) error {
-	var inventories, traits, aggregates [][]any
-	for _, p := range created {
-		for _, i := range p.Inventories {
-			inventories = append(inventories, []any{p.Row, c.classes[i.ResourceClass], i.Total, i.Reserved, i.MinUnit, i.MaxUnit, i.StepSize, i.AllocationRatio, i.Capacity})
-		}
-		for _, name := range p.Traits {
-			traits = append(traits, []any{p.Row, c.traits[name]})
-		}
-		for _, uuid := range p.Aggregates {
-			aggregates = append(aggregates, []any{p.Row, uuid})
-		}
+// belowProviders are the rows of the inventories, traits and aggregates of new
+// providers.
+type belowProviders struct{ inventories, traits, aggregates [][]any }
+
+// add adds those of a provider, given the rows of classes and traits by name.
+func (b *belowProviders) add(row int64, p *placement.Provider, classes, traits map[string]int64) {
+	for _, i := range p.Inventories {
+		b.inventories = append(b.inventories, inventoryRow(row, classes[i.ResourceClass], i))
 	}
-	for _, below := range []struct {
-		rows [][]any
-		text string
-	}{
-		{inventories, `INSERT INTO inventories (provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, capacity, used)
-			SELECT d.provider_id, d.class, d.total, d.reserved, d.min_unit, d.max_unit, d.step_size, d.ratio, d.capacity, 0
-			FROM ` + s.Rows("$1", "d", "provider_id bigint", "class bigint", "total integer", "reserved integer", "min_unit integer", "max_unit integer",
-			"step_size integer", "ratio double precision", "capacity bigint")},
-		{traits, `INSERT INTO provider_traits (provider_id, trait_id) SELECT d.provider_id, d.trait_id FROM ` + s.Rows("$1", "d", "provider_id bigint", "trait_id bigint")},
-		{aggregates, `INSERT INTO provider_aggregates (provider_id, aggregate) SELECT d.provider_id, d.aggregate FROM ` + s.Rows("$1", "d", "provider_id bigint", "aggregate text")},
-	} {
-		if len(below.rows) == 0 {
+	for _, name := range p.Traits {
+		b.traits = append(b.traits, []any{row, traits[name]})
+	}
+	for _, uuid := range p.Aggregates {
+		b.aggregates = append(b.aggregates, []any{row, uuid})
+	}
+}
+
+func (s *PlacementStore) insertBelow(ctx context.Context, on sqldb.Conn, below belowProviders) error {
+	return s.executeEach(ctx, on, []rowsStatement{
+		{below.inventories, s.insertInventories()}, {below.traits, s.insertProviderTraits()}, {below.aggregates, s.insertProviderAggregates()}})
+}
+
+// rowsStatement is a statement whose parameter is rows.
+type rowsStatement struct {
+	rows [][]any
+	text string
+}
+
+// executeEach runs those of statements that have rows.
+func (s *PlacementStore) executeEach(ctx context.Context, on sqldb.Conn, statements []rowsStatement) error {
+	for _, one := range statements {
+		if len(one.rows) == 0 {
 			continue
 		}
-		if err := s.Execute(ctx, c, below.text, sqldb.JSONOf(below.rows)); err != nil {
+		if err := s.Execute(ctx, on, one.text, sqldb.JSONOf(one.rows)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *PlacementStore) insertInventories() string {
+	return `INSERT INTO inventories (provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, capacity, used)
+		SELECT d.provider_id, d.class, d.total, d.reserved, d.min_unit, d.max_unit, d.step_size, d.ratio, d.capacity, 0
+		FROM ` + s.Rows("$1", "d", "provider_id bigint", "class bigint", "total integer", "reserved integer", "min_unit integer", "max_unit integer",
+		"step_size integer", "ratio double precision", "capacity bigint")
+}
+
+// inventoryRow returns a row of insertInventories.
+func inventoryRow(provider, class int64, i placement.Inventory) []any {
+	return []any{provider, class, i.Total, i.Reserved, i.MinUnit, i.MaxUnit, i.StepSize, i.AllocationRatio,
+		placement.Capacity(i.Total, i.Reserved, i.AllocationRatio)}
+}
+
+func (s *PlacementStore) insertProviderTraits() string {
+	return `INSERT INTO provider_traits (provider_id, trait_id) SELECT d.provider_id, d.trait_id FROM ` + s.Rows("$1", "d", "provider_id bigint", "trait_id bigint")
+}
+
+func (s *PlacementStore) insertProviderAggregates() string {
+	return `INSERT INTO provider_aggregates (provider_id, aggregate) SELECT d.provider_id, d.aggregate FROM ` + s.Rows("$1", "d", "provider_id bigint", "aggregate text")
 }

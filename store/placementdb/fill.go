@@ -2,7 +2,6 @@ package placementdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -61,9 +60,6 @@ type fillNames struct{ traits, classes, resources map[string]int64 }
 // insertLevel writes providers whose parents are there.
 func (s *PlacementStore) insertLevel(ctx context.Context, tx *sqldb.Tx, level []placement.Provider, ids map[string]int64, names *fillNames) error {
 	now := s.Now()
-	var inventories []*ent.InventoryCreate
-	var traits []*ent.ProviderTraitCreate
-	var aggregates []*ent.ProviderAggregateCreate
 	for chunk := range slices.Chunk(level, sqldb.RowsAtOnce) {
 		creates := make([]*ent.ResourceProviderCreate, len(chunk))
 		for i, p := range chunk {
@@ -80,26 +76,18 @@ func (s *PlacementStore) insertLevel(ctx context.Context, tx *sqldb.Tx, level []
 		if err != nil {
 			return err
 		}
+		var below belowProviders
 		for i, p := range chunk {
 			id := created[i].ID
 			ids[p.UUID] = id
 			tx.Created("ResourceProvider", p.UUID)
-			for _, given := range p.Inventories {
-				inventories = append(inventories, newInventory(tx, id, names.classes[given.ResourceClass], given).SetUsed(0))
-			}
-			for _, name := range p.Traits {
-				traits = append(traits, tx.ProviderTrait.Create().SetProviderID(id).SetTraitID(names.traits[name]))
-			}
-			for _, uuid := range p.Aggregates {
-				aggregates = append(aggregates, tx.ProviderAggregate.Create().SetProviderID(id).SetAggregate(uuid))
-			}
+			below.add(id, &p, names.classes, names.traits)
+		}
+		if err := s.insertBelow(ctx, tx, below); err != nil {
+			return err
 		}
 	}
-	return errors.Join(
-		sqldb.InsertAll(ctx, inventories, tx.Inventory.CreateBulk),
-		sqldb.InsertAll(ctx, traits, tx.ProviderTrait.CreateBulk),
-		sqldb.InsertAll(ctx, aggregates, tx.ProviderAggregate.CreateBulk),
-	)
+	return nil
 }
 
 // InsertClaims writes claims in a transaction that holds more than them; all must

@@ -85,7 +85,7 @@ func (s *PlacementStore) writeReshape(ctx context.Context, c *claimTx, reshape *
 	c.reshaped = map[string]bool{}
 	for _, listed := range reshape.Inventories {
 		c.reshaped[listed.Provider] = true
-		if err := s.putInventories(ctx, c.Tx, c.providers[listed.Provider].id, listed, classes); err != nil {
+		if err := s.putInventories(ctx, c.Tx, c.providers[listed.Provider].id, listed.Inventories, classes); err != nil {
 			return err
 		}
 	}

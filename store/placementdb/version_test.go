@@ -87,6 +87,16 @@ func TestEveryWriteMovesTheVersionByOne(t *testing.T) {
 			{"setProviderTraits with the same", []string{a}, func() error { return provider(s.SetProviderTraits(ctx, traits)) }, false},
 			{"setProviderAggregates", []string{a}, func() error { return provider(s.SetProviderAggregates(ctx, aggregates)) }, true},
 			{"setProviderAggregates with the same", []string{a}, func() error { return provider(s.SetProviderAggregates(ctx, aggregates)) }, true},
+			{"setOnResourceProviders", []string{a, b}, func() error {
+				_, _, err := s.SetOnResourceProviders(ctx, placement.Replacements{Atomic: true, Items: []placement.Replacement{
+					{Provider: &a, Traits: []string{}, Inventories: []placement.Inventory{cpus}}, {Provider: &b, Traits: []string{"COMPUTE_NODE"}}}})
+				return err
+			}, true},
+			{"setOnResourceProviders with the same", []string{a, b}, func() error {
+				_, _, err := s.SetOnResourceProviders(ctx, placement.Replacements{Items: []placement.Replacement{
+					{Provider: &a, Traits: []string{}}, {Provider: &b, Traits: []string{"COMPUTE_NODE"}}}})
+				return err
+			}, false},
 			{"setInventory", []string{a}, func() error {
 				return provider(s.SetInventory(ctx, placement.InventoryChange{Provider: a, Inventory: disk}))
 			}, true},

@@ -143,19 +143,14 @@ func (s *ResourceStore) insertMetadataAndTags(ctx context.Context, tx *sqldb.Tx,
 	var items, tags [][]any
 	for i, r := range resources {
 		for _, item := range r.Metadata {
-			items = append(items, []any{rows[i].ID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value), sqldb.FoldedOrNil(item.Value), item.UserModifiable})
+			items = append(items, itemRow(rows[i].ID, item))
 		}
 		for _, tag := range r.Tags {
 			tags = append(tags, []any{rows[i].ID, tag, text.Fold(tag)})
 		}
 	}
 	if len(items) > 0 {
-		err := s.Execute(ctx, tx, `INSERT INTO metadata_items
-			(resource_id, key, value, value_hash, value_prefix, value_key, user_modifiable, created_at, updated_at)
-			SELECT d.resource_id, d.key, d.value, d.hash, d.prefix, d.value_key, d.user_modifiable, `+s.Time("$2")+`, `+s.Time("$2")+`
-			FROM `+s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text", "value_key text", "user_modifiable boolean"),
-			sqldb.JSONOf(items), now)
-		if err != nil {
+		if err := s.Execute(ctx, tx, s.insertItems(), sqldb.JSONOf(items), now); err != nil {
 			return err
 		}
 	}

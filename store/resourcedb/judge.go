@@ -8,14 +8,11 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
-	entresource "github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
-	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // judgedWrite is a write of metadata to a resource of a type and a project.
@@ -24,13 +21,6 @@ type judgedWrite struct {
 	write resource.MetadataWrite
 	// refuse adds what the verdict refuses.
 	refuse func(problems *problem.Problems, verdict metadef.MetadataVerdict)
-}
-
-// refusedWrites returns what is wrong with writes of the viewer. By definitions
-// those to resources of strict types are refused, whoever writes.
-func (s *ResourceStore) refusedWrites(ctx context.Context, client *ent.Client, writes []judgedWrite) (problem.Problems, error) {
-	rules, err := s.metadefs.StrictRulesFor(ctx, client, lists.Map(writes, func(write judgedWrite) metadefdb.RulesKey { return write.of }))
-	return s.refusedBy(ctx, rules, writes), err
 }
 
 // refusedBy returns what rules have against writes of the viewer; those without
@@ -117,40 +107,6 @@ func (s *ResourceStore) validated(ctx context.Context, validation resource.Valid
 	}
 	items, err := s.MetadataOf(ctx, []int64{noun.ID}, nil)
 	return metadefdb.RulesKey{TypeID: noun.TypeID, ProjectID: noun.ProjectID}, items[noun.ID], err
-}
-
-// refusedBesides returns what is refused of changes that are malformed
-// elsewhere, so that one answer has all that is wrong with them. Of a resource
-// that the viewer may not write, or saw at another revision, it is nothing.
-func (s *ResourceStore) refusedBesides(ctx context.Context, changes []resource.MetadataChange, path func(int) string) (problem.Problems, error) {
-	if len(changes) > resource.MaxMetadataChanges {
-		return nil, nil
-	}
-	uuids := lists.Map(changes, func(change resource.MetadataChange) string { return change.Resource })
-	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids)).All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	byUUID := lists.ByKey(rows, func(row *ent.Resource) string { return row.UUID })
-	ids := lists.Map(rows, func(row *ent.Resource) int64 { return row.ID })
-	current, err := s.itemsOf(ctx, s.Ent, ids)
-	if err != nil {
-		return nil, err
-	}
-	var writes []judgedWrite
-	viewer := access.ViewerFrom(ctx)
-	for i, change := range changes {
-		row := byUUID[change.Resource]
-		if row == nil || resource.MayWriteForProject(viewer, row.ProjectID, "") != nil {
-			return nil, nil
-		}
-		if resource.CheckRevision(change.Resource, change.Revision, row.Revision) != nil {
-			return nil, nil // which is told once the input is well formed
-		}
-		there := current[row.ID]
-		writes = append(writes, s.judgedChange(viewer, change, path(i), row, there, change.Plan(s.metadataRules(), there)))
-	}
-	return s.refusedWrites(ctx, s.Ent, writes)
 }
 
 // itemsOf returns the metadata of resources, by key.

@@ -2,7 +2,6 @@ package resourcedb
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -15,28 +14,20 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// lockResources locks the resources to be written, in the order of their rows,
-// so that two writers never deadlock, and returns them in the order
-// in which they were named. It refuses those that the viewer may not see, then
-// those that the viewer may not write, each about its field of the input.
-func (s *ResourceStore) lockResources(ctx context.Context, tx *sqldb.Tx, uuids []string, field func(int) string) ([]*ent.Resource, error) {
+// lockVisible locks the resources to be written that the viewer sees, in the order
+// of their rows, so that two writers never deadlock, and returns them by uuid.
+func (s *ResourceStore) lockVisible(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]*ent.Resource, error) {
 	found, err := tx.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
-	if err != nil {
-		return nil, err
+	return lists.ByKey(found, func(row *ent.Resource) string { return row.UUID }), err
+}
+
+// mayWrite refuses a resource that the viewer does not see, which has no row, and
+// one that the viewer may not write; each about its field of the input.
+func mayWrite(viewer access.Viewer, uuid string, row *ent.Resource, field string) error {
+	if row == nil {
+		return refuseUnknownResource(uuid).On(field)
 	}
-	byUUID := lists.ByKey(found, func(row *ent.Resource) string { return row.UUID })
-	rows := make([]*ent.Resource, len(uuids))
-	for i, uuid := range uuids {
-		if rows[i] = byUUID[uuid]; rows[i] == nil {
-			return nil, refuseUnknownResource(uuid).On(field(i))
-		}
-	}
-	for i, row := range rows {
-		if err := resource.MayWriteForProject(access.ViewerFrom(ctx), row.ProjectID, "resource "+row.UUID); err != nil {
-			return nil, problem.Under(err, field(i))
-		}
-	}
-	return rows, nil
+	return problem.Under(resource.MayWriteForProject(viewer, row.ProjectID, "resource "+uuid), field)
 }
 
 // touchResources moves the revision of the resources that were changed, and
@@ -49,8 +40,9 @@ func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, tou
 		}
 	}
 	resources := make([]*resource.Resource, len(rows))
+	changed := lists.Set(touched, lists.Itself)
 	for i, row := range rows {
-		if slices.Contains(touched, row.ID) {
+		if changed[row.ID] {
 			noteResource(tx, row, row)
 			row.Revision++
 			row.UpdatedAt = now
@@ -63,9 +55,12 @@ func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, tou
 // lockResource locks the one resource to be written, which a field of the input
 // names, and which must be at the revision that its writer knows, if any.
 func (s *ResourceStore) lockResource(ctx context.Context, tx *sqldb.Tx, field, uuid string, revision *int) (*ent.Resource, error) {
-	rows, err := s.lockResources(ctx, tx, []string{uuid}, func(int) string { return field })
+	rows, err := s.lockVisible(ctx, tx, []string{uuid})
 	if err != nil {
 		return nil, err
 	}
-	return rows[0], problem.Under(resource.CheckRevision(uuid, revision, rows[0].Revision), "input")
+	if err := mayWrite(access.ViewerFrom(ctx), uuid, rows[uuid], field); err != nil {
+		return nil, err
+	}
+	return rows[uuid], problem.Under(resource.CheckRevision(uuid, revision, rows[uuid].Revision), "input")
 }

@@ -1,21 +1,21 @@
 package resourcedb
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
-	entsql "entgo.io/ent/dialect/sql"
-
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
-	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -26,148 +26,257 @@ func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.Meta
 	actions := map[resource.MetadataMode]string{
 		resource.MergeMetadata: "setMetadata", resource.ReplaceMetadata: "replaceMetadata", resource.DeleteMetadata: "deleteMetadata",
 	}
-	resources, retained, err := s.writeMetadataChanges(ctx, actions[change.Mode], []resource.MetadataChange{change}, func(int) string { return "input" })
+	one := resource.MetadataChanges{Items: []resource.MetadataChange{change}, Atomic: true}
+	outcomes, retained, err := s.changeMetadata(ctx, actions[change.Mode], one, func(int) string { return "input" })
 	if err != nil {
 		return nil, nil, err
 	}
-	return resources[0], retained, nil
+	return outcomes[0].Row, retained, nil
 }
 
 // ChangeMetadataOfMany changes the metadata of several resources in one
-// transaction, and returns them in the order of the changes.
-func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context, changes []resource.MetadataChange) ([]*resource.Resource, error) {
-	resources, _, err := s.writeMetadataChanges(ctx, "setMetadataOnResources", changes, func(i int) string { return fmt.Sprintf("input.items[%d]", i) })
-	return resources, err
+// transaction, of all or none or of those with which nothing is wrong, and returns
+// what became of each, in the order of the changes.
+func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context, changes resource.MetadataChanges) ([]ResourceOutcome, error) {
+	var problems problem.Problems
+	if !text.CheckCount(&problems, "input.items", len(changes.Items), resource.MaxMetadataChanges) {
+		return nil, problems.Err()
+	}
+	outcomes, _, err := s.changeMetadata(ctx, "setMetadataOnResources", changes, sqldb.RowPath)
+	return outcomes, err
 }
 
-func (s *ResourceStore) writeMetadataChanges(ctx context.Context, mutation string, changes []resource.MetadataChange, path func(int) string) (resources []*resource.Resource, retained []*resource.MetadataItem, err error) {
-	if err := s.mayChangeMetadata(ctx, changes, path); err != nil {
+func (s *ResourceStore) changeMetadata(ctx context.Context, mutation string, changes resource.MetadataChanges, path func(int) string) (outcomes []ResourceOutcome, retained []*resource.MetadataItem, err error) {
+	drafts := draftsOf(access.ViewerFrom(ctx), changes.Items, path)
+	if err := s.judgeMalformedChanges(ctx, drafts); err != nil {
+		return nil, nil, err
+	}
+	formed := formedAmong(drafts)
+	if len(formed) == 0 && len(drafts) > 0 {
+		outcomes = changedBy(drafts)
+		return outcomes, nil, sqldb.RefuseRows(changes.Atomic, outcomes)
+	}
+	if err := s.mayWriteNow(ctx); err != nil {
 		return nil, nil, err
 	}
 	err = s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
-		resources, retained, err = s.applyMetadata(ctx, tx, changes, path)
-		return err
-	}, &resources, &retained)
+		if len(drafts) == 0 {
+			tx.Record(ctx, sqldb.Event{Kind: "Resource"})
+		}
+		if err := s.judgeChanges(ctx, tx, formed); err != nil {
+			return err
+		}
+		if err := sqldb.RefuseRows(changes.Atomic, changedBy(drafts)); err != nil {
+			return err
+		}
+		if retained, err = s.writeChanges(ctx, tx, formed); err != nil {
+			return err
+		}
+		outcomes = changedBy(drafts)
+		return nil
+	}, &outcomes, &retained)
 	if err != nil {
 		return nil, nil, fmt.Errorf("change metadata: %w", err)
 	}
-	return resources, retained, nil
+	return outcomes, retained, nil
 }
 
-// mayChangeMetadata refuses what can be refused without the resources: by role,
-// then by input, then by rate.
-func (s *ResourceStore) mayChangeMetadata(ctx context.Context, changes []resource.MetadataChange, path func(int) string) error {
+// metadataDraft is a change of the metadata of a resource to be made.
+type metadataDraft struct {
+	change   resource.MetadataChange
+	path     string
+	problems problem.Problems // with the change in itself
+	// malformed says that definitions judge what is wrong in itself, too.
+	malformed bool
+
+	// What follows is of the transaction.
+	refused problem.Problems
+	row     *ent.Resource
+	there   []*resource.MetadataItem
+	plan    resource.MetadataPlan
+	changed *resource.Resource
+}
+
+// draftsOf returns changes to be made, with what is wrong with them in themselves:
+// by role, then by input.
+func draftsOf(viewer access.Viewer, changes []resource.MetadataChange, path func(int) string) []*metadataDraft {
+	drafts, seen := make([]*metadataDraft, len(changes)), map[string]bool{}
+	for i, change := range changes {
+		d := &metadataDraft{change: change, path: path(i)}
+		if drafts[i] = d; !d.mayDecide(viewer) {
+			continue
+		}
+		change.Check(&d.problems, d.path)
+		text.CheckUnique(&d.problems, problem.Join(d.path, "resource"), change.Resource, seen)
+		d.malformed = len(d.problems) > 0
+	}
+	return drafts
+}
+
+// mayDecide refuses deciding who may change metadata to whoever may not.
+func (d *metadataDraft) mayDecide(viewer access.Viewer) bool {
+	for _, decides := range []struct {
+		field string
+		given bool
+	}{{"userModifiable", d.change.UserModifiable != nil}, {"includeServiceOwned", d.change.IncludeServiceOwned}} {
+		if !decides.given {
+			continue
+		}
+		if err := viewer.Require(access.RuleServiceMetadata, "deciding who may change metadata"); err != nil {
+			d.problems = problem.InError(problem.Under(err, problem.Join(d.path, decides.field)))
+			return false
+		}
+	}
+	return true
+}
+
+// formedAmong returns the changes with which nothing is wrong in themselves.
+func formedAmong(drafts []*metadataDraft) []*metadataDraft {
+	return slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return len(d.problems) > 0 })
+}
+
+// changedBy returns what became of changes.
+func changedBy(drafts []*metadataDraft) []ResourceOutcome {
+	return lists.Map(drafts, func(d *metadataDraft) ResourceOutcome {
+		return ResourceOutcome{Row: d.changed, Problems: slices.Concat(d.problems, d.refused)}
+	})
+}
+
+// judgeMalformedChanges adds to what is wrong with malformed changes what is refused
+// of them besides, so that one answer has all of it. Of a resource that the viewer
+// may not write, or saw at another revision, that is nothing: it is told once the
+// input is well formed.
+func (s *ResourceStore) judgeMalformedChanges(ctx context.Context, drafts []*metadataDraft) error {
+	malformed := slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return !d.malformed })
+	if len(malformed) == 0 {
+		return nil
+	}
+	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuidsOf(malformed))).All(ctx)
+	if err != nil {
+		return err
+	}
+	byUUID := lists.ByKey(rows, func(row *ent.Resource) string { return row.UUID })
 	viewer := access.ViewerFrom(ctx)
-	var problems problem.Problems
-	seen := map[string]bool{}
-	for i, change := range changes {
-		for _, decides := range []struct {
-			field string
-			given bool
-		}{{"userModifiable", change.UserModifiable != nil}, {"includeServiceOwned", change.IncludeServiceOwned}} {
-			if !decides.given {
-				continue
-			}
-			if err := viewer.Require(access.RuleServiceMetadata, "deciding who may change metadata"); err != nil {
-				return problem.Under(err, problem.Join(path(i), decides.field))
-			}
-		}
-		change.Check(&problems, path(i))
-		text.CheckUnique(&problems, path(i)+".resource", change.Resource, seen)
+	malformed = slices.DeleteFunc(malformed, func(d *metadataDraft) bool {
+		d.row = byUUID[d.change.Resource]
+		return mayWrite(viewer, d.change.Resource, d.row, "") != nil || resource.CheckRevision(d.change.Resource, d.change.Revision, d.row.Revision) != nil
+	})
+	refused, err := s.refusedChanges(ctx, s.Ent, malformed)
+	for i, d := range malformed {
+		d.problems = d.problems.With(refused[i])
 	}
-	text.CheckCount(&problems, "input.items", len(changes), resource.MaxMetadataChanges)
-	if len(problems) > 0 {
-		more, err := s.refusedBesides(ctx, changes, path)
+	return err
+}
+
+func uuidsOf(drafts []*metadataDraft) []string {
+	return lists.Map(drafts, func(d *metadataDraft) string { return d.change.Resource })
+}
+
+// refusedChanges plans changes of resources that have their rows, and returns what
+// is refused of each: by definitions those to resources of strict types, whoever
+// writes.
+func (s *ResourceStore) refusedChanges(ctx context.Context, client *ent.Client, drafts []*metadataDraft) ([]problem.Problems, error) {
+	refused := make([]problem.Problems, len(drafts))
+	if len(drafts) == 0 {
+		return refused, nil
+	}
+	there, err := s.itemsOf(ctx, client, lists.Map(drafts, func(d *metadataDraft) int64 { return d.row.ID }))
+	if err != nil {
+		return refused, err
+	}
+	viewer := access.ViewerFrom(ctx)
+	writes := lists.Map(drafts, func(d *metadataDraft) judgedWrite {
+		d.there = there[d.row.ID]
+		d.plan = d.change.Plan(s.metadataRules(), d.there)
+		return s.judgedChange(viewer, d.change, d.path, d.row, d.there, d.plan)
+	})
+	of := lists.Set(writes, func(write judgedWrite) metadefdb.RulesKey { return write.of })
+	rules, err := s.metadefs.StrictRulesFor(ctx, client, slices.Collect(maps.Keys(of)))
+	for i := range writes {
+		refused[i] = s.refusedBy(ctx, rules, writes[i:i+1])
+	}
+	return refused, err
+}
+
+// judgeChanges locks the resources of changes and judges each: what the viewer does
+// not see or may not write is refused, then a stale revision, then everything that
+// is wrong with the change at once, then too many items.
+func (s *ResourceStore) judgeChanges(ctx context.Context, tx *sqldb.Tx, drafts []*metadataDraft) error {
+	rows, err := s.lockVisible(ctx, tx, uuidsOf(drafts))
+	if err != nil {
+		return err
+	}
+	var judged []*metadataDraft
+	viewer := access.ViewerFrom(ctx)
+	for _, d := range drafts {
+		d.row, d.changed, d.refused = rows[d.change.Resource], nil, nil
+		err := mayWrite(viewer, d.change.Resource, d.row, problem.Join(d.path, "resource"))
+		if err == nil {
+			err = problem.Under(resource.CheckRevision(d.change.Resource, d.change.Revision, d.row.Revision), d.path)
+		}
 		if err != nil {
-			return err
+			d.refused = problem.InError(err)
+			continue
 		}
-		return problems.With(more).Err()
+		judged = append(judged, d)
 	}
-	return s.mayWriteNow(ctx)
+	refused, err := s.refusedChanges(ctx, tx.Client(), judged)
+	for i, d := range judged {
+		if d.refused = refused[i]; len(d.refused) == 0 {
+			d.refused = problem.InError(problem.Under(d.change.Fits(d.plan, s.metadataRules(), d.there), d.path))
+		}
+	}
+	return err
 }
 
-func (s *ResourceStore) applyMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, path func(int) string) ([]*resource.Resource, []*resource.MetadataItem, error) {
-	uuids := lists.Map(changes, func(change resource.MetadataChange) string { return change.Resource })
-	rows, err := s.lockResources(ctx, tx, uuids, func(i int) string { return path(i) + ".resource" })
-	if err != nil {
-		return nil, nil, err
+// writeChanges writes the changes that nothing refuses, and returns the items that
+// replacements kept.
+func (s *ResourceStore) writeChanges(ctx context.Context, tx *sqldb.Tx, drafts []*metadataDraft) (retained []*resource.MetadataItem, err error) {
+	if drafts = slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return len(d.refused) > 0 }); len(drafts) == 0 {
+		return nil, nil
 	}
-	ids := lists.Map(rows, func(row *ent.Resource) int64 { return row.ID })
-	there, err := s.itemsOf(ctx, tx.Client(), ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	total, touched, err := s.planMetadata(ctx, tx, changes, path, rows, there)
-	if err != nil {
-		return nil, nil, err
-	}
-	now := s.Now()
-	if err := writeMetadata(ctx, tx, total, now); err != nil {
-		return nil, nil, err
-	}
-	after, err := s.recordMetadata(ctx, tx, changes, ids, there)
-	if err != nil {
-		return nil, nil, err
-	}
-	resources, err := touchResources(ctx, tx, rows, touched, now)
-	for _, changed := range resources {
-		changed.Items = resource.ItemsOf(changed.UUID, append([]*resource.MetadataItem{}, after[changed.ID]...))
-	}
-	return resources, pointersTo(total.Retained), err
-}
-
-// planMetadata returns what changes of resources come to together, and which of
-// the resources they change. A stale revision is refused first, then everything
-// that is wrong with the changes at once, then too many items.
-func (s *ResourceStore) planMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, path func(int) string, rows []*ent.Resource, there map[int64][]*resource.MetadataItem) (total resource.MetadataPlan, touched []int64, err error) {
-	for i, change := range changes {
-		if err := resource.CheckRevision(change.Resource, change.Revision, rows[i].Revision); err != nil {
-			return total, nil, problem.Under(err, path(i))
+	var total resource.MetadataPlan
+	var touched []int64
+	for _, d := range drafts {
+		for j := range d.plan.Set {
+			d.plan.Set[j].ResourceID = d.row.ID
 		}
-	}
-	viewer, rules := access.ViewerFrom(ctx), s.metadataRules()
-	plans, writes := make([]resource.MetadataPlan, len(changes)), make([]judgedWrite, len(changes))
-	for i, change := range changes {
-		plans[i] = change.Plan(rules, there[rows[i].ID])
-		writes[i] = s.judgedChange(viewer, change, path(i), rows[i], there[rows[i].ID], plans[i])
-	}
-	problems, err := s.refusedWrites(ctx, tx.Client(), writes)
-	if err = cmp.Or(err, problems.Err()); err != nil {
-		return total, nil, err
-	}
-	for i, plan := range plans {
-		if err := changes[i].Fits(plan, rules, there[rows[i].ID]); err != nil {
-			return total, nil, problem.Under(err, path(i))
+		if !d.plan.Empty() {
+			touched = append(touched, d.row.ID)
 		}
-		for j := range plan.Set {
-			plan.Set[j].ResourceID = rows[i].ID
-		}
-		if !plan.Empty() {
-			touched = append(touched, rows[i].ID)
-		}
-		total.Set = append(total.Set, plan.Set...)
-		total.Delete = append(total.Delete, plan.Delete...)
-		for _, item := range plan.Retained {
-			item.Resource = rows[i].UUID
+		total.Set = append(total.Set, d.plan.Set...)
+		total.Delete = append(total.Delete, d.plan.Delete...)
+		for _, item := range d.plan.Retained {
+			item.Resource = d.row.UUID
 			total.Retained = append(total.Retained, item)
 		}
 	}
-	return total, touched, nil
+	now := s.Now()
+	if err := s.writeMetadata(ctx, tx, total, now); err != nil {
+		return nil, err
+	}
+	after, err := s.recordMetadata(ctx, tx, drafts)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := touchResources(ctx, tx, lists.Map(drafts, func(d *metadataDraft) *ent.Resource { return d.row }), touched, now)
+	for i, changed := range resources {
+		changed.Items = resource.ItemsOf(changed.UUID, append([]*resource.MetadataItem{}, after[changed.ID]...))
+		drafts[i].changed = changed
+	}
+	return pointersTo(total.Retained), err
 }
 
 // recordMetadata puts the metadata of each resource, before and after, into the
 // audit log, and returns what is there after.
-func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, changes []resource.MetadataChange, ids []int64, before map[int64][]*resource.MetadataItem) (map[int64][]*resource.MetadataItem, error) {
-	after, err := s.itemsOf(ctx, tx.Client(), ids)
+func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, drafts []*metadataDraft) (map[int64][]*resource.MetadataItem, error) {
+	after, err := s.itemsOf(ctx, tx.Client(), lists.Map(drafts, func(d *metadataDraft) int64 { return d.row.ID }))
 	if err != nil {
 		return nil, err
 	}
-	for i, of := range changes {
-		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: of.Resource,
-			Before: sqldb.Fields{"metadata": metadataFields(before[ids[i]])}, After: sqldb.Fields{"metadata": metadataFields(after[ids[i]])}})
-	}
-	if len(changes) == 0 {
-		tx.Record(ctx, sqldb.Event{Kind: "Resource"})
+	for _, d := range drafts {
+		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: d.row.UUID,
+			Before: sqldb.Fields{"metadata": metadataFields(d.there)}, After: sqldb.Fields{"metadata": metadataFields(after[d.row.ID])}})
 	}
 	return after, nil
 }
@@ -188,32 +297,33 @@ func metadataFields(items []*resource.MetadataItem) []sqldb.Fields {
 }
 
 // writeMetadata writes a plan. The resources are locked.
-func writeMetadata(ctx context.Context, tx *sqldb.Tx, plan resource.MetadataPlan, now time.Time) error {
+func (s *ResourceStore) writeMetadata(ctx context.Context, tx *sqldb.Tx, plan resource.MetadataPlan, now time.Time) error {
 	if len(plan.Delete) > 0 {
 		ids := lists.Map(plan.Delete, func(item resource.MetadataItem) int64 { return item.ID })
-		if _, err := tx.MetadataItem.Delete().Where(sqldb.Among(metadataitem.FieldID, ids)).Exec(ctx); err != nil {
+		if err := s.Execute(ctx, tx, `DELETE FROM metadata_items WHERE `+s.Listed("id", "$1", "bigint"), sqldb.JSONOf(ids)); err != nil {
 			return err
 		}
 	}
-	for items := range slices.Chunk(plan.Set, sqldb.RowsAtOnce) {
-		creates := lists.Map(items, func(item resource.MetadataItem) *ent.MetadataItemCreate { return newMetadataItem(tx, item, now) })
-		err := tx.MetadataItem.CreateBulk(creates...).
-			OnConflict(entsql.ConflictColumns(metadataitem.FieldResourceID, metadataitem.FieldKey), entsql.ResolveWith(func(u *entsql.UpdateSet) {
-				for _, column := range []string{metadataitem.FieldValue, metadataitem.FieldValueHash, metadataitem.FieldValuePrefix, metadataitem.FieldValueKey, metadataitem.FieldUserModifiable, metadataitem.FieldUpdatedAt} {
-					u.SetExcluded(column)
-				}
-			})).Exec(ctx)
-		if err != nil {
-			return err
-		}
+	if len(plan.Set) == 0 {
+		return nil
 	}
-	return nil
+	rows := lists.Map(plan.Set, func(item resource.MetadataItem) []any { return itemRow(item.ResourceID, item) })
+	return s.Execute(ctx, tx, s.insertItems()+` WHERE true ON CONFLICT (resource_id, key) DO UPDATE SET value = excluded.value, value_hash = excluded.value_hash,
+		value_prefix = excluded.value_prefix, value_key = excluded.value_key, user_modifiable = excluded.user_modifiable, updated_at = excluded.updated_at`, sqldb.JSONOf(rows), now)
 }
 
-func newMetadataItem(tx *sqldb.Tx, item resource.MetadataItem, now time.Time) *ent.MetadataItemCreate {
-	return tx.MetadataItem.Create().SetResourceID(item.ResourceID).SetKey(item.Key).SetValue(item.Value).
-		SetValueHash(sqldb.HashOf(item.Value)).SetValuePrefix(sqldb.PrefixOf(item.Value)).SetNillableValueKey(sqldb.FoldedOrNil(item.Value)).SetUserModifiable(item.UserModifiable).
-		SetCreatedAt(now).SetUpdatedAt(now)
+// insertItems is the statement that writes new metadata items, whose parameters are
+// rows and a time.
+func (s *ResourceStore) insertItems() string {
+	return `INSERT INTO metadata_items
+		(resource_id, key, value, value_hash, value_prefix, value_key, user_modifiable, created_at, updated_at)
+		SELECT d.resource_id, d.key, d.value, d.hash, d.prefix, d.value_key, d.user_modifiable, ` + s.Time("$2") + `, ` + s.Time("$2") + `
+		FROM ` + s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text", "value_key text", "user_modifiable boolean")
+}
+
+// itemRow returns a row of insertItems.
+func itemRow(resourceID int64, item resource.MetadataItem) []any {
+	return []any{resourceID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value), sqldb.FoldedOrNil(item.Value), item.UserModifiable}
 }
 
 // MayChangeItem reports whether a viewer who may write a resource may change an

@@ -239,9 +239,13 @@ func resourceMutations() throwable {
 		"replaceMetadata": metadata(resource.ReplaceMetadata),
 		"deleteMetadata":  metadata(resource.DeleteMetadata),
 		"setMetadataOnResources": func(ctx context.Context, d *dice, s *store.Store) error {
-			var changes []resource.MetadataChange
+			changes := resource.MetadataChanges{Atomic: d.IntN(2) == 0}
 			for range d.IntN(3) {
-				changes = append(changes, resource.MetadataChange{Resource: d.resource(), Items: []metadef.KeyValue{{Key: d.of("k", 3), Value: d.of("v", 2)}}})
+				change := resource.MetadataChange{Resource: d.resource(), Items: []metadef.KeyValue{{Key: d.of("k", 3), Value: d.of("v", 2)}}}
+				if d.IntN(3) == 0 {
+					change.Keys = []string{d.of("k", 3)}
+				}
+				changes.Items = append(changes.Items, change)
 			}
 			_, err := s.ChangeMetadataOfMany(ctx, changes)
 			return err
@@ -317,6 +321,21 @@ func placementMutations() throwable {
 		},
 		"deleteInventory": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, _, err := s.DeleteInventory(ctx, placement.InventoryDeletion{Provider: d.provider(), ResourceClass: d.class()})
+			return err
+		},
+		"setOnResourceProviders": func(ctx context.Context, d *dice, s *store.Store) error {
+			input := placement.Replacements{Atomic: d.IntN(2) == 0}
+			for range 1 + d.IntN(3) {
+				one := placement.Replacement{Provider: new(d.provider())}
+				if d.IntN(2) == 0 {
+					one.Traits = []string{d.of("CUSTOM_T", 2)}
+				}
+				if d.IntN(2) == 0 {
+					one.Aggregates = []string{storetest.UUID(90 + d.IntN(3))}
+				}
+				input.Items = append(input.Items, one)
+			}
+			_, _, err := s.SetOnResourceProviders(ctx, input)
 			return err
 		},
 		"setProviderTraits": func(ctx context.Context, d *dice, s *store.Store) error {

@@ -1,0 +1,277 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// SetOnResourceProviders replaces inventories, traits and aggregates of providers
+// in one transaction, of all or none or of those with which nothing is wrong, and
+// returns what became of each, in their order.
+func (s *PlacementStore) SetOnResourceProviders(ctx context.Context, input placement.Replacements) (*placement.World, []ProviderOutcome, error) {
+	if err := sqldb.CheckRows(len(input.Items), placement.MaxReplacements); err != nil {
+		return nil, nil, err
+	}
+	return s.replaceOn(ctx, "setOnResourceProviders", input, sqldb.RowPath)
+}
+
+// SetProviderTraits replaces the traits of a provider.
+func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*placement.World, *placement.Provider, error) {
+	return s.replaceOnOne(ctx, "setProviderTraits", placement.Replacement{Provider: &input.Provider, Generation: input.Generation,
+		Traits: append([]string{}, input.Traits...)})
+}
+
+// SetProviderAggregates replaces the aggregates of a provider.
+func (s *PlacementStore) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*placement.World, *placement.Provider, error) {
+	return s.replaceOnOne(ctx, "setProviderAggregates", placement.Replacement{Provider: &input.Provider, Generation: input.Generation,
+		Aggregates: append([]string{}, input.Aggregates...)})
+}
+
+// replaceOnOne makes one replacement.
+func (s *PlacementStore) replaceOnOne(ctx context.Context, mutation string, one placement.Replacement) (*placement.World, *placement.Provider, error) {
+	input := placement.Replacements{Items: []placement.Replacement{one}, Atomic: true}
+	world, outcomes, err := s.replaceOn(ctx, mutation, input, func(int) string { return "input" })
+	if err != nil {
+		return nil, nil, err
+	}
+	return world, outcomes[0].Row, nil
+}
+
+func (s *PlacementStore) replaceOn(ctx context.Context, mutation string, input placement.Replacements, path func(int) string) (*placement.World, []ProviderOutcome, error) {
+	var outcomes []ProviderOutcome
+	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
+		r := &replacing{Tx: tx, now: s.Now()}
+		if err := s.readForReplacement(ctx, r, input.Items); err != nil {
+			return err
+		}
+		outcomes = r.judge(s.cache.World(), input.Items, path)
+		if err := sqldb.RefuseRows(input.Atomic, outcomes); err != nil {
+			return err
+		}
+		return s.writeReplaced(ctx, r)
+	}, &outcomes)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
+	}
+	world := s.worldAfter(ctx)
+	for i := range outcomes {
+		if replaced := outcomes[i].Row; replaced != nil {
+			outcomes[i].Row = inTree(world, replaced)
+		}
+	}
+	return world, outcomes, nil
+}
+
+// replacing is a transaction that replaces what providers have.
+type replacing struct {
+	*sqldb.Tx
+	now             time.Time
+	traits, classes map[string]int64         // rows, by name
+	before          map[int64]*providerState // the providers, locked, by row
+	uuids, names    map[string]int64         // their rows
+	replaced        []replaced
+}
+
+// replaced is a provider before and after.
+type replaced struct{ before, after *providerState }
+
+// readForReplacement reads what replacements are judged against, and locks the
+// providers. The traits and classes that they name stay until the transaction ends.
+func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing, items []placement.Replacement) (err error) {
+	var uuids, providers, traits, classes []string
+	for i := range items {
+		item := &items[i]
+		if item.Provider != nil {
+			uuids = append(uuids, *item.Provider)
+		} else if item.ProviderName != nil && placement.IsProviderName(*item.ProviderName) {
+			providers = append(providers, *item.ProviderName)
+		}
+		traits = append(traits, item.Traits...)
+		for _, inventory := range item.Inventories {
+			classes = append(classes, inventory.ResourceClass)
+		}
+	}
+	isName := func(name string) bool { return len(placement.ValidateName("", name)) == 0 }
+	if r.traits, err = s.rowsOf(ctx, r.Tx, "traits", distinctThat(isName, traits)); err != nil {
+		return err
+	}
+	if r.classes, err = s.rowsOf(ctx, r.Tx, "resource_classes", distinctThat(isName, classes)); err != nil {
+		return err
+	}
+	return s.lockReplaced(ctx, r, sqldb.Distinct(uuids), sqldb.Distinct(providers))
+}
+
+// distinctThat returns the texts of a list that are of a kind, each once.
+func distinctThat(is func(string) bool, list []string) []string {
+	return slices.DeleteFunc(sqldb.Distinct(list), func(text string) bool { return !is(text) })
+}
+
+// lockReplaced locks providers by uuid and by name, in the order of their rows, and
+// keeps how they are: as the world has them, or where another server has changed
+// them since, as the database does.
+func (s *PlacementStore) lockReplaced(ctx context.Context, r *replacing, uuids, names []string) error {
+	r.before, r.uuids, r.names = map[int64]*providerState{}, map[string]int64{}, map[string]int64{}
+	world := s.cache.World()
+	unread := []int64{}
+	err := s.Query(ctx, r, `SELECT id, uuid, name, version, COALESCE(parent_id, 0) FROM resource_providers WHERE id IN (
+			SELECT id FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text")+`
+			UNION SELECT id FROM resource_providers WHERE `+s.Listed("name", "$2", "text")+`) ORDER BY id`+s.Locking("NO KEY UPDATE"),
+		func(rows *sql.Rows) error {
+			var id, version, parent int64
+			var uuid, name string
+			err := rows.Scan(&id, &uuid, &name, &version, &parent)
+			r.uuids[uuid], r.names[name] = id, id
+			if held, found := world.Provider(uuid); found && held.Row == id && held.Version == version {
+				r.before[id] = &providerState{parentRow: parent, Provider: *held}
+			} else {
+				unread = append(unread, id)
+			}
+			return err
+		}, sqldb.JSONOf(uuids), sqldb.JSONOf(names))
+	if err != nil || len(unread) == 0 {
+		return err
+	}
+	states, err := s.readProviders(ctx, r, unread, func() {})
+	for i := range states {
+		r.before[states[i].Row] = &states[i]
+	}
+	return err
+}
+
+// judge judges replacements, and notes those with which nothing is wrong.
+func (r *replacing) judge(world *placement.World, items []placement.Replacement, path func(int) string) []ProviderOutcome {
+	outcomes := make([]ProviderOutcome, len(items))
+	known := placement.KnownNames{Traits: setOf(r.traits), ResourceClasses: setOf(r.classes)}
+	var found []placement.Problem
+	var of []int
+	for i := range items {
+		wrong := items[i].Validate(path(i), known)
+		for range wrong {
+			of = append(of, i)
+		}
+		found = append(found, wrong...)
+	}
+	for i, one := range problemsIn(world, found) {
+		outcomes[of[i]].Problems = append(outcomes[of[i]].Problems, one)
+	}
+	taken := map[int64]bool{}
+	for i := range items {
+		outcome := &outcomes[i]
+		before, err := r.provider(&items[i], taken)
+		if len(outcome.Problems) == 0 && err == nil {
+			outcome.Row, err = r.replace(&items[i], before)
+		}
+		if len(outcome.Problems) == 0 {
+			outcome.Problems = problem.InError(problem.Under(err, path(i)))
+		}
+	}
+	return outcomes
+}
+
+// provider returns the provider of a replacement, which no other one before it has.
+func (r *replacing) provider(item *placement.Replacement, taken map[int64]bool) (*providerState, error) {
+	var row int64
+	var field, words string
+	switch {
+	case item.Provider != nil:
+		row, field, words = r.uuids[*item.Provider], "provider", *item.Provider
+	case item.ProviderName != nil:
+		row, field, words = r.names[*item.ProviderName], "providerName", fmt.Sprintf("%q", *item.ProviderName)
+	}
+	before := r.before[row]
+	switch {
+	case before == nil:
+		return nil, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", words).On(field)
+	case taken[row]:
+		return nil, problem.Refuse(problem.ErrInvalidInput, "duplicate resource provider %s", words).On(field)
+	}
+	taken[row] = true
+	if item.Generation != nil && *item.Generation != before.Generation {
+		return nil, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", before.UUID, before.Generation, *item.Generation).On("generation")
+	}
+	return before, nil
+}
+
+// replace notes what a replacement leaves, unless it takes away what is in use.
+func (r *replacing) replace(item *placement.Replacement, before *providerState) (*placement.Provider, error) {
+	after, moves, inUse := item.On(&before.Provider)
+	if len(inUse) > 0 {
+		return nil, problem.Refuse(problem.ErrInUse, "resource provider %s has allocations of %s", before.UUID, strings.Join(inUse, ", ")).On("inventories")
+	}
+	if moves {
+		after.UpdatedAt = r.now
+	}
+	r.replaced = append(r.replaced, replaced{before: before, after: &providerState{parentRow: before.parentRow, Provider: after}})
+	return &after, nil
+}
+
+// writeReplaced writes the replacements with which nothing is wrong.
+func (s *PlacementStore) writeReplaced(ctx context.Context, r *replacing) error {
+	if len(r.replaced) == 0 {
+		return nil
+	}
+	if err := s.writeDifferences(ctx, r); err != nil {
+		return err
+	}
+	moved := make([][2]int64, len(r.replaced))
+	states := make([]providerState, len(r.replaced))
+	for i, one := range r.replaced {
+		moved[i] = [2]int64{one.after.Row, one.after.Generation}
+		states[i] = *one.after
+		r.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: one.after.UUID, Before: providerFields(&one.before.Provider), After: providerFields(&one.after.Provider)})
+		r.Changed("ResourceProvider", one.after.UUID)
+	}
+	s.publish(r.Tx, ownCommit{written: states})
+	return s.Execute(ctx, r, `UPDATE resource_providers SET generation = d.generation, version = version + 1,
+		updated_at = CASE WHEN resource_providers.generation = d.generation THEN updated_at ELSE `+s.Time("$2")+` END
+		FROM `+s.Rows("$1", "d", "id bigint", "generation bigint")+` WHERE `+s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(moved), r.now)
+}
+
+// writeDifferences writes by what providers differ from how they were: one
+// statement for each kind of thing that goes, and one for each that comes.
+func (s *PlacementStore) writeDifferences(ctx context.Context, r *replacing) error {
+	var goneInventories, inventories, goneTraits, traits, goneAggregates, aggregates [][]any
+	for _, one := range r.replaced {
+		row, before, after := one.after.Row, &one.before.Provider, &one.after.Provider
+		for _, i := range sqldb.Without(before.Inventories, after.Inventories) {
+			if !slices.ContainsFunc(after.Inventories, func(other placement.Inventory) bool { return other.ResourceClass == i.ResourceClass }) {
+				goneInventories = append(goneInventories, []any{row, i.ResourceClass})
+			}
+		}
+		for _, i := range sqldb.Without(after.Inventories, before.Inventories) {
+			inventories = append(inventories, inventoryRow(row, r.classes[i.ResourceClass], i))
+		}
+		for _, name := range sqldb.Without(before.Traits, after.Traits) {
+			goneTraits = append(goneTraits, []any{row, name})
+		}
+		for _, name := range sqldb.Without(after.Traits, before.Traits) {
+			traits = append(traits, []any{row, r.traits[name]})
+		}
+		for _, uuid := range sqldb.Without(before.Aggregates, after.Aggregates) {
+			goneAggregates = append(goneAggregates, []any{row, uuid})
+		}
+		for _, uuid := range sqldb.Without(after.Aggregates, before.Aggregates) {
+			aggregates = append(aggregates, []any{row, uuid})
+		}
+	}
+	gone := func(table, alias, joined, name string) string {
+		return `DELETE FROM ` + table + ` WHERE id IN (SELECT h.id FROM ` + s.Rows("$1", "d", "provider_id bigint", "name text") + joined + `
+			JOIN ` + table + ` h ON h.provider_id = d.provider_id AND ` + alias + ` = ` + name + ` AND ` + s.IsRow("h.provider_id", "$1", "d", "provider_id") + `)`
+	}
+	return s.executeEach(ctx, r, []rowsStatement{
+		{goneInventories, gone("inventories", "h.resource_class_id", ` JOIN resource_classes c ON c.name = d.name`, "c.id")},
+		{goneTraits, gone("provider_traits", "h.trait_id", ` JOIN traits t ON t.name = d.name`, "t.id")},
+		{goneAggregates, gone("provider_aggregates", "h.aggregate", "", "d.name")},
+		{inventories, s.putInventoryRows()},
+		{traits, s.insertProviderTraits()},
+		{aggregates, s.insertProviderAggregates()},
+	})
+}
