@@ -117,7 +117,7 @@ func TestManyProvidersAreChangedAsOneAfterTheOther(t *testing.T) {
 				}
 			}
 			written += len(items)
-			replaceTogether(t, d, together, other, placement.Replacements{Items: items, Atomic: round%2 == 0}, refused)
+			replaceTogether(t, together, other, placement.Replacements{Items: items, Atomic: round%2 == 0}, refused)
 			if a, b := contentsOf(t, one), contentsOf(t, other); a != b {
 				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
 			}
@@ -133,7 +133,7 @@ func TestManyProvidersAreChangedAsOneAfterTheOther(t *testing.T) {
 
 // replaceTogether makes replacements by one mutation, and compares what is wrong
 // with them with what is refused of each.
-func replaceTogether(t *testing.T, d replacers, s *store.Store, url string, input placement.Replacements, refused []problem.Problems) {
+func replaceTogether(t *testing.T, s *store.Store, url string, input placement.Replacements, refused []problem.Problems) {
 	t.Helper()
 	before := contentsOf(t, url)
 	_, outcomes, err := s.SetOnResourceProviders(storetest.AsAdmin(), input)
