@@ -101,8 +101,8 @@ var touches = map[string]touch{
 		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "DISK_GB", total: 1}})`,
 		field:  `deleteInventory(input: {provider: "${extraProvider}", resourceClass: "DISK_GB"})`},
 	"setOnResourceProviders": {field: `setOnResourceProviders(input: {items: [{provider: "${extraProvider}", traits: ["HW_CPU_X86_AVX"], aggregates: []}]})`},
-	"setProviderTraits":     {field: `setProviderTraits(input: {provider: "${extraProvider}", traits: ["HW_CPU_X86_AVX"]})`},
-	"setProviderAggregates": {field: `setProviderAggregates(input: {provider: "${extraProvider}", aggregates: ["${new}"]})`},
+	"setProviderTraits":      {field: `setProviderTraits(input: {provider: "${extraProvider}", traits: ["HW_CPU_X86_AVX"]})`},
+	"setProviderAggregates":  {field: `setProviderAggregates(input: {provider: "${extraProvider}", aggregates: ["${new}"]})`},
 	"setAllocations": {
 		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}})`,
 		field:  `setAllocations(input: {consumers: [{uuid: "${new}", projectId: "p", userId: "u", allocations: [{provider: "${extraProvider}", resources: [{resourceClass: "VCPU", amount: 1}]}]}]})`,
