@@ -27,7 +27,7 @@ func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.Meta
 		resource.MergeMetadata: "setMetadata", resource.ReplaceMetadata: "replaceMetadata", resource.DeleteMetadata: "deleteMetadata",
 	}
 	one := resource.MetadataChanges{Items: []resource.MetadataChange{change}, Atomic: true}
-	outcomes, retained, err := s.changeMetadata(ctx, actions[change.Mode], one, func(int) string { return "input" })
+	outcomes, retained, err := s.applyChanges(ctx, actions[change.Mode], one, func(int) string { return "input" })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -42,11 +42,11 @@ func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context, changes resour
 	if !text.CheckCount(&problems, "input.items", len(changes.Items), resource.MaxMetadataChanges) {
 		return nil, problems.Err()
 	}
-	outcomes, _, err := s.changeMetadata(ctx, "setMetadataOnResources", changes, sqldb.RowPath)
+	outcomes, _, err := s.applyChanges(ctx, "setMetadataOnResources", changes, sqldb.RowPath)
 	return outcomes, err
 }
 
-func (s *ResourceStore) changeMetadata(ctx context.Context, mutation string, changes resource.MetadataChanges, path func(int) string) (outcomes []ResourceOutcome, retained []*resource.MetadataItem, err error) {
+func (s *ResourceStore) applyChanges(ctx context.Context, mutation string, changes resource.MetadataChanges, path func(int) string) (outcomes []ResourceOutcome, retained []*resource.MetadataItem, err error) {
 	drafts := draftsOf(access.ViewerFrom(ctx), changes.Items, path)
 	if err := s.judgeMalformedChanges(ctx, drafts); err != nil {
 		return nil, nil, err
