@@ -191,6 +191,7 @@ const (
 type checker struct {
 	level         Strictness
 	warned, found problem.Problems
+	edited        []ImportEdit // that an upgrade keeps
 }
 
 func (c *checker) problem(path, format string, args ...any) {

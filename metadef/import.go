@@ -30,6 +30,7 @@ type ImportPlan struct {
 	Result      *Document // what the namespace is to be; nil where nothing is to be written
 	Differences []string  // from what is there to what would be
 	Warnings    problem.Problems
+	Edits       []ImportEdit     // of here, that an upgrade keeps
 	Problems    problem.Problems // why it failed
 }
 

@@ -95,6 +95,15 @@ type ImportReport struct {
 	Errors      []string
 	Problems    []ReportProblem // the same as Errors
 	Differences []string        // from what was there to what is, or would be
+	Edits       []ImportEdit    // of here, that an upgrade keeps, by their paths in the document
+}
+
+// ImportEdit is what an upgrade leaves as it was edited here: what the bundle had
+// there when it was last imported, what is there, and what the bundle has now.
+// Each is JSON, empty where there is nothing.
+type ImportEdit struct {
+	Path                string
+	Base, Here, Shipped text.JSON
 }
 
 // UnloadRequest chooses namespaces to delete: all, or those for which every

@@ -1,6 +1,7 @@
 package metadef
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -14,7 +15,8 @@ import (
 // sides are compared, field by field and keyword by keyword. What only one side
 // changed is changed, local edits are kept, and where both sides changed the
 // same thing differently the local one stays. Warnings report the drift: every
-// local edit that keeps the namespace from being what is shipped.
+// local edit that keeps the namespace from being what is shipped, and Edits have
+// the three of them.
 func PlanUpgrade(base, local, shipped *Document) ImportPlan {
 	c := &checker{level: Lenient}
 	known, fresh := withAccessOf(local, base), withAccessOf(local, shipped)
@@ -35,7 +37,21 @@ func PlanUpgrade(base, local, shipped *Document) ImportPlan {
 	c.removeLostParents(result.Tags)
 	plan := planChange(local, result)
 	plan.Warnings = append(plan.Warnings, c.warned...)
+	plan.Edits = c.edited
 	return plan
+}
+
+// maxEdits bounds how many edits one plan lists.
+const maxEdits = 1000
+
+// edit notes a local edit that stays, and warns of it. What is not there is empty.
+func (c *checker) edit(path string, base, here, shipped text.JSON, format string, args ...any) {
+	c.warn(path, format, args...)
+	c.note(ImportEdit{Path: path, Base: base, Here: here, Shipped: shipped})
+}
+
+func (c *checker) note(edits ...ImportEdit) {
+	c.edited = append(c.edited, edits[:min(len(edits), maxEdits-len(c.edited))]...)
 }
 
 // pick returns the shipped value if the local one was not edited; else the local
@@ -47,10 +63,8 @@ func pick[T any](c *checker, path string, base, local, shipped T, write func(T) 
 		return local
 	case here == was:
 		return shipped
-	case now == "":
-		now = "nothing"
 	}
-	c.warn(path, "was edited here; shipped is %s", Shorten(string(now)))
+	c.edit(path, was, here, now, "was edited here; shipped is %s", Shorten(cmp.Or(string(now), "nothing")))
 	return local
 }
 
@@ -84,10 +98,10 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 			result = append(result, pick(c, at, old, mine, theirs, p.write))
 		case isHere && wasThere && !edited: // the product has retired it
 		case isHere:
-			p.warnOfEdit(c, at, mine, theirs, wasThere, comes)
+			p.noteEdit(c, at, p.written(old, wasThere), p.write(mine), p.written(theirs, comes))
 			result = append(result, mine)
 		case wasThere:
-			c.warn(at, "was removed here; not added again")
+			c.edit(at, p.write(old), "", p.written(theirs, comes), "was removed here; not added again")
 		default:
 			result = append(result, theirs)
 		}
@@ -105,16 +119,24 @@ func (p parts[T]) orderedNames(base, local, shipped []T) []string {
 	return union(localNames, shippedNames)
 }
 
-// warnOfEdit warns of a local thing that stays although the product ships none
-// or did not ship it before.
-func (p parts[T]) warnOfEdit(c *checker, path string, local, shipped T, wasThere, comes bool) {
+// written returns what is written of a thing, empty where there is none.
+func (p parts[T]) written(thing T, ok bool) text.JSON {
+	if !ok {
+		return ""
+	}
+	return p.write(thing)
+}
+
+// noteEdit notes a local thing that stays although the product ships none or did
+// not ship it before.
+func (p parts[T]) noteEdit(c *checker, path string, base, here, shipped text.JSON) {
 	switch {
-	case wasThere:
-		c.warn(path, "was edited here and is no longer shipped; kept")
-	case !comes:
-		c.warn(path, "was added here")
-	case p.write(local) != p.write(shipped):
-		c.warn(path, "was added here; shipped is another one")
+	case base != "":
+		c.edit(path, base, here, shipped, "was edited here and is no longer shipped; kept")
+	case shipped == "":
+		c.edit(path, base, here, shipped, "was added here")
+	case here != shipped:
+		c.edit(path, base, here, shipped, "was added here; shipped is another one")
 	}
 }
 
@@ -130,10 +152,11 @@ func upgradeProperty(c *checker, path string, base, local, shipped DocumentPrope
 	_, after, _ := ParsePropertySchema(shipped.Keywords, shipped.Name, path, Lenient)
 	isNew := func(p problem.Problem) bool { return !slices.Contains(before, p) && !slices.Contains(after, p) }
 	if len(problems) > 0 || slices.ContainsFunc(warnings, isNew) {
-		c.warn(path, "was edited here and does not fit the shipped definition; kept as it is")
+		c.edit(path, base.Keywords, local.Keywords, shipped.Keywords, "was edited here and does not fit the shipped definition; kept as it is")
 		return local
 	}
 	c.warned = append(c.warned, merged.warned...)
+	c.note(merged.edited...)
 	return DocumentProperty{local.Name, schema}
 }
 

@@ -2,6 +2,8 @@ package metadef
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -60,6 +62,24 @@ func TestPlanUpgradeKeepsLocalEditsAndReportsThem(t *testing.T) {
 	wantPaths(t, "drift", plan.Warnings, "$.description", "$.visibility", "$.properties.both.title", "$.properties.retired_edited",
 		"$.properties.odd", "$.properties.removed_here", "$.properties.mine", "$.objects.o.properties.x.title", "$.tags.Mine", "$.tags.mine")
 
+	wantEdits := []ImportEdit{
+		{"$.description", `"one"`, `"mine"`, `"two"`},
+		{"$.visibility", `"public"`, `"private"`, `"public"`},
+		{"$.properties.both.title", `"B"`, `"Mine"`, `"B"`},
+		{"$.properties.retired_edited", `{"title":"R","type":"string"}`, `{"title":"Mine","type":"string"}`, ""},
+		{"$.properties.odd", `{"title":"O","type":"string","enum":["a","b"],"default":"a"}`, `{"title":"O","type":"string","enum":["a","b"],"default":"b"}`, `{"title":"O","type":"string","enum":["a","c"],"default":"a"}`},
+		{"$.properties.removed_here", `{"title":"R","type":"string"}`, "", `{"title":"R","type":"string"}`},
+		{"$.properties.mine", "", `{"title":"M","type":"string"}`, ""},
+		{"$.objects.o.properties.x.title", `"X"`, `"Mine"`, `"X"`},
+		{"$.tags.mine", "", `{"name":"Mine","parent":"Top"}`, ""},
+	}
+	byPath := func(a, b ImportEdit) int { return strings.Compare(a.Path, b.Path) }
+	slices.SortFunc(plan.Edits, byPath)
+	slices.SortFunc(wantEdits, byPath)
+	if !slices.Equal(plan.Edits, wantEdits) {
+		t.Errorf("edits\n%q\nwant\n%q", plan.Edits, wantEdits)
+	}
+
 	again := PlanUpgrade(parsed(t, shipped), plan.Result, parsed(t, shipped))
 	if again.Outcome != ImportUnchanged || len(again.Differences) > 0 {
 		t.Errorf("the same again: %s %q", again.Outcome, again.Differences)
@@ -79,7 +99,7 @@ func TestPlanUpgradeWithoutLocalEditsIsTheShippedDocument(t *testing.T) {
 		t.Errorf("%s %s", plan.Outcome, plan.Result.Text())
 	}
 	wantPaths(t, "drift", plan.Warnings)
-	if plan := PlanUpgrade(base, &local, base); plan.Outcome != ImportUnchanged || len(plan.Warnings) > 0 {
+	if plan := PlanUpgrade(base, &local, base); plan.Outcome != ImportUnchanged || len(plan.Warnings)+len(plan.Edits) > 0 {
 		t.Errorf("the same version: %+v", plan)
 	}
 }
@@ -128,4 +148,16 @@ func FuzzPlanImport(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestEditsOfAnUpgradeAreBounded(t *testing.T) {
+	t.Parallel()
+	many := &Document{Name: "N"}
+	for i := range maxEdits + 5 {
+		many.Tags = append(many.Tags, DocumentTag{Name: strconv.Itoa(i)})
+	}
+	plan := PlanUpgrade(&Document{Name: "N"}, many, &Document{Name: "N"})
+	if len(plan.Edits) != maxEdits || plan.Edits[maxEdits-1].Here == "" {
+		t.Errorf("%d edits", len(plan.Edits))
+	}
 }

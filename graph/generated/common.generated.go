@@ -8008,6 +8008,16 @@ func (ec *executionContext) marshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastr
 	return v
 }
 
+func (ec *executionContext) unmarshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx context.Context, v any) (text.JSON, error) {
+	var res text.JSON
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx context.Context, sel ast.SelectionSet, v text.JSON) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalOJSON2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSONᚄ(ctx context.Context, v any) ([]text.JSON, error) {
 	if v == nil {
 		return nil, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/text"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -634,6 +635,98 @@ func (ec *executionContext) fieldContext_DisassociateResourceTypePayload_namespa
 	return fc, nil
 }
 
+func (ec *executionContext) _ImportEdit_path(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportEdit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportEdit_path(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Path, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportEdit_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportEdit", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImportEdit_base(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportEdit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportEdit_base(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Base, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v text.JSON) graphql.Marshaler {
+			return ec.marshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportEdit_base(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportEdit", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _ImportEdit_here(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportEdit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportEdit_here(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Here, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v text.JSON) graphql.Marshaler {
+			return ec.marshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportEdit_here(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportEdit", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
+func (ec *executionContext) _ImportEdit_shipped(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportEdit) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportEdit_shipped(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shipped, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v text.JSON) graphql.Marshaler {
+			return ec.marshalOJSON2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋtextᚐJSON(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportEdit_shipped(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportEdit", field, false, false, errors.New("field of type JSON does not have child fields"))
+}
+
 func (ec *executionContext) _ImportNamespacesPayload_reports(ctx context.Context, field graphql.CollectedField, obj *model.ImportNamespacesPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -843,6 +936,38 @@ func (ec *executionContext) _ImportReport_differences(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_ImportReport_differences(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ImportReport", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImportReport_edits(ctx context.Context, field graphql.CollectedField, obj *metadef.ImportReport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportReport_edits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edits, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []metadef.ImportEdit) graphql.Marshaler {
+			return ec.marshalNImportEdit2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportEditᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportReport_edits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportReport",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImportEdit(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ReportProblem_code(ctx context.Context, field graphql.CollectedField, obj *metadef.ReportProblem) (ret graphql.Marshaler) {
@@ -4293,6 +4418,59 @@ func (ec *executionContext) _DisassociateResourceTypePayload(ctx context.Context
 	return out
 }
 
+var importEditImplementors = []string{"ImportEdit"}
+
+func (ec *executionContext) _ImportEdit(ctx context.Context, sel ast.SelectionSet, obj *metadef.ImportEdit) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, importEditImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ImportEdit")
+		case "path":
+			out.Values[i] = ec._ImportEdit_path(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "base":
+			out.Values[i] = ec._ImportEdit_base(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "here":
+			out.Values[i] = ec._ImportEdit_here(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "shipped":
+			out.Values[i] = ec._ImportEdit_shipped(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var importNamespacesPayloadImplementors = []string{"ImportNamespacesPayload"}
 
 func (ec *executionContext) _ImportNamespacesPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ImportNamespacesPayload) graphql.Marshaler {
@@ -4375,6 +4553,11 @@ func (ec *executionContext) _ImportReport(ctx context.Context, sel ast.Selection
 			}
 		case "differences":
 			out.Values[i] = ec._ImportReport_differences(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "edits":
+			out.Values[i] = ec._ImportReport_edits(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -5050,6 +5233,26 @@ func (ec *executionContext) unmarshalNDeleteTagInput2githubᚗcomᚋcadastreᚑd
 func (ec *executionContext) unmarshalNDisassociateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDisassociateResourceTypeInput(ctx context.Context, v any) (model.DisassociateResourceTypeInput, error) {
 	res, err := ec.unmarshalInputDisassociateResourceTypeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImportEdit2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportEdit(ctx context.Context, sel ast.SelectionSet, v metadef.ImportEdit) graphql.Marshaler {
+	return ec._ImportEdit(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNImportEdit2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportEditᚄ(ctx context.Context, sel ast.SelectionSet, v []metadef.ImportEdit) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNImportEdit2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportEdit(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportMode(ctx context.Context, v any) (metadef.ImportMode, error) {

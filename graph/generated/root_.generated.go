@@ -2725,6 +2725,24 @@ type ImportReport {
   problems: [ReportProblem!]!
   "What is different from what was there, a line each, for example ` + "`" + `changed $.properties.x.default: 5 -> 6` + "`" + `; at most 1001."
   differences: [String!]!
+  """
+  The edits of here that keep the namespace from being what the bundle has, each of
+  the three beside the others; at most 1000, and empty but for an upgrade, see
+  ` + "`" + `importNamespaces` + "`" + `.
+  """
+  edits: [ImportEdit!]!
+}
+
+"What an upgrade leaves as it was edited here. Where there is nothing, and nothing but, the value is ` + "`" + `null` + "`" + `."
+type ImportEdit {
+  "Where it is in the document, for example ` + "`" + `$.properties.x.title` + "`" + `."
+  path: String!
+  "What the bundle had there when it was imported last, which both others began as; a whole property, object, tag or association where that was added, removed or kept whole."
+  base: JSON
+  "What is there here, and stays."
+  here: JSON
+  "What the bundle has there now."
+  shipped: JSON
 }
 
 "What an import did with one document."
@@ -6615,6 +6633,20 @@ func (ec *executionContext) childFields_IgnoredKey(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type IgnoredKey", field.Name)
 }
 
+func (ec *executionContext) childFields_ImportEdit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "path":
+		return ec.fieldContext_ImportEdit_path(ctx, field)
+	case "base":
+		return ec.fieldContext_ImportEdit_base(ctx, field)
+	case "here":
+		return ec.fieldContext_ImportEdit_here(ctx, field)
+	case "shipped":
+		return ec.fieldContext_ImportEdit_shipped(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImportEdit", field.Name)
+}
+
 func (ec *executionContext) childFields_ImportNamespacesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "reports":
@@ -6639,6 +6671,8 @@ func (ec *executionContext) childFields_ImportReport(ctx context.Context, field 
 		return ec.fieldContext_ImportReport_problems(ctx, field)
 	case "differences":
 		return ec.fieldContext_ImportReport_differences(ctx, field)
+	case "edits":
+		return ec.fieldContext_ImportReport_edits(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImportReport", field.Name)
 }

@@ -2042,6 +2042,33 @@ func (d *direct) objectIgnoredKey(s *document.Selection, obj *placement.IgnoredS
 	return true
 }
 
+func (d *direct) objectImportEdit(s *document.Selection, obj *metadef.ImportEdit) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ImportEdit"`)
+		case 0: // path
+			ok = d.String(obj.Path) && ok
+		case 1: // base
+			ok = d.JSON(obj.Base) && ok
+		case 2: // here
+			ok = d.JSON(obj.Here) && ok
+		case 3: // shipped
+			ok = d.JSON(obj.Shipped) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectImportNamespacesPayload(s *document.Selection, obj *model.ImportNamespacesPayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -2084,6 +2111,8 @@ func (d *direct) objectImportReport(s *document.Selection, obj *metadef.ImportRe
 			ok = d.writeNReportProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblemᚄ(f, obj.Problems) && ok
 		case 5: // differences
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Differences) && ok
+		case 6: // edits
+			ok = d.writeNImportEdit2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportEditᚄ(f, obj.Edits) && ok
 		}
 	}
 	if !ok {
@@ -9624,6 +9653,22 @@ func (d *direct) writeNReportProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	return true
 }
 
+func (d *direct) writeNImportEdit2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportEditᚄ(f *document.Field, v []metadef.ImportEdit) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNImportEdit2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportEdit(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetValueᚄ(f *document.Field, v []resource.MetadataFacetValue) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -11604,6 +11649,10 @@ func (d *direct) writeNImportReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 
 func (d *direct) writeNReportProblem2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblem(f *document.Field, v *metadef.ReportProblem) bool {
 	return d.objectReportProblem(f.Below, v)
+}
+
+func (d *direct) writeNImportEdit2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportEdit(f *document.Field, v *metadef.ImportEdit) bool {
+	return d.objectImportEdit(f.Below, v)
 }
 
 func (d *direct) writeNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataFacetValue(f *document.Field, v *resource.MetadataFacetValue) bool {

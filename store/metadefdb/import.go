@@ -167,7 +167,7 @@ func (s *MetadefStore) tryImport(ctx context.Context, request metadef.ImportRequ
 // importDocument imports one document, unless it has problems. Whatever it is
 // refused for is in the report.
 func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Document, warnings, problems problem.Problems, request metadef.ImportRequest) (*metadef.ImportReport, error) {
-	begun := metadef.ImportReport{Warnings: problemTexts(warnings), Errors: []string{}, Problems: []metadef.ReportProblem{}, Differences: []string{}}
+	begun := metadef.ImportReport{Warnings: problemTexts(warnings), Errors: []string{}, Problems: []metadef.ReportProblem{}, Differences: []string{}, Edits: []metadef.ImportEdit{}}
 	begun.Fail(problems)
 	if document != nil {
 		begun.Namespace = document.Name
@@ -203,6 +203,7 @@ func planned(report metadef.ImportReport, plan metadef.ImportPlan) *metadef.Impo
 	report.Warnings = append(slices.Clone(report.Warnings), problemTexts(plan.Warnings)...)
 	report.Fail(plan.Problems)
 	report.Differences = append(slices.Clone(report.Differences), plan.Differences...)
+	report.Edits = append(slices.Clone(report.Edits), plan.Edits...)
 	return &report
 }
 

@@ -156,33 +156,5 @@ function cut(line: string): [path: string, rest: string] {
   return [path, rest.replace(/^: /, "")];
 }
 
-/** What was edited here and stays, of an upgrade. */
-export interface Kept {
-  readonly path: string;
-  readonly said: string;
-  readonly here: string;
-  readonly shipped: string;
-}
-
-/** Reads a warning of an upgrade, with what stands at its place on both sides; undefined is that it is another warning. */
-export function keptOf(warning: string, here: unknown, shipped: unknown): Kept | undefined {
-  const [path, said] = cut(warning);
-  if (!/^was (edited|added|removed) here/.test(said)) return undefined;
-  return { path, said, here: written(at(here, path)), shipped: written(at(shipped, path)) };
-}
-
+/** Whether a warning of an upgrade is about what was edited here, which the report has as an edit. */
 export const isKept = (warning: string): boolean => /: was (edited|added|removed) here/.test(warning);
-
-const written = (value: unknown): string => (value === undefined ? "" : JSON.stringify(value, null, 1).replace(/\n\s*/g, " "));
-
-const labelOf = ({ name, prefix, properties_target: target }: { name?: string; prefix?: string; properties_target?: string }) => name + (prefix ? `, prefix ${prefix}` : "") + (target ? `, target ${target}` : "");
-
-/** Returns what stands at a path of a file, where things in lists go by their names. */
-function at(file: unknown, path: string): unknown {
-  const names = [...path.matchAll(/\.(\w+)|\['((?:[^'\\]|\\.)*)'\]/g)].map(([, plain, quoted]) => plain ?? quoted?.replace(/\\(.)/g, "$1") ?? "");
-  return names.reduce<unknown>((value, name) => {
-    if (value === null || typeof value !== "object") return undefined;
-    if (Array.isArray(value)) return value.find((item: Parameters<typeof labelOf>[0]) => item?.name?.toLowerCase() === name.toLowerCase() || labelOf(item ?? {}) === name);
-    return (value as Record<string, unknown>)[name];
-  }, file);
-}

@@ -12,7 +12,7 @@ import { useViewer } from "../session";
 import { Button, Check, Field, Select } from "../ui/controls";
 import { Badge, count, Note, numberOf } from "../ui/show";
 import { Drift, together } from "./drift";
-import { type Difference, differenceOf, isKept, keptOf, namespaceOf, type Source } from "./files";
+import { type Difference, differenceOf, isKept, namespaceOf, type Source } from "./files";
 import { importFiles, type Outcome, type Report, type Settings } from "./importing";
 
 // Which bundles brought the namespaces that are here.
@@ -25,12 +25,6 @@ const bundlesDocument = graphql(`
         origin
       }
     }
-  }
-`);
-
-const textDocument = graphql(`
-  query NamespaceText($name: String!) {
-    exportNamespaces(names: [$name])
   }
 `);
 
@@ -226,8 +220,8 @@ function Reports({ reports, sources, did = false }: { reports: readonly Report[]
 
 function One({ report, source, did }: { report: Report; source: Source | undefined; did: boolean }) {
   const [would, was, tone] = outcomes[report.outcome];
-  const kept = report.warnings.filter(isKept);
-  const others = report.warnings.filter((warning) => !isKept(warning));
+  const { edits } = report;
+  const others = edits.length > 0 ? report.warnings.filter((warning) => !isKept(warning)) : report.warnings;
   const differences = report.differences.map(differenceOf);
   const heading = did && report.outcome !== "FAILED" ? <Link href={namespaceAt(report.namespace)}>{report.namespace}</Link> : report.namespace || source?.name;
   return (
@@ -242,10 +236,10 @@ function One({ report, source, did }: { report: Report; source: Source | undefin
           </li>
         ))}
       </ul>
-      {kept.length > 0 && source && <KeptHere name={report.namespace} kept={kept} source={source} did={did} />}
+      {edits.length > 0 && <KeptHere edits={edits} did={did} />}
       {differences.length > 0 && (
         <details open={differences.length <= 30}>
-          <summary>{kept.length > 0 ? `What the bundle changes: ${numberOf(differences.length)}` : count(differences.length, "difference")}</summary>
+          <summary>{edits.length > 0 ? `What the bundle changes: ${numberOf(differences.length)}` : count(differences.length, "difference")}</summary>
           <Differences differences={differences} />
         </details>
       )}
@@ -289,15 +283,8 @@ function Differences({ differences }: { differences: readonly Difference[] }) {
   );
 }
 
-/** Edits of here that an upgrade leaves, beside what the bundle has there. */
-function KeptHere({ name, kept, source, did }: { name: string; kept: readonly string[]; source: Source; did: boolean }) {
-  const asked = useAsk(textDocument, { name });
-  useChanges("namespace", [name], asked.refresh);
-  const text = asked.data?.exportNamespaces[0];
-  const rows = useMemo(() => {
-    const [here, shipped] = [text, source.text.replace(/^\uFEFF/, "")].map((text) => (text === undefined ? undefined : (JSON.parse(text) as unknown)));
-    return kept.flatMap((warning) => keptOf(warning, here, shipped) ?? []);
-  }, [kept, text, source]);
+/** Edits of here that an upgrade leaves: what the bundle had, what is here, and what the bundle has now. */
+function KeptHere({ edits, did }: { edits: Report["edits"]; did: boolean }) {
   return (
     <>
       <h3>Edited here, and {did ? "kept" : "will be kept"}</h3>
@@ -306,24 +293,30 @@ function KeptHere({ name, kept, source, did }: { name: string; kept: readonly st
           <thead>
             <tr>
               <th scope="col">What</th>
+              <th scope="col">In the bundle before</th>
               <th scope="col">Here</th>
-              <th scope="col">In the bundle</th>
+              <th scope="col">In the bundle now</th>
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ path, said, here, shipped }) => (
+            {edits.slice(0, shown).map(({ path, base, here, shipped }) => (
               <tr key={path}>
-                <th scope="row">
-                  <span className="mono">{named(path)}</span>
-                  <span className="below-name">{said.replace(/; shipped is .*$/s, "")}</span>
+                <th scope="row" className="mono">
+                  {named(path)}
                 </th>
-                <td className="mono">{asked.data ? here || <span className="dim">nothing</span> : <span className="dim">…</span>}</td>
-                <td className="mono">{shipped || <span className="dim">nothing</span>}</td>
+                {[base, here, shipped].map((value, at) => (
+                  <td key={at} className="mono">
+                    {value == null ? <span className="dim">nothing</span> : written(value)}
+                  </td>
+                ))}
               </tr>
             ))}
           </tbody>
         </table>
       </div>
+      {edits.length > shown && <p className="hint">and {count(edits.length - shown, "more edit")}</p>}
     </>
   );
 }
+
+const written = (value: unknown): string => JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");

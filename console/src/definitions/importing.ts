@@ -7,19 +7,31 @@ import { errorOf } from "../page";
 import type { Broken } from "./drift";
 import { batchBytes, bytesOf, partsOf, type Source } from "./files";
 
+graphql(`
+  fragment Reported on ImportReport {
+    namespace
+    outcome
+    warnings
+    differences
+    edits {
+      path
+      base
+      here
+      shipped
+    }
+    problems {
+      code
+      path
+      message
+    }
+  }
+`);
+
 const importDocument = graphql(`
   mutation ImportFiles($input: ImportNamespacesInput!) {
     importNamespaces(input: $input) {
       reports {
-        namespace
-        outcome
-        warnings
-        differences
-        problems {
-          code
-          path
-          message
-        }
+        ...Reported
       }
     }
   }
@@ -29,15 +41,7 @@ const dryRunDocument = graphql(`
   mutation DryRunFiles($input: ImportNamespacesInput!) {
     importNamespaces(input: $input, problems: { first: 5 }) {
       reports {
-        namespace
-        outcome
-        warnings
-        differences
-        problems {
-          code
-          path
-          message
-        }
+        ...Reported
       }
       problems {
         ...Broken
