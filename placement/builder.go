@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
-
-	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // With returns the World after an update. It costs what the update touches: the
@@ -59,7 +57,11 @@ func byUUID(providers []Provider) []int32 {
 		}
 		return cmp.Compare(providers[a.at].UUID, providers[b.at].UUID)
 	})
-	return lists.Map(places, func(p place) int32 { return p.at })
+	order := make([]int32, len(places))
+	for i, p := range places {
+		order[i] = p.at
+	}
+	return order
 }
 
 // builder is a World that is being made.
