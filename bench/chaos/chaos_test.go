@@ -46,7 +46,8 @@ func TestChaos(t *testing.T) {
 			if _, err := pgserver.Programs(); kind == postgres && errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 				t.Skip(err)
 			}
-			o, err := parse(strings.Fields(shortly+" -for 16s -db "+kind+" -binary "+path), t.Output())
+			long := max(16*time.Second, patience.Of(t, 10*time.Second)) // for faults of every kind
+			o, err := parse(strings.Fields(shortly+" -for "+long.String()+" -db "+kind+" -binary "+path), t.Output())
 			if err != nil {
 				t.Fatal(err)
 			}
