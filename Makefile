@@ -18,7 +18,7 @@ run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
 
 test: ## every test, on SQLite and PostgreSQL
-	$(GO) test $(RACE) -timeout 40m ./...
+	$(GO) test $(RACE) -timeout 60m ./...
 
 check: test check-without-test ## everything that must hold before a change lands
 
