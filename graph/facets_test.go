@@ -376,6 +376,9 @@ func facetsOf(associationOf func(thing) string) []facet {
 				{"setInventories", 1, func(of thing, counter, n int) string {
 					return fmt.Sprintf(`setInventories(input: {provider: %q, generation: %d, inventories: [%s]})`, of.provider(), counter, inventoryOf(of, n))
 				}},
+				{"setOnResourceProviders", 1, func(of thing, counter, n int) string {
+					return fmt.Sprintf(`setOnResourceProviders(input: {items: [{provider: %q, generation: %d, inventories: [%s]}]})`, of.provider(), counter, inventoryOf(of, n))
+				}},
 				{"reshape", 2, func(of thing, counter, n int) string {
 					return fmt.Sprintf(`reshape(input: {inventories: [{provider: %q, generation: %d, inventories: [%s]}]})`, of.provider(), counter, inventoryOf(of, n))
 				}},
