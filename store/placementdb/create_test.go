@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,24 +96,6 @@ func contentsOf(t *testing.T, url string) string {
 	return out.String()
 }
 
-// oneByOne creates providers by a mutation each, and returns what is wrong with
-// each, at the paths that it has among many.
-func oneByOne(t *testing.T, s *store.Store, items []placement.NewProvider) []problem.Problems {
-	refused := make([]problem.Problems, len(items))
-	for i, item := range items {
-		_, _, err := s.CreateResourceProvider(storetest.AsAdmin(), item)
-		problems, ok := problem.Of(err)
-		if !ok {
-			t.Fatal(err)
-		}
-		for _, one := range problems {
-			one.Field = fmt.Sprintf("input.items[%d]", i) + strings.TrimPrefix(one.Field, "input")
-			refused[i] = append(refused[i], one)
-		}
-	}
-	return refused
-}
-
 // TestManyProvidersAreCreatedAsOneAfterTheOther creates random providers by a
 // mutation each, and by one for many in another database: outcomes, databases, audit
 // logs, change logs and worlds are the same. Where all are created or none, they
@@ -131,13 +112,15 @@ func TestManyProvidersAreCreatedAsOneAfterTheOther(t *testing.T) {
 			if round%3 == 0 {
 				items = d.list(2)
 			}
-			atomic := round%2 == 0
-			outcomes, told := allAtOnce(t, together, other, placement.NewProviders{Items: items, Atomic: atomic})
-			refused := oneByOne(t, singly, items)
-			if all := slices.Concat(refused...); atomic && !slices.Equal(told, all) {
-				t.Fatalf("refused as a whole by %v, one by one by %v", told, all)
-			}
-			compareOutcomes(t, outcomes, refused)
+			refused := storetest.OneByOne(items, func(item placement.NewProvider) error {
+				_, _, err := singly.CreateResourceProvider(storetest.AsAdmin(), item)
+				return err
+			})
+			contents := func() string { return contentsOf(t, other) }
+			storetest.Together(t, round%2 == 0, refused, contents, func(atomic bool) ([]placementdb.ProviderOutcome, error) {
+				_, outcomes, err := together.CreateResourceProviders(storetest.AsAdmin(), placement.NewProviders{Items: items, Atomic: atomic})
+				return outcomes, err
+			})
 			if a, b := contentsOf(t, one), contentsOf(t, other); a != b {
 				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
 			}
@@ -147,38 +130,6 @@ func TestManyProvidersAreCreatedAsOneAfterTheOther(t *testing.T) {
 			emptyOfNewcomers(t, d, singly, together)
 		}
 	})
-}
-
-// allAtOnce creates many providers by one mutation, and returns what it was refused
-// for. Where that leaves nothing, those with which nothing is wrong are created after
-// all, as they are one by one.
-func allAtOnce(t *testing.T, s *store.Store, url string, input placement.NewProviders) ([]placementdb.ProviderOutcome, problem.Problems) {
-	t.Helper()
-	before := contentsOf(t, url)
-	_, outcomes, err := s.CreateResourceProviders(storetest.AsAdmin(), input)
-	told, ok := problem.Of(err)
-	if !ok {
-		t.Fatal(err)
-	}
-	if !input.Atomic || len(told) == 0 {
-		return outcomes, told
-	}
-	if contentsOf(t, url) != before {
-		t.Fatal("what was refused as a whole left something")
-	}
-	if _, outcomes, err = s.CreateResourceProviders(storetest.AsAdmin(), placement.NewProviders{Items: input.Items}); err != nil {
-		t.Fatal(err)
-	}
-	return outcomes, told
-}
-
-func compareOutcomes(t *testing.T, outcomes []placementdb.ProviderOutcome, refused []problem.Problems) {
-	t.Helper()
-	for i, outcome := range outcomes {
-		if !slices.Equal(outcome.Problems, refused[i]) || (outcome.Row == nil) != (len(refused[i]) > 0) {
-			t.Fatalf("%d: %v, one by one %v", i, outcome.Problems, refused[i])
-		}
-	}
 }
 
 // emptyOfNewcomers deletes some providers, so that there is room for others.

@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/placementdb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -91,6 +92,11 @@ func replaceOne(s *store.Store, r placement.Replacement) error {
 		_, _, err = s.SetProviderAggregates(ctx, placement.ProviderAggregates{Provider: *r.Provider, Generation: r.Generation, Aggregates: r.Aggregates})
 	default:
 		_, _, err = s.SetOnResourceProviders(ctx, placement.Replacements{Items: []placement.Replacement{r}, Atomic: true})
+		problems := problem.InError(err)
+		for i := range problems {
+			problems[i].Field = strings.Replace(problems[i].Field, "input.items[0]", "input", 1)
+		}
+		err = problems.Err()
 	}
 	return err
 }
@@ -109,15 +115,13 @@ func TestManyProvidersAreChangedAsOneAfterTheOther(t *testing.T) {
 		written := 0
 		for round := range 40 {
 			items := d.list()
-			refused := make([]problem.Problems, len(items))
-			for i, item := range items {
-				for _, wrong := range problem.InError(replaceOne(singly, item)) {
-					wrong.Field = fmt.Sprintf("input.items[%d]", i) + strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "input"), ".items[0]")
-					refused[i] = append(refused[i], wrong)
-				}
-			}
+			refused := storetest.OneByOne(items, func(item placement.Replacement) error { return replaceOne(singly, item) })
 			written += len(items)
-			replaceTogether(t, together, other, placement.Replacements{Items: items, Atomic: round%2 == 0}, refused)
+			contents := func() string { return contentsOf(t, other) }
+			storetest.Together(t, round%2 == 0, refused, contents, func(atomic bool) ([]placementdb.ProviderOutcome, error) {
+				_, outcomes, err := together.SetOnResourceProviders(storetest.AsAdmin(), placement.Replacements{Items: items, Atomic: atomic})
+				return outcomes, err
+			})
 			if a, b := contentsOf(t, one), contentsOf(t, other); a != b {
 				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
 			}
@@ -129,33 +133,6 @@ func TestManyProvidersAreChangedAsOneAfterTheOther(t *testing.T) {
 			t.Errorf("only %d replacements were drawn", written)
 		}
 	})
-}
-
-// replaceTogether makes replacements by one mutation, and compares what is wrong
-// with them with what is refused of each.
-func replaceTogether(t *testing.T, s *store.Store, url string, input placement.Replacements, refused []problem.Problems) {
-	t.Helper()
-	before := contentsOf(t, url)
-	_, outcomes, err := s.SetOnResourceProviders(storetest.AsAdmin(), input)
-	told, ok := problem.Of(err)
-	if !ok {
-		t.Fatal(err)
-	}
-	if input.Atomic {
-		if all := slices.Concat(refused...); !slices.Equal(told, all) {
-			t.Fatalf("refused as a whole by %v, one by one by %v", told, all)
-		}
-		if len(told) == 0 {
-			return
-		}
-		if contentsOf(t, url) != before {
-			t.Fatal("what was refused as a whole left something")
-		}
-		if _, outcomes, err = s.SetOnResourceProviders(storetest.AsAdmin(), placement.Replacements{Items: input.Items}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	compareOutcomes(t, outcomes, refused)
 }
 
 // TestReplacementsAreOfOneProviderEach names providers by name, twice, in two ways

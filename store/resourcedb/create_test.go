@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/resourcedb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -132,30 +132,14 @@ func TestManyResourcesAreCreatedAsOneAfterTheOther(t *testing.T) {
 		for round := range 40 {
 			items := d.list(1 + round%7)
 			ctx := access.WithViewer(context.Background(), creators[d.IntN(len(creators))])
-			atomic := round%2 == 0
-			before := resourcesIn(t, other)
-			outcomes, err := together.CreateResources(ctx, resource.Inputs{Items: items, Atomic: atomic})
-			told, ok := problem.Of(err)
-			if !ok {
-				t.Fatal(err)
-			}
-			if atomic && len(told) > 0 {
-				if resourcesIn(t, other) != before {
-					t.Fatal("what was refused as a whole left something")
-				}
-				if outcomes, err = together.CreateResources(ctx, resource.Inputs{Items: items}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			refused := createdOneByOne(ctx, t, singly, items)
-			if atomic && !slices.Equal(told, slices.Concat(refused...)) {
-				t.Fatalf("refused as a whole by %v, one by one by %v", told, refused)
-			}
-			for i, outcome := range outcomes {
-				if !slices.Equal(outcome.Problems, refused[i]) || (outcome.Row == nil) != (len(refused[i]) > 0) {
-					t.Fatalf("%+v: %v, one by one %v", items[i], outcome.Problems, refused[i])
-				}
-			}
+			refused := storetest.OneByOne(items, func(item resource.Input) error {
+				_, err := singly.CreateResource(ctx, item)
+				return err
+			})
+			contents := func() string { return resourcesIn(t, other) }
+			storetest.Together(t, round%2 == 0, refused, contents, func(atomic bool) ([]resourcedb.ResourceOutcome, error) {
+				return together.CreateResources(ctx, resource.Inputs{Items: items, Atomic: atomic})
+			})
 			if a, b := resourcesIn(t, one), resourcesIn(t, other); a != b {
 				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
 			}
@@ -169,24 +153,6 @@ func TestManyResourcesAreCreatedAsOneAfterTheOther(t *testing.T) {
 			}
 		}
 	})
-}
-
-// createdOneByOne creates resources by a mutation each, and returns what is wrong
-// with each, at the paths that it has among many.
-func createdOneByOne(ctx context.Context, t *testing.T, s *store.Store, items []resource.Input) []problem.Problems {
-	refused := make([]problem.Problems, len(items))
-	for i, item := range items {
-		_, err := s.CreateResource(ctx, item)
-		problems, ok := problem.Of(err)
-		if !ok {
-			t.Fatal(err)
-		}
-		for _, one := range problems {
-			one.Field = fmt.Sprintf("input.items[%d]", i) + strings.TrimPrefix(one.Field, "input")
-			refused[i] = append(refused[i], one)
-		}
-	}
-	return refused
 }
 
 // TestManyResourcesBesideOtherWriters creates many resources at once while others

@@ -2,10 +2,7 @@ package resourcedb_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -14,6 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/resourcedb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -85,51 +83,19 @@ func TestMetadataOfManyIsChangedAsOneAfterTheOther(t *testing.T) {
 		for round := range 24 {
 			changes := d.list()
 			ctx := access.WithViewer(context.Background(), creators[d.IntN(len(creators))])
-			refused := make([]problem.Problems, len(changes))
-			for i, change := range changes {
+			refused := storetest.OneByOne(changes, func(change resource.MetadataChange) error {
 				_, _, err := singly.ChangeMetadata(ctx, change)
-				for _, wrong := range problem.InError(err) {
-					wrong.Field = fmt.Sprintf("input.items[%d]", i) + strings.TrimPrefix(wrong.Field, "input")
-					refused[i] = append(refused[i], wrong)
-				}
-			}
-			changeTogether(ctx, t, together, other, resource.MetadataChanges{Items: changes, Atomic: round%2 == 0}, refused)
+				return err
+			})
+			contents := func() string { return resourcesIn(t, other) }
+			storetest.Together(t, round%2 == 0, refused, contents, func(atomic bool) ([]resourcedb.ResourceOutcome, error) {
+				return together.ChangeMetadataOfMany(ctx, resource.MetadataChanges{Items: changes, Atomic: atomic})
+			})
 			if a, b := resourcesIn(t, one), resourcesIn(t, other); a != b {
 				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
 			}
 		}
 	})
-}
-
-// changeTogether changes metadata by one mutation, and compares what is wrong with
-// the changes with what is refused of each.
-func changeTogether(ctx context.Context, t *testing.T, s *store.Store, url string, changes resource.MetadataChanges, refused []problem.Problems) {
-	t.Helper()
-	before := resourcesIn(t, url)
-	outcomes, err := s.ChangeMetadataOfMany(ctx, changes)
-	told, ok := problem.Of(err)
-	if !ok {
-		t.Fatal(err)
-	}
-	if changes.Atomic {
-		if all := slices.Concat(refused...); !slices.Equal(told, all) {
-			t.Fatalf("refused as a whole by %v, one by one by %v", told, all)
-		}
-		if len(told) == 0 {
-			return
-		}
-		if resourcesIn(t, url) != before {
-			t.Fatal("what was refused as a whole left something")
-		}
-		if outcomes, err = s.ChangeMetadataOfMany(ctx, resource.MetadataChanges{Items: changes.Items}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, outcome := range outcomes {
-		if !slices.Equal(outcome.Problems, refused[i]) || (outcome.Row == nil) != (len(refused[i]) > 0) {
-			t.Fatalf("%+v: %v, one by one %v", changes.Items[i], outcome.Problems, refused[i])
-		}
-	}
 }
 
 // TestMetadataOfManyBesideOtherWriters changes the metadata of many resources while

@@ -1,6 +1,6 @@
 // Package storetest opens throw-away stores for the tests of any package: one on
-// SQLite in the test's own folder, one on PostgreSQL in a schema of its own. It
-// makes no assertions about what they hold.
+// SQLite in the test's own folder, one on PostgreSQL in a schema of its own. Of what
+// they hold it asserts nothing but that mutations for many do what one for each does.
 package storetest
 
 import (

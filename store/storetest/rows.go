@@ -1,0 +1,56 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// OneByOne makes each row by a mutation of its own, and returns what is wrong with
+// each, at the paths that it has among many.
+func OneByOne[Row any](rows []Row, change func(Row) error) []problem.Problems {
+	refused := make([]problem.Problems, len(rows))
+	for i, row := range rows {
+		for _, wrong := range problem.InError(change(row)) {
+			wrong.Field = sqldb.RowPath(i) + strings.TrimPrefix(wrong.Field, "input")
+			refused[i] = append(refused[i], wrong)
+		}
+	}
+	return refused
+}
+
+// Together makes rows by one mutation for many, all or none where they are atomic,
+// and fails where it says otherwise than what is refused of each of them one by one.
+// What is refused as a whole must leave the contents as they were; those rows with
+// which nothing is wrong are made after all then, as they are one by one.
+func Together[Thing any](t *testing.T, atomic bool, refused []problem.Problems, contents func() string, change func(atomic bool) ([]sqldb.RowOutcome[Thing], error)) {
+	t.Helper()
+	before := contents()
+	outcomes, err := change(atomic)
+	told, ok := problem.Of(err)
+	if !ok || err != nil && !atomic {
+		t.Fatal(err)
+	}
+	if atomic && !slices.Equal(told, slices.Concat(refused...)) {
+		t.Fatalf("refused as a whole by %v, one by one by %v", told, refused)
+	}
+	if len(told) > 0 {
+		if contents() != before {
+			t.Fatal("what was refused as a whole left something")
+		}
+		if outcomes, err = change(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(outcomes) != len(refused) {
+		t.Fatalf("%d outcomes of %d rows", len(outcomes), len(refused))
+	}
+	for i, outcome := range outcomes {
+		if !slices.Equal(outcome.Problems, refused[i]) || (outcome.Row == nil) != (len(refused[i]) > 0) {
+			t.Fatalf("row %d: %v, one by one %v", i, outcome.Problems, refused[i])
+		}
+	}
+}
