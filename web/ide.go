@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/rand"
 	"crypto/sha256"
 	"embed"
@@ -15,6 +14,8 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 //go:embed ide
@@ -87,14 +88,11 @@ func addNoIDE(mux *http.ServeMux) {
 }
 
 // asset returns a handler of a file, which is compressed once, for clients that
-// accept gzip.
+// accept gzip; whoever comes first waits for that, so it is done fast.
 func asset(name string, content []byte) http.HandlerFunc {
 	compressed := sync.OnceValue(func() []byte {
 		var out bytes.Buffer
-		writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-		if err != nil {
-			panic(err) // the level is a constant
-		}
+		writer := gzip.NewWriter(&out)
 		_, _ = writer.Write(content) // memory does not fail
 		_ = writer.Close()
 		return out.Bytes()

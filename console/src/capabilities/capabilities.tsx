@@ -9,7 +9,7 @@ import { graphql } from "../generated";
 import type { CapabilitiesPageQuery, TypesWithCapabilitiesQuery } from "../generated/graphql";
 import { useChanges } from "../live";
 import { Answered, Empty, PageHead, useAsk, usePage, useSettled, useTitle } from "../page";
-import { complete, readNeed, requirementOf, written, type Need } from "../resources/needs";
+import { complete, operators, readNeed, requirementOf, written, type Need } from "../resources/needs";
 import { useViewer } from "../session";
 import { Button, Field, Select } from "../ui/controls";
 import { Section } from "../ui/form";
@@ -182,8 +182,6 @@ function One({ type, capability }: { type: string; capability: Capability }) {
     </li>
   );
 }
-
-const operators = ["==", "!=", ">=", "<=", ">", "<", "s==", "s!=", "<in>", "<or>", "<all-in>"];
 
 function Requirements({ type, capabilities }: { type: string; capabilities: readonly Capability[] }) {
   const address = useAddress();

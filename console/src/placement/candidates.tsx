@@ -11,7 +11,7 @@ import { Button, Field } from "../ui/controls";
 import { Badge, Bar, count, Note, numberOf } from "../ui/show";
 import type { Cloud } from "./cloud";
 import type { Marks } from "./paint";
-import type { Whole } from "./provider";
+import { releaseDocument, type Whole } from "./provider";
 import { problemOf, useConnection, useRead } from "./read";
 import { argumentsOf, type Request } from "./request";
 
@@ -119,16 +119,6 @@ const claimDocument = graphql(`
         id
         uuid
         generation
-      }
-    }
-  }
-`);
-
-const releaseDocument = graphql(`
-  mutation PlacementRelease($input: DeleteAllocationsInput!) {
-    deleteAllocations(input: $input) {
-      consumer {
-        uuid
       }
     }
   }

@@ -8,7 +8,7 @@ import { fieldsOf } from "../change";
 import { graphql } from "../generated";
 import type { PlacementAskQueryVariables, ResourceProviderFilter } from "../generated/graphql";
 import { Empty, Failed, Loading, PageHead, useAsk, useShown, useSettled, useTitle } from "../page";
-import { readNeed, requirementOf } from "../resources/needs";
+import { operators, readNeed, requirementOf } from "../resources/needs";
 import { useViewer } from "../session";
 import { Button, Field, Select } from "../ui/controls";
 import { Search } from "../ui/search";
@@ -178,7 +178,7 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
               {(provider) => asking.variables && <WhyNot request={asking.request} provider={provider} revision={revision} onAt={choose} />}
             </ProviderPanel>
           )}
-          {viewer.candidates && <Ask asking={asking} cloud={known} aggregates={aggregates.all} onAt={choose} />}
+          {viewer.candidates && (known !== nothing || cloud.error) && <Ask asking={asking} cloud={known} aggregates={aggregates.all} onAt={choose} />}
         </aside>
       </div>
       {counted.length > 0 && <Capacity trees={counted} resourceClass={resourceClass} nameOf={aggregates.nameOf} onClass={(name) => address.set({ class: name }, { replace: true })} onAggregate={(aggregate) => address.set({ aggregate })} />}
@@ -270,8 +270,6 @@ function useAggregates(uuids: readonly string[]): Aggregates {
   }, [asked.data, uuids]);
 }
 
-const operators = ["", "==", "!=", ">=", "<=", ">", "<", "s==", "s!=", "<in>", "<or>", "<all-in>"];
-
 /** What trees are shown. */
 const Filters = memo(function Filters({ aggregates, filtered }: { aggregates: Aggregates["all"]; filtered: boolean }) {
   const address = useAddress();
@@ -295,7 +293,7 @@ const Filters = memo(function Filters({ aggregates, filtered }: { aggregates: Ag
           <Select label="Capability" value={key} onChange={(key) => need({ key })} choices={[{ value: "", label: "Any" }, ...capabilities.map((value) => ({ value, label: value }))]} />
           {key && (
             <>
-              <Select label="Operator" hidden value={operator} onChange={(operator) => need({ operator })} choices={operators.map((value) => ({ value, label: value || "is" }))} />
+              <Select label="Operator" hidden value={operator} onChange={(operator) => need({ operator })} choices={[{ value: "", label: "is" }, ...operators.map((value) => ({ value, label: value }))]} />
               <Field label="Value of the capability" hidden mono value={operand} onChange={(operand) => need({ operand })} />
             </>
           )}

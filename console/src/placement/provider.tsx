@@ -81,7 +81,7 @@ const document = graphql(`
   }
 `);
 
-const releaseDocument = graphql(`
+export const releaseDocument = graphql(`
   mutation ReleaseConsumer($input: DeleteAllocationsInput!) {
     deleteAllocations(input: $input) {
       consumer {

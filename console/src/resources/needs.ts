@@ -7,6 +7,9 @@ export interface Need {
   readonly operand: string;
 }
 
+/** The operators of requirements, as the API documents them; `=` says the same as `>=`. */
+export const operators: readonly string[] = ["==", "!=", ">=", "<=", ">", "<", "s==", "s!=", "s>=", "s<=", "s>", "s<", "<in>", "<or>", "<all-in>"];
+
 /** A requirement in an address: its key, operator and operand, with bars between. */
 export const written = ({ key, operator, operand }: Need): string => [key, operator, operand].join("|");
 

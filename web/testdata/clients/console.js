@@ -573,11 +573,13 @@ async function pages() {
 }
 
 run(async (browser, context, timed) => {
-  if (views === "all") await timed("layouts", layouts(browser, await pages()));
+  const { audit: log, ...content } = await pages();
+  if (views === "all") await timed("layouts", layouts(browser, content));
   await timed("definitions", definitions(await context()));
   await timed("resources", resources(await context()));
   await timed("capabilities", capabilities(await context()));
   await timed("audit", audit(await context()));
+  if (views === "all") await timed("layouts of the log", layouts(browser, { audit: log })); // it has events by now
   await timed("picture", picture(await context()));
   await timed("candidates", candidates(await context()));
   const took = Math.max(await timed("live", live(await context())), await timed("livePicture", livePicture(await context())));
