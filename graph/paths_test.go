@@ -16,6 +16,8 @@ type step struct {
 	on        string // the type of what the field returns; one of several below an interface
 }
 
+func (s step) String() string { return s.of + "." + s.field + " " + s.on }
+
 // path leads from a field of Query or Mutation, or of another type, down.
 type path []step
 
@@ -27,8 +29,21 @@ func (p path) end(from string) string {
 	return p[len(p)-1].on
 }
 
-// steps returns all steps from a type to objects.
+// typeIn is a type of a schema.
+type typeIn struct {
+	schema *ast.Schema
+	name   string
+}
+
+// knownSteps are the steps from types.
+var knownSteps memo[typeIn, []step]
+
+// steps returns all steps from a type to objects, which nobody changes.
 func steps(schema *ast.Schema, of string) []step {
+	return knownSteps.of(typeIn{schema, of}, func() []step { return findSteps(schema, of) })
+}
+
+func findSteps(schema *ast.Schema, of string) []step {
 	var out []step
 	for _, field := range schema.Types[of].Fields {
 		below := schema.Types[field.Type.Name()]

@@ -39,21 +39,54 @@ func (w ways) aliases() (counter, number string) {
 // wayFinder draws ways at random.
 type wayFinder struct {
 	schema *ast.Schema
-	mu     sync.Mutex
-	known  map[[2]string][]path
+	known  memo[[2]string, []path] // by both ends
+	own    memo[[2]string, []path] // by a mutation and the end
+	taking memo[[2]string, []path] // by a step of coverage and the end
+	passed memo[[3]string, bool]   // by both ends and what is between
+}
+
+// memo is what was found, of which there is much, by what it was found for.
+type memo[K comparable, V any] struct {
+	mu    sync.Mutex
+	found map[K]V
+}
+
+// of returns what is known by a key, and finds it where nothing is.
+func (m *memo[K, V]) of(key K, find func() V) V {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	value, ok := m.found[key]
+	if !ok {
+		if m.found == nil {
+			m.found = map[K]V{}
+		}
+		value = find()
+		m.found[key] = value
+	}
+	return value
 }
 
 // between returns the paths from a type to another one.
 func (f *wayFinder) between(from, to string) []path {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	found, ok := f.known[[2]string{from, to}]
-	if !ok {
-		found = pathsTo(f.schema, from, to)
-		slices.SortStableFunc(found, func(a, b path) int { return len(a) - len(b) })
-		f.known[[2]string{from, to}] = found
-	}
-	return found
+	return f.known.of([2]string{from, to}, func() []path {
+		all := pathsTo(f.schema, from, to)
+		slices.SortStableFunc(all, func(a, b path) int { return len(a) - len(b) })
+		return all
+	})
+}
+
+// ofMutation returns the paths from a mutation to a type.
+func (f *wayFinder) ofMutation(mutation, to string) []path {
+	return f.own.of([2]string{mutation, to}, func() []path {
+		return slices.DeleteFunc(slices.Clone(f.between("Mutation", to)), func(p path) bool { return p[0].field != mutation })
+	})
+}
+
+// passes reports whether a path from a type to another one passes a third one.
+func (f *wayFinder) passes(from, to, by string) bool {
+	return f.passed.of([3]string{from, to, by}, func() bool {
+		return slices.ContainsFunc(f.between(from, to), func(p path) bool { return slices.ContainsFunc(p, func(s step) bool { return s.on == by }) })
+	})
 }
 
 // draw returns how an answer may show a counter and a number of a facet: the
@@ -65,28 +98,48 @@ func (f *wayFinder) draw(chance *rand.Rand, of facet) ways {
 		case 0:
 			w, ok = f.drawOwn(chance, of)
 		case 1:
-			w, ok = f.drawAfter(chance, of)
+			w, ok = f.drawAfter(chance, of, steps(f.schema, "Mutation"))
 		default:
 			w, ok = f.drawBelow(chance, of, nil, "Query")
 		}
-		if !ok {
-			continue
+		if ok {
+			return w.besideAnother(chance)
 		}
-		if chance.IntN(6) == 0 {
-			w.beside = `beside: __schema { queryType { name } }`
-			if w.mutation() != "" {
-				w.beside = `beside: updateResourceType(input: {name: "${type}", protected: true}) { resourceType { namespaces { nodes { revision tags { name } } }
-					resources { nodes { revision metadata { value } provider { generation allocations { nodes { used consumer { generation } } } } } } } }`
-			}
-		}
-		return w
 	}
+}
+
+// besideAnother returns the ways with another field before them, or without.
+func (w ways) besideAnother(chance *rand.Rand) ways {
+	if chance.IntN(6) == 0 {
+		w.beside = `beside: __schema { queryType { name } }`
+		if w.mutation() != "" {
+			w.beside = `beside: updateResourceType(input: {name: "${type}", protected: true}) { resourceType { namespaces { nodes { revision tags { name } } }
+				resources { nodes { revision metadata { value } provider { generation allocations { nodes { used consumer { generation } } } } } } } }`
+		}
+	}
+	return w
+}
+
+// drawTaking draws as draw does, of those ways to the counter of a facet that take
+// one of the steps of coverage; false where none may.
+func (f *wayFinder) drawTaking(chance *rand.Rand, of facet, wanted string) (w ways, ok bool) {
+	if mutation, isPayload := strings.CutPrefix(wanted, inPayload); isPayload {
+		roots := slices.DeleteFunc(slices.Clone(steps(f.schema, "Mutation")), func(s step) bool { return s.field != mutation })
+		w, ok = f.drawAfter(chance, of, roots)
+	} else {
+		w, ok = f.drawTo(chance, of, nil, "Query", f.taking.of([2]string{wanted, of.of}, func() []path {
+			return slices.DeleteFunc(slices.Clone(f.between("Query", of.of)), func(p path) bool {
+				return !slices.ContainsFunc(p, func(s step) bool { return counterStep(of, s) == wanted })
+			})
+		}))
+	}
+	return w.besideAnother(chance), ok
 }
 
 // drawOwn draws from the payloads of the mutations that write the number.
 func (f *wayFinder) drawOwn(chance *rand.Rand, of facet) (ways, bool) {
 	write := of.writes[chance.IntN(len(of.writes))].mutation
-	all := slices.DeleteFunc(slices.Clone(f.between("Mutation", of.of)), func(p path) bool { return p[0].field != write })
+	all := f.ofMutation(write, of.of)
 	begin := all[chance.IntN(len(all))][:1]
 	w, ok := f.drawBelow(chance, of, begin, begin.end(""))
 	return w, ok && len(w.number) > 1 && (isOwn(w.counter) || !isOwn(w.number))
@@ -94,8 +147,7 @@ func (f *wayFinder) drawOwn(chance *rand.Rand, of facet) (ways, bool) {
 
 // drawAfter draws from the payloads of mutations that write other things, on
 // ways that go on to one of the same type before they go on to the facet's.
-func (f *wayFinder) drawAfter(chance *rand.Rand, of facet) (ways, bool) {
-	roots := steps(f.schema, "Mutation")
+func (f *wayFinder) drawAfter(chance *rand.Rand, of facet, roots []step) (ways, bool) {
 	root := roots[chance.IntN(len(roots))]
 	if _, ok := touches[root.field]; !ok || of.writesBy(root.field) {
 		return ways{}, false
@@ -110,7 +162,11 @@ func (f *wayFinder) drawAfter(chance *rand.Rand, of facet) (ways, bool) {
 
 // drawBelow draws paths that begin with some steps, or in a type.
 func (f *wayFinder) drawBelow(chance *rand.Rand, of facet, begin path, from string) (ways, bool) {
-	counters := f.between(from, of.of)
+	return f.drawTo(chance, of, begin, from, f.between(from, of.of))
+}
+
+// drawTo draws as drawBelow does, with one of some paths to the counter.
+func (f *wayFinder) drawTo(chance *rand.Rand, of facet, begin path, from string, counters []path) (ways, bool) {
 	if len(counters) == 0 {
 		return ways{}, false
 	}
@@ -123,7 +179,7 @@ func (f *wayFinder) drawBelow(chance *rand.Rand, of facet, begin path, from stri
 	above := slices.IndexFunc(counter, func(s step) bool { return s.on == w.shown.of }) + 1
 	switch chance.IntN(3) {
 	case 0:
-		if passes := func(p path) bool { return slices.ContainsFunc(p, func(s step) bool { return s.on == w.shown.of }) }; above == 0 && slices.ContainsFunc(counters, passes) {
+		if above == 0 && f.passes(from, of.of, w.shown.of) {
 			return ways{}, false
 		}
 		w.shared += above
@@ -151,24 +207,29 @@ type coverage struct {
 	tried   map[string]int // steps of ways that reached nothing, so far
 }
 
+// inPayload begins the steps of ways to a counter in the payload of a mutation.
+const inPayload = "a counter in the payload of "
+
+// counterStep returns the step of a way to the counters of a type.
+func counterStep(of facet, s step) string { return "counter of " + of.of + ": " + s.String() }
+
 // stepsOf returns what a way is to cover: every step on the way to the counters
 // of a type, and the last one on the way to what shows numbers.
 func stepsOf(of facet, w ways) (counter, number []string) {
-	name := func(kind string, p path) (out []string) {
-		for _, s := range p {
-			out = append(out, fmt.Sprintf("%s: %s.%s %s", kind, s.of, s.field, s.on))
-		}
-		return out
-	}
 	if mutation := w.mutation(); mutation != "" {
 		if of.writesBy(mutation) {
 			kind := fmt.Sprintf("%s in the payload of %s, own: counter %t, number %t", of.name, mutation, isOwn(w.counter), isOwn(w.number))
 			return []string{kind}, []string{kind + " " + w.shown.of}
 		}
-		return []string{"a counter in the payload of " + mutation}, []string{w.shown.of + " in a payload"}
+		return []string{inPayload + mutation}, []string{w.shown.of + " in a payload"}
 	}
-	last := w.number[max(0, len(w.number)-1):]
-	return name("counter of "+of.of, w.counter), append(name("number in "+w.shown.of, last), of.name+" in "+w.shown.of+" "+w.shown.leaves)
+	for _, s := range w.counter {
+		counter = append(counter, counterStep(of, s))
+	}
+	if n := len(w.number); n > 0 {
+		number = append(number, "number in "+w.shown.of+": "+w.number[n-1].String())
+	}
+	return counter, append(number, of.name+" in "+w.shown.of+" "+w.shown.leaves)
 }
 
 // mostTries is how many ways that take a step are tried in vain.
