@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"store/placementdb":           {"access", "change", "ent", "internal/lists", "internal/pause", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
 	"store/resourcedb":            {"access", "change", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "resource", "resource/resident", "store/metadefdb", "store/sqldb", "store/visible", "text"},
 	"store/sqldb":                 {"access", "change", "ent", "internal/lists", "internal/pause", "page", "problem", "text"},
-	"store/storetest":             {"access", "internal/patience", "internal/pgserver", "placement", "store"},
+	"store/storetest":             {"access", "internal/patience", "internal/pgserver", "placement", "problem", "store", "store/sqldb"},
 	"store/visible":               {"access", "change", "ent", "metadef", "resource"},
 	"text":                        {"problem"},
 	"web":                         {"access", "graph", "graph/document", "internal/lru", "internal/pause", "problem", "schema", "web/admission"},

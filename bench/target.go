@@ -164,6 +164,32 @@ func (b *bench) load(ctx context.Context) error {
 			return err
 		}
 	}
+	return b.awaitMemory(ctx)
+}
+
+// manyResources is from how many resources of the world on servers keep them in
+// memory to count them: there are eight items on each.
+const manyResources = 2_500
+
+// awaitMemory has servers keep in memory what they count, as they do when they have
+// been asked to count while they knew of so much: they read the sizes of their tables
+// every 30 s, where those are needed, and load in seconds.
+func (b *bench) awaitMemory(ctx context.Context) error {
+	if len(b.large.resources) < manyResources {
+		return nil
+	}
+	for _, wait := range []time.Duration{31 * time.Second, 5 * time.Second} {
+		for _, t := range b.targets {
+			if err := t.server.client.ask(ctx, request{Query: facets, Variables: object{"of": []object{{"by": "VISIBILITY"}}}}, nil); err != nil {
+				return fmt.Errorf("have %s count: %w", t, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
 	return nil
 }
 
