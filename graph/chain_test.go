@@ -121,6 +121,12 @@ func (c *chains) written() (writes int) {
 	return writes
 }
 
+// readsOn reports whether another answer is read after some: until there are as many
+// as are wanted and, if it can be, enough writes beside them.
+func (c *chains) readsOn(answers int) bool {
+	return answers < chainAnswers || answers < 10*chainAnswers && c.written() < 10*links
+}
+
 // awaitWrites waits until some writes have begun and ended, for a while.
 func (c *chains) awaitWrites() {
 	began := c.now()
@@ -290,7 +296,7 @@ func seeInOrder(t *testing.T, url string, servers int) {
 	var answers []answered
 	chance := rand.New(rand.NewPCG(soak.Seed(t), 29))
 	numbers := 0
-	for n := 0; n < chainAnswers || c.written() < 10*links && n < 10*chainAnswers; n++ {
+	for n := 0; c.readsOn(n); n++ {
 		query, seen, answer, first, last := c.read(finder, ids, chance, executors[chance.IntN(servers)])
 		if len(answer.errors) > 0 {
 			t.Errorf("%v: %s", answer.errors, query)
