@@ -36,7 +36,7 @@ func connectWorld[Item, Row any](
 	return connect(ctx, request, func(ctx context.Context, request page.Request) (page.Page[*Row], error) {
 		current, err := list(ctx, request)
 		total = current.Total
-		return page.Page[*Row]{Items: in(current.World, current.Items), Cursors: current.Cursors, HasMore: current.HasMore}, err
+		return page.Of(current.Page, in(current.World, current.Items)), err
 	}, func(context.Context) (int, error) { return total, nil })
 }
 

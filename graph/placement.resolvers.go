@@ -254,7 +254,7 @@ func (r *queryResolver) Consumers(ctx context.Context, filter *placement.Consume
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, request page.Request) (page.Page[*model.Consumer], error) {
 			current, err := r.Store.Consumers(ctx, wanted, order, request)
-			return page.Page[*model.Consumer]{Items: model.ConsumersOf(current.Items), Cursors: current.Cursors, HasMore: current.HasMore}, err
+			return page.Of(current, model.ConsumersOf(current.Items)), err
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountConsumers(ctx, wanted) })
 	return &model.ConsumerConnection{Connection: connection}, err

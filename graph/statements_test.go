@@ -91,6 +91,50 @@ func TestStatementsAreFixedByTheShape(t *testing.T) {
 	})
 }
 
+// TestAPageOfNoRowsIsNotRead holds that a page of no rows takes no statement, is
+// refused as any other page is, and tells whether there are rows where it is asked.
+func TestAPageOfNoRowsIsNotRead(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := access.WithViewer(context.Background(), viewers["admin"])
+		executor := executorOf(t, s)
+		ask := func(query string) (*graphql.Response, int) {
+			ctx, statements := store.CountStatements(ctx)
+			return executor.Execute(ctx, &graphql.RawParams{Query: query}), statements()
+		}
+		check := func(rows bool) {
+			for _, list := range []string{"namespaces", "resourceTypes", "resources", "traits", "resourceClasses", "consumers", "auditEvents"} {
+				if response, statements := ask("{ " + list + "(first: 0) { nodes { __typename } edges { cursor } } }"); len(response.Errors) > 0 || statements != 0 {
+					t.Errorf("%s: %d statements, %v", list, statements, response.Errors)
+				}
+				if response, _ := ask("{ " + list + `(first: 0, after: "of another list") { nodes { __typename } } }`); len(response.Errors) != 1 {
+					t.Errorf("%s after a wrong cursor: %s, %v", list, response.Data, response.Errors)
+				}
+				if list == "traits" || list == "resourceClasses" || list == "resourceTypes" {
+					continue // there are standard ones
+				}
+				response, _ := ask("{ a: " + list + "(first: 0) { pageInfo { hasNextPage hasPreviousPage } } b: " + list + "(last: 0) { pageInfo { hasNextPage hasPreviousPage } } }")
+				want := fmt.Sprintf(`{"a":{"pageInfo":{"hasNextPage":%t,"hasPreviousPage":false}},"b":{"pageInfo":{"hasNextPage":false,"hasPreviousPage":%t}}}`, rows, rows)
+				if string(response.Data) != want || len(response.Errors) > 0 {
+					t.Errorf("%s: got %s %v, want %s", list, response.Data, response.Errors, want)
+				}
+			}
+		}
+		check(false)
+		createMany(t, ctx, s)
+		response, _ := ask(`mutation {
+			createResource(input: {type: "physical:host", name: "one"}) { __typename }
+			setInventories(input: {provider: "aaaaaaaa-0000-4000-8000-000000000001", generation: 0, inventories: [{resourceClass: "VCPU", total: 1}]}) { __typename }
+			setAllocations(input: {consumers: [{uuid: "cccccccc-0000-4000-8000-000000000001", projectId: "p", userId: "u",
+				allocations: [{provider: "aaaaaaaa-0000-4000-8000-000000000001", resources: [{resourceClass: "VCPU", amount: 1}]}]}]}) { __typename }
+		}`)
+		if len(response.Errors) > 0 {
+			t.Fatal(response.Errors)
+		}
+		check(true)
+	})
+}
+
 // createMany creates 50 namespaces and 12 trees of two providers.
 func createMany(t *testing.T, ctx context.Context, s *store.Store) {
 	t.Helper()

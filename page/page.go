@@ -38,6 +38,18 @@ func (r Request) Limit() int {
 	return DefaultSize
 }
 
+// IsEmpty reports whether the page has no rows, whatever the list has.
+func (r Request) IsEmpty() bool { return r.Limit() == 0 }
+
+// One returns the request for one row where r asks for others.
+func (r Request) One() Request {
+	one := 1
+	if r.Backward() {
+		return Request{Last: &one, Before: r.Before, After: r.After}
+	}
+	return Request{First: &one, Before: r.Before, After: r.After}
+}
+
 // Backward reports whether the page is taken from the end.
 func (r Request) Backward() bool { return r.Last != nil }
 
@@ -66,6 +78,14 @@ type Page[T any] struct {
 	Items   []T
 	Cursors []string // one for each item
 	HasMore bool     // there are rows beyond the page in its direction
+	// Unread is whether the list was not read, for a page of no rows: then HasMore
+	// tells nothing.
+	Unread bool
+}
+
+// Of returns a page of other items in the places of those of a page.
+func Of[To, From any](current Page[From], items []To) Page[To] {
+	return Page[To]{Items: items, Cursors: current.Cursors, HasMore: current.HasMore, Unread: current.Unread}
 }
 
 // Order is the one order of a list: by a field, ties broken by id.

@@ -12,6 +12,9 @@ import (
 type Connection[Row any] struct {
 	Page     page.Page[*Row]
 	Backward bool
+	// More reports whether rows follow a page that was not read; nil where
+	// Page.HasMore tells it.
+	More func(context.Context) (bool, error)
 	// Beyond reports whether the list has rows beyond the side where the page
 	// starts; nil where the page starts at an end of the list.
 	Beyond func(context.Context) (bool, error)
@@ -29,9 +32,9 @@ func (c *Connection[Row]) TotalCount(ctx context.Context) (int, error) { return 
 func (c *Connection[Row]) PageInfo() *PageInfo {
 	info := &PageInfo{ahead: c.Beyond, behind: c.Beyond}
 	if c.Backward {
-		info.behind, info.HasPrevious = nil, c.Page.HasMore
+		info.behind, info.HasPrevious = c.More, c.Page.HasMore
 	} else {
-		info.ahead, info.HasNext = nil, c.Page.HasMore
+		info.ahead, info.HasNext = c.More, c.Page.HasMore
 	}
 	if n := len(c.Page.Cursors); n > 0 {
 		info.StartCursor, info.EndCursor = &c.Page.Cursors[0], &c.Page.Cursors[n-1]
@@ -86,11 +89,17 @@ func NewConnection[Row any](
 	count func(context.Context) (int, error),
 ) *Connection[Row] {
 	c := &Connection[Row]{Page: current, Backward: request.Backward(), Count: count}
-	if one, ok := requestBeyond(request, current.Cursors); ok {
-		c.Beyond = func(ctx context.Context) (bool, error) {
+	has := func(one page.Request) func(context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) {
 			rows, err := list(ctx, one)
 			return len(rows.Items) > 0 || rows.HasMore, err
 		}
+	}
+	if current.Unread {
+		c.More = has(request.One())
+	}
+	if one, ok := requestBeyond(request, current.Cursors); ok {
+		c.Beyond = has(one)
 	}
 	return c
 }

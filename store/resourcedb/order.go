@@ -113,6 +113,30 @@ func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) fun
 	}
 }
 
+// firstOfParts keeps the first resources of each part, as many as the page has: an
+// index has each in the order of names, so that no more is read of it, and what is
+// left to order is a page of each. Others are put in order either way, where
+// nothing else is asked of them.
+func firstOfParts(paging sqldb.Paging, parts []func(*entsql.Selector)) func(*entsql.Selector) {
+	return func(s *entsql.Selector) {
+		build := entsql.Dialect(s.Dialect())
+		s.Where(entsql.P(func(b *entsql.Builder) {
+			b.Ident(s.C(entresource.FieldID)).WriteString(" IN (")
+			for i, part := range parts {
+				first := build.Select().From(build.Table(entresource.Table))
+				first.Select(first.C(entresource.FieldID))
+				part(first)
+				paging.Take(first)
+				if i > 0 {
+					b.WriteString(" UNION ALL ")
+				}
+				b.WriteString("SELECT id FROM (").Join(first).WriteString(fmt.Sprintf(") AS part_%d", i))
+			}
+			b.WriteString(")")
+		}))
+	}
+}
+
 // uuidBeyond holds for the uuids beyond a position in the part of its own type,
 // and for all others in the parts of other types.
 func uuidBeyond(column string, bound sqldb.Bound) *entsql.Predicate {

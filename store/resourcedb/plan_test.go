@@ -142,6 +142,44 @@ func TestOrdersReadWhatTheyShow(t *testing.T) {
 	})
 }
 
+// TestAMembersPageReadsWhatItShows holds that a page of all that a member sees, the
+// public resources and those of their project, takes a page of each from an index
+// that has it in the order of names.
+func TestAMembersPageReadsWhatItShows(t *testing.T) {
+	t.Parallel()
+	count := planSize()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		fillResources(t, url, count)
+		recording, recorded := resourcedb.RecordStatements(storetest.Open(t, url).ResourceStore)
+		ten, member := 10, asMember("demo")
+		for _, order := range []page.Order{{Field: "NAME"}, {Field: "NAME", Descending: true}} {
+			*recorded = nil
+			first, err := recording.Resources(member, resource.Filter{}, order, page.Request{First: &ten})
+			if err != nil || len(first.Items) != ten {
+				t.Fatalf("%d resources, error %v", len(first.Items), err)
+			}
+			if _, err := recording.Resources(member, resource.Filter{}, order, page.Request{First: &ten, After: &first.Cursors[9]}); err != nil {
+				t.Fatal(err)
+			}
+			for _, statement := range *recorded {
+				plan := resourcedb.Explain(t, recording, statement)
+				indexes := []string{"resource_visibility_name_uuid", "resource_project_id_name_uuid"}
+				if strings.HasPrefix(url, "postgres") { // which knows that all of them are seen
+					indexes = []string{"name_uuid"}
+				}
+				for _, index := range indexes {
+					if !strings.Contains(plan, index) {
+						t.Errorf("%s is not gone down:\n%s\n%s", index, statement.Query, plan)
+					}
+				}
+				if strings.Count(plan, "USE TEMP B-TREE")+strings.Count(plan, "Sort Key") > 1 || strings.Contains(plan, "Seq Scan on resources") {
+					t.Errorf("it reads more than the page:\n%s\n%s", statement.Query, plan)
+				}
+			}
+		}
+	})
+}
+
 // readAround reads the first page of the resources of each type, looks behind the
 // second, and reads the first one backward. Only the one type filled has any.
 func readAround(t *testing.T, viewer context.Context, s *resourcedb.ResourceStore, types []int64, filled int64) {

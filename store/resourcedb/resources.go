@@ -44,9 +44,16 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	if err != nil {
 		return page.Page[*resource.Resource]{}, err
 	}
+	if request.IsEmpty() {
+		return page.Page[*resource.Resource]{Unread: true}, nil
+	}
 	wanted := byPart(paging, clauses, visible.Resources(ctx), s.parts)
-	if order.Field == string(resource.OrderByType) {
+	parts := visible.PartsOfResources(ctx)
+	switch {
+	case order.Field == string(resource.OrderByType):
 		wanted = firstOfTypes(paging, wanted)
+	case len(clauses) == 0 && len(parts) > 0:
+		wanted = firstOfParts(paging, parts)
 	}
 	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, wanted, paging.Take)
 	if err != nil {

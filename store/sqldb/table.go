@@ -166,13 +166,17 @@ func (d *DB) CountEach(ctx context.Context, selector *entsql.Selector) (map[int6
 }
 
 // PageOf returns a page of the rows of a table under conditions, as nouns, each
-// with its position in the order. The error is that of the paging.
+// with its position in the order. A page of no rows takes no statement. The error is
+// that of the paging.
 func PageOf[Row, Noun any](
 	ctx context.Context, d *DB, table Table[Row], paging Paging, err error, noun func(*Row) Noun, place func(*Row) (key any, tie string),
 	conditions ...func(*entsql.Selector),
 ) (page.Page[Noun], error) {
 	if err != nil {
 		return page.Page[Noun]{}, err
+	}
+	if paging.request.IsEmpty() {
+		return page.Page[Noun]{Unread: true}, nil
 	}
 	rows, err := table.All(ctx, d, append(conditions, paging.Take)...)
 	if err != nil {

@@ -232,17 +232,44 @@ func SeesResource(viewer access.Viewer, project string, visibility access.Visibi
 // ResourceCondition is the condition of Resources on a table with the columns
 // of resources: what resource.ReachOf says, as SQL.
 func ResourceCondition(viewer access.Viewer, column func(string) string) *entsql.Predicate {
-	reach := resource.ReachOf(viewer)
-	switch {
+	switch reach := resource.ReachOf(viewer); {
 	case reach.None:
 		return entsql.ExprP("1 = 0")
 	case reach.All:
 		return entsql.ExprP("1 = 1")
 	}
-	return entsql.Or(
-		entsql.EQ(column("visibility"), reach.Visibility),
-		entsql.And(entsql.EQ(column("project_id"), reach.Project), entsql.NEQ(column("project_id"), "")),
-	)
+	holds := make([]*entsql.Predicate, 0, len(resourceParts))
+	for _, part := range resourceParts {
+		holds = append(holds, part(viewer, column))
+	}
+	return entsql.Or(holds...)
+}
+
+// resourceParts are the conditions of which ResourceCondition is any, for a viewer
+// who sees some resources: in each a column is equal to something.
+var resourceParts = []func(viewer access.Viewer, column func(string) string) *entsql.Predicate{
+	func(viewer access.Viewer, column func(string) string) *entsql.Predicate {
+		return entsql.EQ(column("visibility"), resource.ReachOf(viewer).Visibility)
+	},
+	func(viewer access.Viewer, column func(string) string) *entsql.Predicate {
+		project := resource.ReachOf(viewer).Project
+		return entsql.And(entsql.EQ(column("project_id"), project), entsql.NEQ(column("project_id"), ""))
+	},
+}
+
+// PartsOfResources returns conditions of which Resources keeps what any keeps, the
+// rows of each next to each other in an index; none for a viewer who sees all
+// resources, or none.
+func PartsOfResources(ctx context.Context) []func(*entsql.Selector) {
+	viewer := access.ViewerFrom(ctx)
+	if reach := resource.ReachOf(viewer); reach.None || reach.All {
+		return nil
+	}
+	parts := make([]func(*entsql.Selector), len(resourceParts))
+	for i, part := range resourceParts {
+		parts[i] = func(s *entsql.Selector) { s.Where(part(viewer, s.C)) }
+	}
+	return parts
 }
 
 // Changes returns who the viewer is to the log of changes: how much they see of
