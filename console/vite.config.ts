@@ -1,15 +1,54 @@
 // The assets are committed, so that a machine without node builds the program:
 // nothing in them depends on the machine, the time or the folder.
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const client = (name: string) => here(`../clients/typescript/src/${name}.ts`);
 
+/**
+ * Puts the document of each operation where it is asked. They are generated as one
+ * module, of which every page would load all.
+ */
+function documents(): Plugin {
+  let generated: ReadonlyMap<string, string>;
+  return {
+    name: "documents",
+    buildStart() {
+      const made = readFileSync(here("src/generated/graphql.ts"), "utf8").matchAll(/^export const (\w+) = (\{.*\}) as unknown as DocumentNode</gm);
+      generated = new Map([...made].map(([, name = "", document = ""]) => [name, document]));
+    },
+    transform: {
+      filter: { id: /\/console\/src\/(?!generated\/).*\.tsx?$/ },
+      handler: (code) =>
+        code.replace(/\bgraphql\(`\s*(\w+) (\w+)[^`]*`\)/g, (call: string, kind: string, name: string) => {
+          const document = generated.get(name + (kind === "fragment" ? "FragmentDoc" : "Document"));
+          if (!document) throw new Error(`there is no document of ${call}`);
+          return `(${document})`;
+        }),
+    },
+  };
+}
+
+/** Has the browser fetch the script of the page beside the one that comes first. */
+const preload: Plugin = {
+  name: "preload",
+  transformIndexHtml: {
+    order: "post",
+    handler(_, { bundle = {} }) {
+      const main = Object.values(bundle).find((chunk) => chunk.type === "chunk" && chunk.name === "main");
+      if (main?.type !== "chunk") throw new Error("there is no chunk of src/main.tsx");
+      const files = [main.fileName, ...main.imports].filter((file) => bundle[file]?.type === "chunk" && !bundle[file].isEntry);
+      return files.map((file) => ({ tag: "link", attrs: { rel: "modulepreload", crossorigin: true, href: `/console/${file}` }, injectTo: "head" }));
+    },
+  },
+};
+
 export default defineConfig({
   base: "/console/",
-  plugins: [react()],
+  plugins: [documents(), react(), preload],
   resolve: {
     alias: [
       { find: /^@cadastre\/client$/, replacement: client("index") },

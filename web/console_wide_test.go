@@ -73,7 +73,7 @@ func TestTheConsoleDrawsTenThousandHosts(t *testing.T) {
 	for _, complaint := range got.Complaints {
 		t.Errorf("the browser: %s", complaint)
 	}
-	if got.Requests > 40 || got.Elements > 2000 {
+	if got.Requests > 26 || got.Elements > 2000 {
 		t.Errorf("%d requests were sent, and the page has %d elements", got.Requests, got.Elements)
 	}
 	got.check(t, os.Getenv("CADASTRE_TEST_FIGURES") != "")

@@ -4,7 +4,7 @@ import { CadastreError, follow, webSocket } from "@cadastre/client";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 
 import { graphql } from "./generated";
-import { api, latestOf } from "./session";
+import { api, latestOf } from "./opening";
 
 const documents = {
   namespace: graphql(`

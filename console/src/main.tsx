@@ -1,6 +1,3 @@
-import "./style.css";
-import "./forms.css";
-
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";

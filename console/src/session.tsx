@@ -1,61 +1,11 @@
 // Who looks: one token for the console and the IDE, kept until the browser's tab
 // is closed, and what the server says that it stands for.
-import { CadastreError, type Connection, request } from "@cadastre/client";
+import { CadastreError } from "@cadastre/client";
 import { exchanges } from "@cadastre/client/urql";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from "react";
 import { Client, Provider } from "urql";
 
-import { graphql } from "./generated";
-import type { SessionQuery } from "./generated/graphql";
-
-const sessionDocument = graphql(`
-  query Session {
-    viewer {
-      id
-      userId
-      projectId
-      roles
-      isAdmin
-      rules
-      namespaces: can(operation: NAMESPACES)
-      createNamespace: can(operation: CREATE_NAMESPACE)
-      shareNamespace: can(operation: SHARE_NAMESPACE)
-      importNamespaces: can(operation: IMPORT_NAMESPACES)
-      resources: can(operation: RESOURCES)
-      createResource: can(operation: CREATE_RESOURCE)
-      setMetadata: can(operation: SET_METADATA_ON_RESOURCES)
-      changes: can(operation: CHANGES)
-      audit: can(operation: AUDIT_EVENTS)
-      placement: can(operation: RESOURCE_PROVIDERS)
-      candidates: can(operation: ALLOCATION_CANDIDATES)
-      claim: can(operation: SET_ALLOCATIONS)
-      release: can(operation: DELETE_ALLOCATIONS)
-    }
-  }
-`);
-
-const latestDocument = graphql(`
-  query Latest {
-    changes(first: 0) {
-      latest
-    }
-  }
-`);
-
-/** Returns the cursor behind all that has happened. */
-export async function latestOf(connection: Connection, signal: AbortSignal): Promise<string> {
-  return (await request(connection, latestDocument, {}, { signal })).changes.latest;
-}
-
-const remembered = "cadastre.token"; // the IDE reads it, too
-
-/** A role to try a demo in. */
-export interface DemoRole {
-  readonly name: string;
-  readonly token: string;
-}
-
-export type Viewer = SessionQuery["viewer"];
+import { api, type DemoRole, open, remember, rolesOf, tokenOf, type Viewer } from "./opening";
 
 type State =
   | { readonly kind: "none" }
@@ -75,11 +25,9 @@ interface Session {
 
 const SessionContext = createContext<Session | undefined>(undefined);
 
-export const api = `${location.origin}/graphql`;
-
 export function SessionProvider({ settings, children }: { settings: string; children: ReactNode }) {
-  const roles = useMemo(() => (JSON.parse(settings) as { roles?: DemoRole[] }).roles ?? [], [settings]);
-  const [token, setToken] = useState(() => sessionStorage.getItem(remembered) ?? roles[0]?.token ?? "");
+  const roles = useMemo(() => rolesOf(settings), [settings]);
+  const [token, setToken] = useState(() => tokenOf(roles));
   const [state, setState] = useState<State>({ kind: token ? "asking" : "none" });
   const [attempt, setAttempt] = useState(0);
 
@@ -87,14 +35,8 @@ export function SessionProvider({ settings, children }: { settings: string; chil
     if (!token) return setState({ kind: "none" });
     setState({ kind: "asking" });
     const stop = new AbortController();
-    const connection = { url: api, token };
-    const open = async () => {
-      const { viewer } = await request(connection, sessionDocument, {}, { signal: stop.signal });
-      // Before any page is read, so that what happens after that is not missed.
-      const latest = viewer.changes ? await latestOf(connection, stop.signal) : undefined;
-      if (!stop.signal.aborted) setState({ kind: "open", viewer, token, latest });
-    };
-    open().catch(
+    open({ url: api, token }, stop.signal).then(
+      (opened) => !stop.signal.aborted && setState({ kind: "open", token, ...opened }),
       (error: unknown) => {
         if (stop.signal.aborted) return;
         const refused = error instanceof CadastreError && error.code === "UNAUTHENTICATED";
@@ -105,7 +47,7 @@ export function SessionProvider({ settings, children }: { settings: string; chil
   }, [token, attempt]);
 
   const use = useCallback((given: string) => {
-    sessionStorage.setItem(remembered, given);
+    remember(given);
     setToken(given);
     setAttempt((attempt) => attempt + 1);
   }, []);

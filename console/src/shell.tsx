@@ -1,21 +1,39 @@
 // The frame of every page: where one is, who one is, and the sign-in.
-import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { Component, type ComponentType, type FormEvent, lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 
-import { AuditPage } from "./audit/audit";
-import { CapabilitiesPage } from "./capabilities/capabilities";
-import { Catalogue } from "./definitions/catalogue";
-import { ImportPage } from "./definitions/import";
-import { NamespacePage, NewNamespacePage } from "./definitions/namespace";
-import { NewPropertyPage, PropertyPage } from "./definitions/property";
 import { FeedProvider, useLive } from "./live";
-import { Empty, PageHead, type Shown, ShownContext, useTitle } from "./page";
-import { PlacementPage } from "./placement/placement";
-import { NewResourcePage } from "./resources/form";
-import { ResourcePage } from "./resources/resource";
-import { ResourceTable } from "./resources/table";
+import { Empty, Failed, Loading, PageHead, type Shown, ShownContext, useTitle } from "./page";
+import { areaOf, scripts } from "./scripts";
 import { nameOf, useSession, useViewer } from "./session";
 import { Button, Field } from "./ui/controls";
+
+/** Returns a page that is there when its script is. */
+const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) => lazy(async () => ({ default: await load() }));
+
+const Catalogue = later(async () => (await scripts.definitions()).Catalogue);
+const NewNamespacePage = later(async () => (await scripts.definitions()).NewNamespacePage);
+const ImportPage = later(async () => (await scripts.definitions()).ImportPage);
+const NamespacePage = later(async () => (await scripts.definitions()).NamespacePage);
+const NewPropertyPage = later(async () => (await scripts.definitions()).NewPropertyPage);
+const PropertyPage = later(async () => (await scripts.definitions()).PropertyPage);
+const AuditPage = later(async () => (await scripts.audit()).AuditPage);
+const CapabilitiesPage = later(async () => (await scripts.capabilities()).CapabilitiesPage);
+const PlacementPage = later(async () => (await scripts.placement()).PlacementPage);
+const NewResourcePage = later(async () => (await scripts.resources()).NewResourcePage);
+const ResourceTable = later(async () => (await scripts.resources()).ResourceTable);
+const ResourcePage = later(async () => (await scripts.resources()).ResourcePage);
+
+/** Says that the script of a page did not come: the server cannot be reached, or is another version by now. */
+class Unloaded extends Component<{ children: ReactNode }, { error?: Error }> {
+  override state: { error?: Error } = {};
+  static getDerivedStateFromError(error: unknown) {
+    return { error: error instanceof Error ? error : new Error(String(error)) };
+  }
+  override render() {
+    return this.state.error ? <Failed error={this.state.error} retry={() => location.reload()} /> : this.props.children;
+  }
+}
 
 export function Shell() {
   const { state } = useSession();
@@ -39,28 +57,34 @@ export function Shell() {
 
 function Pages() {
   const viewer = useViewer();
+  const [location] = useLocation();
+  const area = areaOf(location);
   const home = viewer.namespaces ? "/definitions" : "/resources";
   return (
-    <Switch>
-      <Route path="/">
-        <Redirect to={home} replace />
-      </Route>
-      <Route path="/definitions" component={Catalogue} />
-      <Route path="/new-namespace" component={NewNamespacePage} />
-      <Route path="/import" component={ImportPage} />
-      <Route path="/definitions/:namespace">{({ namespace }) => <NamespacePage name={decodeURIComponent(namespace)} />}</Route>
-      <Route path="/definitions/:namespace/new-property">{({ namespace }) => <NewPropertyPage namespace={decodeURIComponent(namespace)} />}</Route>
-      <Route path="/definitions/:namespace/properties/:name">{({ namespace, name }) => <PropertyPage namespace={decodeURIComponent(namespace)} name={decodeURIComponent(name)} />}</Route>
-      <Route path="/audit" component={AuditPage} />
-      <Route path="/capabilities" component={CapabilitiesPage} />
-      <Route path="/placement" component={PlacementPage} />
-      <Route path="/new-resource" component={NewResourcePage} />
-      <Route path="/resources" component={ResourceTable} />
-      <Route path="/resources/:uuid">{({ uuid }) => <ResourcePage uuid={uuid} />}</Route>
-      <Route>
-        <Nowhere />
-      </Route>
-    </Switch>
+    <Unloaded key={area}>
+      <Suspense fallback={<Loading />}>
+        <Switch>
+          <Route path="/">
+            <Redirect to={home} replace />
+          </Route>
+          <Route path="/definitions" component={Catalogue} />
+          <Route path="/new-namespace" component={NewNamespacePage} />
+          <Route path="/import" component={ImportPage} />
+          <Route path="/definitions/:namespace">{({ namespace }) => <NamespacePage name={decodeURIComponent(namespace)} />}</Route>
+          <Route path="/definitions/:namespace/new-property">{({ namespace }) => <NewPropertyPage namespace={decodeURIComponent(namespace)} />}</Route>
+          <Route path="/definitions/:namespace/properties/:name">{({ namespace, name }) => <PropertyPage namespace={decodeURIComponent(namespace)} name={decodeURIComponent(name)} />}</Route>
+          <Route path="/audit" component={AuditPage} />
+          <Route path="/capabilities" component={CapabilitiesPage} />
+          <Route path="/placement" component={PlacementPage} />
+          <Route path="/new-resource" component={NewResourcePage} />
+          <Route path="/resources" component={ResourceTable} />
+          <Route path="/resources/:uuid">{({ uuid }) => <ResourcePage uuid={uuid} />}</Route>
+          <Route>
+            <Nowhere />
+          </Route>
+        </Switch>
+      </Suspense>
+    </Unloaded>
   );
 }
 
@@ -125,8 +149,9 @@ const Mark = () => (
 );
 
 function Tab({ href, name, here }: { href: string; name: string; here: boolean }) {
+  const load = () => void scripts[areaOf(href)]().catch(() => {}); // said where the page is opened
   return (
-    <Link href={href} className="tab" aria-current={here ? "page" : undefined}>
+    <Link href={href} className="tab" aria-current={here ? "page" : undefined} onPointerEnter={load} onFocus={load}>
       {name}
     </Link>
   );

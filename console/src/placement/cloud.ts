@@ -55,48 +55,80 @@ export const nothing: Cloud = { trees: [], providers: new Map(), classes: [], ag
 /** Stands for the class of which a provider has used the largest share. */
 export const fullest = "";
 
-type Mutable = { -readonly [Key in keyof Provider]: Provider[Key] } & { children: Mutable[]; amounts: Map<string, Amount> };
+const none: Tree[] = [];
+
+/** A provider while its tree is made. Most are never looked at: what there is of them with all below is added up when it is. */
+class Tree implements Provider {
+  readonly uuid: string;
+  readonly name: string;
+  readonly inventories: readonly Inventory[];
+  readonly aggregates: readonly string[];
+  depth = -1;
+  root: Tree = this;
+  parent: Tree | undefined = undefined;
+  children = none;
+  below = 0;
+  private sums: ReadonlyMap<string, Amount> | undefined = undefined;
+
+  constructor({ uuid, name, inventories, aggregates }: Row) {
+    this.uuid = uuid;
+    this.name = name;
+    this.inventories = inventories;
+    this.aggregates = aggregates;
+  }
+
+  get amounts(): ReadonlyMap<string, Amount> {
+    if (this.sums) return this.sums;
+    const sums = new Map<string, Amount>();
+    for (const { resourceClass, capacity, used } of this.inventories) sums.set(resourceClass, { capacity, used });
+    for (const child of this.children)
+      for (const [name, { capacity, used }] of child.amounts) {
+        const sum = sums.get(name);
+        if (sum) {
+          sum.capacity += capacity;
+          sum.used += used;
+        } else sums.set(name, { capacity, used });
+      }
+    return (this.sums = sums);
+  }
+}
 
 /**
  * Returns the trees of providers. One whose parent was not read is left out until
  * it is: lists are read by pages, children before their parents as it comes.
  */
 export function cloudOf(rows: Iterable<Row>): Cloud {
-  const made = new Map<string, { row: Row; provider: Mutable }>();
+  const providers = new Map<string, Tree>();
+  const below: [Tree, string][] = [];
+  const trees: Tree[] = [];
   for (const row of rows) {
-    const provider = { uuid: row.uuid, name: row.name, depth: 0, parent: undefined, children: [], inventories: row.inventories, aggregates: row.aggregates, amounts: new Map(), below: 0 } as unknown as Mutable;
-    provider.root = provider;
-    for (const { resourceClass, capacity, used } of row.inventories) provider.amounts.set(resourceClass, { capacity, used });
-    made.set(row.uuid, { row, provider });
-  }
-  const trees: Mutable[] = [];
-  for (const { row, provider } of made.values()) {
-    if (row.parent) made.get(row.parent.uuid)?.provider.children.push(provider);
+    const provider = new Tree(row);
+    providers.set(row.uuid, provider);
+    if (row.parent) below.push([provider, row.parent.uuid]);
     else trees.push(provider);
   }
-  const providers = new Map<string, Provider>();
+  for (const [provider, uuid] of below) {
+    const parent = providers.get(uuid);
+    if (!parent) continue;
+    provider.parent = parent;
+    if (parent.children === none) parent.children = [provider];
+    else parent.children.push(provider);
+  }
   const classes = new Set<string>();
   const aggregates = new Set<string>();
-  const finish = (provider: Mutable, parent: Mutable | undefined) => {
-    providers.set(provider.uuid, provider);
+  const finish = (provider: Tree, root: Tree, depth: number): number => {
+    provider.root = root;
+    provider.depth = depth;
+    for (const { resourceClass } of provider.inventories) classes.add(resourceClass);
     for (const aggregate of provider.aggregates) aggregates.add(aggregate);
-    if (parent) Object.assign(provider, { parent, root: parent.root, depth: parent.depth + 1 });
     if (provider.children.length > 1) provider.children.sort(byName);
-    for (const child of provider.children) {
-      finish(child, provider);
-      provider.below += 1 + child.below;
-      for (const [name, { capacity, used }] of child.amounts) {
-        const sum = provider.amounts.get(name);
-        if (sum) {
-          sum.capacity += capacity;
-          sum.used += used;
-        } else provider.amounts.set(name, { capacity, used });
-      }
-    }
-    if (!parent) for (const name of provider.amounts.keys()) classes.add(name);
+    for (const child of provider.children) provider.below += finish(child, root, depth + 1);
+    return provider.below + 1;
   };
   trees.sort(byName);
-  for (const tree of trees) finish(tree, undefined);
+  let finished = 0;
+  for (const tree of trees) finished += finish(tree, tree, 0);
+  if (finished < providers.size) for (const { uuid, depth } of providers.values()) if (depth < 0) providers.delete(uuid);
   return { trees, providers, classes: [...classes].sort(), aggregates: [...aggregates].sort() };
 }
 

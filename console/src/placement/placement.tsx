@@ -22,7 +22,8 @@ import { Names } from "./names";
 import type { Marks } from "./paint";
 import { Legend, Picture } from "./picture";
 import { ProviderPanel } from "./provider";
-import { cloudDocument, type ReadCloud, useCloud, useConnection, useMatches, useRead } from "./read";
+import { type ReadCloud, useCloud, useConnection, useMatches, useRead } from "./read";
+import { cloudDocument } from "./reading";
 import { argumentsOf, readRequest, type Request, written } from "./request";
 import { CloudTable } from "./table";
 
@@ -97,6 +98,8 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
   if (cloud.done) whole.current = cloud.cloud;
   const known = useDeferredValue(whole.current);
   const aggregates = useAggregates(known.aggregates);
+  const choices = useAsk(choicesDocument, {}).data;
+  const traits = useMemo(() => (choices?.traits.nodes ?? []).map(({ name }) => ({ value: name, label: name })), [choices]);
   const size = address.get("size");
   const at = cloud.cloud.providers.get(address.get("at"));
   const trees = useMemo(() => {
@@ -120,7 +123,7 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
   return (
     <>
       <Head />
-      <Filters aggregates={aggregates.all} filtered={filters.length > 0} />
+      <Filters traits={traits} aggregates={aggregates.all} filtered={filters.length > 0} />
       <div className="placement">
         <div className="placement-main">
           <div className="picture-head">
@@ -178,7 +181,7 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
               {(provider) => asking.variables && <WhyNot request={asking.request} provider={provider} revision={revision} onAt={choose} />}
             </ProviderPanel>
           )}
-          {viewer.candidates && (known !== nothing || cloud.error) && <Ask asking={asking} cloud={known} aggregates={aggregates.all} onAt={choose} />}
+          {viewer.candidates && (known !== nothing || cloud.error) && <Ask asking={asking} cloud={known} traits={traits} aggregates={aggregates.all} onAt={choose} />}
         </aside>
       </div>
       {counted.length > 0 && <Capacity trees={counted} resourceClass={resourceClass} nameOf={aggregates.nameOf} onClass={(name) => address.set({ class: name }, { replace: true })} onAggregate={(aggregate) => address.set({ aggregate })} />}
@@ -214,9 +217,8 @@ function useAsking(cloud: Cloud, revision: number): Asking {
 }
 
 /** Asks what fits. */
-const Ask = memo(function Ask({ asking, cloud, aggregates, onAt }: { asking: Asking; cloud: Cloud; aggregates: Aggregates["all"]; onAt: (uuid: string) => void }) {
+const Ask = memo(function Ask({ asking, cloud, traits, aggregates, onAt }: { asking: Asking; cloud: Cloud; traits: readonly Choice[]; aggregates: readonly Choice[]; onAt: (uuid: string) => void }) {
   const address = useAddress();
-  const traits = useAsk(choicesDocument, {});
   const { request, variables, asked, number, limit } = asking;
   const trees = useMemo(() => cloud.trees.map(({ uuid, name }) => ({ value: uuid, label: name })), [cloud]);
   return (
@@ -226,7 +228,7 @@ const Ask = memo(function Ask({ asking, cloud, aggregates, onAt }: { asking: Ask
         request={request}
         onChange={(next) => address.set({ request: written(next), candidate: "" }, { replace: true })}
         classes={cloud.classes}
-        traits={(traits.data?.traits.nodes ?? []).map(({ name }) => ({ value: name, label: name }))}
+        traits={traits}
         aggregates={aggregates}
         trees={trees}
         errors={fieldsOf(asked.error)}
@@ -247,8 +249,13 @@ const sizes: readonly Size[] = ["small", "medium", "large"];
 
 const Head = () => <PageHead title="Placement" below={<p className="lead">What the cloud has, how much of it is used, and what still fits.</p>} />;
 
+interface Choice {
+  readonly value: string;
+  readonly label: string;
+}
+
 interface Aggregates {
-  readonly all: readonly { readonly value: string; readonly label: string }[];
+  readonly all: readonly Choice[];
   readonly nameOf: (uuid: string) => string;
 }
 
@@ -271,10 +278,9 @@ function useAggregates(uuids: readonly string[]): Aggregates {
 }
 
 /** What trees are shown. */
-const Filters = memo(function Filters({ aggregates, filtered }: { aggregates: Aggregates["all"]; filtered: boolean }) {
+const Filters = memo(function Filters({ traits, aggregates, filtered }: { traits: readonly Choice[]; aggregates: readonly Choice[]; filtered: boolean }) {
   const address = useAddress();
   const viewer = useViewer();
-  const traits = useAsk(choicesDocument, {});
   const types = useAsk(capabilitiesDocument, {}, !viewer.namespaces);
   const capabilities = useMemo(() => [...new Set((types.data?.resourceTypes.nodes ?? []).flatMap((type) => (type.capabilities ?? []).map(({ name }) => name)))].sort(), [types.data]);
   const needs = address.all("need");
@@ -286,7 +292,7 @@ const Filters = memo(function Filters({ aggregates, filtered }: { aggregates: Ag
   return (
     <div className="filters placement-filters" role="search">
       <Search label="Name or uuid" value={address.get("search")} onChange={(search) => address.set({ search }, { replace: true })} />
-      <Names label="Trait" names={address.all("trait")} choices={(traits.data?.traits.nodes ?? []).map(({ name }) => ({ value: name, label: name }))} onChange={(trait) => address.set({ trait })} />
+      <Names label="Trait" names={address.all("trait")} choices={traits} onChange={(trait) => address.set({ trait })} />
       <Select label="Aggregate" value={address.get("aggregate")} onChange={(aggregate) => address.set({ aggregate })} choices={[{ value: "", label: "Any" }, ...aggregates]} />
       {capabilities.length > 0 && (
         <div className="capability">

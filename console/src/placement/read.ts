@@ -1,45 +1,16 @@
-// Reads the cloud page by page, past the cache of the other pages, which is made for
-// hundreds of things and not for tens of thousands, and keeps it as it changes.
+// Keeps the cloud as it is read and as it changes, and reads what is asked of it past
+// the cache of the other pages.
 import { CadastreError, type Connection, request } from "@cadastre/client";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import { graphql } from "../generated";
 import type { ResourceProviderFilter } from "../generated/graphql";
 import { useFollowed } from "../live";
+import { api } from "../opening";
 import type { Asked } from "../page";
-import { api, useSession, useViewer } from "../session";
+import { useSession, useViewer } from "../session";
 import { type Cloud, cloudOf, nothing, type Row } from "./cloud";
-import { readEnds } from "./ends";
-
-export const cloudDocument = graphql(`
-  query PlacementCloud($filter: ResourceProviderFilter, $first: Int = 1000, $after: String, $last: Int, $before: String, $latest: Boolean = false) {
-    changes(first: 0) @include(if: $latest) {
-      latest
-    }
-    resourceProviders(filter: $filter, first: $first, after: $after, last: $last, before: $before) {
-      totalCount
-      nodes {
-        uuid
-        name
-        parent {
-          uuid
-        }
-        inventories {
-          resourceClass
-          capacity
-          used
-        }
-        aggregates
-      }
-      pageInfo {
-        hasNextPage
-        endCursor
-        hasPreviousPage
-        startCursor
-      }
-    }
-  }
-`);
+import { cloudDocument, readCloud } from "./reading";
 
 const matchesDocument = graphql(`
   query PlacementMatches($filter: ResourceProviderFilter, $after: String) {
@@ -58,7 +29,7 @@ const matchesDocument = graphql(`
 `);
 
 /** Returns where to ask, as whoever looks. */
-export function useConnection(): Connection {
+export function useConnection(): Connection & { readonly token: string } {
   const { token } = useSession();
   return useMemo(() => ({ url: api, token }), [token]);
 }
@@ -80,7 +51,6 @@ export interface ReadCloud extends State {
 /** How many providers are read one by one; if more changed, all are read anew. */
 const mostByName = 1000;
 const namesOfPage = 250;
-const pageSize = 1000;
 
 /** How long what is shown stays while more is read, in milliseconds: each drawing takes time from the reading. */
 const pause = 250;
@@ -95,43 +65,35 @@ export function useCloud(): ReadCloud {
   const rows = useRef(new Map<string, Row>());
 
   useEffect(() => {
-    const stop = new AbortController();
-    const read = async () => {
-      const fresh = new Map<string, Row>();
-      const anew = rows.current.size > 0; // what there is stays until all are read
-      let latest: string | undefined;
-      let shown = -Infinity;
-      const show = (total: number, done: boolean) => {
-        const cloud = cloudOf(fresh.values());
-        setState((state) => ({ cloud, read: fresh.size, total, done, error: undefined, revision: state.revision + (done ? 1 : 0) }));
-        shown = performance.now();
-      };
-      let all = 0;
-      await readEnds(
-        pageSize,
-        async (end, from, met) => {
-          const place = end === "front" ? { first: pageSize, after: from } : { first: null, last: pageSize, before: from };
-          // What happens after the first page was made is told to those who follow.
-          const first = changes && end === "front" && from === undefined;
-          const data = await request(connection, cloudDocument, { ...place, latest: first }, { signal: AbortSignal.any([stop.signal, met]) });
-          if (first) latest = data.changes?.latest;
-          const { nodes, totalCount, pageInfo } = data.resourceProviders;
-          const [more, cursor] = end === "front" ? [pageInfo.hasNextPage, pageInfo.endCursor] : [pageInfo.hasPreviousPage, pageInfo.startCursor];
-          return { rows: nodes, total: totalCount, next: more ? (cursor ?? undefined) : undefined };
-        },
-        (page, total) => {
-          for (const row of page) fresh.set(row.uuid, row);
-          all = total;
-          if (!anew && fresh.size < total && performance.now() - shown > pause) show(total, false);
-        },
-      );
-      if (stop.signal.aborted) return;
-      rows.current = fresh;
-      show(all, true);
-      setFrom(latest);
+    let stopped = false;
+    const anew = rows.current.size > 0; // what there is stays until all are read
+    const reading = readCloud(connection, changes);
+    let shown = -Infinity;
+    const show = (done: boolean) => {
+      const { total } = reading;
+      const cloud = cloudOf(reading.rows.values());
+      setState((state) => ({ cloud, read: reading.rows.size, total, done, error: undefined, revision: state.revision + (done ? 1 : 0) }));
+      shown = performance.now();
     };
-    read().catch((error: unknown) => !stop.signal.aborted && setState((state) => ({ ...state, error: problemOf(error) })));
-    return () => stop.abort();
+    const showSome = () => {
+      if (!anew && reading.rows.size > 0 && reading.rows.size < reading.total && performance.now() - shown > pause) show(false);
+    };
+    reading.onPage = showSome;
+    showSome();
+    reading.whole.then(
+      (latest) => {
+        if (stopped) return;
+        rows.current = reading.rows;
+        show(true);
+        setFrom(latest);
+      },
+      (error: unknown) => !stopped && setState((state) => ({ ...state, error: problemOf(error) })),
+    );
+    return () => {
+      stopped = true;
+      reading.onPage = () => {};
+      reading.stop();
+    };
   }, [connection, changes, attempt]);
 
   const retry = useCallback(() => setAttempt((attempt) => attempt + 1), []);

@@ -1,0 +1,100 @@
+// Reads the providers of the cloud page by page, past the cache of the other pages,
+// which is made for hundreds of things and not for tens of thousands. It is begun by
+// the page's first script, before there is anything to draw them with.
+import { type Connection, request } from "@cadastre/client";
+
+import { graphql } from "../generated";
+import type { Row } from "./cloud";
+import { readEnds } from "./ends";
+
+// Whether there is more is asked of the side that is read on: on the other one the
+// server would have to look for it.
+export const cloudDocument = graphql(`
+  query PlacementCloud($filter: ResourceProviderFilter, $first: Int = 1000, $after: String, $last: Int, $before: String, $back: Boolean = false, $latest: Boolean = false) {
+    changes(first: 0) @include(if: $latest) {
+      latest
+    }
+    resourceProviders(filter: $filter, first: $first, after: $after, last: $last, before: $before) {
+      totalCount
+      nodes {
+        uuid
+        name
+        parent {
+          uuid
+        }
+        inventories {
+          resourceClass
+          capacity
+          used
+        }
+        aggregates
+      }
+      pageInfo {
+        hasNextPage @skip(if: $back)
+        endCursor @skip(if: $back)
+        hasPreviousPage @include(if: $back)
+        startCursor @include(if: $back)
+      }
+    }
+  }
+`);
+
+const pageSize = 1000;
+
+/** The providers while they are read. */
+export interface Reading {
+  /** Those that were read, by uuid. */
+  readonly rows: Map<string, Row>;
+  /** How many there are in all; 0 before the first page has come. */
+  readonly total: number;
+  /** Called with every page that comes. */
+  onPage: () => void;
+  /** Fulfilled when all are read, with the cursor behind what happened before the first page was made; undefined for who may not follow. */
+  readonly whole: Promise<string | undefined>;
+  readonly stop: () => void;
+}
+
+/** Reads all providers. */
+function read(connection: Connection, follows: boolean): Reading {
+  const stopped = new AbortController();
+  const rows = new Map<string, Row>();
+  let latest: string | undefined;
+  const all = readEnds(
+    pageSize,
+    async (end, from, met) => {
+      const back = end === "back";
+      const place = back ? { first: null, last: pageSize, before: from, back } : { first: pageSize, after: from };
+      // What happens after the first page was made is told to those who follow.
+      const first = follows && !back && from === undefined;
+      const data = await request(connection, cloudDocument, { ...place, latest: first }, { signal: AbortSignal.any([stopped.signal, met]) });
+      if (first) latest = data.changes?.latest;
+      const { nodes, totalCount, pageInfo } = data.resourceProviders;
+      const [more, cursor] = back ? [pageInfo.hasPreviousPage, pageInfo.startCursor] : [pageInfo.hasNextPage, pageInfo.endCursor];
+      return { rows: nodes, total: totalCount, next: more ? (cursor ?? undefined) : undefined };
+    },
+    (page, total) => {
+      for (const row of page) rows.set(row.uuid, row);
+      reading.total = total;
+      reading.onPage();
+    },
+  );
+  const reading = { rows, total: 0, onPage: () => {}, whole: all.then(() => latest), stop: () => stopped.abort() };
+  reading.whole.catch(() => {}); // told to who takes it
+  return reading;
+}
+
+let begun: { readonly token: string; readonly reading: Reading } | undefined;
+
+/** Begins to read as whoever has the token, and supposes that they may follow. */
+export function begin(connection: Connection & { readonly token: string }): void {
+  begun = { token: connection.token, reading: read(connection, true) };
+}
+
+/** Reads all providers, or goes on with what was begun with the token. */
+export function readCloud(connection: Connection & { readonly token: string }, follows: boolean): Reading {
+  const early = begun;
+  begun = undefined;
+  if (early?.token === connection.token && follows) return early.reading;
+  early?.reading.stop();
+  return read(connection, follows);
+}

@@ -1,0 +1,3 @@
+export { NewResourcePage } from "./form";
+export { ResourcePage } from "./resource";
+export { ResourceTable } from "./table";
