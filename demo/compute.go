@@ -74,7 +74,7 @@ func (b *builder) addFlavors() {
 	for _, flavor := range flavors() {
 		size := []string{fmt.Sprint("vcpus=", flavor.vcpus), fmt.Sprint("ram=", flavor.memoryMB), fmt.Sprint("disk=", flavor.disk)}
 		b.add(store.ResourceRecord{Type: typeFlavor, Name: flavor.name, ProjectID: flavor.projectID, Metadata: metadata(append(size, flavor.metadata...)...),
-			Description: fmt.Sprintf("%d processors, %d MiB of memory and a disk of %d GiB.", flavor.vcpus, flavor.memoryMB, flavor.disk)})
+			Description: fmt.Sprintf("%d VCPU, %d MiB of memory and a disk of %d GiB.", flavor.vcpus, flavor.memoryMB, flavor.disk)})
 	}
 }
 
