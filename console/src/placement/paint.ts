@@ -98,7 +98,7 @@ function paintCell(context: CanvasRenderingContext2D, { resourceClass, palette, 
   if (layout.size !== "large") return;
   const root = provider.parent === undefined;
   context.fillStyle = step?.text ?? palette.noneText;
-  const said = share === undefined ? "" : percent(share);
+  const said = share === undefined ? "" : share > 0 && share < 0.01 ? "<1%" : percent(share); // the name needs the room
   if (root) {
     context.font = "600 12px system-ui, sans-serif";
     const taken = said ? context.measureText(said).width + 10 : 0;

@@ -52,8 +52,8 @@ export interface ReadCloud extends State {
 const mostByName = 1000;
 const namesOfPage = 250;
 
-/** How long what is shown stays while more is read, in milliseconds: each drawing takes time from the reading. */
-const pause = 250;
+/** How long what is shown stays while more is read: so many milliseconds at least, and so many times as long as it took to make, since each drawing takes time from the reading. */
+const pause = { least: 250, times: 20 };
 
 /** Reads all providers, shows those of each page as it comes, and keeps them up to date. */
 export function useCloud(): ReadCloud {
@@ -68,15 +68,17 @@ export function useCloud(): ReadCloud {
     let stopped = false;
     const anew = rows.current.size > 0; // what there is stays until all are read
     const reading = readCloud(connection, changes);
-    let shown = -Infinity;
+    let next = -Infinity;
     const show = (done: boolean) => {
+      const begun = performance.now();
       const { total } = reading;
       const cloud = cloudOf(reading.rows.values());
       setState((state) => ({ cloud, read: reading.rows.size, total, done, error: undefined, revision: state.revision + (done ? 1 : 0) }));
-      shown = performance.now();
+      const made = performance.now();
+      next = made + Math.max(pause.least, pause.times * (made - begun));
     };
     const showSome = () => {
-      if (!anew && reading.rows.size > 0 && reading.rows.size < reading.total && performance.now() - shown > pause) show(false);
+      if (!anew && reading.rows.size > 0 && reading.rows.size < reading.total && performance.now() > next) show(false);
     };
     reading.onPage = showSome;
     showSome();

@@ -54,32 +54,46 @@ export interface Reading {
   readonly stop: () => void;
 }
 
-/** Reads all providers. */
+/** Reads all providers: the roots and what is below them side by side, each list from both of its ends. */
 function read(connection: Connection, follows: boolean): Reading {
   const stopped = new AbortController();
   const rows = new Map<string, Row>();
+  const totals = { roots: 0, below: 0 };
   let latest: string | undefined;
-  const all = readEnds(
-    pageSize,
-    async (end, from, met) => {
-      const back = end === "back";
-      const place = back ? { first: null, last: pageSize, before: from, back } : { first: pageSize, after: from };
-      // What happens after the first page was made is told to those who follow.
-      const first = follows && !back && from === undefined;
-      const data = await request(connection, cloudDocument, { ...place, latest: first }, { signal: AbortSignal.any([stopped.signal, met]) });
-      if (first) latest = data.changes?.latest;
-      const { nodes, totalCount, pageInfo } = data.resourceProviders;
-      const [more, cursor] = back ? [pageInfo.hasPreviousPage, pageInfo.startCursor] : [pageInfo.hasNextPage, pageInfo.endCursor];
-      return { rows: nodes, total: totalCount, next: more ? (cursor ?? undefined) : undefined };
-    },
-    (page, total) => {
-      for (const row of page) rows.set(row.uuid, row);
-      reading.total = total;
-      reading.onPage();
-    },
-  );
-  const reading = { rows, total: 0, onPage: () => {}, whole: all.then(() => latest), stop: () => stopped.abort() };
-  reading.whole.catch(() => {}); // told to who takes it
+  let below: Promise<void> | undefined;
+  const readList = (list: keyof typeof totals) =>
+    readEnds(
+      pageSize,
+      async (end, from, met) => {
+        const back = end === "back";
+        const place = back ? { first: null, last: pageSize, before: from, back } : { first: pageSize, after: from };
+        // What happens after the first page was made is told to those who follow.
+        const first = follows && list === "roots" && !back && from === undefined;
+        const variables = { filter: { roots: list === "roots" }, ...place, latest: first };
+        const data = await request(connection, cloudDocument, variables, { signal: AbortSignal.any([stopped.signal, met]) });
+        if (first) latest = data.changes?.latest;
+        const { nodes, totalCount, pageInfo } = data.resourceProviders;
+        const [more, cursor] = back ? [pageInfo.hasPreviousPage, pageInfo.startCursor] : [pageInfo.hasNextPage, pageInfo.endCursor];
+        return { rows: nodes, total: totalCount, next: more ? (cursor ?? undefined) : undefined };
+      },
+      (page, total) => {
+        if (!below) {
+          below = readList("below");
+          below.catch(() => {}); // told when the roots are read
+        }
+        for (const row of page) rows.set(row.uuid, row);
+        totals[list] = total;
+        reading.total = totals.roots + totals.below;
+        reading.onPage();
+      },
+    );
+  const all = async () => {
+    await readList("roots");
+    await below;
+    return latest;
+  };
+  const reading = { rows, total: 0, onPage: () => {}, whole: all(), stop: () => stopped.abort() };
+  reading.whole.catch(() => stopped.abort()); // told to who takes it
   return reading;
 }
 

@@ -10,7 +10,7 @@ import { useChanges } from "../live";
 import { Answered, Empty, PageHead, RefreshContext, usePage, useTitle } from "../page";
 import { Button, Confirm } from "../ui/controls";
 import { Section } from "../ui/form";
-import { Badge, numberOf, Time } from "../ui/show";
+import { Badge, count, numberOf, Time } from "../ui/show";
 import { EditResource } from "./form";
 import { Metadata } from "./metadata";
 
@@ -199,6 +199,7 @@ function Whole({ resource, refresh }: { resource: Resource; refresh: () => void 
               </li>
             ))}
           </ul>
+          {below.totalCount > below.nodes.length && <p className="hint">and {count(below.totalCount - below.nodes.length, "other resource")}</p>}
         </Section>
       )}
     </>
