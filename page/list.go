@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/problem"
 )
@@ -17,26 +18,33 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 	if err := problems.Err(); err != nil {
 		return Page[T]{}, err
 	}
-	compare := func(a, b Position) int {
-		c := cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.ID, b.ID))
+	type placed struct {
+		key, id string
+		item    T
+	}
+	compare := func(a, b placed) int {
+		c := cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.id, b.id))
 		if order.Descending {
 			return -c
 		}
 		return c
 	}
-	type placed struct {
-		at   Position
-		item T
+	place := func(at *Position) placed {
+		if at == nil {
+			return placed{}
+		}
+		return placed{key: at.Key, id: at.ID}
 	}
-	var between []placed
+	begin, end := place(after), place(before)
+	between := make([]placed, 0, len(items))
 	for _, item := range items {
 		key, id := position(item)
-		at := Position{List: list, Key: key, ID: id}
-		if (after == nil || compare(at, *after) > 0) && (before == nil || compare(at, *before) < 0) {
-			between = append(between, placed{at, item})
+		at := placed{key, id, item}
+		if (after == nil || compare(at, begin) > 0) && (before == nil || compare(at, end) < 0) {
+			between = append(between, at)
 		}
 	}
-	slices.SortStableFunc(between, func(a, b placed) int { return compare(a.at, b.at) })
+	slices.SortFunc(between, compare) // which finds out soon that they are in order, or the other way round
 	page := Page[T]{HasMore: len(between) > request.Limit()}
 	if page.HasMore && request.Backward() {
 		between = between[len(between)-request.Limit():]
@@ -44,7 +52,7 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 		between = between[:request.Limit()]
 	}
 	for _, of := range between {
-		page.Items, page.Cursors = append(page.Items, of.item), append(page.Cursors, of.at.Cursor())
+		page.Items, page.Cursors = append(page.Items, of.item), append(page.Cursors, Position{List: list, Key: of.key, ID: of.id}.Cursor())
 	}
 	return page, nil
 }
