@@ -31,7 +31,7 @@ func TestReadmeShowsRealAnswers(t *testing.T) {
 	if len(examples) < 3 {
 		t.Fatalf("README shows %d queries with answers, want 3 at least", len(examples))
 	}
-	server, _ := boot(t, "--demo", "--database", storetest.SQLite(t))
+	server, _ := boot(t, "--demo", "--database", storetest.EmptySQLite(t))
 	for _, shown := range examples {
 		token, query, want := shown[1], shown[2], shown[3]
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.address+"/graphql?query="+url.QueryEscape(query), nil)
@@ -58,7 +58,7 @@ func TestReadmeShowsRealCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, _ := boot(t, "--demo", "--database", storetest.SQLite(t))
+	server, _ := boot(t, "--demo", "--database", storetest.EmptySQLite(t))
 	shown := 0
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
 		for _, example := range strings.Split(block[1], "$ ./cadastre ")[1:] {

@@ -47,7 +47,7 @@ func TestTheDemoAnswersAtOnceAndAfterARestart(t *testing.T) {
 
 func TestNobodyIsUnauthenticated(t *testing.T) {
 	t.Parallel()
-	server, _ := boot(t, "--demo", "--database", storetest.SQLite(t))
+	server, _ := boot(t, "--demo", "--database", storetest.EmptySQLite(t))
 	for _, token := range []string{"", "unknown"} {
 		status, answer := ask(t, server.address, token, `{ viewer { userId } }`)
 		if status != http.StatusUnauthorized || !strings.Contains(answer, "UNAUTHENTICATED") {
@@ -63,7 +63,7 @@ func TestNobodyIsUnauthenticated(t *testing.T) {
 
 func TestADemoListensOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
-	err := run(t.Context(), []string{"serve", "--demo", "--listen", "0.0.0.0:0", "--database", storetest.SQLite(t)}, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"serve", "--demo", "--listen", "0.0.0.0:0", "--database", storetest.EmptySQLite(t)}, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("got %v", err)
 	}
@@ -71,7 +71,7 @@ func TestADemoListensOnLoopbackOnly(t *testing.T) {
 
 func TestServingWithoutTokensIsRefused(t *testing.T) {
 	t.Parallel()
-	err := run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--database", storetest.SQLite(t)}, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--database", storetest.EmptySQLite(t)}, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "--tokens") {
 		t.Errorf("got %v", err)
 	}
@@ -89,7 +89,7 @@ func TestLoadRealDefinitions(t *testing.T) {
 		}
 		t.Skip("CADASTRE_TEST_DEFINITIONS names no folder of definition files")
 	}
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
 		server, _ := boot(t, "--database", url, "--tokens", tokenFile(t, anAdmin))
 		for _, want := range []string{
 			"33 namespaces: 33 created, 0 updated, 0 unchanged, 0 skipped, 0 failed\n",
@@ -204,7 +204,7 @@ func TestDefaultsOfTheFlagsAreThoseOfThePackages(t *testing.T) {
 
 func TestMetricsAndProfilesAreServedElsewhere(t *testing.T) {
 	t.Parallel()
-	server, stop := boot(t, "--demo", "--metrics-listen", "127.0.0.1:0", "--pprof-listen", "127.0.0.1:0", "--trusted-proxy", "127.0.0.1/32,10.0.0.0/8", "--database", storetest.SQLite(t))
+	server, stop := boot(t, "--demo", "--metrics-listen", "127.0.0.1:0", "--pprof-listen", "127.0.0.1:0", "--trusted-proxy", "127.0.0.1/32,10.0.0.0/8", "--database", storetest.EmptySQLite(t))
 	serving, measuring, profiling := server.address, server.logged(t, "measuring"), server.logged(t, "profiling")
 	for _, ask := range []struct {
 		address, path string
@@ -270,14 +270,14 @@ func TestFlagsThatSayNothingAreRefused(t *testing.T) {
 	if err := os.WriteFile(policy, []byte("rules: {placement.wirte: [admin], setTag: [admin], viewer: [root]}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", "--policy", policy, "--database", storetest.SQLite(t)}, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", "--policy", policy, "--database", storetest.EmptySQLite(t)}, io.Discard, io.Discard)
 	for _, unknown := range []string{policy, "placement.wirte", "setTag", "root"} {
 		if err == nil || !strings.Contains(err.Error(), unknown) {
 			t.Errorf("a policy of what is not known: %v, want %s named", err, unknown)
 		}
 	}
 	for flag, value := range map[string]string{"--trusted-proxy": "10.0.0.1", "--allowed-origins": "dash.example.org", "--metrics-listen": "nowhere", "--pprof-listen": "0.0.0.0:0", "--tls-cert": "cert.pem"} {
-		err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", flag, value, "--database", storetest.SQLite(t)}, io.Discard, io.Discard)
+		err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", flag, value, "--database", storetest.EmptySQLite(t)}, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s %s: %v", flag, value, err)
 		}

@@ -34,7 +34,7 @@ func TestAMadeChangeIsToldAsMade(t *testing.T) {
 		direct := storetest.Database(t, database)
 		faults := []func(cancel func()){func(cancel func()) { cancel() }}
 		if at, err := url.Parse(database); err == nil && at.Scheme == "postgres" {
-			name := "cadastre made " + at.Query().Get("search_path")
+			name := "cadastre made " + at.Path
 			settings := at.Query()
 			settings.Set("application_name", name)
 			at.RawQuery = settings.Encode()

@@ -188,7 +188,7 @@ const grants = `GRANT USAGE ON SCHEMA $SCHEMA TO $ROLE; GRANT SELECT, INSERT, UP
 // error names with the statements that give them, and takes one away later.
 func TestARoleWithoutPrivileges(t *testing.T) {
 	t.Parallel()
-	owner := storetest.Postgres(t)
+	owner := storetest.EmptyPostgres(t)
 	migrated(t, owner)
 	address, role, change := appRole(t, owner)
 	change(grants)
@@ -214,7 +214,7 @@ func TestARoleWithoutPrivileges(t *testing.T) {
 // TestAReadOnlyDatabase has PostgreSQL refuse writes, as a standby does.
 func TestAReadOnlyDatabase(t *testing.T) {
 	t.Parallel()
-	owner := storetest.Postgres(t)
+	owner := storetest.EmptyPostgres(t)
 	migrated(t, owner)
 	address, _, change := appRole(t, owner)
 	change(grants)

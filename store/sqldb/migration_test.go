@@ -33,7 +33,7 @@ func TestWriteMigration(t *testing.T) {
 		t.Skip("writes a migration only with -write NAME")
 	}
 	for folder, url := range map[string]string{
-		"migrations/sqlite":   storetest.SQLite(t),
+		"migrations/sqlite":   storetest.EmptySQLite(t),
 		"migrations/postgres": storetest.PostgresDatabase(t),
 	} {
 		db, closeDB, err := sqldb.OpenWithoutMigrating(t.Context(), url)
@@ -94,7 +94,7 @@ func numberMigrations(t *testing.T, folder string, db sqldb.OpenedDatabase) {
 // that every text column of PostgreSQL compares by code point.
 func TestMigrationsEndAtTheEntSchema(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
 		db, closeDB, err := sqldb.OpenWithoutMigrating(t.Context(), url)
 		if err != nil {
 			t.Fatal(err)

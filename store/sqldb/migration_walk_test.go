@@ -20,7 +20,7 @@ import (
 // nothing left behind, and up again to a store that works.
 func TestMigrationsWalkUpDownAndUpWithRows(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
 		fill(t, url)
 		db, closeDB, err := sqldb.OpenWithoutMigrating(t.Context(), url)
 		if err != nil {
@@ -75,7 +75,7 @@ var beforeChanges = map[string]int64{dialect.SQLite: 5, dialect.Postgres: 6}
 // and on PostgreSQL a second server hears of it.
 func TestAnUpgradedDatabaseIsFollowed(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
 		fill(t, url)
 		db, closeDB, err := sqldb.OpenWithoutMigrating(t.Context(), url)
 		if err != nil {
@@ -130,7 +130,7 @@ func tablesOf(t *testing.T, db sqldb.OpenedDatabase) []string {
 // at once: each comes up.
 func TestSeveralServersStartOnOneEmptyPostgres(t *testing.T) {
 	t.Parallel()
-	url := storetest.Postgres(t)
+	url := storetest.EmptyPostgres(t)
 	var starting sync.WaitGroup
 	for range 4 {
 		starting.Go(func() {
@@ -152,7 +152,7 @@ func TestSeveralServersStartOnOneEmptyPostgres(t *testing.T) {
 
 func TestOneSQLiteFileServesOneServer(t *testing.T) {
 	t.Parallel()
-	url := storetest.SQLite(t)
+	url := storetest.EmptySQLite(t)
 	storetest.Open(t, url)
 	if _, err := store.Open(t.Context(), store.Options{URL: url}); err == nil {
 		t.Error("a second server opened the file")

@@ -27,7 +27,7 @@ import (
 // and holds that nothing of it changes.
 func TestANewerDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
 		s, err := store.Open(t.Context(), store.Options{URL: url})
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestTheModeOfTLSIsExplained(t *testing.T) {
 	}
 	t.Run("no TLS", func(t *testing.T) {
 		t.Parallel()
-		url := storetest.Postgres(t)
+		url := storetest.EmptyPostgres(t)
 		if !strings.Contains(url, "sslmode=disable") {
 			t.Skip("the server of the tests may have TLS")
 		}

@@ -141,7 +141,7 @@ func hasAllIndexes(t *testing.T, url string) {
 // the trigrams: all rows are in them again.
 func TestTrigramsOfSQLiteAreMadeAnew(t *testing.T) {
 	t.Parallel()
-	url := storetest.SQLite(t)
+	url := storetest.EmptySQLite(t)
 	s, _ := openLogged(t, url)
 	if indexes := indexesOf(t, s); len(indexes) != 8 {
 		t.Errorf("there are %q", indexes)
@@ -175,7 +175,7 @@ var beforeTexts = map[string]int64{dialect.SQLite: 11, dialect.Postgres: 12}
 // were folded, with rows in it, and finds them by search once it is opened.
 func TestTextsThatWereThereAreFolded(t *testing.T) {
 	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
 		s, _ := openLogged(t, url)
 		texts := []string{"Größe", "ΣΊΣΥΦΟΣ", "KELVIN", "plain and small", "日本語 Text", `Quote " and 'quote' \`, "İstanbul"}
 		for i := range 1100 {
@@ -249,7 +249,7 @@ func foldedColumns(t *testing.T, db *sqldb.DB, want map[string]string) map[strin
 // SQLite, in a database that is new and in one that was made before.
 func TestManyWritesAreMergedAtOnce(t *testing.T) {
 	t.Parallel()
-	url := storetest.SQLite(t)
+	url := storetest.EmptySQLite(t)
 	for range 2 {
 		s, _ := openLogged(t, url)
 		for _, index := range indexesOf(t, s) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +31,11 @@ type cluster struct {
 	crash func() error // ends the server at once, without a last word, and starts it again
 	// signal sends a signal to all processes of the server.
 	signal func(syscall.Signal) error
+
+	migrating sync.Once
+	template  string // the database that is copied
+	like      string // what makes CREATE DATABASE copy it
+	err       error
 }
 
 // startCluster names the server of CADASTRE_TEST_POSTGRES, or starts one in a

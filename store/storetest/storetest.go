@@ -1,6 +1,7 @@
 // Package storetest opens throw-away stores for the tests of any package: one on
-// SQLite in the test's own folder, one on PostgreSQL in a schema of its own. Of what
-// they hold it asserts nothing but that mutations for many do what one for each does.
+// SQLite in the test's own folder, one on PostgreSQL in a database of its own. They
+// are copies of one that was migrated. Of what they hold it asserts nothing but that
+// mutations for many do what one for each does.
 package storetest
 
 import (
@@ -46,7 +47,7 @@ func Main(m *testing.M) {
 	}
 	code := m.Run()
 	if shared.cluster != nil {
-		shared.cluster.stop()
+		shared.cluster.end()
 	}
 	os.Exit(code)
 }
@@ -58,16 +59,29 @@ func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	EachURL(t, func(t *testing.T, url string) { test(t, Open(t, url)) })
 }
 
-// EachURL runs a test with the URL of a new, empty database of either kind.
+// EachURL runs a test with the URL of a new database of either kind, as a store
+// leaves it that was opened and closed.
 func EachURL(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	onBoth(t, SQLite, Postgres, test)
+}
+
+// EachEmptyURL runs a test with the URL of a new database of either kind in which
+// there is nothing.
+func EachEmptyURL(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	onBoth(t, EmptySQLite, EmptyPostgres, test)
+}
+
+func onBoth(t *testing.T, sqlite, postgres func(testing.TB) string, test func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		test(t, SQLite(t))
+		test(t, sqlite(t))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, Postgres(t))
+		test(t, postgres(t))
 	})
 }
 
@@ -86,25 +100,53 @@ func Open(t testing.TB, url string) *store.Store {
 	return s
 }
 
-// SQLite is the URL of a database file in the test's own folder.
+// SQLite is the URL of a database file in the test's own folder, as a store leaves
+// it that was opened and closed.
 func SQLite(t testing.TB) string {
+	t.Helper()
+	file, err := migratedSQLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "cadastre.db")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite://" + path
+}
+
+// EmptySQLite is the URL of a database file in the test's own folder that is not
+// there yet.
+func EmptySQLite(t testing.TB) string {
 	t.Helper()
 	return "sqlite://" + filepath.Join(t.TempDir(), "cadastre.db")
 }
 
-// Postgres is the URL of an empty schema that is dropped when the test ends.
+// Postgres is the URL of a database that is dropped when the test ends, as a store
+// leaves it that was opened and closed.
 func Postgres(t testing.TB) string {
 	t.Helper()
-	name := temporary(t, "SCHEMA", "CASCADE")
-	return withSearchPath(shared.cluster.url, name)
+	of := sharedCluster(t)
+	like, err := of.likeMigrated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withDatabase(of.url, temporary(t, of, "DATABASE", like, "WITH (FORCE)"))
+}
+
+// EmptyPostgres is the URL of an empty schema that is dropped when the test ends.
+func EmptyPostgres(t testing.TB) string {
+	t.Helper()
+	of := sharedCluster(t)
+	return withSearchPath(of.url, temporary(t, of, "SCHEMA", "", "CASCADE"))
 }
 
 // PostgresDatabase is the URL of an empty database that is dropped when the test
-// ends: slower than Postgres, for what needs a database of its own.
+// ends: slower than EmptyPostgres, for what needs a database of its own.
 func PostgresDatabase(t testing.TB) string {
 	t.Helper()
-	name := temporary(t, "DATABASE", "WITH (FORCE)")
-	return withDatabase(shared.cluster.url, name)
+	of := sharedCluster(t)
+	return withDatabase(of.url, temporary(t, of, "DATABASE", "", "WITH (FORCE)"))
 }
 
 // CrashingPostgres is the URL of an empty database of a server of the test's own,
@@ -152,8 +194,8 @@ func ownCluster(t testing.TB) *cluster {
 	return own
 }
 
-// temporary creates a schema or database and drops it when the test ends.
-func temporary(t testing.TB, what, dropping string) string {
+// sharedCluster returns the server of the tests of this program.
+func sharedCluster(t testing.TB) *cluster {
 	t.Helper()
 	shared.once.Do(func() { shared.cluster, shared.err = startCluster(t) })
 	if errors.Is(shared.err, ErrNoPostgres) && os.Getenv("CI") != "true" {
@@ -162,25 +204,25 @@ func temporary(t testing.TB, what, dropping string) string {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	run := func(statement string) error {
-		db, err := sql.Open("postgres", shared.cluster.url)
-		if err != nil {
-			return err
-		}
-		_, err = db.Exec(statement)
-		return errors.Join(err, db.Close())
-	}
-	name := "test_" + strings.ToLower(rand.Text())
-	if err := run(fmt.Sprintf("CREATE %s %s", what, name)); err != nil {
+	return shared.cluster
+}
+
+// temporary creates a schema or database and drops it when the test ends.
+func temporary(t testing.TB, of *cluster, what, like, dropping string) string {
+	t.Helper()
+	name := randomName("test_")
+	if err := of.run(fmt.Sprintf("CREATE %s %s %s", what, name, like)); err != nil {
 		t.Fatalf("create a %s for the test: %v", what, err)
 	}
 	t.Cleanup(func() {
-		if err := run(fmt.Sprintf("DROP %s %s %s", what, name, dropping)); err != nil {
+		if err := of.run(fmt.Sprintf("DROP %s %s %s", what, name, dropping)); err != nil {
 			t.Errorf("drop the %s of the test: %v", what, err)
 		}
 	})
 	return name
 }
+
+func randomName(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
 // AsAdmin returns the context of an administrator's request.
 func AsAdmin() context.Context {

@@ -1,0 +1,89 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/cadastre-dev/cadastre/store"
+)
+
+// leave opens a store on an empty database and closes it.
+func leave(url string) error {
+	s, err := store.Open(context.Background(), store.Options{URL: url})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// migratedSQLite returns the database file that a store leaves.
+var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "cadastre-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(folder, "cadastre.db")
+	err = leave("sqlite://" + path)
+	if _, logged := os.Stat(path + "-wal"); err == nil && logged == nil {
+		err = errors.New("a store that was closed leaves a part of its database in the log")
+	}
+	file, reading := os.ReadFile(path)
+	if err = errors.Join(err, reading, os.RemoveAll(folder)); err != nil {
+		return nil, fmt.Errorf("make a database for tests: %w", err)
+	}
+	return file, nil
+})
+
+// likeMigrated returns what makes CREATE DATABASE copy the database that a store
+// leaves. Since PostgreSQL 15 it is to be told to copy files, which takes less
+// than half of what writing all pages to the log does.
+func (c *cluster) likeMigrated() (string, error) {
+	c.migrating.Do(func() {
+		name := randomName("template_")
+		if c.err = c.run("CREATE DATABASE " + name); c.err != nil {
+			return
+		}
+		c.template, c.like = name, "TEMPLATE "+name
+		if c.err = leave(withDatabase(c.url, name)); c.err != nil {
+			return
+		}
+		var version int
+		if version, c.err = c.version(); version >= 15 {
+			c.like += " STRATEGY FILE_COPY"
+		}
+	})
+	return c.like, c.err
+}
+
+// end drops what the tests share, and stops the server if it is theirs.
+func (c *cluster) end() {
+	if c.template != "" {
+		_ = c.run("DROP DATABASE " + c.template + " WITH (FORCE)")
+	}
+	c.stop()
+}
+
+// version returns the first number of the version of the server.
+func (c *cluster) version() (version int, err error) {
+	db, err := sql.Open("postgres", c.url)
+	if err != nil {
+		return 0, err
+	}
+	err = db.QueryRow("SELECT current_setting('server_version_num')::int / 10000").Scan(&version)
+	return version, errors.Join(err, db.Close())
+}
+
+// run runs a statement in the database that the server begins with.
+func (c *cluster) run(statement string) error {
+	db, err := sql.Open("postgres", c.url)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(statement)
+	return errors.Join(err, db.Close())
+}
