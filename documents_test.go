@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/vektah/gqlparser/v2"
@@ -43,14 +44,28 @@ func documents(t *testing.T) map[string]string {
 	return texts
 }
 
+// help returns the help of a command.
 func help(t *testing.T, command string) string {
 	t.Helper()
+	helps.Lock()
+	defer helps.Unlock()
+	if text, ok := helps.of[command]; ok {
+		return text
+	}
 	var out strings.Builder
 	if err := run(t.Context(), append(strings.Fields(command), "--help"), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
+	helps.of[command] = out.String()
 	return out.String()
 }
+
+// helps are those that were asked for: making one takes as long as starting the
+// program.
+var helps = struct {
+	sync.Mutex
+	of map[string]string
+}{of: map[string]string{}}
 
 // commands returns those that the help of the program, and of each noun, lists:
 // `metadefs load`.
