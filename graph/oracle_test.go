@@ -34,7 +34,7 @@ import (
 // levels, where the others have up to five.
 func TestTheWriterAnswersAsTheExecutorOfGqlgen(t *testing.T) {
 	t.Parallel()
-	seed, documents := soak.Seed(t), soak.Count(t, "CADASTRE_SOAK_DOCUMENTS", 2500)
+	seed, documents := soak.Seed(t), soak.Count(t, "CADASTRE_SOAK_DOCUMENTS", 1500)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), largeFixture()); err != nil {
 			t.Fatal(err)
