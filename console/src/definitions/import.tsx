@@ -7,13 +7,13 @@ import { namespaceAt } from "../address";
 import { graphql } from "../generated";
 import type { ImportMode, ImportOutcome } from "../generated/graphql";
 import { useChanges } from "../live";
-import { Empty, PageHead, useAsk, useTitle } from "../page";
+import { Empty, PageHead, useAsk, useShown, useTitle } from "../page";
 import { useViewer } from "../session";
 import { Button, Check, Field, Select } from "../ui/controls";
 import { Badge, count, Note, numberOf } from "../ui/show";
 import { Drift, together } from "./drift";
 import { type Difference, differenceOf, isKept, namespaceOf, type Source } from "./files";
-import { importFiles, type Outcome, type Report, type Settings } from "./importing";
+import { askedOf, dryRunDocument, importFiles, type Outcome, type Report, type Settings } from "./importing";
 
 // Which bundles brought the namespaces that are here.
 const bundlesDocument = graphql(`
@@ -75,6 +75,7 @@ function Import() {
   const brought = bundles.data?.namespaces.nodes.find(({ name, origin }) => origin && names.includes(name))?.origin ?? "";
   const origin = mode === "UPGRADE" ? (bundle ?? brought).trim() : "";
   const settings: Settings = { mode: mode === "UPGRADE" ? "SKIP" : mode, ...(origin && { origin }), ...(mode !== "SKIP" && mode !== "MERGE" && { includeProtected }), ...(origin === "cadastre" && { includeUnloaded }) };
+  useShown(dryRunDocument, askedOf(sound, settings));
   const ready = sound.length > 0 && (mode !== "UPGRADE" || origin !== "") && !done;
   const dry = useDryRun(sound, settings, ready);
   useChanges("namespace", names, dry.refresh); // what it would do is another thing now

@@ -37,7 +37,8 @@ const importDocument = graphql(`
   }
 `);
 
-const dryRunDocument = graphql(`
+/** Says what an import would do, and changes nothing. */
+export const dryRunDocument = graphql(`
   mutation DryRunFiles($input: ImportNamespacesInput!) {
     importNamespaces(input: $input, problems: { first: 5 }) {
       reports {
@@ -99,6 +100,16 @@ async function stage(client: Client, { text }: Source, left: () => boolean): Pro
     if (error) throw errorOf(error);
   }
   return { upload, parts: parts.length };
+}
+
+/** The files that an address has room for, in bytes. */
+const shownBytes = 8 * 1024;
+
+/** Returns what is asked of files, but for those that are too large to be part of an address. */
+export function askedOf(sources: readonly Source[], settings: Settings): { input: ImportNamespacesInput } {
+  let room = shownBytes;
+  const documents = sources.map(({ text }) => text).filter((text) => (room -= bytesOf(text)) >= 0);
+  return { input: { ...settings, documents, dryRun: true } };
 }
 
 /** Imports files, or says what that would do, until left says that nobody waits for it. */

@@ -9,7 +9,7 @@ import { fieldsOf, isConflict, useChange } from "../change";
 import { graphql } from "../generated";
 import type { PropertyPageQuery, PropertyType } from "../generated/graphql";
 import { useChanges } from "../live";
-import { Answered, Empty, errorOf, PageHead, RefreshContext, usePage, useTitle } from "../page";
+import { Answered, Empty, errorOf, PageHead, RefreshContext, usePage, useShown, useTitle } from "../page";
 import { Button, Check, Confirm, Field, Select } from "../ui/controls";
 import { Form, Refused, Section, useRevised } from "../ui/form";
 import { Badge, Bar, count, numberOf, Time } from "../ui/show";
@@ -384,6 +384,9 @@ export function NewPropertyPage({ namespace }: { namespace: string }) {
   const [, go] = useLocation();
   useTitle("New property");
   const { input, wrong: local } = useMemo(() => read(draft), [draft]);
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null)) as typeof input;
+  const variables = { input: { namespace, ...(object && { object }), ...given } };
+  useShown(createDocument, variables);
   const refused = wrongOf(fieldsOf(create.error));
   const untouched: Wrong = tried ? {} : { name: undefined, title: undefined }; // nobody is told of what they have not come to yet
   const shown = Object.fromEntries(Object.entries({ ...refused, ...local }).filter(([field]) => tried || draft[field as keyof Draft] || !(field in untouched)));
@@ -391,8 +394,7 @@ export function NewPropertyPage({ namespace }: { namespace: string }) {
     event.preventDefault();
     setTried(true);
     if (Object.keys(local).length > 0) return;
-    const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null)) as typeof input;
-    const done = await create.send({ input: { namespace, ...(object && { object }), ...given } });
+    const done = await create.send(variables);
     if (done) go(propertyAt(namespace, input.name, object));
   };
   return (

@@ -6,7 +6,7 @@ import { resourceAt, useAddress } from "../address";
 import { fieldsOf, useChange } from "../change";
 import { graphql } from "../generated";
 import type { Visibility } from "../generated/graphql";
-import { Empty, PageHead, useAsk, useSettled, useTitle } from "../page";
+import { Empty, PageHead, useAsk, useSettled, useShown, useTitle } from "../page";
 import { useViewer } from "../session";
 import { Check, Combo, Field, Select } from "../ui/controls";
 import { Form, useRevised } from "../ui/form";
@@ -147,11 +147,13 @@ export function NewResourcePage() {
   useTitle("New resource");
   const refused = fieldsOf(create.error);
   const visibility: Visibility = draft.isPublic ? "PUBLIC" : "PRIVATE";
+  const { name, description, parent, tags } = draft;
+  const variables = {
+    input: { type, name: name.trim(), visibility, tags: tagsOf(tags), ...(description.trim() && { description: description.trim() }), ...(parent.trim() && { parent: parent.trim() }), ...(project.trim() && { projectId: project.trim() }) },
+  };
+  useShown(createDocument, variables);
   const save = async () => {
-    const { name, description, parent, tags } = draft;
-    const done = await create.send({
-      input: { type, name: name.trim(), visibility, tags: tagsOf(tags), ...(description.trim() && { description: description.trim() }), ...(parent.trim() && { parent: parent.trim() }), ...(project.trim() && { projectId: project.trim() }) },
-    });
+    const done = await create.send(variables);
     if (done) go(resourceAt(done.createResource.resource.uuid));
   };
   if (!viewer.createResource) return <Empty title="You may not create resources">It takes the member role at least.</Empty>;

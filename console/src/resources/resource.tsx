@@ -199,7 +199,9 @@ function Whole({ resource, refresh }: { resource: Resource; refresh: () => void 
               </li>
             ))}
           </ul>
-          {below.totalCount > below.nodes.length && <p className="hint">and {count(below.totalCount - below.nodes.length, "other resource")}</p>}
+          <p className="hint">
+            <Link href={resourcesAt({ parent: resource.uuid })}>{below.totalCount > below.nodes.length ? `and ${count(below.totalCount - below.nodes.length, "other resource")}` : "Show them in the table"}</Link>
+          </p>
         </Section>
       )}
     </>

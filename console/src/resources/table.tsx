@@ -82,6 +82,7 @@ export function ResourceTable() {
   useTitle("Resources");
   const chosen = { TYPE: address.all("type"), PROJECT: address.all("project"), TAG: address.all("tag"), VISIBILITY: address.all("visibility"), METADATA_KEY: address.all("key"), METADATA_VALUE: address.all("value") };
   const search = address.get("search");
+  const parent = address.get("parent");
   const needs = address.all("need").map(readNeed);
   const sort = address.get("sort") || "name";
   const field = sort.replace("-", "");
@@ -89,6 +90,7 @@ export function ResourceTable() {
   const key = chosen.METADATA_KEY.length === 1 ? chosen.METADATA_KEY[0] : undefined;
   const filter: ResourceFilter = {
     ...(search && { search }),
+    ...(parent && { parent }),
     ...(chosen.TYPE.length > 0 && { types: chosen.TYPE }),
     ...(chosen.PROJECT.length > 0 && { projectIds: chosen.PROJECT }),
     ...(chosen.TAG.length > 0 && { anyTags: chosen.TAG.map((name) => ({ name })) }),
@@ -112,8 +114,8 @@ export function ResourceTable() {
     ],
   });
   useChanges("resource", undefined, asked.refresh);
-  const filtered = search !== "" || needs.length > 0 || Object.values(chosen).some((values) => values.length > 0);
-  const clear = () => address.set({ search: "", need: [], ...Object.fromEntries(Object.values(named).map((name) => [name, ""])) });
+  const filtered = search !== "" || parent !== "" || needs.length > 0 || Object.values(chosen).some((values) => values.length > 0);
+  const clear = () => address.set({ search: "", parent: "", need: [], ...Object.fromEntries(Object.values(named).map((name) => [name, ""])) });
   const choose = (by: ResourceFacetKind, value: string, on: boolean) => {
     const name = named[by];
     if (!name) return;
@@ -138,6 +140,16 @@ export function ResourceTable() {
         )}
       </div>
       <SavedFilters filtered={filtered} />
+      {parent && (
+        <ul className="chips needs-here" aria-label="Place">
+          <li className="chip">
+            below <Link href={resourceAt(parent)} className="mono">{parent}</Link>{" "}
+            <Button quiet label="Look below no resource" onPress={() => address.set({ parent: "" })}>
+              Remove
+            </Button>
+          </li>
+        </ul>
+      )}
       {needs.length > 0 && (
         <ul className="chips needs-here" aria-label="Requirements">
           {needs.map((need, at) => (
