@@ -57,3 +57,18 @@ func (s *MetadefStore) MeasureDefinitions(b *testing.B) (used, supposed, propert
 	}
 	return int64(after.HeapAlloc) - int64(before.HeapAlloc), held.bytes, properties
 }
+
+// HoldCatchUps has all catch ups of definitions wait, until it is called what is
+// returned: that brings them forward once, calls then, and lets the others go on.
+func (s *MetadefStore) HoldCatchUps(t *testing.T) (catchUp func(then func())) {
+	t.Helper()
+	s.memory.catching <- struct{}{}
+	return func(then func()) {
+		t.Helper()
+		if err := s.catchUp(t.Context()); err != nil {
+			t.Error(err)
+		}
+		then()
+		<-s.memory.catching
+	}
+}

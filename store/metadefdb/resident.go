@@ -48,6 +48,12 @@ type heldDefinitions struct {
 	upTo         sqldb.Snapshot
 }
 
+// has reports whether all that a transaction committed is seen; the zero
+// TransactionID is none.
+func (h *heldDefinitions) has(transaction sqldb.TransactionID) bool {
+	return transaction.Number > 0 && h.upTo.Contains(transaction)
+}
+
 // residentDefinitions are the definitions of this process.
 type residentDefinitions struct {
 	held     atomic.Pointer[heldDefinitions]
@@ -108,22 +114,39 @@ func (s *MetadefStore) ReloadDefinitions(ctx context.Context) error {
 
 // FollowDefinitions brings the definitions forward to what is committed.
 func (s *MetadefStore) FollowDefinitions(ctx context.Context) error {
+	return s.followTo(ctx, sqldb.TransactionID{})
+}
+
+// followTo brings the definitions forward to what is committed, unless they have a
+// transaction already, or do once no other catch up runs: one serves all that wait.
+func (s *MetadefStore) followTo(ctx context.Context, transaction sqldb.TransactionID) error {
+	if s.memory.held.Load().has(transaction) {
+		return nil
+	}
 	return s.memory.exclusively(ctx, func() error {
-		held := s.memory.held.Load()
-		if held.definitions == nil {
+		if s.memory.held.Load().has(transaction) {
 			return nil
 		}
-		var next *heldDefinitions
-		err := s.ReadAt(ctx, func(on sqldb.Conn, _ sqldb.Snapshot) (err error) {
-			next, err = s.forward(ctx, on, held)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("bring the definitions up to what is committed: %w", err)
-		}
-		s.memory.replace(next)
-		return nil
+		return s.catchUp(ctx)
 	})
+}
+
+// catchUp is FollowDefinitions where no other catch up runs.
+func (s *MetadefStore) catchUp(ctx context.Context) error {
+	held := s.memory.held.Load()
+	if held.definitions == nil {
+		return nil
+	}
+	var next *heldDefinitions
+	err := s.ReadAt(ctx, func(on sqldb.Conn, _ sqldb.Snapshot) (err error) {
+		next, err = s.forward(ctx, on, held)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("bring the definitions up to what is committed: %w", err)
+	}
+	s.memory.replace(next)
+	return nil
 }
 
 // followOwn brings the definitions forward to a commit of this process, and has
@@ -140,10 +163,7 @@ func (s *MetadefStore) followOwn(ctx context.Context, transaction sqldb.Transact
 	ctx, cancel := context.WithTimeout(sqldb.Uncounted(context.WithoutCancel(ctx)), caughtUpWithin)
 	defer cancel()
 	for {
-		if transaction.Number > 0 && s.memory.held.Load().upTo.Contains(transaction) {
-			return nil // another catch up brought it
-		}
-		err := s.FollowDefinitions(ctx)
+		err := s.followTo(ctx, transaction)
 		if err == nil {
 			return nil
 		}

@@ -2,6 +2,7 @@ package metadefdb_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -19,6 +22,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/resourcedb"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -276,4 +280,46 @@ func BenchmarkDefinitionsInMemory(b *testing.B) {
 		b.ReportMetric(float64(used)/float64(properties), "B/property")
 		b.ReportMetric(float64(supposed)/float64(properties), "supposed-B/property")
 	}
+}
+
+// TestOneCatchUpServesAllThatWait has many write definitions while none of them is
+// brought to memory: what brings the last of them is all that any waits for. Once it
+// has, nobody reads the log of changes, which is locked here.
+func TestOneCatchUpServesAllThatWait(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	s, beside := storetest.Open(t, url), storetest.Open(t, url)
+	const writers = 20
+	catchUp := s.HoldCatchUps(t)
+	var writing sync.WaitGroup
+	for i := range writers {
+		writing.Go(func() {
+			if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: fmt.Sprint("N", i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	committed := func() bool {
+		found, err := sqldb.Column[int](t.Context(), beside.DB, beside.Pool, `SELECT count(*) FROM namespaces`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found[0] == writers
+	}
+	if !patience.Until(t, 10*time.Second, committed) {
+		t.Error("the writers did not commit")
+	}
+	locking, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locking.Close() // and so the lock
+	catchUp(func() {
+		if tx, err := locking.BeginTx(t.Context(), nil); err != nil {
+			t.Error(err)
+		} else if _, err := tx.ExecContext(t.Context(), "LOCK TABLE changes"); err != nil {
+			t.Error(err)
+		}
+	})
+	writing.Wait()
 }
