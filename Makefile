@@ -11,8 +11,9 @@ RACE := $(if $(shell command -v gcc || command -v cc),-race $(foreach package,$(
 # How long each fuzz target runs in the gate.
 FUZZ ?= 5s
 
-# The linters of tools/go.mod, and what they are for: what is written by hand.
-LINTER := $(GO) tool -modfile=tools/go.mod
+# The linters of tools/go.mod and what tells which tests failed, and what linters are
+# for: what is written by hand.
+TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
 .PHONY: console console-figures run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
@@ -20,8 +21,8 @@ WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
 
-test: ## every test, on SQLite and PostgreSQL
-	$(GO) test $(RACE) -timeout 60m ./...
+test: ## every test, on SQLite and PostgreSQL; those that fail are told at the end
+	$(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- $(RACE) -timeout 60m ./...
 
 check: test check-without-test ## everything that must hold before a change lands
 
@@ -38,7 +39,7 @@ generated: generate ## what is generated is what is committed
 
 lint: ## what linters find in what is written by hand: all of them run, then make fails
 	@failed=0; written="$(WRITTEN)"; \
-	lint() { echo "lint: $$1"; $(LINTER) "$$@" || failed=1; }; \
+	lint() { echo "lint: $$1"; $(TOOL) "$$@" || failed=1; }; \
 	lint gocyclo -over 15 -ignore '^ent/([^s]|s[^c])|^graph/generated/|\.generated\.go$$|^client/generated\.go$$' .; \
 	lint ineffassign $$written; \
 	lint revive -config tools/revive.toml $$written; \
