@@ -96,17 +96,30 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 		if err := s.stillAbsent(ctx, c); err != nil || !accepted {
 			return err
 		}
-		if err := s.writeClaim(ctx, c); err != nil {
-			return err
-		}
-		_, err = s.publishClaim(ctx, c)
-		return err
+		return s.writeAndPublish(ctx, c)
 	})
+}
+
+// writeAndPublish writes what the ledger says, at the end of the transaction unless
+// what it leaves must be read, and has the world brought up to that.
+func (s *PlacementStore) writeAndPublish(ctx context.Context, c *claimTx) error {
+	known, unknown := s.statesAfter(c)
+	write := c.WriteLast
+	if len(unknown) > 0 {
+		write = c.WriteParts
+	}
+	if err := write(ctx, c.now, s.partsOf(c)); err != nil {
+		return err
+	}
+	_, err := s.publishClaim(ctx, c, known, unknown)
+	return err
 }
 
 // concernedByAll returns what several claims concern.
 func concernedByAll(claims []*waitingClaim) (all concerned) {
+	all.fresh = true
 	for _, w := range claims {
+		all.fresh = all.fresh && w.concerned.fresh
 		all.consumers = append(all.consumers, w.concerned.consumers...)
 		all.providers = append(all.providers, w.concerned.providers...)
 		all.classes = append(all.classes, w.concerned.classes...)

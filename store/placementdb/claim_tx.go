@@ -3,11 +3,8 @@ package placementdb
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/change"
@@ -96,11 +93,16 @@ func classesOf(claims []placement.ConsumerClaim) []string {
 
 // concerned is what claims concern: uuids of consumers and providers, names of
 // resource classes, and uuids of the providers that mappings name.
-type concerned struct{ consumers, providers, classes, mapped []string }
+type concerned struct {
+	consumers, providers, classes, mapped []string
+	// fresh says that none of the consumers is to be there.
+	fresh bool
+}
 
 // concernedBy returns what claims concern.
 func concernedBy(claims []placement.ConsumerClaim) concerned {
-	return concerned{consumersOf(claims), providersOf(claims), classesOf(claims), mappedBy(claims)}
+	held := slices.ContainsFunc(claims, func(claim placement.ConsumerClaim) bool { return claim.Generation != nil })
+	return concerned{consumersOf(claims), providersOf(claims), classesOf(claims), mappedBy(claims), !held}
 }
 
 // lockForClaim locks the consumers of claims, in the order of their uuids, then
@@ -108,11 +110,7 @@ func concernedBy(claims []placement.ConsumerClaim) concerned {
 // reads what they have.
 func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of concerned) (*claimTx, error) {
 	c := &claimTx{Tx: tx, asked: of.consumers, consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
-	inLedger, used, err := s.lockConsumers(ctx, c, of.consumers)
-	if err != nil {
-		return nil, err
-	}
-	providersInLedger, err := s.lockProviders(ctx, c, slices.Concat(of.providers, used))
+	inLedger, providersInLedger, err := s.lockConcerned(ctx, c, of)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +122,24 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of conc
 	}
 	c.ledger = placement.NewLedger(inLedger, providersInLedger)
 	return c, nil
+}
+
+// lockConcerned locks consumers and providers, and returns them for the ledger.
+// Consumers that are to be new are not there as a rule, and cannot be locked: then
+// one statement does.
+func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of concerned) (map[string]*placement.LedgerConsumer, map[string]*placement.LedgerProvider, error) {
+	if of.fresh {
+		providers, err := s.lockProviders(ctx, c, of.providers, of.consumers)
+		if err != nil || len(providers) > 0 {
+			return map[string]*placement.LedgerConsumer{}, providers, err
+		}
+	}
+	consumers, used, err := s.lockConsumers(ctx, c, of.consumers)
+	if err != nil {
+		return nil, nil, err
+	}
+	providers, err := s.lockProviders(ctx, c, slices.Concat(of.providers, used), nil)
+	return consumers, providers, err
 }
 
 // lockConsumers locks consumers and reads their allocations. It returns them for
@@ -170,21 +186,26 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []
 	return inLedger, providers, err
 }
 
-// lockProviders locks providers and reads their inventories. It returns them for
-// the ledger.
+// lockProviders locks providers and reads their inventories, or does nothing where one
+// of the consumers that are not to be there is. It returns them for the ledger.
 //
 // One statement does both, and sees the inventories as they were when it began. Of
 // a provider that another transaction wrote meanwhile, for which it waited, the
 // version that it saw is not the one that it locked: then the inventories are read
 // again, since every transaction that changes them moves the version.
-func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []string) (map[string]*placement.LedgerProvider, error) {
+func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids, without []string) (map[string]*placement.LedgerProvider, error) {
 	inLedger := map[string]*placement.LedgerProvider{}
 	if len(uuids) == 0 {
 		return inLedger, nil
 	}
+	args, unless := []any{sqldb.JSONOf(sqldb.Distinct(uuids))}, ""
+	if len(without) > 0 {
+		args = append(args, sqldb.JSONOf(without))
+		unless = ` AND NOT EXISTS (SELECT 1 FROM consumers WHERE ` + s.Listed("consumers.uuid", "$2", "text") + `)`
+	}
 	var late []string
 	err := s.Query(ctx, c, `WITH p AS MATERIALIZED (SELECT id, uuid, generation, version FROM resource_providers
-			WHERE `+s.Listed("uuid", "$1", "text")+` ORDER BY id`+s.Locking("NO KEY UPDATE")+`)
+			WHERE `+s.Listed("uuid", "$1", "text")+unless+` ORDER BY id`+s.Locking("NO KEY UPDATE")+`)
 		SELECT p.id, p.uuid, p.generation, p.version, (SELECT seen.version FROM resource_providers seen WHERE seen.id = p.id), `+inventoryColumns+`
 		FROM p LEFT JOIN inventories i ON i.provider_id = p.id LEFT JOIN resource_classes c ON c.id = i.resource_class_id`, func(rows *sql.Rows) error {
 		var locked lockedProvider
@@ -206,7 +227,7 @@ func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []
 			p.inventories[inventory.ResourceClass] = *inventory
 		}
 		return nil
-	}, sqldb.JSONOf(sqldb.Distinct(uuids)))
+	}, args...)
 	if err == nil && len(late) > 0 {
 		err = s.readInventories(ctx, c, late)
 	}
@@ -319,73 +340,20 @@ func (s *PlacementStore) stillAbsent(ctx context.Context, c *claimTx) error {
 	return err
 }
 
-// writeClaim writes what the ledger says: what goes, then everything else, together.
+// partsOf returns what writes what the ledger says: what goes, then everything else.
+func (s *PlacementStore) partsOf(c *claimTx) []sqldb.Part {
+	return append(s.consumerParts(c), s.allocationsPart(c), s.usePart(c), s.providersPart(c))
+}
+
+// writeClaim writes what the ledger says.
 func (s *PlacementStore) writeClaim(ctx context.Context, c *claimTx) error {
-	parts := append(s.consumerParts(c), s.allocationsPart(c), s.usePart(c), s.providersPart(c))
-	rows := lists.Map(parts, func(p part) int { return p.rows })
-	if slices.Max(rows) == 0 {
-		return nil
-	}
-	write := s.writeEach
-	if s.Postgres() {
-		write = s.writeAsOne
-	}
-	written, err := write(ctx, c, parts)
-	if err == nil && !slices.Equal(written, rows) {
-		err = sqldb.ErrRetry
-	}
-	return err
-}
-
-// part is one of the statements that write a claim. In its text $1 is the time,
-// and %s the parameter with its rows as JSON. It returns a row for each row that
-// it writes, and that must be all of them: else the transaction is tried again.
-type part struct {
-	name, text string
-	rows       int
-	json       string
-}
-
-// partOf returns the part that writes rows.
-func partOf[R any](name, text string, rows []R) part {
-	return part{name: name, text: text, rows: len(rows), json: sqldb.JSONOf(rows)}
-}
-
-// writeAsOne runs parts as one statement of PostgreSQL, whose text depends only on
-// which parts there are, and returns how many rows each has written.
-func (s *PlacementStore) writeAsOne(ctx context.Context, c *claimTx, parts []part) (written []int, err error) {
-	args := []any{c.now}
-	var texts, counts []string
-	for _, p := range parts {
-		args = append(args, p.json)
-		texts = append(texts, fmt.Sprintf("%s AS (%s)", p.name, fmt.Sprintf(p.text, "$"+strconv.Itoa(len(args)))))
-		counts = append(counts, "SELECT count(*) FROM "+p.name)
-	}
-	return sqldb.Column[int](ctx, s.DB, c, "WITH "+strings.Join(texts, ", ")+" "+strings.Join(counts, " UNION ALL "), args...)
-}
-
-// writeEach runs parts one after the other, but for those without rows, and
-// returns how many rows each has written. They count as one statement, like those
-// of PostgreSQL.
-func (s *PlacementStore) writeEach(ctx context.Context, c *claimTx, parts []part) (written []int, err error) {
-	for _, p := range parts {
-		var ids []int64
-		if p.rows > 0 {
-			ids, err = sqldb.Column[int64](ctx, s.DB, c, fmt.Sprintf(p.text, "$2"), c.now, p.json)
-			ctx = sqldb.Uncounted(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-		written = append(written, len(ids))
-	}
-	return written, nil
+	return c.WriteParts(ctx, c.now, s.partsOf(c))
 }
 
 // consumerParts returns what writes the consumers, and what deletes those that hold
 // nothing any more and the allocations that consumers had. Where nothing is deleted
 // there is no part for it.
-func (s *PlacementStore) consumerParts(c *claimTx) []part {
+func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 	var fresh, kept [][]any
 	var gone, emptied []int64
 	allocations := 0
@@ -406,12 +374,12 @@ func (s *PlacementStore) consumerParts(c *claimTx) []part {
 			kept = append(kept, slices.Concat([]any{row.id}, fields, []any{consumer.Created}))
 		}
 	}
-	var parts []part
+	var parts []sqldb.Part
 	if len(emptied) > 0 {
-		parts = append(parts, part{emptiedPart, `DELETE FROM allocations WHERE ` + s.Listed("consumer_id", "%[1]s", "bigint") + ` RETURNING id`, allocations, sqldb.JSONOf(emptied)})
+		parts = append(parts, sqldb.Part{Name: emptiedPart, Text: `DELETE FROM allocations WHERE ` + s.Listed("consumer_id", "{rows}", "bigint") + ` RETURNING id`, Rows: allocations, JSON: sqldb.JSONOf(emptied)})
 	}
 	if len(gone) > 0 {
-		parts = append(parts, partOf("gone", `DELETE FROM consumers WHERE `+s.Listed("id", "%[1]s", "bigint")+` RETURNING id`, gone))
+		parts = append(parts, sqldb.PartOf("gone", `DELETE FROM consumers WHERE `+s.Listed("id", "{rows}", "bigint")+` RETURNING id`, gone))
 	}
 	return append(parts, s.keptPart(kept), s.freshPart(fresh))
 }
@@ -425,24 +393,23 @@ func consumerColumnsWritten() []string {
 }
 
 // keptPart returns what writes consumers that were there.
-func (s *PlacementStore) keptPart(kept [][]any) part {
-	at := s.Time("$1")
-	return partOf("kept", `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
-			generation = d.generation, mappings = d.mappings, updated_at = `+at+`,
-			created_at = CASE WHEN d.created THEN `+at+` ELSE created_at END
-			FROM `+s.Rows("%[1]s", "d", slices.Concat([]string{"id bigint"}, consumerColumnsWritten(), []string{"created boolean"})...)+`
-			WHERE `+s.IsRow("consumers.id", "%[1]s", "d", "id")+` RETURNING consumers.id`, kept)
+func (s *PlacementStore) keptPart(kept [][]any) sqldb.Part {
+	return sqldb.PartOf("kept", `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
+			generation = d.generation, mappings = d.mappings, updated_at = {at},
+			created_at = CASE WHEN d.created THEN {at} ELSE created_at END
+			FROM `+s.Rows("{rows}", "d", slices.Concat([]string{"id bigint"}, consumerColumnsWritten(), []string{"created boolean"})...)+`
+			WHERE `+s.IsRow("consumers.id", "{rows}", "d", "id")+` RETURNING consumers.id`, kept)
 }
 
 // freshPart returns what writes consumers that were not there.
-func (s *PlacementStore) freshPart(fresh [][]any) part {
-	at, returned := s.Time("$1"), "id"
+func (s *PlacementStore) freshPart(fresh [][]any) sqldb.Part {
+	returned := "id"
 	if s.Postgres() {
 		returned = "id, uuid"
 	}
-	return partOf("fresh", `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, created_at, updated_at)
-			SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, d.mappings, `+at+`, `+at+`
-			FROM `+s.Rows("%[1]s", "d", append([]string{"uuid text"}, consumerColumnsWritten()...)...)+` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh)
+	return sqldb.PartOf("fresh", `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, created_at, updated_at)
+			SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, d.mappings, {at}, {at}
+			FROM `+s.Rows("{rows}", "d", append([]string{"uuid text"}, consumerColumnsWritten()...)...)+` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh)
 }
 
 // noteConsumer notes a consumer that is written: the members of its project see
@@ -462,7 +429,7 @@ func (c *claimTx) noteConsumer(uuid string, before *consumerRow, after placement
 
 // allocationsPart returns what writes the allocations. The row id of a consumer
 // that is new is known to the part that writes it.
-func (s *PlacementStore) allocationsPart(c *claimTx) part {
+func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 	var allocations [][]any
 	afterwards := ""
 	for _, uuid := range c.ledger.Written() {
@@ -483,16 +450,16 @@ func (s *PlacementStore) allocationsPart(c *claimTx) part {
 	if s.Postgres() {
 		fresh = "fresh"
 	}
-	return partOf("allocated", `INSERT INTO allocations (consumer_id, provider_id, resource_class_id, used)
+	return sqldb.PartOf("allocated", `INSERT INTO allocations (consumer_id, provider_id, resource_class_id, used)
 		SELECT COALESCE(d.consumer_id, f.id), d.provider_id, d.resource_class_id, d.used FROM `+
-		s.Rows("%[1]s", "d", "consumer_id bigint", "uuid text", "provider_id bigint", "resource_class_id bigint", "used bigint")+`
+		s.Rows("{rows}", "d", "consumer_id bigint", "uuid text", "provider_id bigint", "resource_class_id bigint", "used bigint")+`
 		LEFT JOIN `+fresh+` f ON f.uuid = d.uuid WHERE COALESCE(d.consumer_id, f.id) IS NOT NULL`+afterwards+` RETURNING id`, allocations)
 }
 
 // usePart returns what changes the use of the inventories. The condition holds
 // whenever the ledger allowed the claims; it stands in the statement so that the
 // database itself refuses more than capacity, whatever came before.
-func (s *PlacementStore) usePart(c *claimTx) part {
+func (s *PlacementStore) usePart(c *claimTx) sqldb.Part {
 	var changes [][2]int64
 	for _, provider := range slices.Sorted(maps.Keys(c.providers)) {
 		inventories := c.ledger.Provider(provider).Inventories
@@ -503,48 +470,61 @@ func (s *PlacementStore) usePart(c *claimTx) part {
 			}
 		}
 	}
-	return partOf("used", `UPDATE inventories SET used = inventories.used + d.change FROM `+s.Rows("%[1]s", "d", "id bigint", "change bigint")+`
-		WHERE `+s.IsRow("inventories.id", "%[1]s", "d", "id")+` AND inventories.used + d.change >= 0
+	return sqldb.PartOf("used", `UPDATE inventories SET used = inventories.used + d.change FROM `+s.Rows("{rows}", "d", "id bigint", "change bigint")+`
+		WHERE `+s.IsRow("inventories.id", "{rows}", "d", "id")+` AND inventories.used + d.change >= 0
 		AND (d.change <= 0 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, changes)
 }
 
 // providersPart returns what moves the providers' generations and versions.
-func (s *PlacementStore) providersPart(c *claimTx) part {
+func (s *PlacementStore) providersPart(c *claimTx) sqldb.Part {
 	uuids := slices.Sorted(maps.Keys(c.providers))
 	moves := lists.Map(uuids, func(uuid string) [2]int64 { return [2]int64{c.providers[uuid].id, c.ledger.Provider(uuid).Increments} })
 	c.Changed("ResourceProvider", uuids...)
-	return partOf("moved", `UPDATE resource_providers SET generation = generation + d.increments, version = version + 1, updated_at = `+s.Time("$1")+`
-		FROM `+s.Rows("%[1]s", "d", "id bigint", "increments bigint")+` WHERE `+s.IsRow("resource_providers.id", "%[1]s", "d", "id")+`
+	return sqldb.PartOf("moved", `UPDATE resource_providers SET generation = generation + d.increments, version = version + 1, updated_at = {at}
+		FROM `+s.Rows("{rows}", "d", "id bigint", "increments bigint")+` WHERE `+s.IsRow("resource_providers.id", "{rows}", "d", "id")+`
 		RETURNING resource_providers.id`, moves)
 }
 
-// publishClaim has the world brought up to what claims did to their providers,
-// and returns these, by uuid.
-func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx) (map[string]*placement.Provider, error) {
-	var commit ownCommit
-	var unknown []int64
+// stateAfter returns the state in which claims leave a provider, and false where a
+// world has not the state before, from which it is known.
+func (c *claimTx) stateAfter(world *placement.World, uuid string) (providerState, bool) {
+	locked, after := c.providers[uuid], c.ledger.Provider(uuid)
+	held, found := world.Provider(uuid)
+	if !found || c.reshaped[uuid] || held.Version != locked.version || held.Row != locked.id {
+		return providerState{}, false
+	}
+	next := *held
+	next.Version, next.UpdatedAt = held.Version+1, c.now
+	next.Generation = locked.generation + after.Increments
+	next.Inventories = slices.Clone(held.Inventories)
+	for i := range next.Inventories {
+		next.Inventories[i].Used = after.Inventories[next.Inventories[i].ResourceClass].Used
+	}
+	state := providerState{Provider: next}
+	if parent, found := world.Provider(next.Parent); found {
+		state.parentRow = parent.Row
+	}
+	return state, true
+}
+
+// statesAfter returns the states in which claims leave their providers, as far as they
+// are known, and the row ids of the others.
+func (s *PlacementStore) statesAfter(c *claimTx) (states []providerState, unknown []int64) {
 	world := s.cache.World()
 	for _, uuid := range slices.Sorted(maps.Keys(c.providers)) {
-		locked, after := c.providers[uuid], c.ledger.Provider(uuid)
-		held, found := world.Provider(uuid)
-		if !found || c.reshaped[uuid] || held.Version != locked.version || held.Row != locked.id {
-			unknown = append(unknown, locked.id)
-			continue
+		if state, known := c.stateAfter(world, uuid); known {
+			states = append(states, state)
+		} else {
+			unknown = append(unknown, c.providers[uuid].id)
 		}
-		// The world has the state before this write: what changes is known here.
-		next := *held
-		next.Version, next.UpdatedAt = held.Version+1, c.now
-		next.Generation = locked.generation + after.Increments
-		next.Inventories = slices.Clone(held.Inventories)
-		for i := range next.Inventories {
-			next.Inventories[i].Used = after.Inventories[next.Inventories[i].ResourceClass].Used
-		}
-		state := providerState{Provider: next}
-		if parent, found := world.Provider(next.Parent); found {
-			state.parentRow = parent.Row
-		}
-		commit.written = append(commit.written, state)
 	}
+	return states, unknown
+}
+
+// publishClaim has the world brought up to the states in which claims leave their
+// providers, those that are known and those that are read, and returns these, by uuid.
+func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx, known []providerState, unknown []int64) (map[string]*placement.Provider, error) {
+	commit := ownCommit{written: known}
 	if len(unknown) > 0 {
 		states, err := s.readProviders(ctx, c, unknown, func() {})
 		if err != nil {

@@ -71,7 +71,8 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 		after := placement.Provider{Inventories: listed.Inventories}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: listed.Provider, After: sqldb.Fields{"inventories": providerFields(&after)["inventories"]}})
 	}
-	written, err := s.publishClaim(ctx, c)
+	known, unknown := s.statesAfter(c)
+	written, err := s.publishClaim(ctx, c, known, unknown)
 	if err != nil {
 		return nil, nil, err
 	}

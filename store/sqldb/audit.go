@@ -62,7 +62,8 @@ const (
 	fewNotes = 32
 )
 
-// flushWith writes events, and with the last of them changes.
+// flushWith writes events, with the last of them changes, and with the first of these
+// what was left for the last statement (WriteLast).
 func (tx *Tx) flushWith(ctx context.Context, changed []changeRow) error {
 	var rows [][]any
 	size := 0
@@ -80,6 +81,11 @@ func (tx *Tx) flushWith(ctx context.Context, changed []changeRow) error {
 		tx.written = append(tx.written, event)
 	}
 	tx.events = nil
+	if len(changed) == 0 {
+		if err := tx.flushLast(ctx); err != nil {
+			return err
+		}
+	}
 	for len(rows)+len(changed) > 0 {
 		n := min(len(changed), notesAtOnce)
 		if err := tx.writeNotes(ctx, rows, changed[:n]); err != nil {
@@ -102,11 +108,11 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changeRo
 		statements = append(statements, `INSERT INTO audit_events (created_at, uuid, user_id, project_id, action, kind, key, before, after) `+
 			tx.eventSource(&args, events))
 	}
-	if len(changed) > 0 {
-		statements = append(statements, tx.insertOfChanges(&args, changed))
-	}
 	if tx.db.Postgres() {
-		return tx.writePostgresNotes(ctx, statements, len(changed) > 0, args)
+		return tx.writePostgresNotes(ctx, statements, changed, args)
+	}
+	if len(changed) > 0 {
+		statements = append(statements, tx.insertOfChanges(&args, changed, ""))
 	}
 	written, err := tx.ExecContext(ctx, tx.db.statement(strings.Join(statements, "; ")), args...)
 	if err == nil && len(changed) > 0 && tx.ID.Number == 0 {
@@ -133,24 +139,36 @@ func (tx *Tx) eventSource(args *[]any, events [][]any) string {
 		` WHERE true`
 }
 
-// writePostgresNotes writes notes and reads what the transaction is named in the
-// log of changes.
-func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, changed bool, args []any) error {
-	statement := statements[len(statements)-1]
-	if len(statements) == 2 {
-		statement = "WITH audit AS (" + statements[0] + ") " + statement
-	}
-	setting, scanned := "", []any{}
-	if changed {
-		statement += ` RETURNING ` + serverRun + `, "transaction", ` + readOnlySetting
+// writePostgresNotes writes events, with them changes and what was left for the last
+// statement, and reads what the transaction is named in the log of changes.
+func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, changed []changeRow, args []any) error {
+	var with []string
+	setting := ""
+	scanned := []any{&setting}
+	returned := " RETURNING " + readOnlySetting
+	if len(changed) > 0 {
+		whole, last := "true", tx.last
+		tx.last = lastParts{}
+		if len(last.parts) > 0 {
+			with, whole = tx.db.together(&args, last)
+		}
+		for _, audit := range statements {
+			with = append(with, "audit AS ("+audit+")")
+		}
+		statements = []string{tx.insertOfChanges(&args, changed, whole)}
 		scanned = append(scanned, &tx.ID.Server, &tx.ID.Number)
-	} else {
-		statement += ` RETURNING ` + readOnlySetting
+		returned += ", " + serverRun + `, "transaction"`
 	}
-	scanned = append(scanned, &setting)
+	statement := statements[0] + returned
+	if len(with) > 0 {
+		statement = "WITH " + strings.Join(with, ", ") + " " + statement
+	}
 	err := tx.db.Query(ctx, tx, statement, func(rows *sql.Rows) error { return rows.Scan(scanned...) }, args...)
-	if err == nil && setting == "on" {
-		err = ReadOnly.Refuse(nil)
+	switch {
+	case err == nil && setting == "":
+		return ErrRetry // a part did not write all of its rows
+	case err == nil && setting == "on":
+		return ReadOnly.Refuse(nil)
 	}
 	return err
 }

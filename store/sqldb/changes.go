@@ -277,8 +277,9 @@ func (tx *Tx) changeStamp(parameter string) (number, at string) {
 
 // insertOfChanges returns the statement that writes rows of the log, whose values
 // are added to its parameters. On PostgreSQL it takes NotingLock before the first
-// id is drawn: the rows are joined to what takes it.
-func (tx *Tx) insertOfChanges(args *[]any, rows []changeRow) string {
+// id is drawn: the rows are joined to what takes it. It does so after what a condition
+// reads, and writes nothing where that does not hold.
+func (tx *Tx) insertOfChanges(args *[]any, rows []changeRow, condition string) string {
 	number, at := tx.changeStamp("$1")
 	into := `INSERT INTO changes ("transaction", created_at, kind, key, audience, what, named) `
 	values := lists.Map(rows, changeRow.values)
@@ -297,8 +298,8 @@ func (tx *Tx) insertOfChanges(args *[]any, rows []changeRow) string {
 	if !tx.db.Postgres() {
 		return into + selected + noted + " WHERE true"
 	}
-	return into + selected + fmt.Sprintf(`(SELECT pg_advisory_xact_lock_shared(%d) IS NULL AS held OFFSET 0) AS lock
-		JOIN %s ON lock.held IS NOT NULL`, NotingLock, noted)
+	return into + selected + fmt.Sprintf(`(SELECT pg_advisory_xact_lock_shared(%d) IS NULL AS held WHERE %s OFFSET 0) AS lock
+		JOIN %s ON lock.held IS NOT NULL`, NotingLock, condition, noted)
 }
 
 // Note is a row of the log of changes to whoever keeps things in memory.

@@ -74,7 +74,11 @@ func (t *Trial) write(ctx context.Context, mutation string, write func(tx *Tx) e
 		return err
 	}
 	tx := &Tx{Tx: t.Tx, db: t.db, Mutation: mutation}
-	if err := write(tx); err != nil {
+	err := write(tx)
+	if err == nil {
+		err = tx.flushLast(ctx)
+	}
+	if err != nil {
 		if undone := t.control(context.WithoutCancel(ctx), "ROLLBACK TO SAVEPOINT "+writeSavepoint); undone != nil {
 			return undone
 		}

@@ -1,0 +1,127 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
+)
+
+// Part is one of several statements that write together. It returns a row for each
+// row that it writes, and that must be all of them: else the transaction is tried
+// again. On PostgreSQL the parts are one statement, of which each sees the rows as
+// they were before, but for what it reads of another part under its name.
+type Part struct {
+	Name string
+	// Text is the statement. {at} stands in it for the time at which it writes,
+	// {rows} for its rows, as JSON.
+	Text string
+	Rows int
+	JSON string
+}
+
+// PartOf returns the part that writes rows.
+func PartOf[R any](name, text string, rows []R) Part {
+	return Part{Name: name, Text: text, Rows: len(rows), JSON: JSONOf(rows)}
+}
+
+// spelled returns the text of a part with its parameters in their places.
+func (d *DB) spelled(p Part, at, rows string) string {
+	return strings.NewReplacer("{at}", d.Time(at), "{rows}", rows).Replace(p.Text)
+}
+
+// lastParts are what a transaction writes with the last statement that it sends.
+type lastParts struct {
+	at    time.Time
+	parts []Part
+}
+
+// WriteParts runs parts.
+func (tx *Tx) WriteParts(ctx context.Context, at time.Time, parts []Part) error {
+	if isNothing(parts) {
+		return nil
+	}
+	if !tx.db.Postgres() {
+		return tx.writeEach(ctx, at, parts)
+	}
+	var args []any
+	with, whole := tx.db.together(&args, lastParts{at, parts})
+	written, err := Column[int](ctx, tx.db, tx, "WITH "+strings.Join(with, ", ")+" SELECT 1 WHERE "+whole, args...)
+	if err == nil && len(written) == 0 {
+		err = ErrRetry
+	}
+	return err
+}
+
+// WriteLast runs parts with the statement that writes what the transaction notes,
+// which saves a round trip to PostgreSQL. They are the last that it writes: what it
+// reads after this may be as they will leave it or as it was before. They count as
+// part of that statement, on SQLite too.
+func (tx *Tx) WriteLast(ctx context.Context, at time.Time, parts []Part) error {
+	if !tx.db.Postgres() {
+		return tx.WriteParts(Uncounted(ctx), at, parts)
+	}
+	if !isNothing(parts) {
+		tx.last = lastParts{at, parts}
+	}
+	return nil
+}
+
+// flushLast runs what is left for the last statement, where there is none.
+func (tx *Tx) flushLast(ctx context.Context) error {
+	last := tx.last
+	tx.last = lastParts{}
+	return tx.WriteParts(ctx, last.at, last.parts)
+}
+
+// isNothing reports whether parts write no rows.
+func isNothing(parts []Part) bool {
+	for _, p := range parts {
+		if p.Rows > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// together returns parts as those of a WITH clause, which depends only on which
+// parts there are, and the condition that they wrote all of their rows. Their
+// parameters are added.
+func (d *DB) together(args *[]any, last lastParts) (with []string, whole string) {
+	parameter := func(value any) string {
+		*args = append(*args, value)
+		return "$" + strconv.Itoa(len(*args))
+	}
+	at := parameter(last.at)
+	var counts []string
+	for _, p := range last.parts {
+		with = append(with, fmt.Sprintf("%s AS (%s)", p.Name, d.spelled(p, at, parameter(p.JSON))))
+		counts = append(counts, "(SELECT count(*) FROM "+p.Name+")")
+	}
+	expected := lists.Map(last.parts, func(p Part) string { return strconv.Itoa(p.Rows) })
+	return with, "ARRAY[" + strings.Join(counts, ", ") + "] = " + parameter("{"+strings.Join(expected, ",")+"}") + "::bigint[]"
+}
+
+// writeEach runs parts one after the other, but for those without rows. They count
+// as one statement, like those of PostgreSQL.
+func (tx *Tx) writeEach(ctx context.Context, at time.Time, parts []Part) error {
+	for _, p := range parts {
+		if p.Rows == 0 {
+			continue
+		}
+		written := 0
+		err := tx.db.Query(ctx, tx, tx.db.spelled(p, "$1", "$2"), func(*sql.Rows) error { written++; return nil }, at, p.JSON)
+		if err == nil && written != p.Rows {
+			err = ErrRetry
+		}
+		if err != nil {
+			return err
+		}
+		ctx = Uncounted(ctx)
+	}
+	return nil
+}
