@@ -10,9 +10,12 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // resourceOrders returns what resources can be ordered by.
@@ -111,6 +114,23 @@ func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) fun
 			b.WriteString(")")
 		}))
 	}
+}
+
+// maxParts is of how many parts a page is taken: each is a SELECT of a statement.
+const maxParts = 8
+
+// partsOf returns conditions of which a list keeps what any keeps, where that is all
+// that is asked for, and the rows of each are next to each other in an index: what a
+// viewer sees of all resources, or some types for who sees every resource. PostgreSQL
+// does well with types as they are; of a part for each it might walk all names.
+func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter, clauses []clause) []func(*entsql.Selector) {
+	switch {
+	case len(clauses) == 0:
+		return visible.PartsOfResources(ctx)
+	case !s.Postgres() && len(clauses) == 1 && filter.Types != nil && len(filter.Types) <= maxParts && visible.AreResourcesOpen(ctx):
+		return lists.Map(filter.Types, metadefdb.OfType)
+	}
+	return nil
 }
 
 // firstOfParts keeps the first resources of each part, as many as the page has: an

@@ -180,6 +180,37 @@ func TestAMembersPageReadsWhatItShows(t *testing.T) {
 	})
 }
 
+// TestAPageOfATypeReadsWhatItShows holds that on SQLite a page of the resources of
+// types, for who sees all of them, takes a page of each from the index that has it in
+// order.
+func TestAPageOfATypeReadsWhatItShows(t *testing.T) {
+	t.Parallel()
+	url := storetest.SQLite(t)
+	fillResources(t, url, planSize())
+	s := storetest.Open(t, url)
+	types, err := s.ResourceTypes(storetest.AsAdmin(), metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, page.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter := resource.Filter{}
+	for _, of := range types.Items[:3] {
+		filter.Types = append(filter.Types, of.Name)
+	}
+	recording, recorded := resourcedb.RecordStatements(s.ResourceStore)
+	ten := 10
+	for _, descending := range []bool{false, true} {
+		if _, err := recording.Resources(storetest.AsAdmin(), filter, page.Order{Field: "NAME", Descending: descending}, page.Request{First: &ten}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, statement := range *recorded {
+		plan := resourcedb.Explain(t, recording, statement)
+		if !strings.Contains(plan, "resource_resource_type_id_name_uuid") || strings.Count(plan, "USE TEMP B-TREE") > 1 {
+			t.Errorf("it reads more than the page:\n%s\n%s", statement.Query, plan)
+		}
+	}
+}
+
 // readAround reads the first page of the resources of each type, looks behind the
 // second, and reads the first one backward. Only the one type filled has any.
 func readAround(t *testing.T, viewer context.Context, s *resourcedb.ResourceStore, types []int64, filled int64) {

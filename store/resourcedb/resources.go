@@ -48,11 +48,9 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 		return page.Page[*resource.Resource]{Unread: true}, nil
 	}
 	wanted := byPart(paging, clauses, visible.Resources(ctx), s.parts)
-	parts := visible.PartsOfResources(ctx)
-	switch {
-	case order.Field == string(resource.OrderByType):
+	if order.Field == string(resource.OrderByType) {
 		wanted = firstOfTypes(paging, wanted)
-	case len(clauses) == 0 && len(parts) > 0:
+	} else if parts := s.partsOf(ctx, filter, clauses); len(parts) > 0 {
 		wanted = firstOfParts(paging, parts)
 	}
 	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, wanted, paging.Take)
