@@ -12,7 +12,10 @@ type lack struct {
 }
 
 func (l lack) compare(other lack) int {
-	return cmp.Or(cmp.Compare(l.classes+l.traits, other.classes+other.traits), cmp.Compare(l.units, other.units))
+	if names := l.classes + l.traits - other.classes - other.traits; names != 0 {
+		return int(names)
+	}
+	return cmp.Compare(l.units, other.units)
 }
 
 // addShort adds how many units of one class are missing.

@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkLoadedWorld opens a database of 100,000 hosts of three resource classes,
-// two traits and an aggregate each, and tells how long that takes and how much
+// eleven traits of sixty and three aggregates each, and tells how long that takes and how much
 // memory the world holds afterwards, for each pair of a provider and a resource
 // class.
 //
@@ -24,10 +24,20 @@ import (
 func BenchmarkLoadedWorld(b *testing.B) {
 	const hosts, classes = 100_000, 3
 	filled := make([]placement.Provider, hosts)
+	var names placement.Names
+	for i := range 60 {
+		names.Traits = append(names.Traits, fmt.Sprintf("CUSTOM_%02d", i))
+	}
 	for i := range filled {
 		filled[i] = placement.Provider{
-			UUID: storetest.UUID(i), Name: fmt.Sprintf("compute-%06d", i), Traits: []string{"COMPUTE_NODE", "HW_CPU_X86_AVX"}, Aggregates: []string{storetest.UUID(1_000_000 + i%100)},
+			UUID: storetest.UUID(i), Name: fmt.Sprintf("compute-%06d", i),
 			Inventories: []placement.Inventory{inventoryOf("DISK_GB", 4_000), inventoryOf("MEMORY_MB", 262_144), inventoryOf("VCPU", 64)},
+		}
+		for n := range 11 {
+			filled[i].Traits = append(filled[i].Traits, names.Traits[(i*(2*n+1)+n*5)%12+4*n])
+		}
+		for n := range 3 {
+			filled[i].Aggregates = append(filled[i].Aggregates, storetest.UUID(1_000_000+100*n+i%(90+n)))
 		}
 	}
 	for name, of := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
@@ -38,7 +48,7 @@ func BenchmarkLoadedWorld(b *testing.B) {
 				b.Fatal(err)
 			}
 			// On a busy machine it is done before its world has followed.
-			if err := fill.FillPlacement(storetest.AsAdmin(), placement.Names{}, filled, nil); err != nil && !errors.Is(err, problem.ErrOutcomeUnknown) {
+			if err := fill.FillPlacement(storetest.AsAdmin(), names, filled, nil); err != nil && !errors.Is(err, problem.ErrOutcomeUnknown) {
 				b.Fatal(err)
 			}
 			if err := fill.Close(); err != nil {
