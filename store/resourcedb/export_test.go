@@ -9,6 +9,7 @@ import (
 	"entgo.io/ent/dialect"
 
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -28,6 +29,16 @@ type Statement struct {
 func RecordStatements(s *ResourceStore) (*ResourceStore, *[]Statement) {
 	r := &recorder{Database: s.Pool}
 	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))}, metadefs: s.metadefs, options: s.options, limits: s.limits, parts: s.parts}, &r.statements
+}
+
+// OrderOfSearches returns the clauses of a filter in the order in which they are
+// searched for.
+func OrderOfSearches(ctx context.Context, s *ResourceStore, filter resource.Filter) (names []string, err error) {
+	clauses, err := s.clausesOf(ctx, "filter", filter)
+	for _, c := range s.rarestFirst(clauses) {
+		names = append(names, c.name)
+	}
+	return names, err
 }
 
 // Walking returns a store that reads the same database and takes so many rows for

@@ -47,7 +47,7 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	if request.IsEmpty() {
 		return page.Page[*resource.Resource]{Unread: true}, nil
 	}
-	wanted := byPart(paging, clauses, visible.Resources(ctx), s.parts)
+	wanted := byPart(paging, s.rarestFirst(clauses), visible.Resources(ctx), s.parts)
 	if order.Field == string(resource.OrderByType) {
 		wanted = firstOfTypes(paging, wanted)
 	} else if parts := s.partsOf(ctx, filter, clauses); len(parts) > 0 {
