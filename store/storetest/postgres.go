@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -127,30 +128,53 @@ func startCluster(t testing.TB) (*cluster, error) {
 }
 
 // signalAll sends a signal to the server of a data folder and to the processes
-// that it started.
+// that it started, until it has started no others meanwhile.
 func signalAll(data string, s syscall.Signal) error {
 	lines, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
 		return err
 	}
-	server, _, _ := strings.Cut(string(lines), "\n")
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	first, _, _ := strings.Cut(string(lines), "\n")
+	server, err := strconv.Atoi(first)
 	if err != nil {
 		return err
 	}
-	var errs []error
+	sent := map[int]bool{}
+	for others := []int{server}; len(others) > 0; {
+		for _, id := range others {
+			if err := syscall.Kill(id, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return err
+			}
+			sent[id] = true
+		}
+		started, err := startedBy(server)
+		if err != nil {
+			return err
+		}
+		others = slices.DeleteFunc(started, func(id int) bool { return sent[id] })
+	}
+	return nil
+}
+
+// startedBy returns the processes that a process started.
+func startedBy(process int) ([]int, error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	var started []int
 	for _, stat := range stats {
 		text, err := os.ReadFile(stat)
 		if err != nil {
 			continue // it has ended
 		}
-		pid, rest, _ := strings.Cut(string(text), " ")
+		id, rest, _ := strings.Cut(string(text), " ")
 		fields := strings.Fields(rest[strings.LastIndex(rest, ")")+1:]) // state, parent, ...
-		if id, err := strconv.Atoi(pid); err == nil && (pid == server || fields[1] == server) {
-			errs = append(errs, syscall.Kill(id, s))
+		if id, err := strconv.Atoi(id); err == nil && fields[1] == strconv.Itoa(process) {
+			started = append(started, id)
 		}
 	}
-	return errors.Join(errs...)
+	return started, nil
 }
 
 // awaitServer waits until the server takes connections, for at most the limit.
