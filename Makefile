@@ -11,8 +11,7 @@ RACE := $(if $(shell command -v gcc || command -v cc),-race $(foreach package,$(
 # How long each fuzz target runs in the gate.
 FUZZ ?= 5s
 
-# The linters of tools/go.mod and what tells which tests failed, and what linters are
-# for: what is written by hand.
+# The tools of tools/go.mod, and what linters are for: what is written by hand.
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
@@ -22,7 +21,7 @@ run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
 
 test: ## every test, on SQLite and PostgreSQL; those that fail are told at the end
-	$(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- $(RACE) -timeout 60m ./...
+	$(TOOL) gotestsum --format pkgname --format-hide-empty-pkg --raw-command -- $(GO) test -json $(RACE) -timeout 60m ./...
 
 check: test check-without-test ## everything that must hold before a change lands
 

@@ -1,5 +1,5 @@
-// The linters of the gate and what tells which tests failed, apart from go.mod so that what they require decides no
-// version of what Cadastre is built from: make lint, make test.
+// The linters of the gate, and what runs the tests, apart from go.mod so that what
+// they require decides no version of what Cadastre is built from: make lint, make test.
 module github.com/cadastre-dev/cadastre/tools
 
 go 1.26.0

@@ -58,8 +58,9 @@ func (s *MetadefStore) MeasureDefinitions(b *testing.B) (used, supposed, propert
 	return int64(after.HeapAlloc) - int64(before.HeapAlloc), held.bytes, properties
 }
 
-// HoldCatchUps has all catch ups of definitions wait, until it is called what is
-// returned: that brings them forward once, calls then, and lets the others go on.
+// HoldCatchUps has all catch ups of definitions wait until the function is called
+// that it returns: that brings them forward once, calls then, and lets the others
+// go on.
 func (s *MetadefStore) HoldCatchUps(t *testing.T) (catchUp func(then func())) {
 	t.Helper()
 	s.memory.catching <- struct{}{}

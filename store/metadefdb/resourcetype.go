@@ -116,17 +116,12 @@ func IsOfType(s *entsql.Selector, column string, names []string) *entsql.Predica
 		Where(sqldb.IsAmong(s, types.C(resourcetype.FieldName), names)))
 }
 
-// OfType keeps the resources of the resource type of a name, as IsOfType does: an
-// index has them in the order of what follows the type in it.
-func OfType(name string) func(*entsql.Selector) {
-	return func(s *entsql.Selector) {
-		build := entsql.Dialect(s.Dialect())
-		types := build.Table(resourcetype.Table)
-		of := build.Select(types.C(resourcetype.FieldID)).From(types).Where(entsql.EQ(types.C(resourcetype.FieldName), name))
-		s.Where(entsql.P(func(b *entsql.Builder) {
-			b.Ident(s.C("resource_type_id")).WriteString(" = (").Join(of).WriteString(")")
-		}))
-	}
+// IsOfOneType is IsOfType for one name, as a comparison: so an index that begins with
+// the column has the rows in the order of what follows it there.
+func IsOfOneType(s *entsql.Selector, column, name string) *entsql.Predicate {
+	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
+	return entsql.EQ(column, entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).
+		Where(entsql.EQ(types.C(resourcetype.FieldName), name)))
 }
 
 func resourceTypeNoun(row *ent.ResourceType) *metadef.ResourceType {

@@ -124,9 +124,8 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of conc
 	return c, nil
 }
 
-// lockConcerned locks consumers and providers, and returns them for the ledger.
-// Consumers that are to be new are not there as a rule, and cannot be locked: then
-// one statement does.
+// lockConcerned locks consumers and providers, and returns them for the ledger. Where
+// all consumers are to be new there is as a rule none to lock, and one statement does.
 func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of concerned) (map[string]*placement.LedgerConsumer, map[string]*placement.LedgerProvider, error) {
 	if of.fresh {
 		providers, err := s.lockProviders(ctx, c, of.providers, of.consumers)
@@ -186,8 +185,8 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []
 	return inLedger, providers, err
 }
 
-// lockProviders locks providers and reads their inventories, or does nothing where one
-// of the consumers that are not to be there is. It returns them for the ledger.
+// lockProviders locks providers and reads their inventories, and returns them for the
+// ledger: none where one of the consumers is there without which it is asked to.
 //
 // One statement does both, and sees the inventories as they were when it began. Of
 // a provider that another transaction wrote meanwhile, for which it waited, the

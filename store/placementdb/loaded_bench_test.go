@@ -16,9 +16,9 @@ import (
 )
 
 // BenchmarkLoadedWorld opens a database of 100,000 hosts of three resource classes,
-// eleven traits of sixty and three aggregates each, and tells how long that takes and how much
-// memory the world holds afterwards, for each pair of a provider and a resource
-// class.
+// eleven traits of sixty and three aggregates each, and tells how long that takes
+// and how much memory the world holds afterwards, for each pair of a provider and a
+// resource class.
 //
 //	go test ./store/placementdb -run '^$' -bench LoadedWorld -benchtime 3x
 func BenchmarkLoadedWorld(b *testing.B) {

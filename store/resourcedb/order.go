@@ -116,19 +116,24 @@ func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) fun
 	}
 }
 
-// maxParts is of how many parts a page is taken: each is a SELECT of a statement.
+// maxParts is from how many types a page is taken one by one, at most: each is a
+// SELECT of the statement.
 const maxParts = 8
 
 // partsOf returns conditions of which a list keeps what any keeps, where that is all
 // that is asked for, and the rows of each are next to each other in an index: what a
 // viewer sees of all resources, or some types for who sees every resource. PostgreSQL
-// does well with types as they are; of a part for each it might walk all names.
+// finds a page of types by itself, and for a part of one it might walk all names.
 func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter, clauses []clause) []func(*entsql.Selector) {
 	switch {
 	case len(clauses) == 0:
 		return visible.PartsOfResources(ctx)
 	case !s.Postgres() && len(clauses) == 1 && filter.Types != nil && len(filter.Types) <= maxParts && visible.AreResourcesOpen(ctx):
-		return lists.Map(filter.Types, metadefdb.OfType)
+		return lists.Map(filter.Types, func(name string) func(*entsql.Selector) {
+			return func(s *entsql.Selector) {
+				s.Where(metadefdb.IsOfOneType(s, s.C(entresource.FieldResourceTypeID), name))
+			}
+		})
 	}
 	return nil
 }

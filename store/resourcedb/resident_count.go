@@ -91,38 +91,23 @@ func (h *heldResources) count(ctx context.Context, clauses []clause) int {
 	return h.CountMatching(h.clausesInMemory(ctx, clauses))
 }
 
-// rarestFirst returns clauses with the searches of which few resources in memory are
-// found before others, where all of them can be counted there: the first search finds
-// a page that no walk does. What is in memory may be behind; it decides nothing else.
+// rarestFirst returns clauses with the searches in the order of how many resources in
+// memory each finds, where all can be counted there: where no walk finds a page, the
+// first search does. Memory may be behind, for the order decides nothing else.
 func (s *ResourceStore) rarestFirst(clauses []clause) []clause {
-	if s.memory == nil {
+	searches := slices.DeleteFunc(slices.Clone(clauses), func(c clause) bool { return c.part == nil })
+	if s.memory == nil || len(searches) < 2 || slices.ContainsFunc(searches, func(c clause) bool { return c.inMemory == nil }) {
 		return clauses
 	}
 	held := s.memory.held.Load()
-	var places []int
-	var searches []clause
-	for i, c := range clauses {
-		if c.part == nil {
-			continue
-		}
-		if c.inMemory == nil {
-			return clauses
-		}
-		places, searches = append(places, i), append(searches, c)
-	}
-	if held.Resources == nil || len(searches) < 2 {
+	if held.Resources == nil {
 		return clauses
 	}
-	counts := make(map[*partSearch]int, len(searches))
+	counts := map[*partSearch]int{} // none of what is no search, which comes first
 	for _, c := range searches {
 		counts[c.part] = held.CountMatching([]resident.Clause{c.inMemory(held)})
 	}
-	slices.SortStableFunc(searches, func(a, b clause) int { return cmp.Compare(counts[a.part], counts[b.part]) })
-	ordered := slices.Clone(clauses)
-	for i, at := range places {
-		ordered[at] = searches[i]
-	}
-	return ordered
+	return slices.SortedStableFunc(slices.Values(clauses), func(a, b clause) int { return cmp.Compare(counts[a.part], counts[b.part]) })
 }
 
 // explain is ExplainResources by memory; nil of none.

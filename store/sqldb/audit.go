@@ -148,7 +148,7 @@ func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, chang
 	returned := " RETURNING " + readOnlySetting
 	if len(changed) > 0 {
 		whole, last := "true", tx.last
-		tx.last = lastParts{}
+		tx.last = timedParts{}
 		if len(last.parts) > 0 {
 			with, whole = tx.db.together(&args, last)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,22 +35,22 @@ func (d *DB) spelled(p Part, at, rows string) string {
 	return strings.NewReplacer("{at}", d.Time(at), "{rows}", rows).Replace(p.Text)
 }
 
-// lastParts are what a transaction writes with the last statement that it sends.
-type lastParts struct {
+// timedParts are parts and the time at which they write.
+type timedParts struct {
 	at    time.Time
 	parts []Part
 }
 
-// WriteParts runs parts.
+// WriteParts runs parts, which write at a time.
 func (tx *Tx) WriteParts(ctx context.Context, at time.Time, parts []Part) error {
-	if isNothing(parts) {
+	if !writeRows(parts) {
 		return nil
 	}
 	if !tx.db.Postgres() {
 		return tx.writeEach(ctx, at, parts)
 	}
 	var args []any
-	with, whole := tx.db.together(&args, lastParts{at, parts})
+	with, whole := tx.db.together(&args, timedParts{at, parts})
 	written, err := Column[int](ctx, tx.db, tx, "WITH "+strings.Join(with, ", ")+" SELECT 1 WHERE "+whole, args...)
 	if err == nil && len(written) == 0 {
 		err = ErrRetry
@@ -65,8 +66,8 @@ func (tx *Tx) WriteLast(ctx context.Context, at time.Time, parts []Part) error {
 	if !tx.db.Postgres() {
 		return tx.WriteParts(Uncounted(ctx), at, parts)
 	}
-	if !isNothing(parts) {
-		tx.last = lastParts{at, parts}
+	if writeRows(parts) {
+		tx.last = timedParts{at, parts}
 	}
 	return nil
 }
@@ -74,35 +75,30 @@ func (tx *Tx) WriteLast(ctx context.Context, at time.Time, parts []Part) error {
 // flushLast runs what is left for the last statement, where there is none.
 func (tx *Tx) flushLast(ctx context.Context) error {
 	last := tx.last
-	tx.last = lastParts{}
+	tx.last = timedParts{}
 	return tx.WriteParts(ctx, last.at, last.parts)
 }
 
-// isNothing reports whether parts write no rows.
-func isNothing(parts []Part) bool {
-	for _, p := range parts {
-		if p.Rows > 0 {
-			return false
-		}
-	}
-	return true
+// writeRows reports whether there is a row that parts write.
+func writeRows(parts []Part) bool {
+	return slices.ContainsFunc(parts, func(p Part) bool { return p.Rows > 0 })
 }
 
 // together returns parts as those of a WITH clause, which depends only on which
 // parts there are, and the condition that they wrote all of their rows. Their
 // parameters are added.
-func (d *DB) together(args *[]any, last lastParts) (with []string, whole string) {
+func (d *DB) together(args *[]any, of timedParts) (with []string, whole string) {
 	parameter := func(value any) string {
 		*args = append(*args, value)
 		return "$" + strconv.Itoa(len(*args))
 	}
-	at := parameter(last.at)
+	at := parameter(of.at)
 	var counts []string
-	for _, p := range last.parts {
+	for _, p := range of.parts {
 		with = append(with, fmt.Sprintf("%s AS (%s)", p.Name, d.spelled(p, at, parameter(p.JSON))))
 		counts = append(counts, "(SELECT count(*) FROM "+p.Name+")")
 	}
-	expected := lists.Map(last.parts, func(p Part) string { return strconv.Itoa(p.Rows) })
+	expected := lists.Map(of.parts, func(p Part) string { return strconv.Itoa(p.Rows) })
 	return with, "ARRAY[" + strings.Join(counts, ", ") + "] = " + parameter("{"+strings.Join(expected, ",")+"}") + "::bigint[]"
 }
 

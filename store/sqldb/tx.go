@@ -47,7 +47,7 @@ type Tx struct {
 	events      []attributedEvent // to be written
 	written     []attributedEvent // without their values, for the log of the server
 	changes     changes
-	last        lastParts
+	last        timedParts // to be written with the changes
 	afterCommit []func(ctx context.Context, outcome Outcome) error
 	kept        []*ent.IdempotencyKeyCreate
 	keptOf      []string // the projects of those
