@@ -409,3 +409,32 @@ func TestPricesOfKnownOperations(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatMutationsNeed: claims that are answered from memory join a transaction, and
+// have no connection of their own; what reads besides, or writes by itself, has.
+func TestWhatMutationsNeed(t *testing.T) {
+	t.Parallel()
+	reader := document.NewReader(graph.NewExecutor(&graph.Resolver{}, nil).Schema(), graph.Works(), func() document.Sizes { return nil }, document.DefaultLimits())
+	claim := func(shown string) string {
+		return fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %q, projectId: "p", userId: "u", allocations: []}]}) { consumers { %s } }`, crowdResource(1), shown)
+	}
+	release := func(shown string) string {
+		return fmt.Sprintf(`deleteAllocations(input: {consumer: %q}) { consumer { %s } }`, crowdResource(1), shown)
+	}
+	const held = "uuid generation mappings { suffix providers { name } } allocations { used provider { name inventories { used } } consumer { uuid } }"
+	const trait = `createTrait(input: {name: "CUSTOM_A"}) { trait { name } }`
+	for query, want := range map[string]document.Needs{
+		claim("uuid"): document.NeedsTransaction, claim(held): document.NeedsTransaction, release(held): document.NeedsTransaction,
+		claim(held) + " r: " + release("uuid"): document.NeedsTransaction,
+		claim("resource { name }"):             document.NeedsDatabase, release("resource { name }"): document.NeedsDatabase,
+		claim("allocations { provider { resource { name } } }"): document.NeedsDatabase,
+		trait: document.NeedsDatabase, claim("uuid") + trait: document.NeedsDatabase, trait + claim("uuid"): document.NeedsDatabase,
+	} {
+		prepared := reader.Prepare(document.Request{Text: "mutation { " + query + " }"})
+		if prepared.Refused != nil {
+			t.Errorf("%s: %v", query, prepared.Refused)
+		} else if got := prepared.Operation.Needs; got != want {
+			t.Errorf("needs %v, want %v: %s", got, want, query)
+		}
+	}
+}

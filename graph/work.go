@@ -88,6 +88,8 @@ func works() document.Works {
 		"Resource.consumer":                               {Statements: 1, Given: one(tableConsumers)},
 		"Resource.allocations":                            {Statements: 1, Given: many(tableAllocations, tableConsumers)},
 		"Consumer.allocations":                            {Statements: 1, Held: true, Given: many(tableAllocations, tableConsumers)},
+		"Mutation.setAllocations":                         {Joins: true},
+		"Mutation.deleteAllocations":                      {Joins: true},
 		"SetAllocationsPayload.consumers":                 {Hands: true},
 		"DeleteAllocationsPayload.consumer":               {Hands: true},
 	}

@@ -26,7 +26,7 @@ type gates struct {
 	readings   *admission.Gate // requests that are being read: long ones, and those of greedy viewers
 	unread     *admission.Gate // bytes of answers that clients have not taken
 	searches   *admission.Gate // heavy operations that run
-	statements *admission.Gate // other ones that run and need the database
+	statements *admission.Gate // other ones that run and need a connection of their own
 	points     *admission.Counts
 }
 

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
 )
 
@@ -187,6 +189,64 @@ func TestHeavyOperationsOfOneViewerAreTheirOwnQueue(t *testing.T) {
 			t.Errorf("the greedy one is told %v %v", status, code)
 		}
 		return true
+	})
+}
+
+// TestClaimsThatWaitTakeNoConnection has a lock hold claims up, many of one viewer:
+// all wait for a transaction together, and the viewer's look-ups for none of them.
+func TestClaimsThatWaitTakeNoConnection(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := startOn(t, url, func(o *web.Options) {
+			o.Limits = web.DefaultLimits()
+			o.Limits.PrincipalPoints, o.Limits.AdminPoints, o.Limits.AddressPoints = 0, 0, 0
+		}, web.ServeOptions{})
+		s.grow(1)
+		lock := "SELECT 1 FROM resource_providers FOR UPDATE"
+		if !s.store.Postgres() {
+			lock = "UPDATE resource_providers SET version = version"
+		}
+		tx, err := storetest.Database(t, url).BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.ExecContext(t.Context(), lock); err != nil {
+			t.Fatal(err)
+		}
+		const claims = 100
+		var claiming sync.WaitGroup
+		var fit atomic.Int64
+		for i := range claims {
+			claiming.Go(func() {
+				got := s.query(fmt.Sprintf(`mutation { setAllocations(input: {consumers: [{uuid: %q, projectId: "p", userId: "u",
+					allocations: [{provider: %q, resources: [{resourceClass: "VCPU", amount: 1}]}]}]}) { consumers { uuid generation allocations { used } } } }`, storetest.UUID(100+i), storetest.UUID(1)))
+				switch got.code() {
+				case "":
+					fit.Add(1)
+				case "CAPACITY_EXCEEDED":
+				default:
+					t.Errorf("%d %.200s", got.status, got.body)
+				}
+			})
+		}
+		inside := func() float64 { return s.metric("cadastre_operations_in_use ") }
+		if !patience.Until(t, 10*time.Second, func() bool { return inside() == claims }) {
+			t.Errorf("%v claims are inside", inside())
+		}
+		for range 5 {
+			asked := time.Now()
+			got := s.query(`{ resourceTypes(first: 1) { nodes { name updatedAt } totalCount } }`)
+			if waited := time.Since(asked); got.code() != "" || waited > patience.Of(t, 2*time.Second) {
+				t.Errorf("a look-up of the viewer took %v: %d %.200s", waited, got.status, got.body)
+			}
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if claiming.Wait(); fit.Load() != 4 {
+			t.Errorf("%d claims fit, of four", fit.Load())
+		}
 	})
 }
 

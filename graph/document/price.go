@@ -73,8 +73,9 @@ type Price struct {
 	AtMost int64
 	// World is whether any field reads the resident world.
 	World bool
-	// mutations is how many fields of Mutation there are.
-	mutations int64
+	// mutations is how many fields of Mutation there are, and joined how many of
+	// them join a transaction with others.
+	mutations, joined int64
 }
 
 // heavyCost is the cost beyond which an operation is heavy: about 30 ms of a core.
@@ -87,6 +88,8 @@ type Needs int
 const (
 	// NeedsNothing is for what is answered from memory.
 	NeedsNothing Needs = iota
+	// NeedsTransaction is for what joins transactions and is answered from memory.
+	NeedsTransaction
 	// NeedsDatabase is for what may run statements.
 	NeedsDatabase
 	// NeedsLong is for what takes so long that others would notice it if many ran
@@ -98,8 +101,10 @@ func needsOf(o *Operation) Needs {
 	switch {
 	case add(o.Price.Cost, o.Price.AtMost) > heavyCost:
 		return NeedsLong
-	case o.Price.Statements > 0 || o.Definition.Operation == ast.Mutation:
+	case o.Price.Statements > 0 || o.Price.joined < o.Price.mutations:
 		return NeedsDatabase
+	case o.Price.joined > 0:
+		return NeedsTransaction
 	}
 	return NeedsNothing
 }
@@ -233,6 +238,9 @@ func (p *pricer) work(field *Field, objects int64) Work {
 	if p.handed && work.Held {
 		p.price.World = p.price.World || work.World
 		return work
+	}
+	if work.Joins {
+		p.price.joined++
 	}
 	p.price.Statements += work.Statements
 	p.price.Fallback += work.Fallback

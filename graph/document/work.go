@@ -17,6 +17,9 @@ type Work struct {
 	// Held is whether the field runs no statements and reads no rows where the row
 	// that it is of was handed: its value came with the row, and hands it on.
 	Held bool
+	// Joins is whether the field, of Mutation, waits to join a transaction with
+	// others like it, of which one has a connection for all.
+	Joins bool
 	// World is whether the field reads the resident world.
 	World bool
 	// Scanned is about how many rows its statements look at besides those they
@@ -47,7 +50,7 @@ type Work struct {
 // Plus returns the sum of two works.
 func (w Work) Plus(more Work) Work {
 	return Work{
-		Hands: w.Hands, Held: w.Held,
+		Hands: w.Hands, Held: w.Held, Joins: w.Joins,
 		Statements: w.Statements + more.Statements, Fallback: w.Fallback + more.Fallback, World: w.World || more.World,
 		Scanned: add(w.Scanned, more.Scanned), Read: add(w.Read, more.Read), Tests: add(w.Tests, more.Tests),
 		Written: add(w.Written, more.Written), AtMost: add(w.AtMost, more.AtMost), Bytes: add(w.Bytes, more.Bytes), Length: add(w.Length, more.Length),

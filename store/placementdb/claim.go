@@ -52,11 +52,12 @@ func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*p
 
 // claim gets a claim decided, with those that wait at the same time.
 func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
-	if _, err := access.ViewerFrom(ctx).Authorize(w.mutation); err != nil {
+	viewer, err := access.ViewerFrom(ctx).Authorize(w.mutation)
+	if err != nil {
 		return err // here, for claims of several viewers share a transaction
 	}
-	w.ctx = ctx
-	err := s.claims.decide(ctx, w, s.decideClaims)
+	w.ctx, w.claimant = ctx, claimant{viewer.UserID, viewer.ProjectID}
+	err = s.claims.decide(ctx, w, s.decideClaims)
 	s.Wrote(ctx) // whoever decided it
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.mutation, err)
@@ -65,8 +66,9 @@ func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 	return nil
 }
 
-// claimTransactions is how many transactions of claims run at once on PostgreSQL. On
-// SQLite writers wait for each other anyway.
+// claimTransactions is how many transactions of claims run at once on PostgreSQL, of
+// half of the connections at most: claims that wait for a lock leave the others to
+// those who read. On SQLite writers wait for each other anyway.
 const claimTransactions = 4
 
 // decideClaims judges claims one after the other and writes those that hold, in

@@ -99,6 +99,9 @@ type concerned struct {
 	fresh bool
 }
 
+// size returns how many consumers and providers are concerned.
+func (c concerned) size() int { return len(c.consumers) + len(c.providers) + len(c.mapped) }
+
 // concernedBy returns what claims concern.
 func concernedBy(claims []placement.ConsumerClaim) concerned {
 	held := slices.ContainsFunc(claims, func(claim placement.ConsumerClaim) bool { return claim.Generation != nil })

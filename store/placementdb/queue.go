@@ -1,6 +1,7 @@
 package placementdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,6 +15,10 @@ import (
 // many. A claim that has waited for claimLate takes those that wait into another
 // transaction beside it, of at most so many at once: where one waits for a lock,
 // not all claims of the process do.
+//
+// What waits has no connection to the database: who leads a transaction has one for
+// all. Viewers take turns, so that one of many claims, or of large ones, keeps
+// others waiting for a transaction or two.
 //
 // docs/performance.md says what that gains. A single client meets nobody, so the
 // queue changes nothing for it.
@@ -32,6 +37,7 @@ const claimLate = 20 * time.Millisecond
 // outcome.
 type waitingClaim struct {
 	ctx       context.Context
+	claimant  claimant
 	mutation  string // by which it is allowed, and recorded
 	concerned concerned
 	// judge applies the claim to the ledger of a transaction and sets the answer, or
@@ -45,8 +51,16 @@ type waitingClaim struct {
 	done chan struct{}        // closed when another one has decided it
 }
 
-// claimsAtOnce bounds how many claims share a transaction.
-const claimsAtOnce = 64
+// claimant is the viewer who claims: a user of a project.
+type claimant struct{ user, project string }
+
+const (
+	// claimsAtOnce bounds how many claims share a transaction.
+	claimsAtOnce = 64
+	// concernedAtOnce bounds how many consumers and providers they concern; a single
+	// claim may concern more.
+	concernedAtOnce = 1000
+)
 
 // decide gets a claim decided, alone or with others, by this caller or another,
 // and returns its error.
@@ -148,10 +162,29 @@ func (q *claimQueue) next() {
 	q.handOver()
 }
 
-// handOver hands what waits to the first of those that do.
+// handOver hands what waits, in turns of the viewers, to the first of those that do.
 func (q *claimQueue) handOver() {
-	n := min(len(q.waiting), claimsAtOnce)
+	q.waiting = inTurns(q.waiting)
+	n, concerned := 0, 0
+	for ; n < min(len(q.waiting), claimsAtOnce); n++ {
+		concerned += q.waiting[n].concerned.size()
+		if n > 0 && concerned > concernedAtOnce {
+			break
+		}
+	}
 	together := slices.Clone(q.waiting[:n])
 	q.waiting = slices.Clone(q.waiting[n:])
 	together[0].lead <- together
+}
+
+// inTurns returns claims with the first one of each viewer before the second one of
+// any, else in their order.
+func inTurns(claims []*waitingClaim) []*waitingClaim {
+	turns := make(map[*waitingClaim]int, len(claims))
+	before := map[claimant]int{}
+	for _, w := range claims {
+		turns[w] = before[w.claimant]
+		before[w.claimant]++
+	}
+	return slices.SortedStableFunc(slices.Values(claims), func(a, b *waitingClaim) int { return cmp.Compare(turns[a], turns[b]) })
 }

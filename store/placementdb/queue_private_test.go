@@ -2,6 +2,9 @@ package placementdb
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -76,4 +79,67 @@ func TestALateClaimWaitsForNoOther(t *testing.T) {
 	if q.running != 0 || len(q.waiting) != 0 {
 		t.Errorf("%d run, %d wait", q.running, len(q.waiting))
 	}
+}
+
+// TestViewersTakeTurns has random claims of a viewer with many, of one with large
+// ones, and one each of others, who came last: those are in one of the next three
+// transactions. Every transaction is bounded, and the claims of a viewer are decided
+// in their order.
+func TestViewersTakeTurns(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var q claimQueue
+		add := func(user string, consumers int) {
+			q.waiting = append(q.waiting, &waitingClaim{claimant: claimant{user: user}, concerned: concerned{consumers: make([]string, consumers)},
+				lead: make(chan []*waitingClaim, 1)})
+		}
+		for range random.IntN(200) {
+			if random.IntN(3) == 0 {
+				add("large", 1+random.IntN(concernedAtOnce*3/2))
+			} else {
+				add("many", 1)
+			}
+		}
+		crowd := len(q.waiting)
+		for i := range 1 + random.IntN(claimsAtOnce-2) {
+			add(strconv.Itoa(i), 1)
+		}
+		came := slices.Clone(q.waiting)
+		places := make(map[*waitingClaim][2]int, len(came)) // the transaction, and the place in it
+		for transaction := 0; len(q.waiting) > 0; transaction++ {
+			q.handOver()
+			together, size := handedOver(came), 0
+			for i, w := range together {
+				places[w] = [2]int{transaction, i}
+				size += w.concerned.size()
+			}
+			if len(together) == 0 || len(together) > claimsAtOnce || size > concernedAtOnce && len(together) > 1 {
+				t.Fatalf("a transaction of %d claims concerns %d", len(together), size)
+			}
+		}
+		last := map[claimant][2]int{}
+		for i, w := range came {
+			place, decided := places[w]
+			before, earlier := last[w.claimant]
+			if last[w.claimant] = place; !decided || earlier && slices.Compare(before[:], place[:]) >= 0 {
+				t.Fatalf("a claim is decided at %v, and the one before it of its viewer at %v", place, before)
+			}
+			if i >= crowd && place[0] > 2 {
+				t.Fatalf("behind %d claims, the only one of a viewer is decided by transaction %d", crowd, place[0])
+			}
+		}
+	}
+}
+
+// handedOver returns the claims that one of them was handed, nil where none was.
+func handedOver(claims []*waitingClaim) []*waitingClaim {
+	for _, w := range claims {
+		select {
+		case together := <-w.lead:
+			return together
+		default:
+		}
+	}
+	return nil
 }

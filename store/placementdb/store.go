@@ -21,7 +21,7 @@ type PlacementStore struct {
 func New(db *sqldb.DB) *PlacementStore {
 	s := &PlacementStore{DB: db}
 	if db.Postgres() {
-		s.claims.atOnce = claimTransactions
+		s.claims.atOnce = min(claimTransactions, db.Places().Statements/2)
 	}
 	s.resident = &sqldb.Resident{Held: func() any { return s.cache.held.Load() }, At: s.heldAt}
 	db.AddResident(s.resident)
