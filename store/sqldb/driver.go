@@ -30,7 +30,7 @@ type Database struct {
 	readers     *sql.DB
 	searches    *sql.DB             // for statements under Searching
 	followers   *sql.DB             // for what follows the log of changes, which no request keeps waiting
-	prepared    *preparedStatements // nil on SQLite, and where none are wanted
+	prepared    *preparedStatements // of writer; nil where none are wanted
 }
 
 var _ dialect.Driver = (*Database)(nil)
@@ -123,16 +123,15 @@ func (d *Database) BeginTx(ctx context.Context, options *sql.TxOptions) (dialect
 	if err != nil {
 		return nil, refusedToBegin(err)
 	}
-	return &transaction{Tx: tx, of: d, prepares: true}, nil
+	return &transaction{Tx: tx, of: d, pool: d.writer}, nil
 }
 
 // transaction is a dialect.Tx that counts its statements.
 type transaction struct {
 	*sql.Tx
 	of *Database
-	// prepares says that its connection is of the pool that keeps statements
-	// prepared.
-	prepares bool
+	// pool is that of its connection, nil where no statement is to be prepared.
+	pool *sql.DB
 }
 
 var _ driver.Tx = (*transaction)(nil)
@@ -151,10 +150,7 @@ func (t *transaction) Exec(ctx context.Context, query string, args, v any) error
 
 func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	t.of.count(ctx, query, args)
-	if !t.prepares {
-		ctx = Unprepared(ctx)
-	}
-	rows, err := reads{t.of, t.Tx}.QueryContext(ctx, query, args...)
+	rows, err := t.of.on(t.pool, t.Tx).QueryContext(ctx, query, args...)
 	return rows, Refused(err)
 }
 

@@ -88,7 +88,7 @@ func openDatabase(ctx context.Context, options Options) (*Database, *flock.Flock
 	}
 	db, err := openPostgres(ctx, options.URL, places, cmp.Or(options.StatementTime, StatementTimeout))
 	if err == nil && !options.Unprepared {
-		db.prepared = &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
+		db.prepared = newPreparedStatements()
 	}
 	return db, nil, err
 }
@@ -109,7 +109,7 @@ func openSQLite(ctx context.Context, path string, places Places, cacheBytes int6
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the database file: %w", err), lock.Unlock())
 	}
-	db := &Database{dialectName: dialect.SQLite, path: path, file: file, places: places}
+	db := &Database{dialectName: dialect.SQLite, path: path, file: file, places: places, prepared: newPreparedStatements()}
 	readers := places.Statements + places.Searches + followerConnections + 1 // which stays open
 	cache := fmt.Sprintf("cache_size(-%d)", max(1<<10, cacheBytes>>10/int64(1+readers)))
 	if db.writer, err = openSQLitePool(file, 1, "foreign_keys(1)", cache); err != nil {

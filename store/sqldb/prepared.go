@@ -3,15 +3,17 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"sync"
 
 	entsql "entgo.io/ent/dialect/sql"
 )
 
-// preparedStatements are the statements of PostgreSQL that are kept prepared, by
-// their text: the database parses and plans them once for each connection. Only
-// statements are prepared whose texts are few, since every connection keeps
-// them, and whose plan does not depend on their parameters; see Prepared.
+// preparedStatements are the statements of a pool that are kept prepared, by their
+// text: the database parses and plans them once for each connection. Only statements
+// are prepared whose texts are few, since every connection keeps them, and whose plan
+// does not depend on their parameters; see Prepared. On SQLite they are those of
+// transactions that write: what reads gained nothing by them.
 type preparedStatements struct {
 	mu   sync.Mutex
 	uses map[string]int
@@ -26,6 +28,11 @@ const (
 )
 
 type preparedKey struct{}
+
+// newPreparedStatements returns none yet.
+func newPreparedStatements() *preparedStatements {
+	return &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
+}
 
 // Prepared returns a context under which statements that read are prepared, or
 // not where a caller said so before.
@@ -75,24 +82,30 @@ func (p *preparedStatements) prepare(db *sql.DB, query string) {
 	}
 }
 
-// reads sends statements that read, on a connection of the pool or, unless it is
-// nil, in a transaction.
+// reads sends statements that read, on a connection of a pool or, unless it is nil, in
+// a transaction.
 type reads struct {
-	of *Database
-	tx *sql.Tx
+	pool     *sql.DB
+	tx       *sql.Tx
+	prepared *preparedStatements // of the pool; nil where it keeps none
 }
 
 var _ entsql.ExecQuerier = reads{}
 
-func (r reads) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	var statement *sql.Stmt
-	pool := r.of.readersFor(ctx)
-	if pool == r.of.readers {
-		statement = r.of.prepared.of(ctx, pool, query)
+// on returns what sends statements on a connection of a pool or, unless it is nil, in
+// a transaction, which is of that pool.
+func (d *Database) on(pool *sql.DB, tx *sql.Tx) reads {
+	if pool == d.writer {
+		return reads{pool, tx, d.prepared}
 	}
+	return reads{pool, tx, nil}
+}
+
+func (r reads) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	statement := r.prepared.of(ctx, r.pool, query)
 	switch {
 	case statement == nil && r.tx == nil:
-		return pool.QueryContext(ctx, query, args...)
+		return r.pool.QueryContext(ctx, query, args...)
 	case statement == nil:
 		return r.tx.QueryContext(ctx, query, args...)
 	case r.tx == nil:
@@ -102,6 +115,6 @@ func (r reads) QueryContext(ctx context.Context, query string, args ...any) (*sq
 }
 
 // ExecContext is not for what reads.
-func (r reads) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return r.of.writer.ExecContext(ctx, query, args...)
+func (reads) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return nil, errors.ErrUnsupported
 }

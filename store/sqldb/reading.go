@@ -174,7 +174,7 @@ func (r *Reading) holdAll() {
 func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	reading := readingOf(ctx, d)
 	if reading == nil {
-		return reads{d, nil}, nil
+		return d.on(d.readersFor(ctx), nil), nil
 	}
 	reading.mu.Lock()
 	defer reading.mu.Unlock()
@@ -182,13 +182,13 @@ func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 		if reading.how == Each {
 			reading.statements++
 		}
-		return reads{d, nil}, nil
+		return d.on(d.readersFor(ctx), nil), nil
 	}
 	begun, err := reading.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return reads{d, begun.on.Tx}, nil
+	return d.on(d.readersFor(ctx), begun.on.Tx), nil
 }
 
 // ReadAtOnce has all that a reading reads from now on be of one instant. It is for
