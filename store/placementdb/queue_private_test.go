@@ -89,9 +89,9 @@ func TestViewersTakeTurns(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
-		var q claimQueue
+		var came []*waitingClaim
 		add := func(user string, consumers int) {
-			q.waiting = append(q.waiting, &waitingClaim{claimant: claimant{user: user}, concerned: concerned{consumers: make([]string, consumers)},
+			came = append(came, &waitingClaim{claimant: claimant{user: user}, concerned: concerned{consumers: make([]string, consumers)},
 				lead: make(chan []*waitingClaim, 1)})
 		}
 		for range random.IntN(200) {
@@ -101,23 +101,11 @@ func TestViewersTakeTurns(t *testing.T) {
 				add("many", 1)
 			}
 		}
-		crowd := len(q.waiting)
+		crowd := len(came)
 		for i := range 1 + random.IntN(claimsAtOnce-2) {
 			add(strconv.Itoa(i), 1)
 		}
-		came := slices.Clone(q.waiting)
-		places := make(map[*waitingClaim][2]int, len(came)) // the transaction, and the place in it
-		for transaction := 0; len(q.waiting) > 0; transaction++ {
-			q.handOver()
-			together, size := handedOver(came), 0
-			for i, w := range together {
-				places[w] = [2]int{transaction, i}
-				size += w.concerned.size()
-			}
-			if len(together) == 0 || len(together) > claimsAtOnce || size > concernedAtOnce && len(together) > 1 {
-				t.Fatalf("a transaction of %d claims concerns %d", len(together), size)
-			}
-		}
+		places := decideAll(t, came)
 		last := map[claimant][2]int{}
 		for i, w := range came {
 			place, decided := places[w]
@@ -130,6 +118,26 @@ func TestViewersTakeTurns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// decideAll has the queue hand over claims that wait until none does, and returns the
+// transaction of each and its place in that.
+func decideAll(t *testing.T, claims []*waitingClaim) map[*waitingClaim][2]int {
+	t.Helper()
+	q := claimQueue{waiting: slices.Clone(claims)}
+	places := make(map[*waitingClaim][2]int, len(claims))
+	for transaction := 0; len(q.waiting) > 0; transaction++ {
+		q.handOver()
+		together, size := handedOver(claims), 0
+		for i, w := range together {
+			places[w] = [2]int{transaction, i}
+			size += w.concerned.size()
+		}
+		if len(together) == 0 || len(together) > claimsAtOnce || size > concernedAtOnce && len(together) > 1 {
+			t.Fatalf("a transaction of %d claims concerns %d", len(together), size)
+		}
+	}
+	return places
 }
 
 // handedOver returns the claims that one of them was handed, nil where none was.
