@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
 )
@@ -192,12 +193,18 @@ func TestHeavyOperationsOfOneViewerAreTheirOwnQueue(t *testing.T) {
 	})
 }
 
-// TestClaimsThatWaitTakeNoConnection has a lock hold claims up, many of one viewer:
-// all wait for a transaction together, and the viewer's look-ups for none of them.
+// TestClaimsThatWaitTakeNoConnection has a lock hold claims up, many of one viewer and
+// where there are few connections: all wait for transactions together, and the
+// viewer's look-ups for none of them.
 func TestClaimsThatWaitTakeNoConnection(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := startOn(t, url, func(o *web.Options) {
+		opened, err := store.Open(t.Context(), store.Options{URL: url, Connections: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = opened.Close() })
+		s := startWith(t, url, opened, func(o *web.Options) {
 			o.Limits = web.DefaultLimits()
 			o.Limits.PrincipalPoints, o.Limits.AdminPoints, o.Limits.AddressPoints = 0, 0, 0
 		}, web.ServeOptions{})

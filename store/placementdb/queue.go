@@ -165,10 +165,9 @@ func (q *claimQueue) next() {
 // handOver hands what waits, in turns of the viewers, to the first of those that do.
 func (q *claimQueue) handOver() {
 	q.waiting = inTurns(q.waiting)
-	n, concerned := 0, 0
+	n, size := 1, q.waiting[0].concerned.size()
 	for ; n < min(len(q.waiting), claimsAtOnce); n++ {
-		concerned += q.waiting[n].concerned.size()
-		if n > 0 && concerned > concernedAtOnce {
+		if size += q.waiting[n].concerned.size(); size > concernedAtOnce {
 			break
 		}
 	}

@@ -20,6 +20,11 @@ type preparedStatements struct {
 	kept map[string]*sql.Stmt
 }
 
+// newPreparedStatements returns none yet.
+func newPreparedStatements() *preparedStatements {
+	return &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
+}
+
 const (
 	// maxPrepared bounds the statements that are kept.
 	maxPrepared = 256
@@ -28,11 +33,6 @@ const (
 )
 
 type preparedKey struct{}
-
-// newPreparedStatements returns none yet.
-func newPreparedStatements() *preparedStatements {
-	return &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
-}
 
 // Prepared returns a context under which statements that read are prepared, or
 // not where a caller said so before.
