@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -39,10 +40,13 @@ type server struct {
 // start starts a server on a new SQLite file; change adjusts its options.
 func start(t testing.TB, change func(*web.Options)) *server {
 	t.Helper()
-	return startServing(t, change, web.ServeOptions{
-		HeaderTime: patience.Of(t, 5*time.Second), ReadTime: patience.Of(t, 15*time.Second), IdleTime: patience.Of(t, time.Minute),
-	})
+	return startServing(t, change, web.ServeOptions{})
 }
+
+// unusedFor is how long a connection may be unused, longer than any test and than
+// Go's client keeps one, which also opens some that it does not need at once: a
+// server that closes one as a request is sent leaves it without an answer.
+const unusedFor = 10 * time.Minute
 
 // startServing is start with its own time limits of connections.
 func startServing(t testing.TB, change func(*web.Options), serving web.ServeOptions) *server {
@@ -62,6 +66,9 @@ func startWith(t testing.TB, database string, opened *store.Store, change func(*
 	s := &server{t: t, file: strings.TrimPrefix(database, "sqlite://"), store: opened, log: &lockedBuffer{}}
 	options := s.options()
 	serving.Log = options.Log
+	serving.HeaderTime = cmp.Or(serving.HeaderTime, unusedFor)
+	serving.ReadTime = cmp.Or(serving.ReadTime, patience.Of(t, 15*time.Second))
+	serving.IdleTime = cmp.Or(serving.IdleTime, unusedFor)
 	if change != nil {
 		change(&options)
 	}
