@@ -53,6 +53,11 @@ var residentWrites = []string{
 	`createResources(input: {atomic: false, items: [{uuid: "12121212-0000-4000-8000-00000000003${some}", type: "${type}", name: "many ${n}", projectId: "${owner}", visibility: ${visibility}, metadata: [{key: "size", value: "${some}"}], tags: ["${title}"]}, {uuid: "12121212-0000-4000-8000-00000000004${some}", type: "${type}", name: "more ${some}", visibility: ${visibility}, metadata: [{key: "p${some}", value: "v"}]}]})`,
 	`setMetadataOnResources(input: {atomic: false, items: [{resource: "12121212-0000-4000-8000-00000000003${some}", items: [{key: "arch", value: "x"}], deleteKeys: ["size"]}, {resource: "12121212-0000-4000-8000-00000000004${some}", items: [{key: "size", value: "${some}"}]}]})`,
 	`updateResource(input: {uuid: "12121212-0000-4000-8000-00000000003${some}", visibility: ${visibility}, newName: "moved ${some}"})`,
+	`createResourceProvider(input: {uuid: "34343434-0000-4000-8000-00000000000${some}", name: "host ${n}", resource: "12121212-0000-4000-8000-00000000003${some}", inventories: [{resourceClass: "VCPU", total: 2}]})`,
+	`createResourceProvider(input: {uuid: "34343434-0000-4000-8000-00000000000${some}", name: "host ${n}", inventories: [{resourceClass: "VCPU", total: 2}]})`,
+	`updateResourceProvider(input: {provider: "34343434-0000-4000-8000-00000000000${some}", resource: "12121212-0000-4000-8000-00000000004${some}"})`,
+	`updateResourceProvider(input: {provider: "34343434-0000-4000-8000-00000000000${some}", resource: null})`,
+	`deleteResourceProvider(input: {provider: "34343434-0000-4000-8000-00000000000${some}"})`,
 }
 
 // residentReads read definitions that servers keep in memory. Those that begin
@@ -76,6 +81,8 @@ var countingReads = []string{
 	`{ resources(filter: {metadata: [{key: "size", value: "${some}"}]}) { totalCount metadataFacets(keys: ["size", "arch", "p1"]) { key values { value resourceCount } } } }`,
 	`{ resources(filter: {where: {any: [{metadata: {key: "arch", exists: true}}, {not: {metadata: {key: "size", in: ["1", "2"]}}}]}}) { totalCount } }`,
 	`{ metadataKeys(first: 3) { nodes { key resourceCount } totalCount pageInfo { hasNextPage } } resourceTypes { nodes { name resources { totalCount } } } }`,
+	`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], hosts: {metadata: [{key: "size", value: "${some}"}]}) { totalCount nodes { allocations { provider { name resource { name } } } } explain { steps { constraint remaining } } } }`,
+	`{ a: resourceProviders(filter: {resource: {visibility: PUBLIC, where: {not: {metadata: {key: "size", equals: "${some}"}}}}}) { totalCount nodes { name resource { name } } } b: resources { totalCount } }`,
 	`{ explainResources(filter: {types: ["${type}"], visibility: PUBLIC, metadata: [{key: "size", value: "${some}"}], tags: [{name: "${title}"}]}) { considered clauses { kind passing remaining } } }`,
 }
 
@@ -162,7 +169,7 @@ func TestDialogsTakeNothingOfTheDatabase(t *testing.T) {
 }
 
 // residentSteps is how many writes a history has.
-const residentSteps = 90
+const residentSteps = 120
 
 // TestDefinitionsInMemoryAreTheDatabases makes random writes of definitions and
 // resource types, by one server or by two in turn. After each of them every server

@@ -16,7 +16,7 @@ func (r *Resolver) hostsOf(ctx context.Context, path string, filter *resource.Fi
 	if filter == nil {
 		return nil, nil
 	}
-	rows, err := r.Store.Hosts(ctx, path, *filter)
+	resources, err := r.Store.Hosts(ctx, path, *filter)
 	var invalid *problem.InvalidInput
 	if errors.As(err, &invalid) {
 		*problems = append(*problems, invalid.Problems...)
@@ -26,5 +26,5 @@ func (r *Resolver) hostsOf(ctx context.Context, path string, filter *resource.Fi
 		return nil, err
 	}
 	asked, err := json.Marshal(filter)
-	return &placement.Hosts{Filter: string(asked), Rows: rows}, err
+	return &placement.Hosts{Filter: string(asked), Resources: resources}, err
 }

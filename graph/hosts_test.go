@@ -116,25 +116,37 @@ type treesOfCandidates struct {
 
 // TestHostsAreThoseWhoseRootsResourceMatches compares, for random filters and as
 // several viewers, the candidates and providers on hosts with those that a client
-// would choose by itself: whose root is linked to a resource of the filtered list.
-// The number of statements is the same for every filter that names neither types
-// nor capabilities.
+// would choose by itself: whose root is linked to a resource of the filtered list,
+// where the database tells which these are and where memory does. The number of
+// statements is the same for every filter that names neither types nor capabilities;
+// in memory there are none for one of which memory tells.
 func TestHostsAreThoseWhoseRootsResourceMatches(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		chance := rand.New(rand.NewPCG(13, 1))
 		s := openFilled(t, store.Options{URL: url}, linkedTrees(chance, 40))
 		executor := executorOf(t, s)
-		found := 0
-		for round := range 60 {
-			a := hostsAsker{t, executor, []string{"admin", "member", "foreign", "service"}[round%4]}
-			filter := randomFilter(chance)
-			found += a.compare(filter)
+		filters := make([]string, 60)
+		for i := range filters {
+			filters[i] = randomFilter(chance)
 		}
-		if found < 200 {
-			t.Errorf("%d candidates in all", found)
+		statements := map[string]int{`{}`: 1, `{metadata: [{key: "key1", value: "1"}]}`: 1, `{nameContains: "nothing"}`: 1, `{where: {capability: {name: "gpu", gte: "2"}}}`: 2}
+		for _, inMemory := range []bool{false, true} {
+			if inMemory {
+				if err := s.LoadResources(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				statements[`{}`], statements[`{metadata: [{key: "key1", value: "1"}]}`] = 0, 0
+			}
+			found := 0
+			for round, filter := range filters {
+				found += hostsAsker{t, executor, []string{"admin", "member", "foreign", "service"}[round%4]}.compare(filter)
+			}
+			if found < 200 {
+				t.Errorf("in memory %v: %d candidates in all", inMemory, found)
+			}
+			hostsAsker{t, executor, "member"}.countStatements(statements)
 		}
-		hostsAsker{t, executor, "member"}.countStatements()
 	})
 }
 
@@ -197,11 +209,10 @@ func (a hostsAsker) compare(filter string) (found int) {
 	return found
 }
 
-// countStatements holds the number of statements for filters with and without
-// capabilities.
-func (a hostsAsker) countStatements() {
+// countStatements holds the number of statements for some filters.
+func (a hostsAsker) countStatements(statements map[string]int) {
 	a.t.Helper()
-	for filter, want := range map[string]int{`{}`: 1, `{metadata: [{key: "key1", value: "1"}]}`: 1, `{nameContains: "nothing"}`: 1, `{where: {capability: {name: "gpu", gte: "2"}}}`: 2} {
+	for filter, want := range statements {
 		var ignored any
 		if got := a.ask(fmt.Sprintf(`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], hosts: %s) { totalCount nodes { mappings { suffix } } explain { considered } pageInfo { hasPreviousPage } } }`, filter), &ignored); got != want {
 			a.t.Errorf("hosts: %s takes %d statements, want %d", filter, got, want)

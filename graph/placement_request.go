@@ -90,7 +90,7 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64, of can
 			required = append(required, request.Requirements())
 		}
 	}
-	rows, err := s.HostsMeeting(ctx, required, capabilities)
+	hosts, err := s.HostsMeeting(ctx, required, capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64, of can
 			if err != nil {
 				return nil, err
 			}
-			request.Hosts = &placement.Hosts{Filter: string(asked), Rows: rows[0]}
-			rows = rows[1:]
+			request.Hosts = &placement.Hosts{Filter: string(asked), Resources: hosts[0]}
+			hosts = hosts[1:]
 		}
 		connection, err := model.CandidatesIn(world, &request, of.After, of.First)
 		if found[id] = (foundCandidates{connection, err}); err == nil {

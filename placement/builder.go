@@ -101,7 +101,7 @@ func (b *builder) remove(uuid string) {
 	b.byUUID.remove(b.edit, uuid)
 	b.removeName(n)
 	b.nodes.set(b.edit, id, nil)
-	b.rows.set(b.edit, id, 0)
+	b.resources.set(b.edit, id, 0)
 	b.rootOf.set(b.edit, id, 0)
 	b.freeIDs = append(slices.Clip(b.freeIDs), id)
 	b.detached.remove(id)
@@ -129,7 +129,7 @@ func (b *builder) put(state *Provider) {
 	n := b.newNode(id, &provider)
 	n.tree, n.index = old.tree, old.index
 	b.nodes.set(b.edit, id, n)
-	b.rows.set(b.edit, id, provider.Row)
+	b.resources.set(b.edit, id, provider.ResourceRow)
 	b.reindex(old, n)
 	if !ok || old.provider.Name != provider.Name {
 		b.removeName(old)

@@ -68,9 +68,9 @@ func (d *dice) stricter(r *Request) Request {
 	trait := diceTraits[d.roll(3)]
 	switch d.roll(9) {
 	case 8:
-		stricter.Hosts = &Hosts{Filter: "some", Rows: []int64{rowOf(d.roll(4)), rowOf(d.roll(4))}}
+		stricter.Hosts = &Hosts{Filter: "some", Resources: []int64{linkOf(d.roll(4)), linkOf(d.roll(4))}}
 		if r.Hosts != nil {
-			stricter.Hosts.Rows = slices.DeleteFunc(stricter.Hosts.Rows, func(row int64) bool { return !slices.Contains(r.Hosts.Rows, row) })
+			stricter.Hosts.Resources = slices.DeleteFunc(stricter.Hosts.Resources, func(row int64) bool { return !slices.Contains(r.Hosts.Resources, row) })
 		}
 	case 0:
 		g.RequiredAll = append(slices.Clone(g.RequiredAll), trait)

@@ -108,13 +108,13 @@ func (w *World) linked(hosts *Hosts) mask {
 	if hosts == nil {
 		return nil
 	}
-	rows := rowSet{}
-	for _, row := range hosts.Rows {
-		rows.add(row)
+	resources := rowSet{}
+	for _, row := range hosts.Resources {
+		resources.add(row)
 	}
 	m := w.newMask()
 	for id := range w.idLimit {
-		if rows.has(w.rows.at(id)) {
+		if resources.has(w.resources.at(id)) {
 			m.add(id)
 		}
 	}

@@ -220,7 +220,7 @@ func (o *oracle) mayAnchor(uuid string, r *Request) bool {
 			return false
 		}
 	}
-	return o.root(uuid) == uuid && (r.Hosts == nil || slices.Contains(r.Hosts.Rows, o.providers[uuid].Row))
+	return o.root(uuid) == uuid && (r.Hosts == nil || slices.Contains(r.Hosts.Resources, o.providers[uuid].ResourceRow))
 }
 
 // holds tests what concerns the assignment as a whole.

@@ -32,8 +32,10 @@ type Provider struct {
 	// uuid of the tree's root; the World fills it in.
 	Parent string
 	Root   string
-	// Resource is the uuid of the linked resource, "" for none.
-	Resource string
+	// Resource is the uuid of the linked resource, "" for none, and ResourceRow the
+	// id of the row that a store keeps it in, 0 for none.
+	Resource    string
+	ResourceRow int64
 
 	CreatedAt time.Time
 	UpdatedAt time.Time

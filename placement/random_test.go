@@ -42,6 +42,9 @@ func uuidOf(n int) string {
 // rowOf numbers rows in another order than uuids.
 func rowOf(n int) int64 { return int64(1000 - 7*n) }
 
+// linkOf is the row of the resource that the provider of a number is linked to.
+func linkOf(n int) int64 { return int64(11 * (n + 1)) }
+
 func aggregateOf(n int) string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-0000000000%02x", n) }
 
 func (d *dice) subset(of []string, oneIn int) []string {
@@ -59,7 +62,7 @@ func (d *dice) aggregates(oneIn int) []string {
 }
 
 func (d *dice) provider(n int) Provider {
-	p := Provider{UUID: uuidOf(n), Name: fmt.Sprintf("p%d", n), Version: 1, Row: rowOf(n)}
+	p := Provider{UUID: uuidOf(n), Name: fmt.Sprintf("p%d", n), Version: 1, Row: rowOf(n), ResourceRow: linkOf(n)}
 	if n > 0 && !d.chance(3) {
 		p.Parent = uuidOf(d.roll(n))
 	}
@@ -84,6 +87,9 @@ func (d *dice) content(p Provider) Provider {
 		p.Traits = append(p.Traits, TraitShares)
 	}
 	p.Aggregates = d.aggregates(4)
+	if d.chance(6) {
+		p.ResourceRow = 0 // linked to none, from now on
+	}
 	return p
 }
 
@@ -155,7 +161,7 @@ func (d *dice) request(providers int) *Request {
 		r.Hosts = &Hosts{Filter: "some"}
 		for n := range providers + 1 { // one that does not exist too
 			if !d.chance(3) {
-				r.Hosts.Rows = append(r.Hosts.Rows, rowOf(n))
+				r.Hosts.Resources = append(r.Hosts.Resources, linkOf(n))
 			}
 		}
 	}

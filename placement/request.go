@@ -47,9 +47,10 @@ type Hosts struct {
 	// Filter is what they were chosen by. A position in the candidates of one
 	// filter is none in those of another, whatever roots the two choose.
 	Filter string
-	// Rows are their row ids (Provider.Row). One that is not the row id of a root
-	// chooses nothing.
-	Rows []int64
+	// Resources are the row ids of the resources that meet it
+	// (Provider.ResourceRow), in any order. One that no root is linked to chooses
+	// nothing.
+	Resources []int64
 }
 
 // Group is one request group: amounts, and the constraints on the providers

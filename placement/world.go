@@ -21,11 +21,11 @@ type World struct {
 	traitNames sortedMap[bool] // names that exist
 	classNames sortedMap[bool]
 
-	nodes   array[*node]
-	rows    array[int64] // their row ids, in one place for the restriction to hosts; 0 for none
-	rootOf  array[int32] // the ids of the roots of their trees plus 1, in one place for sets; 0 for none
-	idLimit int32        // ids assigned so far, free ones included
-	freeIDs []int32      // ids of deleted providers, to be assigned again
+	nodes     array[*node]
+	resources array[int64] // the row ids of their resources, in one place for the restriction to hosts; 0 for none
+	rootOf    array[int32] // the ids of the roots of their trees plus 1, in one place for sets; 0 for none
+	idLimit   int32        // ids assigned so far, free ones included
+	freeIDs   []int32      // ids of deleted providers, to be assigned again
 
 	byUUID sortedMap[int32]
 	byName sortedMap[int32]

@@ -193,16 +193,17 @@ func TestDifferenceNamesWhatDiffers(t *testing.T) {
 	base := Provider{UUID: uuidOf(0), Name: "a", Version: 1, CreatedAt: time.Unix(1, 0), Traits: []string{"CUSTOM_A"}}
 	w := NewWorld(diceNames, []Provider{base})
 	for want, change := range map[string]func(p *Provider){
-		"Name":       func(p *Provider) { p.Name = "b" },
-		"Generation": func(p *Provider) { p.Generation = 7 },
-		"Version":    func(p *Provider) { p.Version = 7 },
-		"Row":        func(p *Provider) { p.Row = 7 },
-		"Resource":   func(p *Provider) { p.Resource = uuidOf(5) },
-		"created":    func(p *Provider) { p.CreatedAt = time.Unix(2, 0) },
-		"Inventor":   func(p *Provider) { p.Inventories = []Inventory{stocked("VCPU", 1, 0)} },
-		"Traits":     func(p *Provider) { p.Traits = nil },
-		"Aggregates": func(p *Provider) { p.Aggregates = []string{aggregateOf(1)} },
-		"uuids":      func(p *Provider) { p.UUID = uuidOf(1) },
+		"Name":        func(p *Provider) { p.Name = "b" },
+		"Generation":  func(p *Provider) { p.Generation = 7 },
+		"Version":     func(p *Provider) { p.Version = 7 },
+		"Row":         func(p *Provider) { p.Row = 7 },
+		"Resource is": func(p *Provider) { p.Resource = uuidOf(5) },
+		"ResourceRow": func(p *Provider) { p.ResourceRow = 7 },
+		"created":     func(p *Provider) { p.CreatedAt = time.Unix(2, 0) },
+		"Inventor":    func(p *Provider) { p.Inventories = []Inventory{stocked("VCPU", 1, 0)} },
+		"Traits":      func(p *Provider) { p.Traits = nil },
+		"Aggregates":  func(p *Provider) { p.Aggregates = []string{aggregateOf(1)} },
+		"uuids":       func(p *Provider) { p.UUID = uuidOf(1) },
 	} {
 		other := base
 		change(&other)
@@ -257,11 +258,11 @@ func TestFilterSelectsEachProviderByItself(t *testing.T) {
 		o := newOracle(providers)
 		var hosts *Hosts
 		if d.chance(3) {
-			hosts = &Hosts{Rows: []int64{rowOf(d.roll(5)), rowOf(d.roll(5)), 99}}
+			hosts = &Hosts{Resources: []int64{linkOf(d.roll(5)), linkOf(d.roll(5)), 99}}
 		}
 		var want []string
 		for _, p := range providers {
-			if o.servesGroup(p.UUID, o.root(p.UUID), &g) && (hosts == nil || slices.Contains(hosts.Rows, o.providers[o.root(p.UUID)].Row)) {
+			if o.servesGroup(p.UUID, o.root(p.UUID), &g) && (hosts == nil || slices.Contains(hosts.Resources, o.providers[o.root(p.UUID)].ResourceRow)) {
 				want = append(want, p.Name)
 			}
 		}

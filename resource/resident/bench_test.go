@@ -33,7 +33,8 @@ func BenchmarkCounts(b *testing.B) {
 		"explain": func() {
 			held.Explain(public, []resident.Clause{frequent, resident.Has(items("key-2"), "value-7")})
 		},
-		"with": func() { held.With([]string{"none"}, manyResources(1)) },
+		"matching": func() { held.Matching([]resident.Clause{public, frequent}) },
+		"with":     func() { held.With([]string{"none"}, manyResources(1)) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -48,7 +49,7 @@ func BenchmarkCounts(b *testing.B) {
 func manyResources(count int) *resident.Resources {
 	built := resident.NewBuilder()
 	for n := range count {
-		number := built.Resource(fmt.Sprintf("00000000-0000-4000-8000-%012d", n))
+		number := built.Resource(fmt.Sprintf("00000000-0000-4000-8000-%012d", n), int64(n))
 		built.Value(number, resident.Column{Kind: resident.OfType}, "1")
 		built.Value(number, resident.Column{Kind: resident.OfProject}, "demo")
 		built.Value(number, resident.Column{Kind: resident.OfVisibility}, "PUBLIC")

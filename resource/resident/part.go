@@ -62,6 +62,7 @@ func (c *postings) between(prefix string) (from, to int) {
 // never change.
 type numbering struct {
 	uuids   []string
+	rows    []int64
 	columns map[Column]*postings
 	bytes   int64
 }
@@ -81,7 +82,7 @@ func (r *numbering) number(uuid string) (uint32, bool) {
 
 // Memory that is taken, roughly, in bytes.
 const (
-	resourceBytes = 60 // its uuid
+	resourceBytes = 68 // its uuid and row id
 	valueBytes    = 24 // besides its text
 	memberBytes   = 4
 	columnBytes   = 300
@@ -90,6 +91,7 @@ const (
 // Builder makes Resources. Resources are added in the order of their uuids.
 type Builder struct {
 	uuids   []string
+	rows    []int64
 	columns map[Column]*columnBuilder
 	taken   int64
 }
@@ -107,9 +109,9 @@ type entry struct{ value, number uint32 }
 // NewBuilder returns a builder without resources.
 func NewBuilder() *Builder { return &Builder{columns: map[Column]*columnBuilder{}} }
 
-// Resource adds a resource, and returns its number.
-func (b *Builder) Resource(uuid string) uint32 {
-	b.uuids = append(b.uuids, uuid)
+// Resource adds a resource, given its uuid and row id, and returns its number.
+func (b *Builder) Resource(uuid string, row int64) uint32 {
+	b.uuids, b.rows = append(b.uuids, uuid), append(b.rows, row)
 	b.taken += resourceBytes
 	return uint32(len(b.uuids) - 1)
 }
@@ -147,7 +149,7 @@ func (b *Builder) place(of *columnBuilder, value string) uint32 {
 
 // part returns all that was added.
 func (b *Builder) part() part {
-	built := &numbering{uuids: b.uuids, columns: make(map[Column]*postings, len(b.columns)), bytes: b.taken}
+	built := &numbering{uuids: b.uuids, rows: b.rows, columns: make(map[Column]*postings, len(b.columns)), bytes: b.taken}
 	for in, of := range b.columns {
 		built.columns[in] = of.column()
 	}
@@ -199,14 +201,14 @@ func merged(x, y part) part {
 	for i, p := range parts {
 		numbers[i] = make([]uint32, len(p.uuids))
 	}
-	b.uuids = make([]string, 0, x.count+y.count)
+	b.uuids, b.rows = make([]string, 0, x.count+y.count), make([]int64, 0, x.count+y.count)
 	for at[0] < len(x.uuids) || at[1] < len(y.uuids) {
 		from := 0
 		if at[0] == len(x.uuids) || at[1] < len(y.uuids) && y.uuids[at[1]] < x.uuids[at[0]] {
 			from = 1
 		}
 		if number := uint32(at[from]); parts[from].live.has(number) {
-			numbers[from][number] = b.Resource(parts[from].uuids[number])
+			numbers[from][number] = b.Resource(parts[from].uuids[number], parts[from].rows[number])
 		}
 		at[from]++
 	}

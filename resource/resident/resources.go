@@ -81,6 +81,20 @@ func (r *Resources) CountMatching(clauses []Clause) (count int) {
 	return count
 }
 
+// Matching returns the row ids of the resources of which all clauses hold, in no
+// order.
+func (r *Resources) Matching(clauses []Clause) []int64 {
+	var rows []int64
+	for _, p := range r.parts {
+		left := p.matching(clauses)
+		rows = slices.Grow(rows, left.count())
+		for number := range left.all() {
+			rows = append(rows, p.rows[number])
+		}
+	}
+	return rows
+}
+
 // Explain returns of how many resources which a viewer may see each clause holds,
 // of how many it and all before it, and how many there are.
 func (r *Resources) Explain(seen Clause, clauses []Clause) (considered int, passing, remaining []int) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,11 +20,17 @@ type thing struct {
 	tags  map[string]string // as they are, by their folded names
 }
 
+// rowOf is the row id of a resource.
+func rowOf(uuid string) int64 {
+	number, _ := strconv.ParseInt(uuid, 10, 64)
+	return 1000 - number
+}
+
 // built returns the things as resources.
 func built(things map[string]thing) *resident.Resources {
 	b := resident.NewBuilder()
 	for _, uuid := range slices.Sorted(maps.Keys(things)) {
-		number := b.Resource(uuid)
+		number := b.Resource(uuid, rowOf(uuid))
 		for key, value := range things[uuid].items {
 			b.Value(number, resident.Column{Kind: resident.OfItem, Key: key}, value)
 		}
@@ -121,18 +128,18 @@ func TestResourcesCountWhatThereIs(t *testing.T) {
 
 // counted is what a walk through all things counts of those that meet a condition.
 type counted struct {
-	matching     int
+	matching     []int64 // rows
 	values, keys map[string]int
 	tag          resident.Count // the tag "t", of the spelling that comes first
 }
 
 func countOf(things map[string]thing, c resource.Condition) counted {
 	n := counted{values: map[string]int{}, keys: map[string]int{}}
-	for _, of := range things {
+	for uuid, of := range things {
 		if !of.holds(c) {
 			continue
 		}
-		n.matching++
+		n.matching = append(n.matching, rowOf(uuid))
 		n.values[of.items["own"]]++
 		for key := range of.items {
 			n.keys[key]++
@@ -151,11 +158,16 @@ func countOf(things map[string]thing, c resource.Condition) counted {
 func compareCounts(t *testing.T, held *resident.Resources, things map[string]thing, c resource.Condition, clause resident.Clause) {
 	t.Helper()
 	n, clauses := countOf(things, c), []resident.Clause{clause}
-	if got := held.CountMatching(clauses); got != n.matching {
-		t.Fatalf("%+v: %d, want %d", c, got, n.matching)
+	if got := held.CountMatching(clauses); got != len(n.matching) {
+		t.Fatalf("%+v: %d, want %d", c, got, len(n.matching))
+	}
+	rows := held.Matching(clauses)
+	slices.Sort(rows)
+	if slices.Sort(n.matching); !slices.Equal(rows, n.matching) {
+		t.Fatalf("%+v: %v, want %v", c, rows, n.matching)
 	}
 	considered, passing, remaining := held.Explain(resident.All(), []resident.Clause{clause, resident.Not(clause)})
-	if want := []int{n.matching, len(things) - n.matching}; considered != len(things) || !slices.Equal(passing, want) || !slices.Equal(remaining, []int{n.matching, 0}) {
+	if want := []int{len(n.matching), len(things) - len(n.matching)}; considered != len(things) || !slices.Equal(passing, want) || !slices.Equal(remaining, []int{len(n.matching), 0}) {
 		t.Fatalf("%+v: of %d %v pass and %v remain, want %v", c, considered, passing, remaining, want)
 	}
 	for what, of := range map[string]struct {

@@ -1,6 +1,9 @@
 package resident
 
-import "math/bits"
+import (
+	"iter"
+	"math/bits"
+)
 
 // Set is some of the resources of a part, a bit for each by its number.
 type Set []uint64
@@ -36,6 +39,19 @@ func (s Set) count() (count int) {
 		count += bits.OnesCount64(word)
 	}
 	return count
+}
+
+// all yields the numbers in order.
+func (s Set) all() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i, word := range s {
+			for ; word != 0; word &= word - 1 {
+				if !yield(uint32(i*64 + bits.TrailingZeros64(word))) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // and keeps what another set has, too.

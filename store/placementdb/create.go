@@ -223,7 +223,7 @@ func (s *PlacementStore) admit(c *creation, items []placement.NewProvider, path 
 
 // provider returns a new provider as it will be.
 func (c *creation) provider(n *placement.NewProvider) *placement.Provider {
-	created := &placement.Provider{UUID: *n.UUID, Name: n.Name, Parent: c.existing.ParentOf(n), Resource: text.OrEmpty(n.Resource),
+	created := &placement.Provider{UUID: *n.UUID, Name: n.Name, Parent: c.existing.ParentOf(n), Resource: text.OrEmpty(n.Resource), ResourceRow: c.resources[text.OrEmpty(n.Resource)],
 		CreatedAt: c.now, UpdatedAt: c.now, Inventories: slices.Clone(n.Inventories),
 		Traits: sqldb.Distinct(n.Traits), Aggregates: slices.Clone(n.Aggregates)}
 	for i := range created.Inventories {
@@ -271,8 +271,8 @@ func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created
 		if row := c.parents[p.Parent]; row != 0 {
 			parent = row
 		}
-		if p.Resource != "" {
-			resource = c.resources[p.Resource]
+		if p.ResourceRow != 0 {
+			resource = p.ResourceRow
 		}
 		fresh[i] = []any{p.UUID, p.Name, parent, resource}
 	}

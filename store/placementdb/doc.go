@@ -47,7 +47,7 @@
 //	I5  Each world obeys the rules of the data: a parent is there, no provider is
 //	    below itself, no two providers have one name, traits and classes of a
 //	    provider exist. That a resource has one provider is not among them:
-//	    nothing in a world is looked up by resource.
+//	    nothing in a world depends on it.
 //	    TestAWorldObeysTheRules
 //	I6  A catch up that ends well brings everything that was committed before it
 //	    began, and it ends as soon as no commit refuses its snapshot.

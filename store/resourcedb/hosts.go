@@ -20,9 +20,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Hosts returns the row ids of the providers that are linked to a resource which
-// the viewer may see and which matches a filter, in no order. What is wrong with
-// the filter stands below path.
+// Hosts returns the row ids of the resources which the viewer may see and which
+// match a filter, in no order: of those that providers are linked to and, where
+// memory tells, of all. What is wrong with the filter stands below path.
 func (s *ResourceStore) Hosts(ctx context.Context, path string, filter resource.Filter) ([]int64, error) {
 	clauses, err := s.clausesOf(ctx, path, filter)
 	if err != nil {
@@ -54,8 +54,8 @@ func (s *ResourceStore) Required(ctx context.Context, requirements []resource.Re
 	return RequiredCapabilities{namesIn(known, all), known}, err
 }
 
-// HostsMeeting returns the hosts of each of some lists of requirements, as Hosts
-// does for a filter that has nothing else; lists that are equal count once. There
+// HostsMeeting returns for each of some lists of requirements what Hosts does for a
+// filter that has nothing else; lists that are equal count once. There
 // are at most resource.MaxHostSets of them. Their conditions are valid, and their
 // capabilities known.
 func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resource.Requirement, of RequiredCapabilities) ([][]int64, error) {
@@ -87,12 +87,25 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 	return lists.Map(numbers, func(number int) []int64 { return found[number] }), nil
 }
 
-// hostsOf returns the row ids of the providers whose resources meet all clauses of
-// each list, in one statement.
+// hostsOf returns the row ids of the resources that meet all clauses of each list,
+// from memory or in one statement.
 func (s *ResourceStore) hostsOf(ctx context.Context, sets [][]clause) ([][]int64, error) {
+	held, err := s.decidedBy(ctx, slices.Concat(sets...)...)
+	if err != nil {
+		return nil, err
+	}
+	if held != nil {
+		return lists.Map(sets, func(clauses []clause) []int64 { return held.Matching(held.clausesInMemory(ctx, clauses)) }), nil
+	}
+	return s.readHosts(ctx, sets)
+}
+
+// readHosts returns the row ids of the resources that providers are linked to and
+// that meet all clauses of each list, in one statement.
+func (s *ResourceStore) readHosts(ctx context.Context, sets [][]clause) ([][]int64, error) {
 	build := entsql.Dialect(s.Pool.Dialect())
 	providers := build.Table(resourceprovider.Table)
-	linked := build.Select(entsql.As(providers.C(resourceprovider.FieldID), hostColumn), entsql.As(providers.C(resourceprovider.FieldResourceID), entresource.FieldID)).
+	linked := build.Select(entsql.As(providers.C(resourceprovider.FieldResourceID), entresource.FieldID)).
 		From(providers).Where(entsql.NotNull(providers.C(resourceprovider.FieldResourceID)))
 	var statement *entsql.Selector
 	for i, clauses := range sets {
@@ -123,10 +136,10 @@ func (s *ResourceStore) hostsOf(ctx context.Context, sets [][]clause) ([][]int64
 	return hosts, nil
 }
 
-// The table of the links of providers to resources, and its column of providers.
-const hostLinks, hostColumn = "links", "provider"
+// hostLinks is the table of the resources that providers are linked to.
+const hostLinks = "links"
 
-// hostsThat returns a number, and the row ids of the providers in one text: with
+// hostsThat returns a number, and the row ids of the resources in one text: with
 // thousands of them, rows take longer than what finds them. The links of providers
 // stand for the resources where no other column of these is asked for.
 func hostsThat(ctx context.Context, build *entsql.DialectBuilder, number int, clauses []clause) *entsql.Selector {
@@ -143,5 +156,5 @@ func hostsThat(ctx context.Context, build *entsql.DialectBuilder, number int, cl
 	if statement.Dialect() == dialect.Postgres {
 		joined = "string_agg(%s::text, ',')"
 	}
-	return statement.SelectExpr(entsql.Raw(strconv.Itoa(number)), entsql.Raw(fmt.Sprintf(joined, links.C(hostColumn))))
+	return statement.SelectExpr(entsql.Raw(strconv.Itoa(number)), entsql.Raw(fmt.Sprintf(joined, links.C(entresource.FieldID))))
 }

@@ -83,7 +83,7 @@ func (r *resourceReader) read(ctx context.Context, uuids []string) error {
 			return fmt.Errorf("resource %s comes after %s", uuid, last)
 		}
 		last = uuid
-		number := r.built.Resource(uuid)
+		number := r.built.Resource(uuid, id)
 		r.numbers[id] = number
 		r.built.Value(number, resident.Column{Kind: resident.OfType}, typeValue(of))
 		r.built.Value(number, resident.Column{Kind: resident.OfProject}, project)
