@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/auditdb"
 	"github.com/cadastre-dev/cadastre/store/changedb"
@@ -170,7 +171,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if s.ChangeStore, err = changedb.Open(ctx, db, s.Discovers); err != nil {
+	s.ChangeStore, err = changedb.Open(ctx, db, s.Discovers,
+		changedb.Memory{Kinds: []change.Kind{change.Namespace, change.ResourceType}, Show: s.ShowDefinitions},
+		changedb.Memory{Kinds: []change.Kind{change.ResourceProvider, change.Trait, change.ResourceClass}, Show: s.ShowWorld})
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.AuditStore = auditdb.Open(db, options.AuditRetention)

@@ -350,8 +350,8 @@ func (f *follower) run(ctx context.Context) {
 // was seen that is not settled. What was there before it began is not read: the
 // log has it.
 func (f *follower) forward(ctx context.Context, began bool) (open bool, err error) {
-	upTo, open, err := f.settled(ctx)
-	held := f.window.Load()
+	open, err = f.store.horizon.advance(ctx)
+	upTo, held := f.store.horizon.upTo(), f.window.Load()
 	switch {
 	case err != nil:
 	case !began || upTo < held.upTo:
@@ -365,17 +365,6 @@ func (f *follower) forward(ctx context.Context, began bool) (open bool, err erro
 		f.publish(held.with(rows, upTo, isWhole), rows, isWhole)
 	}
 	return open, err
-}
-
-// settled returns the id up to which the log is settled.
-func (f *follower) settled(ctx context.Context) (upTo int64, open bool, err error) {
-	s := f.store
-	if s.Postgres() {
-		open, err = s.horizon.advance(ctx)
-		return s.horizon.upTo(), open, err
-	}
-	err = s.Query(ctx, s.Pool.FollowerPool(), `SELECT COALESCE(max(id), 0) FROM changes`, func(rows *sql.Rows) error { return rows.Scan(&upTo) })
-	return upTo, false, err
 }
 
 // read returns the rows of the log between two ids, in their order, and no more

@@ -3,12 +3,15 @@ package changedb
 import (
 	"context"
 	"database/sql"
-	"math"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -19,11 +22,16 @@ const (
 	settleWithin = 200 * time.Millisecond
 	// settlePoll is how often it looks whether they have.
 	settlePoll = 5 * time.Millisecond
+	// showWithin bounds how long those who follow wait for what is held in memory.
+	showWithin = 5 * time.Second
+	// mostToShow is of how many transactions it is asked whether memory shows them.
+	mostToShow = 1000
 )
 
 // horizon knows up to which id the log is settled: every row that there will ever
-// be up to there can be read. On SQLite transactions write one after the other,
-// and all that is there is settled.
+// be up to there can be read, and what this process holds in memory shows what they
+// tell of. So whoever is told of a change, and asks for the thing, sees it. On SQLite
+// transactions write one after the other, and all rows that are there can be read.
 //
 // On PostgreSQL whoever draws ids holds sqldb.NotingLock from before until the end
 // of the transaction. So what a snapshot sees up to its highest id is settled when
@@ -31,14 +39,31 @@ const (
 // can be seen before it gives its locks back.
 type horizon struct {
 	db       *sqldb.DB
+	memories []Memory
 	resident *sqldb.Resident
 	settled  atomic.Int64
 	asked    atomic.Int64 // how often the highest id was asked for
 	turn     chan struct{}
 
 	// Guarded by turn:
+	began    bool  // whether settled is known
 	answered int64 // the newest asking whose answer is settled
 	waiting  waiting
+}
+
+// Memory is what a process holds in memory of the things of some kinds.
+type Memory struct {
+	Kinds []change.Kind
+	// Show brings it forward until it shows what some transactions changed that are
+	// committed; for nil, all that were before the call.
+	Show func(ctx context.Context, transactions []sqldb.TransactionID) error
+}
+
+// seen is what a snapshot saw of the log.
+type seen struct {
+	highest int64 // id
+	server  int64 // the run of the database server
+	holders []string
 }
 
 // waiting is an id that is settled once the transactions have ended.
@@ -48,8 +73,8 @@ type waiting struct {
 	holders []string
 }
 
-func newHorizon(db *sqldb.DB) *horizon {
-	h := &horizon{db: db, turn: make(chan struct{}, 1)}
+func newHorizon(db *sqldb.DB, memories []Memory) *horizon {
+	h := &horizon{db: db, memories: memories, turn: make(chan struct{}, 1)}
 	h.resident = &sqldb.Resident{
 		Held: func() any { return h.upTo() },
 		At:   func(_ context.Context, _ sqldb.Conn, held any) (any, error) { return held, nil },
@@ -58,22 +83,12 @@ func newHorizon(db *sqldb.DB) *horizon {
 }
 
 // upTo returns the id up to which the log is settled, as far as is known.
-func (h *horizon) upTo() int64 {
-	if !h.db.Postgres() {
-		return math.MaxInt64
-	}
-	return h.settled.Load()
-}
+func (h *horizon) upTo() int64 { return h.settled.Load() }
 
 // Settle has this server know that what was committed before the call is settled,
 // or, where that takes too long, what was before. A reading sees what was settled
 // before it began.
-func (s *ChangeStore) Settle(ctx context.Context) error {
-	if !s.Postgres() {
-		return nil
-	}
-	return s.horizon.settle(ctx)
-}
+func (s *ChangeStore) Settle(ctx context.Context) error { return s.horizon.settle(ctx) }
 
 // settledIn returns the id up to which the log is settled in the reading of a
 // context, and as of now where there is none.
@@ -105,11 +120,18 @@ func (h *horizon) settle(ctx context.Context) error {
 		err := error(nil)
 		done := h.answered > before
 		if !done {
-			err = h.look(ctx)
+			err = h.look(ctx, within)
 			done = h.answered > before
 		}
 		<-h.turn
-		if err != nil || done {
+		switch {
+		case done:
+			return nil
+		case errors.Is(err, errNotShown):
+			if within.Err() != nil {
+				return ctx.Err()
+			}
+		case err != nil:
 			return err
 		}
 		pause.For(within, settlePoll)
@@ -125,28 +147,75 @@ func (h *horizon) advance(ctx context.Context) (open bool, err error) {
 		return false, ctx.Err()
 	}
 	defer func() { <-h.turn }()
-	err = h.look(ctx)
+	within, cancel := context.WithTimeout(ctx, showWithin)
+	defer cancel()
+	err = h.look(ctx, within)
 	return h.waiting.holders != nil, err
 }
 
+// errNotShown says that memory could not be brought forward to what is settled.
+var errNotShown = errors.New("what is held in memory is behind the log of changes")
+
 // look asks for the highest id and for who may hold lower ones, and settles what
-// can be settled. The turn is held.
-func (h *horizon) look(ctx context.Context) error {
+// can be settled and shown within the time of another context. The turn is held.
+func (h *horizon) look(ctx, within context.Context) error {
 	asking := h.asked.Add(1)
-	highest, holders, err := h.ask(ctx)
+	at, err := h.ask(ctx)
 	if err != nil {
 		return sqldb.Refused(err)
 	}
-	if h.waiting.holders != nil && !haveAny(holders, h.waiting.holders) {
-		h.settled.Store(h.waiting.id)
-		h.answered, h.waiting = h.waiting.asking, waiting{}
+	before := h.settled.Load()
+	settled, answered := before, int64(0)
+	if h.waiting.holders != nil && !haveAny(at.holders, h.waiting.holders) {
+		settled, answered = h.waiting.id, h.waiting.asking
+		h.waiting = waiting{}
 	}
 	switch {
-	case len(holders) == 0 || highest == h.settled.Load():
-		h.settled.Store(highest)
-		h.answered, h.waiting = asking, waiting{}
+	case len(at.holders) == 0 || at.highest == settled:
+		settled, answered = at.highest, asking
+		h.waiting = waiting{}
 	case h.waiting.holders == nil:
-		h.waiting = waiting{id: highest, asking: asking, holders: holders}
+		h.waiting = waiting{id: at.highest, asking: asking, holders: at.holders}
+	}
+	if answered == 0 {
+		return nil
+	}
+	if err := h.show(within, before, settled, at.server); err != nil {
+		return fmt.Errorf("%w: %w", errNotShown, err)
+	}
+	h.began = true
+	h.settled.Store(settled)
+	h.answered = answered
+	return nil
+}
+
+// show has memory show what the rows between two ids tell of.
+func (h *horizon) show(ctx context.Context, after, upTo, server int64) error {
+	ctx = sqldb.Uncounted(sqldb.Apart(ctx))
+	for _, memory := range h.memories {
+		var transactions []sqldb.TransactionID
+		if h.began && after < upTo {
+			kinds := lists.Map(memory.Kinds, func(kind change.Kind) string { return "'" + string(kind) + "'" })
+			err := h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT DISTINCT "transaction" FROM changes WHERE id > $1 AND id <= $2 AND kind IN (`+strings.Join(kinds, ", ")+`) LIMIT $3`,
+				func(rows *sql.Rows) error {
+					of := sqldb.TransactionID{Server: server}
+					err := rows.Scan(&of.Number)
+					transactions = append(transactions, of)
+					return err
+				}, after, upTo, mostToShow)
+			if err != nil {
+				return err
+			}
+		}
+		switch {
+		case h.began && len(transactions) == 0:
+			continue
+		case len(transactions) == mostToShow: // there may be more
+			transactions = nil
+		}
+		if err := memory.Show(ctx, transactions); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -154,17 +223,21 @@ func (h *horizon) look(ctx context.Context) error {
 // ask returns the highest id of the log as a snapshot sees it, and the
 // transactions that held NotingLock after it was taken, by their virtual ids,
 // which are not given again.
-func (h *horizon) ask(ctx context.Context) (highest int64, holders []string, err error) {
+func (h *horizon) ask(ctx context.Context) (at seen, err error) {
 	ctx = sqldb.Uncounted(sqldb.Apart(ctx))
-	err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE((SELECT max(id) FROM changes), 0),
+	if !h.db.Postgres() {
+		err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE(max(id), 0) FROM changes`, func(rows *sql.Rows) error { return rows.Scan(&at.highest) })
+		return at, err
+	}
+	err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE((SELECT max(id) FROM changes), 0), `+sqldb.ServerRun+`,
 		COALESCE((SELECT string_agg(virtualtransaction, ' ') FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = $1::bigint::oid AND objsubid = 1
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), '')`, func(rows *sql.Rows) error {
 		var text string
-		err := rows.Scan(&highest, &text)
-		holders = strings.Fields(text)
+		err := rows.Scan(&at.highest, &at.server, &text)
+		at.holders = strings.Fields(text)
 		return err
 	}, sqldb.NotingLock)
-	return highest, holders, err
+	return at, err
 }
 
 // haveAny reports whether a list has any value of another one.

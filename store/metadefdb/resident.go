@@ -117,6 +117,20 @@ func (s *MetadefStore) FollowDefinitions(ctx context.Context) error {
 	return s.followTo(ctx, sqldb.TransactionID{})
 }
 
+// ShowDefinitions brings the definitions forward until they show what some
+// transactions changed that are committed; for nil, all that were before the call.
+func (s *MetadefStore) ShowDefinitions(ctx context.Context, transactions []sqldb.TransactionID) error {
+	if transactions == nil {
+		return s.FollowDefinitions(ctx)
+	}
+	for _, transaction := range transactions {
+		if err := s.followTo(ctx, transaction); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // followTo brings the definitions forward to what is committed, unless they have a
 // transaction already, or do once no other catch up runs: one serves all that wait.
 func (s *MetadefStore) followTo(ctx context.Context, transaction sqldb.TransactionID) error {

@@ -22,8 +22,9 @@ type worldCache struct {
 	// database under it.
 	applying sync.Mutex
 	// ahead has the providers, by uuid, that commits of this process changed
-	// which the snapshot did not see yet.
+	// which the snapshot did not see yet, and added those commits.
 	ahead map[string]aheadCommits
+	added map[sqldb.TransactionID]bool
 }
 
 // heldWorld is a world and how far it has come. It never changes.
@@ -76,6 +77,15 @@ func (c *worldCache) World() *placement.World { return c.held.Load().world }
 
 // UpTo returns the snapshot that the world has.
 func (c *worldCache) UpTo() sqldb.Snapshot { return c.held.Load().upTo }
+
+// Shows reports whether the world is known to have all that some transactions
+// committed: those that its snapshot sees, and those of this process that were added.
+func (c *worldCache) Shows(transactions []sqldb.TransactionID) bool {
+	c.applying.Lock()
+	defer c.applying.Unlock()
+	upTo := c.UpTo()
+	return !slices.ContainsFunc(transactions, func(t sqldb.TransactionID) bool { return !upTo.Contains(t) && !c.added[t] })
+}
 
 // hold makes a world the one that is held, and tells those who wait for another.
 func (c *worldCache) hold(next *heldWorld) {
@@ -186,6 +196,7 @@ func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 		return false
 	}
 	c.hold(&heldWorld{world: held.world.With(update.Update), upTo: held.upTo})
+	c.added[commit.transaction] = true
 	for uuid := range update.states {
 		c.ahead[uuid] = c.ahead[uuid].after(commit.transaction.Number)
 	}
@@ -234,13 +245,14 @@ func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo s
 		return false
 	}
 	if c.ahead == nil {
-		c.ahead = map[string]aheadCommits{}
+		c.ahead, c.added = map[string]aheadCommits{}, map[sqldb.TransactionID]bool{}
 	}
 	if !update.isEmpty() {
 		world = world.With(update.Update)
 	}
 	c.hold(&heldWorld{world: world, upTo: upTo})
 	maps.DeleteFunc(c.ahead, func(_ string, own aheadCommits) bool { return upTo.Sees(own.last) })
+	maps.DeleteFunc(c.added, func(own sqldb.TransactionID, _ bool) bool { return own.Server != upTo.Server || upTo.Contains(own) })
 	return true
 }
 

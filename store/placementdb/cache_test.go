@@ -45,10 +45,15 @@ func TestACacheForgetsWhatASnapshotSees(t *testing.T) {
 	if !c.Apply(reading{at: sqldb.Snapshot{Server: 1, Oldest: 11, Next: 12, Running: []int64{11}}, states: []providerState{stateOf("b", 2, 0)}}) {
 		t.Fatal("the snapshot does not go with the commit that it does not see")
 	}
-	if _, ahead := c.ahead["b"]; len(c.ahead) != 1 || !ahead || versionOf(t, c, "b") != 1 {
+	for number, shown := range map[int64]bool{9: true, 10: true, 11: true, 12: false} {
+		if c.Shows([]sqldb.TransactionID{{Server: 1, Number: number}}) != shown || c.Shows([]sqldb.TransactionID{{Server: 2, Number: number}}) {
+			t.Errorf("transaction %d is shown or not, want %v of this run of the server", number, shown)
+		}
+	}
+	if _, ahead := c.ahead["b"]; len(c.ahead) != 1 || len(c.added) != 1 || !ahead || versionOf(t, c, "b") != 1 {
 		t.Errorf("with a snapshot that lacks the change of b, %v are ahead and b has the version %d", c.ahead, versionOf(t, c, "b"))
 	}
-	if !c.Apply(reading{at: sqldb.Snapshot{Server: 1, Oldest: 12, Next: 12}}) || len(c.ahead) > 0 {
+	if !c.Apply(reading{at: sqldb.Snapshot{Server: 1, Oldest: 12, Next: 12}}) || len(c.ahead) > 0 || len(c.added) > 0 || !c.Shows([]sqldb.TransactionID{{Server: 1, Number: 11}}) {
 		t.Errorf("with a snapshot that sees both, %v are ahead", c.ahead)
 	}
 }

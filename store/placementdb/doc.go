@@ -61,8 +61,10 @@
 //	    TestWhatACrashUndidHasEnded, TestNothingIsLostByARestartOfPostgres
 //	I9  An operation that reads at one instant has the world of that instant.
 //	    TestTheWorldOfAnInstantIsTheDatabases
+//	I10 Nobody is told of a commit that the world does not show (ShowWorld).
+//	    TestWhoIsToldFindsIt, TestWhoIsToldFindsWhatNobodyNotified
 //
-// TestWorldModel holds all of them with a model of the database, and
+// TestWorldModel holds I1 to I9 with a model of the database, and
 // TestWorldModelCatchesABrokenDecision that the model finds what is forgotten.
 // TestWorldReplay holds the same on two servers of one PostgreSQL database.
 //

@@ -35,6 +35,24 @@ func (s *PlacementStore) AlsoFollow(catchUp func(context.Context) error) {
 	s.also = append(s.also, catchUp)
 }
 
+// ShowWorld brings the world forward until it shows what some transactions changed
+// that are committed; for nil, all that were before the call.
+func (s *PlacementStore) ShowWorld(ctx context.Context, transactions []sqldb.TransactionID) error {
+	shows := func() bool { return transactions != nil && s.cache.Shows(transactions) }
+	switch {
+	case shows():
+		return nil
+	case s.follower == nil:
+		return s.AwaitTurn(ctx)
+	}
+	return s.follower.exclusively(ctx, func() error {
+		if shows() {
+			return nil
+		}
+		return s.follower.catchUp(ctx)
+	})
+}
+
 // Tell has other servers told that there is something to see.
 func (s *PlacementStore) Tell() {
 	if s.follower != nil {

@@ -157,7 +157,7 @@ func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, chang
 		}
 		statements = []string{tx.insertOfChanges(&args, changed, whole)}
 		scanned = append(scanned, &tx.ID.Server, &tx.ID.Number)
-		returned += ", " + serverRun + `, "transaction"`
+		returned += ", " + ServerRun + `, "transaction"`
 	}
 	statement := statements[0] + returned
 	if len(with) > 0 {

@@ -316,7 +316,7 @@ type Note struct {
 func (d *DB) NotesSince(ctx context.Context, on Conn, since Snapshot, kinds ...string) (at Snapshot, notes []Note, ok bool, err error) {
 	now := `SELECT 0 AS server, COALESCE(MAX(seq), 0) + 1 AS snapshot, NULL AS own FROM sqlite_sequence WHERE name = 'changes'`
 	if d.Postgres() {
-		now = `SELECT ` + serverRun + ` AS server, pg_current_snapshot()::text AS snapshot, pg_current_xact_id_if_assigned()::text::bigint AS own`
+		now = `SELECT ` + ServerRun + ` AS server, pg_current_snapshot()::text AS snapshot, pg_current_xact_id_if_assigned()::text::bigint AS own`
 	}
 	ok = true
 	err = d.Query(ctx, on, `SELECT s.server, s.snapshot, s.own, c."transaction", c.kind, c.key FROM (`+now+`) AS s

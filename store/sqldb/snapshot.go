@@ -79,10 +79,10 @@ func ParseSnapshot(server int64, text string) (Snapshot, error) {
 	return s, nil
 }
 
-// serverRun is the run of a PostgreSQL server as an expression. After a crash of
+// ServerRun is the run of a PostgreSQL server (Snapshot.Server) as an expression. After a crash of
 // one of its processes the server recovers without starting anew, but its
 // statistics begin again.
-const serverRun = `(extract(epoch FROM greatest(pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())) * 1000000)::bigint`
+const ServerRun = `(extract(epoch FROM greatest(pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())) * 1000000)::bigint`
 
 // SnapshotOf returns the snapshot of a transaction that sees one instant.
 func (d *DB) SnapshotOf(ctx context.Context, on Conn) (at Snapshot, err error) {
@@ -92,7 +92,7 @@ func (d *DB) SnapshotOf(ctx context.Context, on Conn) (at Snapshot, err error) {
 		at.Oldest = at.Next
 		return at, err
 	}
-	err = d.Query(ctx, on, `SELECT `+serverRun+`, pg_current_snapshot()::text`, func(rows *sql.Rows) error {
+	err = d.Query(ctx, on, `SELECT `+ServerRun+`, pg_current_snapshot()::text`, func(rows *sql.Rows) error {
 		var server int64
 		var text string
 		if err := rows.Scan(&server, &text); err != nil {

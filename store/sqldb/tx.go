@@ -256,6 +256,16 @@ func (d *DB) takeTurn(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// AwaitTurn waits on SQLite until no transaction is written: what was committed
+// before has then been added to what the process holds in memory.
+func (d *DB) AwaitTurn(ctx context.Context) error {
+	release, err := d.takeTurn(ctx)
+	if err == nil {
+		release()
+	}
+	return err
+}
+
 // LockName makes the writers of one name of a class wait for each other until the
 // transaction ends, by an advisory lock. On SQLite there is one writer anyway.
 func (tx *Tx) LockName(ctx context.Context, class int, name string) error {
