@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/auditdb"
 	"github.com/cadastre-dev/cadastre/store/changedb"
@@ -171,10 +170,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.ChangeStore, err = changedb.Open(ctx, db, s.Discovers,
-		changedb.Memory{Kinds: []change.Kind{change.Namespace, change.ResourceType}, Show: s.ShowDefinitions},
-		changedb.Memory{Kinds: []change.Kind{change.ResourceProvider, change.Trait, change.ResourceClass}, Show: s.ShowWorld})
-	if err != nil {
+	if s.ChangeStore, err = changedb.Open(ctx, db, s.Discovers, s.ShowDefinitions, s.ShowWorld); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.AuditStore = auditdb.Open(db, options.AuditRetention)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/change"
-	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -22,8 +21,8 @@ const (
 	settleWithin = 200 * time.Millisecond
 	// settlePoll is how often it looks whether they have.
 	settlePoll = 5 * time.Millisecond
-	// showWithin bounds how long those who follow wait for what is held in memory.
-	showWithin = 5 * time.Second
+	// showWithin bounds how long a reader waits for what is held in memory.
+	showWithin = 3 * time.Second
 	// mostToShow is of how many transactions it is asked whether memory shows them.
 	mostToShow = 1000
 )
@@ -39,7 +38,7 @@ const (
 // can be seen before it gives its locks back.
 type horizon struct {
 	db       *sqldb.DB
-	memories []Memory
+	memories []memory
 	resident *sqldb.Resident
 	settled  atomic.Int64
 	asked    atomic.Int64 // how often the highest id was asked for
@@ -51,12 +50,23 @@ type horizon struct {
 	waiting  waiting
 }
 
-// Memory is what a process holds in memory of the things of some kinds.
-type Memory struct {
-	Kinds []change.Kind
-	// Show brings it forward until it shows what some transactions changed that are
-	// committed; for nil, all that were before the call.
-	Show func(ctx context.Context, transactions []sqldb.TransactionID) error
+// Show brings what a process holds in memory forward until it shows what some
+// transactions changed that are committed; for nil, all that were before the call.
+type Show func(ctx context.Context, transactions []sqldb.TransactionID) error
+
+// memory shows the things of some kinds, which are a list of SQL.
+type memory struct {
+	kinds string
+	show  Show
+}
+
+// memoriesOf returns what shows definitions, and what shows placement.
+func memoriesOf(definitions, world Show) []memory {
+	of := func(show Show, kinds ...string) memory { return memory{"'" + strings.Join(kinds, "', '") + "'", show} }
+	return []memory{
+		of(definitions, string(change.Namespace), string(change.ResourceType)),
+		of(world, string(change.ResourceProvider), string(change.Trait), string(change.ResourceClass)),
+	}
 }
 
 // seen is what a snapshot saw of the log.
@@ -73,7 +83,7 @@ type waiting struct {
 	holders []string
 }
 
-func newHorizon(db *sqldb.DB, memories []Memory) *horizon {
+func newHorizon(db *sqldb.DB, memories []memory) *horizon {
 	h := &horizon{db: db, memories: memories, turn: make(chan struct{}, 1)}
 	h.resident = &sqldb.Resident{
 		Held: func() any { return h.upTo() },
@@ -108,8 +118,8 @@ func (s *ChangeStore) settledIn(ctx context.Context) (int64, error) {
 // settle waits until what was committed before is settled, but not for ever.
 // Callers at the same time share what one of them asks.
 func (h *horizon) settle(ctx context.Context) error {
-	before := h.asked.Load()
-	within, cancel := context.WithTimeout(ctx, settleWithin)
+	before, began := h.asked.Load(), time.Now()
+	within, cancel := context.WithTimeout(ctx, showWithin)
 	defer cancel()
 	for {
 		select {
@@ -127,12 +137,10 @@ func (h *horizon) settle(ctx context.Context) error {
 		switch {
 		case done:
 			return nil
-		case errors.Is(err, errNotShown):
-			if within.Err() != nil {
-				return ctx.Err()
-			}
-		case err != nil:
+		case err != nil && !errors.Is(err, errNotShown):
 			return err
+		case time.Since(began) > settleWithin:
+			return ctx.Err()
 		}
 		pause.For(within, settlePoll)
 	}
@@ -195,8 +203,7 @@ func (h *horizon) show(ctx context.Context, after, upTo, server int64) error {
 	for _, memory := range h.memories {
 		var transactions []sqldb.TransactionID
 		if h.began && after < upTo {
-			kinds := lists.Map(memory.Kinds, func(kind change.Kind) string { return "'" + string(kind) + "'" })
-			err := h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT DISTINCT "transaction" FROM changes WHERE id > $1 AND id <= $2 AND kind IN (`+strings.Join(kinds, ", ")+`) LIMIT $3`,
+			err := h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT DISTINCT "transaction" FROM changes WHERE id > $1 AND id <= $2 AND kind IN (`+memory.kinds+`) LIMIT $3`,
 				func(rows *sql.Rows) error {
 					of := sqldb.TransactionID{Server: server}
 					err := rows.Scan(&of.Number)
@@ -213,7 +220,7 @@ func (h *horizon) show(ctx context.Context, after, upTo, server int64) error {
 		case len(transactions) == mostToShow: // there may be more
 			transactions = nil
 		}
-		if err := memory.Show(ctx, transactions); err != nil {
+		if err := memory.show(ctx, transactions); err != nil {
 			return err
 		}
 	}

@@ -28,9 +28,10 @@ type ChangeStore struct {
 }
 
 // Open returns the log of changes of a database. Discovers reports whether a
-// viewer may read capabilities. What the memories do not show yet is told to nobody.
-func Open(ctx context.Context, db *sqldb.DB, discovers func(access.Viewer) bool, memories ...Memory) (*ChangeStore, error) {
-	s := &ChangeStore{DB: db, discovers: discovers, horizon: newHorizon(db, memories)}
+// viewer may read capabilities. What the definitions and the world in memory do not
+// show yet is told to nobody.
+func Open(ctx context.Context, db *sqldb.DB, discovers func(access.Viewer) bool, definitions, world Show) (*ChangeStore, error) {
+	s := &ChangeStore{DB: db, discovers: discovers, horizon: newHorizon(db, memoriesOf(definitions, world))}
 	s.follower = newFollower(s)
 	key, err := s.sealingKey(ctx)
 	if err != nil {

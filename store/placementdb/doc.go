@@ -61,12 +61,12 @@
 //	    TestWhatACrashUndidHasEnded, TestNothingIsLostByARestartOfPostgres
 //	I9  An operation that reads at one instant has the world of that instant.
 //	    TestTheWorldOfAnInstantIsTheDatabases
-//	I10 Nobody is told of a commit that the world does not show (ShowWorld).
-//	    TestWhoIsToldFindsIt, TestWhoIsToldFindsWhatNobodyNotified
 //
-// TestWorldModel holds I1 to I9 with a model of the database, and
+// TestWorldModel holds all of them with a model of the database, and
 // TestWorldModelCatchesABrokenDecision that the model finds what is forgotten.
-// TestWorldReplay holds the same on two servers of one PostgreSQL database.
+// TestWorldReplay holds the same on two servers of one PostgreSQL database. That the
+// world shows each commit before clients are told of it (ShowWorld) is for
+// store/changedb to ask for; graph/told_test.go holds it.
 //
 // # Why it holds
 //
