@@ -1,12 +1,15 @@
 package resourcedb_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -54,10 +57,10 @@ func TestPairsOfEveryLengthAreExact(t *testing.T) {
 
 // TestTheRarestPairIsSearchedFirst holds that it does not matter in which order a
 // filter has its pairs: where resources are in memory, what few have is looked for
-// before what many have.
+// before what many have. Whoever looks for several has them loaded.
 func TestTheRarestPairIsSearchedFirst(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
 		var content store.Content
 		for i := range 30 {
 			record := store.ResourceRecord{UUID: storetest.UUID(i + 1), Type: "physical:host", Name: fmt.Sprint(i), ProjectID: "p", Visibility: access.Public,
@@ -70,14 +73,26 @@ func TestTheRarestPairIsSearchedFirst(t *testing.T) {
 			}
 			content.Resources = append(content.Resources, record)
 		}
-		if err := s.FillEmpty(storetest.AsAdmin(), content); err != nil {
+		filled, err := store.Open(t.Context(), store.Options{URL: url})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.LoadResources(t.Context()); err != nil {
+		if err := errors.Join(filled.FillEmpty(storetest.AsAdmin(), content), filled.Close()); err != nil {
 			t.Fatal(err)
 		}
+		s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{ResidentFrom: 30}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
 		pairs := []metadef.KeyValue{{Key: "few", Value: "x"}, {Key: "many", Value: "x"}, {Key: "some", Value: "x"}}
 		want := []string{"metadata few: x", "metadata some: x", "metadata many: x"}
+		if !patience.Until(t, 20*time.Second, func() bool {
+			names, err := resourcedb.OrderOfSearches(storetest.AsAdmin(), s.ResourceStore, resource.Filter{Metadata: []metadef.KeyValue{pairs[1], pairs[0]}})
+			return err == nil && slices.Equal(names, []string{want[0], want[2]})
+		}) {
+			t.Error("the resources are not loaded")
+		}
 		for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 			filter := resource.Filter{Types: []string{"physical:host"}}
 			for _, i := range order {

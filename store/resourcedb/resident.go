@@ -129,9 +129,7 @@ func (s *ResourceStore) resourcesAt(ctx context.Context) (*heldResources, error)
 		return nil, nil
 	}
 	if s.memory.held.Load().Resources == nil {
-		if s.memory.from > 0 && s.Sizes()["metadata_items"] >= s.memory.from {
-			s.followSoon()
-		}
+		s.loadSoon()
 		return nil, nil
 	}
 	value, ok, err := s.ResidentAt(ctx, s.memory.resident)
@@ -245,6 +243,13 @@ func (m *residentResources) advance(next *heldResources) {
 	defer m.mu.Unlock()
 	if held := m.held.Load(); held.Resources != nil && next.upTo.Server == held.upTo.Server && held.upTo.IsBefore(next.upTo) {
 		m.held.Store(next)
+	}
+}
+
+// loadSoon has the resources loaded beside requests where there are many items.
+func (s *ResourceStore) loadSoon() {
+	if m := s.memory; !m.isTooBig.Load() && m.from > 0 && s.Sizes()["metadata_items"] >= m.from {
+		s.followSoon()
 	}
 }
 

@@ -101,6 +101,7 @@ func (s *ResourceStore) rarestFirst(clauses []clause) []clause {
 	}
 	held := s.memory.held.Load()
 	if held.Resources == nil {
+		s.loadSoon()
 		return clauses
 	}
 	counts := map[*partSearch]int{} // none of what is no search, which comes first
