@@ -55,29 +55,35 @@ func TestPairsOfEveryLengthAreExact(t *testing.T) {
 	})
 }
 
+// thirtyWithPairs returns thirty resources that all have the key many, ten some and
+// three few.
+func thirtyWithPairs() store.Content {
+	var content store.Content
+	for i := range 30 {
+		record := store.ResourceRecord{UUID: storetest.UUID(i + 1), Type: "physical:host", Name: fmt.Sprint(i), ProjectID: "p", Visibility: access.Public,
+			Metadata: []resource.MetadataItem{{Key: "many", Value: "x"}}}
+		if i%3 == 0 {
+			record.Metadata = append(record.Metadata, resource.MetadataItem{Key: "some", Value: "x"})
+		}
+		if i%10 == 0 {
+			record.Metadata = append(record.Metadata, resource.MetadataItem{Key: "few", Value: "x"})
+		}
+		content.Resources = append(content.Resources, record)
+	}
+	return content
+}
+
 // TestTheRarestPairIsSearchedFirst holds that it does not matter in which order a
 // filter has its pairs: where resources are in memory, what few have is looked for
 // before what many have. Whoever looks for several has them loaded.
 func TestTheRarestPairIsSearchedFirst(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		var content store.Content
-		for i := range 30 {
-			record := store.ResourceRecord{UUID: storetest.UUID(i + 1), Type: "physical:host", Name: fmt.Sprint(i), ProjectID: "p", Visibility: access.Public,
-				Metadata: []resource.MetadataItem{{Key: "many", Value: "x"}}}
-			if i%3 == 0 {
-				record.Metadata = append(record.Metadata, resource.MetadataItem{Key: "some", Value: "x"})
-			}
-			if i%10 == 0 {
-				record.Metadata = append(record.Metadata, resource.MetadataItem{Key: "few", Value: "x"})
-			}
-			content.Resources = append(content.Resources, record)
-		}
 		filled, err := store.Open(t.Context(), store.Options{URL: url})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(filled.FillEmpty(storetest.AsAdmin(), content), filled.Close()); err != nil {
+		if err := errors.Join(filled.FillEmpty(storetest.AsAdmin(), thirtyWithPairs()), filled.Close()); err != nil {
 			t.Fatal(err)
 		}
 		s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{ResidentFrom: 30}})
