@@ -33,7 +33,7 @@ func BenchmarkCounts(b *testing.B) {
 		"explain": func() {
 			held.Explain(public, []resident.Clause{frequent, resident.Has(items("key-2"), "value-7")})
 		},
-		"matching": func() { held.Matching([]resident.Clause{public, frequent}) },
+		"matching": func() { held.Matching([]resident.Clause{public, frequent}, count) },
 		"with":     func() { held.With([]string{"none"}, manyResources(1)) },
 	} {
 		b.Run(name, func(b *testing.B) {

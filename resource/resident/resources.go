@@ -82,17 +82,20 @@ func (r *Resources) CountMatching(clauses []Clause) (count int) {
 }
 
 // Matching returns the row ids of the resources of which all clauses hold, in no
-// order.
-func (r *Resources) Matching(clauses []Clause) []int64 {
-	var rows []int64
+// order, or false where there are more than so many.
+func (r *Resources) Matching(clauses []Clause, most int) (rows []int64, ok bool) {
 	for _, p := range r.parts {
 		left := p.matching(clauses)
-		rows = slices.Grow(rows, left.count())
+		count := left.count()
+		if len(rows)+count > most {
+			return nil, false
+		}
+		rows = slices.Grow(rows, count)
 		for number := range left.all() {
 			rows = append(rows, p.rows[number])
 		}
 	}
-	return rows
+	return rows, true
 }
 
 // Explain returns of how many resources which a viewer may see each clause holds,

@@ -161,10 +161,13 @@ func compareCounts(t *testing.T, held *resident.Resources, things map[string]thi
 	if got := held.CountMatching(clauses); got != len(n.matching) {
 		t.Fatalf("%+v: %d, want %d", c, got, len(n.matching))
 	}
-	rows := held.Matching(clauses)
+	rows, ok := held.Matching(clauses, len(n.matching))
 	slices.Sort(rows)
-	if slices.Sort(n.matching); !slices.Equal(rows, n.matching) {
+	if slices.Sort(n.matching); !ok || !slices.Equal(rows, n.matching) {
 		t.Fatalf("%+v: %v, want %v", c, rows, n.matching)
+	}
+	if rows, ok := held.Matching(clauses, len(n.matching)-1); ok {
+		t.Fatalf("%+v: %v, which are more than %d", c, rows, len(n.matching)-1)
 	}
 	considered, passing, remaining := held.Explain(resident.All(), []resident.Clause{clause, resident.Not(clause)})
 	if want := []int{len(n.matching), len(things) - len(n.matching)}; considered != len(things) || !slices.Equal(passing, want) || !slices.Equal(remaining, []int{len(n.matching), 0}) {

@@ -95,9 +95,31 @@ func (s *ResourceStore) hostsOf(ctx context.Context, sets [][]clause) ([][]int64
 		return nil, err
 	}
 	if held != nil {
-		return lists.Map(sets, func(clauses []clause) []int64 { return held.Matching(held.clausesInMemory(ctx, clauses)) }), nil
+		most := max(fewHosts, resourcesOfAHost*int(s.Sizes()["resource_providers"]))
+		if hosts, ok := held.hosts(ctx, sets, most); ok {
+			return hosts, nil
+		}
 	}
 	return s.readHosts(ctx, sets)
+}
+
+// Memory knows not which resources providers are linked to. Where more match than
+// fewHosts, and than resourcesOfAHost for each provider, the database tells which of
+// them are.
+const fewHosts, resourcesOfAHost = 10_000, 8
+
+// hosts returns the row ids of the resources that meet all clauses of each list, or
+// false where there are more than so many in all.
+func (h *heldResources) hosts(ctx context.Context, sets [][]clause, most int) (hosts [][]int64, ok bool) {
+	for _, clauses := range sets {
+		matching, ok := h.Matching(h.clausesInMemory(ctx, clauses), most)
+		if !ok {
+			return nil, false
+		}
+		most -= len(matching)
+		hosts = append(hosts, matching)
+	}
+	return hosts, true
 }
 
 // readHosts returns the row ids of the resources that providers are linked to and
