@@ -30,6 +30,7 @@ check-without-test: generated
 	$(GO) vet ./...
 	$(MAKE) lint
 	$(MAKE) dependencies
+	$(MAKE) bench-quick
 	CADASTRE_TEST_FULL=1 $(GO) test ./store/resourcedb -run '^TestMetadataIsFoundByAnIndex$$'
 	$(MAKE) fuzz
 
@@ -85,27 +86,28 @@ soak: ## the large counts, written to docs/robustness.md: make soak SEED=2026010
 	GO=$(GO) SEED=$(SEED) DURATION=$(DURATION) SCHEDULES=$(SCHEDULES) REPLAYS=$(REPLAYS) WRITES=$(WRITES) ANSWERS=$(ANSWERS) CUTS=$(CUTS) RETRIES=$(RETRIES) DOCUMENTS=$(DOCUMENTS) FORGED=$(FORGED) METADATA=$(METADATA) FOLLOWERS=$(FOLLOWERS) KILLS=$(KILLS) PARTS="$(PARTS)" .ci/soak
 
 bench: ## works timed on both databases and beside peers, and what prices weigh: make bench BENCH='-binary before=/old -binary after=/new'
-	$(GO) run ./bench $(BENCH)
+	$(GO) -C bench run . $(BENCH)
 	$(MAKE) weights
 
 weights: ## what the work of an operation takes, for the weights in graph/document/price.go
 	$(GO) test ./graph -run '^$$' -bench '^BenchmarkWeights$$' -benchtime 1x
 
-bench-quick: ## the shapes and the growth of the works of bench, which hold on every machine
-	$(GO) test ./bench -count=1 -run '^TestBench$$/^shapes_and_growth$$'
+bench-quick: ## vets and tests bench, a module of its own: among them the shapes and the growth of its works, which hold on every machine
+	$(GO) -C bench vet ./...
+	$(GO) -C bench test -count=1 -timeout 30m ./...
 
 chaos: ## attacks and faults, on servers of its own: make chaos CHAOS='-attacks contains -for 1m'
-	$(GO) run ./bench/chaos $(CHAOS)
+	$(GO) -C bench run ./chaos $(CHAOS)
 
 bench-docs: ## docs/measured, and the tables and drawings of docs/performance.md and docs/scale.md, anew, in about 15 minutes
-	$(GO) run ./bench -peers none -skip '$(LARGEST)' -providers 1000 -resources 1000 -rounds 3 -within 90s -json docs/measured/1000.json
-	$(GO) run ./bench -rounds 5 -within 3m -json docs/measured/10000.json
-	$(GO) run ./bench -peers none -skip '$(LARGEST)' -providers 100000 -resources 100000 -rounds 3 -within 4m -json docs/measured/100000.json
-	$(GO) run ./bench page
+	$(GO) -C bench run . -peers none -skip '$(LARGEST)' -providers 1000 -resources 1000 -rounds 3 -within 90s -json ../docs/measured/1000.json
+	$(GO) -C bench run . -rounds 5 -within 3m -json ../docs/measured/10000.json
+	$(GO) -C bench run . -peers none -skip '$(LARGEST)' -providers 100000 -resources 100000 -rounds 3 -within 4m -json ../docs/measured/100000.json
+	$(GO) -C bench run . page -from ../docs/measured -to ../docs
 
 # What is measured at one size alone.
 LARGEST = beside|several|settings|smaller world|trees
 
 bench-million: ## the same of a million providers and resources, which takes longer; bench-docs keeps what it wrote
-	$(GO) run ./bench -db postgres -peers none -skip '$(LARGEST)' -providers 1000000 -resources 1000000 -rounds 2 -timeout 3h -within 3h -json docs/measured/1000000.json
-	$(GO) run ./bench page
+	$(GO) -C bench run . -db postgres -peers none -skip '$(LARGEST)' -providers 1000000 -resources 1000000 -rounds 2 -timeout 3h -within 3h -json ../docs/measured/1000000.json
+	$(GO) -C bench run . page -from ../docs/measured -to ../docs

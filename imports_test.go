@@ -19,9 +19,6 @@ var mayImport = map[string][]string{
 	"access":                      {"problem"},
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
-	"bench":                       {"access", "auth", "bench/local", "defaults", "internal/pgserver", "web"}, // all but defaults for the floor, a handler behind Cadastre's own authentication and server
-	"bench/chaos":                 {"bench/local", "internal/pause", "internal/pgserver"},
-	"bench/local":                 {"internal/pgserver"},
 	"change":                      {"problem", "text"},
 	"cli":                         {"client", "client/optional", "defaults", "internal/lists", "metadef"},
 	"client":                      {"client/optional", "internal/pause"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,11 +17,15 @@ const Module = "github.com/cadastre-dev/cadastre"
 // StartTime is how long a server may take until it is ready.
 const StartTime = 60 * time.Second
 
-// Build builds the server of this tree, with variables of the environment:
-// without C is how it is released.
+// Build builds the server of this tree, in the server's own module, with
+// variables of the environment: without C is how it is released.
 func Build(ctx context.Context, path string, variables ...string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-o", path, Module)
-	command.Env = append(os.Environ(), variables...)
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", Module).Output()
+	if err != nil {
+		return fmt.Errorf("find the server's module: %w", err)
+	}
+	command := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
+	command.Dir, command.Env = strings.TrimSpace(string(root)), append(os.Environ(), variables...)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the server: %w\n%s", err, out)
 	}
