@@ -231,16 +231,17 @@ func listOf(value any) []any {
 	return []any{value}
 }
 
-// numberOf returns an integer of the request, and false for what is none.
+// numberOf returns how many of something a request wants, and false for what is
+// not a number. A negative number, which the field refuses, counts as 0.
 func numberOf(value any) (int64, bool) {
 	switch value := value.(type) {
 	case int64:
-		return value, true
+		return max(value, 0), true
 	case int:
-		return int64(value), true
+		return int64(max(value, 0)), true
 	case json.Number:
 		number, err := value.Int64()
-		return number, err == nil
+		return max(number, 0), err == nil
 	}
 	return 0, false
 }

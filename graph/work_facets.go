@@ -143,7 +143,7 @@ func addKnown(c document.Call, work document.Work, named, byType bool, unused ma
 // facetLimit is how many values a facet is asked for.
 func facetLimit(of map[string]any) int64 {
 	if first, ok := numberOf(of["first"]); ok {
-		return first
+		return min(first, resource.MaxFacetValues)
 	}
 	return resource.DefaultFacetValues
 }

@@ -142,7 +142,7 @@ func (s *session) runSoon(ctx context.Context, of admission.Party, operation *do
 // eventAnswer returns the answer to an event, nil for one that the client has
 // already.
 func (s *session) eventAnswer(ctx context.Context, operation *document.Operation, subscription *graph.Subscription, event any, held *running) *graph.Answer {
-	s.measured.cost.Add(float64(operation.Price.Cost))
+	s.measured.priced(operation.Price.Cost)
 	began := time.Now()
 	ctx, cancel := s.within(ctx)
 	defer cancel()

@@ -71,6 +71,10 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 	return m
 }
 
+// priced counts the price of an operation that runs. A counter panics at a
+// negative number, so none reaches it.
+func (m *measurements) priced(cost int64) { m.cost.Add(float64(max(cost, 0))) }
+
 // answered counts an answer and the time it took, unless it was a stream.
 func (m *measurements) answered(route string, r *http.Request, status int, took time.Duration, streams bool) {
 	method := r.Method

@@ -410,7 +410,7 @@ func (t *transport) costOf(operation *document.Operation) string {
 // answer runs an operation, or returns why it did not begin.
 func (t *transport) answer(ctx context.Context, operation *document.Operation, held *running) (*graph.Answer, *refusal) {
 	t.measured.operations[operation.Definition.Operation].Inc()
-	t.measured.cost.Add(float64(operation.Price.Cost))
+	t.measured.priced(operation.Price.Cost)
 	began := time.Now()
 	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
 	if answer.Data == nil {

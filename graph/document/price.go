@@ -193,7 +193,7 @@ func (p *pricer) field(field *Field, objects, rows int64) {
 	isRows := field.Levels > 0 && strings.HasSuffix(field.Of, "Connection") && work.Length == 0 // the rows of a page
 	keys := objects
 	if isRows {
-		objects = multiply(objects, rows)
+		objects = max(1, multiply(objects, rows))
 	}
 	p.price.Fields = add(p.price.Fields, multiply(objects, field.count.own))
 	p.price.Bytes = add(p.price.Bytes, multiply(keys, int64(len(field.Key))))
@@ -206,6 +206,7 @@ func (p *pricer) field(field *Field, objects, rows int64) {
 	case !isRows:
 		objects = multiply(objects, field.count.rows(p.variables, listSize))
 	}
+	objects = max(objects, 1) // an empty page costs what one row does
 	if field.Below == nil && field.Types == nil {
 		p.price.Bytes = add(p.price.Bytes, multiply(objects, max(field.count.bytes, work.Bytes)))
 		return

@@ -60,6 +60,8 @@ func HostileDocuments() map[string]HostileDocument {
 		"700 unused variables":       {"query(" + numbered(700, "$a%d:Int") + ") { __typename }", nil, "GRAPHQL_VALIDATION_FAILED"},
 		"700 unknown fields":         {"{ viewer {" + numbered(700, "unknown%d ") + "} }", nil, "GRAPHQL_VALIDATION_FAILED"},
 		"pages of pages":             {"{ resources(first: 16) { nodes { children(first: 16) { nodes { children(first: 1073741824) { nodes { children(first: 1073741824) { nodes { id } } } } } } } } }", nil, "QUERY_TOO_COMPLEX"},
+		"a negative price":           {`{ f: resources { facets(of: [{by: TAG, first: -1000}]) { values { value } } } }`, nil, "BAD_USER_INPUT"},
+		"a discount for others":      {`{ f: resources { facets(of: [{by: TAG, first: -2147483648}]) { values { value } } } ` + numbered(58, "r%d: resources(first: 1000) { nodes { metadata { key definitions { name } } } } ") + "}", nil, "QUERY_TOO_COMPLEX"},
 		"conflicting fields":         {"{ " + numbered(59, "namespace(name: \"%d\") { id } ") + "}", nil, "GRAPHQL_VALIDATION_FAILED"},
 		"1,400 conflicting leaves":   {"{ viewer {" + repeat("a: userId a: projectId ", 490) + "} }", nil, "-"},
 		"1 MB of comments":           {"{ __typename } #" + repeat("x", 1000000), nil, ""},
