@@ -36,13 +36,16 @@ const MaxCount = 10_000
 var ErrTooComplex = errors.New("placement: the request needs too many search steps")
 
 // Candidates returns up to first candidates after a position (nil: from the
-// beginning), in one total order: by the anchor root's uuid; then slot by slot,
-// the classes of the unsuffixed group by name and then the suffixed groups by
-// suffix, each by its provider's path of uuids. A candidate that several
-// anchors allow is listed once, under the first of them. Every candidate can be
-// claimed on the world as it is. The error is ErrTooComplex,
-// ErrPositionMismatch if the position came from another request, or
-// ErrPositionGone.
+// beginning), in the order of the request. DepthFirst compares the anchor root's
+// uuid; then slot by slot, the classes of the unsuffixed group by name and then
+// the suffixed groups by suffix, each by its provider's path of uuids. A
+// candidate that several anchors allow is listed once, under the first of them.
+// Every candidate can be claimed on the world as it is. A DepthFirst position
+// names providers, so pages neither repeat nor lose a candidate while others
+// write. A BreadthFirst position counts rounds: where an anchor gains or loses
+// candidates, later pages can repeat or miss some of that anchor. The error is
+// ErrTooComplex, ErrPositionMismatch if the position came from another request
+// or order, or ErrPositionGone.
 func Candidates(w *World, r *Request, after *Position, first int) (Page, error) {
 	var page Page
 	request := r.fingerprint()
@@ -55,7 +58,11 @@ func Candidates(w *World, r *Request, after *Position, first int) (Page, error) 
 			return page, err
 		}
 	}
-	s := newSearch(compile(w, r).narrowAnchors())
+	plan := compile(w, r).narrowAnchors()
+	if r.Order == BreadthFirst {
+		return breadthFirstPage(plan, request, after, first)
+	}
+	s := newSearch(plan)
 	s.after = after
 	s.emit = func() bool {
 		if len(page.Candidates) >= first {

@@ -168,18 +168,43 @@ func (o *oracle) servesGroup(uuid, anchor string, g *Group) bool {
 
 // candidates are all candidates in the total order.
 func (o *oracle) candidates(r *Request) []Candidate {
+	return slices.Concat(o.candidatesByAnchor(r)...)
+}
+
+// breadthFirst returns the first candidate of each anchor, then the second of
+// each, and so on.
+func (o *oracle) breadthFirst(r *Request) []Candidate {
+	var found []Candidate
+	anchors := o.candidatesByAnchor(r)
+	for round := 0; ; round++ {
+		before := len(found)
+		for _, of := range anchors {
+			if round < len(of) {
+				found = append(found, of[round])
+			}
+		}
+		if len(found) == before {
+			return found
+		}
+	}
+}
+
+// candidatesByAnchor returns the candidates of each anchor, less those that an
+// earlier anchor allows.
+func (o *oracle) candidatesByAnchor(r *Request) [][]Candidate {
 	classes := slices.SortedFunc(slices.Values(r.Unsuffixed.Resources), func(a, b Amount) int {
 		return cmp.Compare(a.ResourceClass, b.ResourceClass)
 	})
 	groups := slices.SortedFunc(slices.Values(r.Groups), func(a, b Group) int {
 		return cmp.Compare(a.Suffix, b.Suffix)
 	})
-	var found []Candidate
+	var all [][]Candidate
 	seen := map[string]bool{}
 	for _, anchor := range o.order { // anchors by uuid; within one, assignments by paths
 		if !o.mayAnchor(anchor, r) {
 			continue
 		}
+		var found []Candidate
 		var try func(chosen []string)
 		try = func(chosen []string) {
 			i := len(chosen)
@@ -204,8 +229,9 @@ func (o *oracle) candidates(r *Request) []Candidate {
 		if len(classes)+len(groups) > 0 {
 			try(nil)
 		}
+		all = append(all, found)
 	}
-	return found
+	return all
 }
 
 // mayAnchor reports whether a provider is a root that the request allows.

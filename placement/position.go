@@ -19,6 +19,7 @@ import (
 type Position struct {
 	request fingerprint
 	anchor  string
+	round   int // of BreadthFirst, whose positions have no paths
 	// paths are per slot the uuids from the root down to the provider. A short
 	// path begins below the root: its text had no room for all of it.
 	paths []positionPath
@@ -54,7 +55,7 @@ const (
 // ParsePosition reads. The form is: the request's fingerprint; the anchor; a
 // table of providers, each a uuid and the number of its parent, which comes
 // before it, plus two, 1 for one whose parents are left out and 0 for a root; and
-// per slot a number in that table. As many parents are in it, the nearest first,
+// per slot a number in that table, or for BreadthFirst no slots and the round. As many parents are in it, the nearest first,
 // as there is room for.
 func (p Position) String() string {
 	deepest := 0
@@ -102,6 +103,9 @@ func (p Position) withLevels(levels int) string {
 	packed = binary.AppendUvarint(packed, uint64(len(numbers)))
 	packed = append(packed, table...)
 	packed = binary.AppendUvarint(packed, uint64(len(p.paths)))
+	if len(p.paths) == 0 {
+		packed = binary.AppendUvarint(packed, uint64(p.round))
+	}
 	return base64.RawURLEncoding.EncodeToString(append(packed, slots...))
 }
 
@@ -133,6 +137,9 @@ func ParsePosition(text string) (Position, error) {
 		}
 		slices.Reverse(path.uuids)
 		p.paths = append(p.paths, path)
+	}
+	if len(p.paths) == 0 {
+		p.round = r.readCount(MaxSteps)
 	}
 	if r.failed || len(r.rest) > 0 {
 		return Position{}, ErrInvalidPosition
@@ -240,6 +247,9 @@ func (r *Request) fingerprint() fingerprint {
 	w.writeSet(r.RootForbidden)
 	if r.Hosts != nil {
 		w.writeList(r.Hosts.Filter)
+	}
+	if r.Order != DepthFirst {
+		w.writeList("order", fmt.Sprint(r.Order))
 	}
 	sum := sha256.Sum256(w.text)
 	return fingerprint(sum[:8])

@@ -79,6 +79,7 @@ func TestPositionOfAnotherRequestIsRefused(t *testing.T) {
 		"subtree":     func(r *Request) { r.SameSubtree = []Subtree{{Suffixes: []string{"1"}}} },
 		"policy":      func(r *Request) { r.Policy = GroupPolicyIsolate },
 		"root":        func(r *Request) { r.RootRequired = []string{"CUSTOM_RARE"} },
+		"order":       func(r *Request) { r.Order = BreadthFirst },
 		"rootNot":     func(r *Request) { r.RootForbidden = []string{"CUSTOM_RARE"} },
 	} {
 		other := *r

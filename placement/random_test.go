@@ -196,6 +196,13 @@ func compareWithOracle(t *testing.T, bytes []byte) {
 	if got := render(everyPage(t, w, r, size)); got != render(want) {
 		t.Fatalf("pages of %d: %s\npages:\n%s\noracle:\n%s", size, describe(), got, render(want))
 	}
+	r.Order = BreadthFirst
+	want = newOracle(providers).breadthFirst(r)
+	for _, size := range []int{size, len(want) + 1} {
+		if got := render(everyPage(t, w, r, size)); got != render(want) {
+			t.Fatalf("pages of %d, breadth first: %s\npages:\n%s\noracle:\n%s", size, describe(), got, render(want))
+		}
+	}
 }
 
 // soaks is how long the random tests run: a moment, or CADASTRE_SOAK (a

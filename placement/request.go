@@ -39,6 +39,8 @@ type Request struct {
 	RootForbidden []string
 	// Hosts restricts the anchor roots to some; nil allows every root.
 	Hosts *Hosts
+	// Order is the order of the candidates.
+	Order CandidateOrder
 }
 
 // Hosts are the roots that something beside the world chose: what they are linked

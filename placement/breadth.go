@@ -1,0 +1,118 @@
+package placement
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// CandidateOrder is a total order of candidates.
+type CandidateOrder int
+
+const (
+	// DepthFirst lists all candidates of one anchor root before those of the next.
+	DepthFirst CandidateOrder = iota
+	// BreadthFirst lists the first candidate of each anchor root, then the second
+	// of each, and so on. Within such a round, roots are in the order of their
+	// uuids.
+	BreadthFirst
+)
+
+// breadthFirst searches one page of candidates in BreadthFirst order.
+type breadthFirst struct {
+	plan   *plan
+	wanted int // one more than the page has: it tells whether there is a next page
+	found  []ranked
+	live   []*providerTree // anchors that may have more candidates; nil for all
+	steps  int
+}
+
+// ranked is a candidate with its place in the order.
+type ranked struct {
+	round  int
+	anchor string
+	Candidate
+}
+
+// breadthFirstPage returns up to first candidates after a position; nil is the
+// beginning. A pass takes several rounds at once: as many as fill the page if no
+// anchor runs out of candidates. So the number of passes is logarithmic.
+func breadthFirstPage(p *plan, request fingerprint, after *Position, first int) (Page, error) {
+	if len(p.slots) == 0 {
+		return Page{}, nil
+	}
+	b := &breadthFirst{plan: p, wanted: first + 1}
+	var err error
+	round := 0
+	if after != nil { // the rest of a round
+		err = b.pass(after.anchor, after.round, after.round+1)
+		round, b.live = after.round+1, nil
+	}
+	for rounds := 1; err == nil && len(b.found) < b.wanted; round += rounds {
+		if b.live != nil {
+			rounds = (b.wanted - len(b.found) + len(b.live) - 1) / len(b.live)
+		}
+		if err = b.pass("", round, round+rounds); len(b.live) == 0 {
+			break
+		}
+	}
+	slices.SortStableFunc(b.found, func(x, y ranked) int {
+		return cmp.Or(cmp.Compare(x.round, y.round), cmp.Compare(x.anchor, y.anchor))
+	})
+	page := Page{Steps: b.steps, HasNext: len(b.found) > first}
+	for _, c := range b.found[:min(first, len(b.found))] {
+		page.Candidates = append(page.Candidates, c.Candidate)
+		page.Positions = append(page.Positions, Position{request: request, anchor: c.anchor, round: c.round})
+	}
+	return page, err
+}
+
+// pass adds the candidates of the rounds from a first one to before another, of
+// the live anchors after a root, and leaves the anchors that got so far in live.
+// A pass of one round ends where the page is full.
+func (b *breadthFirst) pass(after string, from, to int) error {
+	s := newSearch(b.plan)
+	s.steps = b.steps
+	var live []*providerTree
+	round := 0
+	isFull := func() bool { return to == from+1 && len(b.found) >= b.wanted }
+	s.emit = func() bool {
+		if round >= from {
+			b.found = append(b.found, ranked{round, s.anchor.root, s.buildCandidate()})
+		}
+		round++
+		return round < to
+	}
+	for root, anchor := range b.anchors(s, after) {
+		if root == after {
+			continue
+		}
+		if round = 0; s.enter(anchor) {
+			s.assign(0, false)
+		} else {
+			s.vain++
+		}
+		if round >= to {
+			live = append(live, anchor)
+		}
+		if s.err != nil || isFull() {
+			break
+		}
+	}
+	b.live, b.steps = live, s.steps
+	return s.err
+}
+
+// anchors yields the live anchors from a root on.
+func (b *breadthFirst) anchors(s *search, from string) iter.Seq2[string, *providerTree] {
+	if b.live == nil {
+		return s.anchorsFrom(from)
+	}
+	return func(yield func(string, *providerTree) bool) {
+		for _, anchor := range b.live {
+			if !yield(anchor.root, anchor) {
+				return
+			}
+		}
+	}
+}
