@@ -132,6 +132,21 @@ func TestExplainIsByDefinition(t *testing.T) {
 	})
 }
 
+// TestNearestIsThatOfTheOracle compares the nearest trees with the definition,
+// provider by provider: also where a sharing provider lacks least.
+func TestNearestIsThatOfTheOracle(t *testing.T) {
+	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
+		if len(r.Groups) == 0 && len(r.Unsuffixed.Resources) == 0 {
+			return
+		}
+		w := NewWorld(diceNames, providers)
+		got, want := explained(Explanation{Nearest: Explain(w, r).Nearest}), explained(Explanation{Nearest: newOracle(providers).nearest(r)})
+		if got != want {
+			t.Errorf("got\n%s\nwant\n%s\n%+v\n%+v", got, want, providers, r)
+		}
+	})
+}
+
 // TestNearestOfManyAlike holds the nearest trees to their definition where many
 // lack as much: more than are put in order, fewer, and several sizes of them.
 func TestNearestOfManyAlike(t *testing.T) {

@@ -37,14 +37,21 @@ type lackFinder struct {
 	lacks   []lack
 	missing map[string]mask
 	// able are, of each slot of the unsuffixed group, the providers that serve it
-	// or, in trees where none does, could with more units.
-	able []servers
+	// or, for trees where none does, could with more units.
+	able []ableServers
 
 	// By root of a tree of several providers, for the slot that is looked at: the
 	// provider that lacks least, and how much that is.
 	chosen []int32
 	least  []lack
 	alone  mask // the roots of trees of one provider
+}
+
+// ableServers are the providers that serve a slot or could with more units and
+// traits. Those of could serve the trees that are not served.
+type ableServers struct {
+	serving, could servers
+	served         mask // roots
 }
 
 // nearestRoots returns the roots of the trees that lack least, but something.
@@ -57,7 +64,7 @@ func (e *explainer) nearestRoots(of *missFinder, slots []servers) []int32 {
 	for id := range others.all() {
 		f.alone.remove(e.rootOf.at(id) - 1)
 	}
-	if !others.isEmpty() {
+	if !others.isEmpty() || !e.sharing.isEmpty() {
 		f.chosen, f.least = make([]int32, e.idLimit), make([]lack, e.idLimit)
 	}
 	f.anchors = e.anchorsOf(of.relaxed)
@@ -97,38 +104,46 @@ func (f *lackFinder) addMissing(clause []string, roots, met mask) {
 	}
 }
 
-// addSlot adds what is missing for a slot in the trees where nobody can serve it:
-// what is missing on the provider that lacks least, the first of them in its tree.
+// addSlot adds what is missing for a slot in the trees that no provider serves:
+// what is missing on the provider that lacks least. Of equals that is the first
+// of the tree, then the first of those that share with it.
 func (f *lackFinder) addSlot(i int, by servers) {
 	served := f.rootsServed(by)
 	slot := f.of.relaxed.slots[i]
 	slot.demands = nil
-	could := f.serversOf(f.of.relaxed, &slot).own
-	could.without(f.membersOf(served))
-	could.keep(f.membersOf(f.anchors))
-	helped := f.rootsOf(could)
+	could := f.serversOf(f.of.relaxed, &slot)
+	could.own.without(f.membersOf(served))
+	could.own.keep(f.membersOf(f.anchors))
+	shared := f.rootsReaching(could.shared)
+	helped := f.rootsOf(could.own)
+	helped.join(shared)
 	for k := range f.anchors {
 		f.anchors[k] &= served[k] | helped[k]
 	}
 	if i < f.of.classSlots {
-		own := slices.Clone(by.own)
-		own.join(could)
-		f.able = append(f.able, servers{own: own, shared: by.shared})
+		f.able = append(f.able, ableServers{by, servers{slices.Clone(could.own), could.shared}, served})
 	}
-	f.addLeast(i, could, helped)
+	shared.without(served)
+	helped.without(served)
+	f.addLeast(i, could, helped, shared)
 }
 
 // addLeast adds, for each of the trees of some roots, what is missing for a slot
-// on that of the providers which lacks least.
-func (f *lackFinder) addLeast(i int, could, roots mask) {
+// on that of the providers which lacks least. Shared are the roots of the trees
+// that other trees share with.
+func (f *lackFinder) addLeast(i int, could servers, roots, shared mask) {
 	clauses, having := f.clausesOf(i)
-	alone := slices.Clone(could)
+	alone := slices.Clone(could.own)
 	alone.keep(f.alone)
+	alone.without(shared)
 	for _, d := range f.of.slots[i].demands {
 		f.addShort(d, alone)
 	}
-	could.without(alone)
-	f.choose(i, could, clauses, having)
+	could.own.without(alone)
+	seen := f.choose(i, could.own, clauses, having)
+	if !shared.isEmpty() {
+		f.chooseShared(i, could.shared, shared, seen, clauses, having)
+	}
 	lacking := make([]mask, len(clauses))
 	for k := range lacking {
 		lacking[k] = slices.Clone(alone)
@@ -174,9 +189,9 @@ func (f *lackFinder) short(d demand, id int32, free int64, picky bool) int64 {
 	return d.amount - min(d.amount, max(0, free-1))
 }
 
-// choose finds the provider of each tree that lacks least for a slot: the first
-// of them in its tree.
-func (f *lackFinder) choose(i int, could mask, clauses [][]string, having []mask) {
+// choose chooses, for each tree of some providers, the one that lacks least for a
+// slot, the first of them in its tree. It returns the roots of these trees.
+func (f *lackFinder) choose(i int, could mask, clauses [][]string, having []mask) mask {
 	seen := f.newMask()
 	for id := range could.all() {
 		of, root := f.lackOf(i, id, clauses, having), f.rootOf.at(id)-1
@@ -188,6 +203,47 @@ func (f *lackFinder) choose(i int, could mask, clauses [][]string, having []mask
 		}
 		seen.add(root)
 		f.chosen[root], f.least[root] = id, of
+	}
+	return seen
+}
+
+// chooseShared chooses a sharing provider for the trees of some roots where it
+// lacks less for a slot than what is chosen. Of equals the first by path is
+// chosen. Seen are the roots with a choice. For each aggregate, the provider that
+// lacks least stands for all of its sharing providers.
+func (f *lackFinder) chooseShared(i int, sharing, roots, seen mask, clauses [][]string, having []mask) {
+	best := map[int32]int32{} // by aggregate
+	lacks := map[int32]lack{} // by sharing provider
+	isBetter := func(id, than int32) bool {
+		order := lacks[id].compare(lacks[than])
+		return order < 0 || order == 0 && comparePaths(f.nodes.at(id), f.nodes.at(than)) < 0
+	}
+	for id := range sharing.all() {
+		lacks[id] = f.lackOf(i, id, clauses, having)
+		for _, aggregate := range f.nodes.at(id).aggregates {
+			if other, ok := best[aggregate]; !ok || isBetter(id, other) {
+				best[aggregate] = id
+			}
+		}
+	}
+	for aggregate, id := range best {
+		entry := f.aggregateIndex.at(aggregate)
+		for _, root := range entry.roots.all() {
+			if !roots.has(root) {
+				continue
+			}
+			if seen.has(root) {
+				chosen := f.chosen[root]
+				_, isSharing := lacks[chosen]
+				isForeign := isSharing && f.rootOf.at(chosen)-1 != root
+				order := lacks[id].compare(f.least[root])
+				if order > 0 || order == 0 && (!isForeign || !isBetter(id, chosen)) {
+					continue
+				}
+			}
+			seen.add(root)
+			f.chosen[root], f.least[root] = id, lacks[id]
+		}
 	}
 }
 
@@ -228,7 +284,10 @@ func (f *lackFinder) addClauses() {
 	for _, clause := range f.of.request.Unsuffixed.clauses() {
 		having, met := f.having(clause), f.newMask()
 		for _, of := range f.able {
-			met.join(f.rootsServed(of.with(having)))
+			helped := f.rootsServed(of.could.with(having))
+			helped.without(of.served)
+			met.join(helped)
+			met.join(f.rootsServed(of.serving.with(having)))
 		}
 		f.addMissing(clause, f.roots, met)
 	}

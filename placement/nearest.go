@@ -135,6 +135,11 @@ func (f *missFinder) addMissOfSlot(i int, anchor *providerTree, miss *NearMiss) 
 			f.able = append(f.able, n)
 		}
 	}
+	for _, n := range f.world.sharingWith(anchor) {
+		if n.tree != anchor && f.relaxed.serves(&slot, n, anchor) {
+			f.able = append(f.able, n)
+		}
+	}
 	if len(f.able) == 0 {
 		return false
 	}

@@ -124,15 +124,7 @@ func (s *search) sharingProviders(anchor *providerTree) *sharedOptions {
 	if shared, ok := s.shared[string(key)]; ok {
 		return shared
 	}
-	var nodes []*node
-	for _, id := range anchor.aggregates {
-		for _, member := range s.world.aggregateIndex.at(id).sharing {
-			nodes = append(nodes, s.world.nodes.at(member))
-		}
-	}
-	slices.SortFunc(nodes, comparePaths)
-	nodes = slices.Compact(nodes)
-
+	nodes := s.world.sharingWith(anchor)
 	shared := &sharedOptions{options: make([][]option, len(s.slots))}
 	for i := range s.slots {
 		s.step(len(nodes))
@@ -145,6 +137,19 @@ func (s *search) sharingProviders(anchor *providerTree) *sharedOptions {
 	s.shared[string(key)] = shared
 	s.clauseArena = nil // the shared options keep what it holds
 	return shared
+}
+
+// sharingWith returns the providers that share with a tree, in path order. Those
+// of the tree itself can be among them.
+func (w *World) sharingWith(anchor *providerTree) []*node {
+	var nodes []*node
+	for _, id := range anchor.aggregates {
+		for _, member := range w.aggregateIndex.at(id).sharing {
+			nodes = append(nodes, w.nodes.at(member))
+		}
+	}
+	slices.SortFunc(nodes, comparePaths)
+	return slices.Compact(nodes)
 }
 
 // numberOf returns the local number of a sharing provider of another tree.

@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -123,7 +124,12 @@ func (o *oracle) barred(uuid string, memberOf []AggregateFilter) bool {
 // servesClass: may the provider serve this class of the unsuffixed group from
 // this anchor?
 func (o *oracle) servesClass(uuid, anchor string, g *Group, amount Amount) bool {
-	if !o.usable(uuid, anchor) || !o.fits(uuid, amount) {
+	return o.fits(uuid, amount) && o.mayServeClass(uuid, anchor, g)
+}
+
+// mayServeClass: may it, if it has enough units?
+func (o *oracle) mayServeClass(uuid, anchor string, g *Group) bool {
+	if !o.usable(uuid, anchor) {
 		return false
 	}
 	foreign := o.root(uuid) != anchor
@@ -349,4 +355,124 @@ func render(candidates []Candidate) string {
 		text.WriteString("\n")
 	}
 	return text.String()
+}
+
+// nearest returns the trees that lack least to serve a request, as Explanation
+// has them, with the names of their roots.
+func (o *oracle) nearest(r *Request) []NearMiss {
+	var misses []NearMiss
+	for _, anchor := range o.order {
+		rootsOnly := *r
+		rootsOnly.RootRequired = nil
+		if !o.mayAnchor(anchor, &rootsOnly) {
+			continue
+		}
+		if miss, ok := o.missOf(anchor, r); ok && len(miss.Missing)+len(miss.Traits) > 0 {
+			misses = append(misses, miss)
+		}
+	}
+	slices.SortStableFunc(misses, lessMissing)
+	return misses[:min(len(misses), MaxNearest)]
+}
+
+// lessMissing compares the numbers of missing things, then those of units.
+func lessMissing(a, b NearMiss) int {
+	units := func(m NearMiss) (sum int64) {
+		for _, shortage := range m.Missing {
+			sum += shortage.Short
+		}
+		return sum
+	}
+	return cmp.Or(cmp.Compare(len(a.Missing)+len(a.Traits), len(b.Missing)+len(b.Traits)), cmp.Compare(units(a), units(b)))
+}
+
+// missOf returns what an anchor's tree and the providers that share with it
+// lack. It reports false if more units and traits would not help.
+func (o *oracle) missOf(anchor string, r *Request) (NearMiss, bool) {
+	provider := o.providers[anchor]
+	miss := NearMiss{Provider: &provider}
+	for _, trait := range r.RootRequired {
+		if !o.hasTrait(anchor, trait) {
+			miss.Traits = append(miss.Traits, trait)
+		}
+	}
+	union := map[string]bool{} // traits of all who serve the unsuffixed group, or could
+	for _, amount := range r.Unsuffixed.Resources {
+		able, ok := o.addMiss(&miss, anchor, &Group{Resources: []Amount{amount}}, func(uuid string) bool {
+			return o.mayServeClass(uuid, anchor, &r.Unsuffixed)
+		})
+		if !ok {
+			return miss, false
+		}
+		maps.Copy(union, o.traits(able...))
+	}
+	for i := range r.Groups {
+		relaxed := Group{Forbidden: r.Groups[i].Forbidden, MemberOf: r.Groups[i].MemberOf, InTree: r.Groups[i].InTree}
+		if _, ok := o.addMiss(&miss, anchor, &r.Groups[i], func(uuid string) bool { return o.servesGroup(uuid, anchor, &relaxed) }); !ok {
+			return miss, false
+		}
+	}
+	for _, clause := range clauses(&r.Unsuffixed) {
+		if len(r.Unsuffixed.Resources) > 0 && !o.meets(union, [][]string{clause}) {
+			miss.Traits = append(miss.Traits, clause...)
+		}
+	}
+	slices.Sort(miss.Traits)
+	miss.Traits = slices.Compact(miss.Traits)
+	slices.SortFunc(miss.Missing, func(a, b Shortage) int {
+		return cmp.Or(cmp.Compare(a.ResourceClass, b.ResourceClass), cmp.Compare(a.Short, b.Short))
+	})
+	return miss, true
+}
+
+// addMiss adds what the provider with the smallest miss lacks, of those that may
+// serve a group: first the anchor's own, then others. It returns who serves the
+// group as it is or, where nobody does, who may.
+func (o *oracle) addMiss(miss *NearMiss, anchor string, g *Group, may func(uuid string) bool) (able []string, ok bool) {
+	var own, foreign []string
+	for _, uuid := range o.order {
+		switch {
+		case !may(uuid):
+		case o.root(uuid) == anchor:
+			own = append(own, uuid)
+		default:
+			foreign = append(foreign, uuid)
+		}
+	}
+	able = append(own, foreign...)
+	var misses []NearMiss
+	for _, uuid := range able {
+		misses = append(misses, o.missOfProvider(uuid, g))
+	}
+	serving := slices.DeleteFunc(slices.Clone(able), func(uuid string) bool {
+		lacks := misses[slices.Index(able, uuid)]
+		return len(lacks.Missing)+len(lacks.Traits) > 0
+	})
+	if len(serving) > 0 {
+		return serving, true
+	}
+	if len(able) > 0 {
+		least := slices.MinFunc(misses, lessMissing)
+		miss.Missing, miss.Traits = append(miss.Missing, least.Missing...), append(miss.Traits, least.Traits...)
+	}
+	return able, len(able) > 0
+}
+
+func (o *oracle) missOfProvider(uuid string, g *Group) NearMiss {
+	var miss NearMiss
+	for _, amount := range g.Resources {
+		available := amount.Amount
+		for available > 0 && !o.fits(uuid, Amount{ResourceClass: amount.ResourceClass, Amount: available}) {
+			available--
+		}
+		if available < amount.Amount {
+			miss.Missing = append(miss.Missing, Shortage{ResourceClass: amount.ResourceClass, Short: amount.Amount - available})
+		}
+	}
+	for _, clause := range clauses(g) {
+		if !o.meets(o.traits(uuid), [][]string{clause}) {
+			miss.Traits = append(miss.Traits, clause...)
+		}
+	}
+	return miss
 }
