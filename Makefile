@@ -15,7 +15,7 @@ FUZZ ?= 5s
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: console console-figures run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
+.PHONY: counts console console-figures run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -29,6 +29,7 @@ check-without-test: generated
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt wants changes in the files above"; exit 1; }
 	$(GO) vet ./...
 	$(MAKE) lint
+	$(MAKE) counts
 	$(MAKE) dependencies
 	$(MAKE) bench-quick
 	CADASTRE_TEST_FULL=1 $(GO) test ./store/resourcedb -run '^TestMetadataIsFoundByAnIndex$$'
@@ -47,6 +48,9 @@ lint: ## what linters find in what is written by hand: all of them run, then mak
 	lint errcheck -exclude tools/errcheck.txt $$written; \
 	lint staticcheck $$written; \
 	exit $$failed
+
+counts: ## lines, files, flags and exported names, each at most its bound in tools/counts/bounds.txt
+	cd tools && $(GO) run ./counts .. counts/bounds.txt
 
 dependencies: ## licences, known vulnerabilities and newer versions of what Cadastre is built from
 	GO=$(GO) .ci/dependencies
