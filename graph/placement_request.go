@@ -31,6 +31,7 @@ type foundCandidates struct {
 
 // candidatePage are the arguments of a page of candidates.
 type candidatePage struct {
+	Order placement.CandidateOrder
 	After *placement.Position
 	First int
 }
@@ -97,6 +98,7 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64, of can
 	var all []*model.AllocationCandidateConnection
 	for _, id := range searched {
 		request := requests[id].Request()
+		request.Order = of.Order
 		if required := requests[id].Requirements(); len(required) > 0 {
 			asked, err := json.Marshal(required)
 			if err != nil {

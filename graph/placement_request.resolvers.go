@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
@@ -27,12 +28,12 @@ func (r *queryResolver) PlacementRequest(ctx context.Context, resource string) (
 	})
 }
 
-func (r *resourceResolver) AllocationCandidates(ctx context.Context, obj *resource.Resource, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+func (r *resourceResolver) AllocationCandidates(ctx context.Context, obj *resource.Resource, orderBy placement.CandidateOrder, first *int, after *string) (*model.AllocationCandidateConnection, error) {
 	position, limit, problems := candidateCursor(first, after)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	found, err := candidatesOfResource.Load(ctx, r.Store, obj, candidatePage{After: position, First: limit})
+	found, err := candidatesOfResource.Load(ctx, r.Store, obj, candidatePage{Order: orderBy, After: position, First: limit})
 	if err != nil {
 		return nil, err
 	}

@@ -215,8 +215,7 @@ func (f *lackFinder) chooseShared(i int, sharing, roots, seen mask, clauses [][]
 	best := map[int32]int32{} // by aggregate
 	lacks := map[int32]lack{} // by sharing provider
 	isBetter := func(id, than int32) bool {
-		order := lacks[id].compare(lacks[than])
-		return order < 0 || order == 0 && comparePaths(f.nodes.at(id), f.nodes.at(than)) < 0
+		return cmp.Or(lacks[id].compare(lacks[than]), comparePaths(f.nodes.at(id), f.nodes.at(than))) < 0
 	}
 	for id := range sharing.all() {
 		lacks[id] = f.lackOf(i, id, clauses, having)
@@ -229,20 +228,14 @@ func (f *lackFinder) chooseShared(i int, sharing, roots, seen mask, clauses [][]
 	for aggregate, id := range best {
 		entry := f.aggregateIndex.at(aggregate)
 		for _, root := range entry.roots.all() {
-			if !roots.has(root) {
-				continue
+			chosen := f.chosen[root]
+			// Of equals, the tree's own provider is chosen.
+			isForeign := seen.has(root) && f.rootOf.at(chosen)-1 != root
+			order := lacks[id].compare(f.least[root])
+			if roots.has(root) && (!seen.has(root) || order < 0 || order == 0 && isForeign && isBetter(id, chosen)) {
+				seen.add(root)
+				f.chosen[root], f.least[root] = id, lacks[id]
 			}
-			if seen.has(root) {
-				chosen := f.chosen[root]
-				_, isSharing := lacks[chosen]
-				isForeign := isSharing && f.rootOf.at(chosen)-1 != root
-				order := lacks[id].compare(f.least[root])
-				if order > 0 || order == 0 && (!isForeign || !isBetter(id, chosen)) {
-					continue
-				}
-			}
-			seen.add(root)
-			f.chosen[root], f.least[root] = id, lacks[id]
 		}
 	}
 }

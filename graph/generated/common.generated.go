@@ -100,7 +100,7 @@ type QueryResolver interface {
 	ExportNamespacePart(ctx context.Context, name string, portable bool, after *string) (*metadef.NamespacePart, error)
 	ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error)
 	ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error)
-	AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, first *int, after *string) (*model.AllocationCandidateConnection, error)
+	AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, orderBy placement.CandidateOrder, first *int, after *string) (*model.AllocationCandidateConnection, error)
 	Consumer(ctx context.Context, uuid string) (*model.Consumer, error)
 	Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.ConsumerConnection, error)
 	Usages(ctx context.Context, projectID *string, userID *string, consumerType *string, groupBy placement.UsageGrouping, first *int, after *string) ([]*placement.UsageGroup, error)
@@ -1058,22 +1058,30 @@ func (ec *executionContext) field_Query_allocationCandidates_args(ctx context.Co
 		return nil, err
 	}
 	args["hosts"] = arg12
-	arg13, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg13, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (placement.CandidateOrder, error) {
+			return ec.unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg13
+	arg14, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg13
-	arg14, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg14
+	arg15, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg14
+	args["after"] = arg15
 	return args, nil
 }
 
@@ -5263,7 +5271,7 @@ func (ec *executionContext) _Query_allocationCandidates(ctx context.Context, fie
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().AllocationCandidates(ctx, fc.Args["resources"].([]*placement.Amount), fc.Args["requiredAll"].([]string), fc.Args["requiredAny"].([]string), fc.Args["requiredAnySets"].([]*placement.TraitSet), fc.Args["forbidden"].([]string), fc.Args["memberOf"].([]*placement.AggregateFilter), fc.Args["inTree"].(*string), fc.Args["groups"].([]*placement.Group), fc.Args["groupPolicy"].(placement.GroupPolicy), fc.Args["sameSubtree"].([]*placement.Subtree), fc.Args["rootRequired"].([]string), fc.Args["rootForbidden"].([]string), fc.Args["hosts"].(*resource.Filter), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().AllocationCandidates(ctx, fc.Args["resources"].([]*placement.Amount), fc.Args["requiredAll"].([]string), fc.Args["requiredAny"].([]string), fc.Args["requiredAnySets"].([]*placement.TraitSet), fc.Args["forbidden"].([]string), fc.Args["memberOf"].([]*placement.AggregateFilter), fc.Args["inTree"].(*string), fc.Args["groups"].([]*placement.Group), fc.Args["groupPolicy"].(placement.GroupPolicy), fc.Args["sameSubtree"].([]*placement.Subtree), fc.Args["rootRequired"].([]string), fc.Args["rootForbidden"].([]string), fc.Args["hosts"].(*resource.Filter), fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {

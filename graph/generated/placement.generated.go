@@ -9453,6 +9453,34 @@ func (ec *executionContext) marshalNCandidateClaim2ᚖgithubᚗcomᚋcadastreᚑ
 	return ec._CandidateClaim(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx context.Context, v any) (placement.CandidateOrder, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx context.Context, sel ast.SelectionSet, v placement.CandidateOrder) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder = map[string]placement.CandidateOrder{
+		"DEPTH_FIRST":   placement.DepthFirst,
+		"BREADTH_FIRST": placement.BreadthFirst,
+	}
+	marshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder = map[placement.CandidateOrder]string{
+		placement.DepthFirst:   "DEPTH_FIRST",
+		placement.BreadthFirst: "BREADTH_FIRST",
+	}
+)
+
 func (ec *executionContext) marshalNClaimMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMapping(ctx context.Context, sel ast.SelectionSet, v placement.Mapping) graphql.Marshaler {
 	return ec._ClaimMapping(ctx, sel, &v)
 }

@@ -41,7 +41,7 @@ type ResourceResolver interface {
 	Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error)
 	Consumer(ctx context.Context, obj *resource.Resource) (*model.Consumer, error)
 	Allocations(ctx context.Context, obj *resource.Resource) ([]*placement.Allocation, error)
-	AllocationCandidates(ctx context.Context, obj *resource.Resource, first *int, after *string) (*model.AllocationCandidateConnection, error)
+	AllocationCandidates(ctx context.Context, obj *resource.Resource, orderBy placement.CandidateOrder, first *int, after *string) (*model.AllocationCandidateConnection, error)
 }
 type ResourceClauseResolver interface {
 	Kind(ctx context.Context, obj *resource.Clause) (model.ResourceClauseKind, error)
@@ -90,22 +90,30 @@ func (ec *executionContext) field_ResourceConnection_metadataFacets_args(ctx con
 func (ec *executionContext) field_Resource_allocationCandidates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (placement.CandidateOrder, error) {
+			return ec.unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg1
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -1656,7 +1664,7 @@ func (ec *executionContext) _Resource_allocationCandidates(ctx context.Context, 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Resource().AllocationCandidates(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Resource().AllocationCandidates(ctx, obj, fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {

@@ -3245,10 +3245,8 @@ extend type ResourceClass {
   whose resource classes may come from several providers of one tree and from
   those that share with it; each of ` + "`" + `groups` + "`" + ` is served by exactly one provider.
 
-  Candidates come in one total order, the same on every server and every page: by
-  the uuid of the anchor root, then group by group (the unsuffixed first, then by
-  suffix), classes by name, providers by their path of uuids. The whole answer,
-  ` + "`" + `resource` + "`" + ` of a provider excepted, is of one instant. It is advice: nothing is
+  The candidates are in one total order, ` + "`" + `orderBy` + "`" + `. The whole answer, ` + "`" + `resource` + "`" + ` of
+  a provider excepted, is of one instant. It is advice: nothing is
   held, and the claim checks again. The decision runs no SQL but the one statement
   that finds ` + "`" + `hosts` + "`" + `. Needs any role (` + "`" + `FORBIDDEN` + "`" + `); a request that needs too long a
   search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
@@ -3288,6 +3286,8 @@ extend type ResourceClass {
     What is wrong with it is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
     hosts: ResourceFilter
+    "The order of the candidates. A cursor continues in the order that it came from."
+    orderBy: CandidateOrder! = DEPTH_FIRST
     "How many candidates at most: 0 to 1000, 50 when absent."
     first: Int
     "Only candidates after this cursor of the same request; it stays a position when providers come and go."
@@ -3798,6 +3798,26 @@ input RequestGroupInput {
 input SubtreeInput {
   "The suffixes of the groups, at least one, one twice counts once: of their providers, one must be above all the others or the same."
   suffixes: [String!]!
+}
+
+"""
+A total order of allocation candidates. Every server and every page has the same.
+"""
+enum CandidateOrder {
+  """
+  By the uuid of the anchor root, then group by group: the unsuffixed group first,
+  then by suffix. Classes are in the order of their names, providers in the order of
+  their paths of uuids. All candidates of one root come before those of the next.
+  Pages neither repeat nor lose a candidate while others write.
+  """
+  DEPTH_FIRST
+  """
+  The first candidate of each root, then the second of each, and so on. Roots are in
+  the order of their uuids. A page of 10 shows 10 hosts where 10 can serve. A cursor
+  counts: where others change the candidates of a root meanwhile, later pages can
+  repeat or miss some of that root. A late page takes longer than the first.
+  """
+  BREADTH_FIRST
 }
 
 "Whether groups with a suffix may be served by the same provider."
@@ -4668,6 +4688,8 @@ extend type Resource {
   together may differ in what they require of capabilities (` + "`" + `QUERY_TOO_COMPLEX` + "`" + `).
   """
   allocationCandidates(
+    "The order of the candidates. A cursor continues in the order that it came from."
+    orderBy: CandidateOrder! = DEPTH_FIRST
     "How many candidates at most: 0 to 1000, 50 when absent."
     first: Int
     "Only candidates after this cursor of the same request."
@@ -5872,6 +5894,8 @@ type AllocationCandidatesChange {
   cursor: String!
   "The candidates, as ` + "`" + `allocationCandidates` + "`" + ` would answer them now."
   allocationCandidates(
+    "The order of the candidates. A cursor continues in the order that it came from."
+    orderBy: CandidateOrder! = DEPTH_FIRST
     "How many candidates at most: 0 to 1000, 50 when absent."
     first: Int
     "Only candidates after this cursor of the same request; it stays a position when providers come and go."

@@ -21,7 +21,7 @@ import (
 // region    ************************** generated!.gotpl **************************
 
 type AllocationCandidatesChangeResolver interface {
-	AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, first *int, after *string) (*model.AllocationCandidateConnection, error)
+	AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, orderBy placement.CandidateOrder, first *int, after *string) (*model.AllocationCandidateConnection, error)
 }
 type CapacityChangeResolver interface {
 	Capacity(ctx context.Context, obj *model.CapacityChange, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error)
@@ -50,22 +50,30 @@ type SubscriptionResolver interface {
 func (ec *executionContext) field_AllocationCandidatesChange_allocationCandidates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (placement.CandidateOrder, error) {
+			return ec.unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg1
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -366,7 +374,7 @@ func (ec *executionContext) _AllocationCandidatesChange_allocationCandidates(ctx
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(ctx, obj, fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {

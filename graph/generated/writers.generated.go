@@ -276,7 +276,7 @@ func (d *direct) objectAllocationCandidatesChange(s *document.Selection, obj *mo
 			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
 			if !known {
-				v, err = d.ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(d.Context(f), obj, args["first"].(*int), args["after"].(*string))
+				v, err = d.ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(d.Context(f), obj, args["orderBy"].(placement.CandidateOrder), args["first"].(*int), args["after"].(*string))
 				if f.Repeated {
 					d.Keep(f, v, err)
 				}
@@ -5313,7 +5313,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Query().AllocationCandidates(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["hosts"].(*resource.Filter), args["first"].(*int), args["after"].(*string))
+			v, err = d.ec.Resolvers.Query().AllocationCandidates(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["hosts"].(*resource.Filter), args["orderBy"].(placement.CandidateOrder), args["first"].(*int), args["after"].(*string))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -6062,7 +6062,7 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 			}
 			v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
 			if !known {
-				v, err = d.ec.Resolvers.Resource().AllocationCandidates(d.Context(f), obj, args["first"].(*int), args["after"].(*string))
+				v, err = d.ec.Resolvers.Resource().AllocationCandidates(d.Context(f), obj, args["orderBy"].(placement.CandidateOrder), args["first"].(*int), args["after"].(*string))
 				if f.Repeated {
 					d.Keep(f, v, err)
 				}

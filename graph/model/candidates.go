@@ -56,7 +56,7 @@ func tooComplex(err error) error {
 	case errors.Is(err, placement.ErrTooComplex):
 		return problem.Refuse(problem.ErrTooComplex, "the request needs too long a search; ask for less at once").Because(err)
 	case errors.Is(err, placement.ErrPositionMismatch):
-		return problem.Invalid("after", "is a cursor of another request")
+		return problem.Invalid("after", "is a cursor of another request or order")
 	case errors.Is(err, placement.ErrPositionGone):
 		return problem.Invalid("after", "stands at providers that are gone; start from the first page")
 	}
