@@ -18,8 +18,8 @@ const (
 	BreadthFirst
 )
 
-// breadthFirst searches one page of candidates in BreadthFirst order.
-type breadthFirst struct {
+// roundSearch searches one page of candidates in BreadthFirst order.
+type roundSearch struct {
 	plan   *plan
 	wanted int // one more than the page has: it tells whether there is a next page
 	found  []ranked
@@ -41,7 +41,7 @@ func breadthFirstPage(p *plan, request fingerprint, after *Position, first int) 
 	if len(p.slots) == 0 {
 		return Page{}, nil
 	}
-	b := &breadthFirst{plan: p, wanted: first + 1}
+	b := &roundSearch{plan: p, wanted: first + 1}
 	var err error
 	round := 0
 	if after != nil { // the rest of a round
@@ -70,7 +70,7 @@ func breadthFirstPage(p *plan, request fingerprint, after *Position, first int) 
 // pass adds the candidates of the rounds from a first one to before another, of
 // the live anchors after a root, and leaves the anchors that got so far in live.
 // A pass of one round ends where the page is full.
-func (b *breadthFirst) pass(after string, from, to int) error {
+func (b *roundSearch) pass(after string, from, to int) error {
 	s := newSearch(b.plan)
 	s.steps = b.steps
 	var live []*providerTree
@@ -104,7 +104,7 @@ func (b *breadthFirst) pass(after string, from, to int) error {
 }
 
 // anchors yields the live anchors from a root on.
-func (b *breadthFirst) anchors(s *search, from string) iter.Seq2[string, *providerTree] {
+func (b *roundSearch) anchors(s *search, from string) iter.Seq2[string, *providerTree] {
 	if b.live == nil {
 		return s.anchorsFrom(from)
 	}
