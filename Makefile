@@ -47,6 +47,7 @@ lint: ## what linters find in what is written by hand: all of them run, then mak
 	lint unparam $$written; \
 	lint errcheck -exclude tools/errcheck.txt $$written; \
 	lint staticcheck $$written; \
+	echo "lint: prose"; GO=$(GO) .ci/prose || failed=1; \
 	exit $$failed
 
 counts: ## lines, files, flags and exported names, each at most its bound in tools/counts/bounds.txt
