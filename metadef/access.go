@@ -139,12 +139,11 @@ func (a Audience) IncludesViewer(v access.Viewer) bool {
 	return v.May(access.RuleDefinitionsRead) && (v.IsAdmin() || a.Includes(v.ProjectID))
 }
 
-// KnowsType reports whether a viewer knows a resource type by what is defined: one
-// that is protected, one that somebody declared and nothing is associated with, or
-// one of a namespace that the viewer sees. Whoever sees a resource of a type knows
-// it, too.
-func KnowsType(v access.Viewer, isProtected, isUnused bool, namespaces iter.Seq[Audience]) bool {
-	if isProtected || isUnused || v.IsAdmin() && v.May(access.RuleDefinitionsRead) {
+// KnowsType reports whether a viewer knows a resource type by what is defined: a
+// protected one, one that an administrator created, or one of a namespace that
+// the viewer sees. A viewer who sees a resource of a type knows the type, too.
+func KnowsType(v access.Viewer, isProtected, isCreated bool, namespaces iter.Seq[Audience]) bool {
+	if isProtected || isCreated || v.IsAdmin() && v.May(access.RuleDefinitionsRead) {
 		return true
 	}
 	for namespace := range namespaces {

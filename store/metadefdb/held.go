@@ -146,7 +146,7 @@ func (d *definitions) knows(viewer access.Viewer, name string) (id int64, ok boo
 		return 0, false
 	}
 	of, links := d.types[id], d.links[id]
-	return id, metadef.KnowsType(viewer, of.Protected, !of.Implied && len(links) == 0, func(yield func(metadef.Audience) bool) {
+	return id, metadef.KnowsType(viewer, of.Protected, !of.Implied, func(yield func(metadef.Audience) bool) {
 		for _, link := range links {
 			if !yield(link.audience) {
 				return

@@ -64,8 +64,7 @@ func addMember(audience *change.Audience, project *string) {
 // for members of projects.
 func (s *MetadefStore) TypeAudiences(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]*change.Audience, error) {
 	audiences, restricted := map[string]*change.Audience{}, []string{}
-	err := s.Query(ctx, tx, `SELECT t.name, t.protected
-		OR (t.implied IS NULL AND NOT EXISTS (SELECT 1 FROM resource_type_associations a WHERE a.resource_type_id = t.id))
+	err := s.Query(ctx, tx, `SELECT t.name, t.protected OR t.implied IS NULL
 		OR EXISTS (SELECT 1 FROM resource_type_associations a JOIN namespaces n ON n.id = a.namespace_id
 			WHERE a.resource_type_id = t.id AND n.visibility = '`+string(access.Public)+`')
 		OR EXISTS (SELECT 1 FROM resources r WHERE r.resource_type_id = t.id AND r.visibility = '`+string(access.Public)+`')

@@ -80,10 +80,10 @@ func InNamespacesSeenBy(isAmong func(s *entsql.Selector, column string) *entsql.
 	}
 }
 
-// ResourceTypes keeps all resource types but those whose names would disclose
-// what is private: that are associated with namespaces which the viewer may not
-// see, or were so when they were created, and with no other, and that no
-// resource which the viewer may see has.
+// ResourceTypes keeps the resource types that the viewer may know. A type that an
+// administrator created is known to all. A type that an association brought is
+// known through a namespace or a resource that the viewer may see; else its name
+// would disclose a private namespace.
 func ResourceTypes(ctx context.Context) predicate.ResourceType {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
@@ -91,12 +91,10 @@ func ResourceTypes(ctx context.Context) predicate.ResourceType {
 			return
 		}
 		build := entsql.Dialect(s.Dialect())
-		all, visible := build.Table("resource_type_associations"), build.Table("resource_type_associations")
-		namespaces, resources := build.Table("namespaces"), build.Table("resources")
+		visible, namespaces, resources := build.Table("resource_type_associations"), build.Table("namespaces"), build.Table("resources")
 		s.Where(entsql.Or(
 			entsql.EQ(s.C("protected"), true),
-			entsql.And(entsql.IsNull(s.C("implied")), entsql.Not(entsql.Exists(build.Select(all.C("id")).From(all).
-				Where(entsql.ColumnsEQ(all.C("resource_type_id"), s.C("id")))))),
+			entsql.IsNull(s.C("implied")),
 			entsql.Exists(build.Select(visible.C("id")).From(visible).
 				Join(namespaces).On(visible.C("namespace_id"), namespaces.C("id")).
 				Where(entsql.And(
