@@ -46,7 +46,11 @@ func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []
 			}
 		}
 	}
-	return s.rulesIn(ctx, client, keys, target)
+	strict, err := strictAmong(ctx, client, keys)
+	if err != nil {
+		return nil, err
+	}
+	return s.rulesIn(ctx, client, keys, strict, target)
 }
 
 // StrictRulesFor is RulesFor for those of the keys that are of strict types, to
@@ -66,28 +70,37 @@ func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client, k
 			return rules, nil
 		}
 	}
-	types := sqldb.Distinct(lists.Map(keys, func(key RulesKey) int64 { return key.TypeID }))
-	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
+	strict, err := strictAmong(ctx, client, keys)
 	if err != nil {
-		return nil, fmt.Errorf("look up strict resource types: %w", err)
+		return nil, err
 	}
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key RulesKey) bool { return !slices.Contains(strict, key.TypeID) })
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	return s.rulesIn(ctx, client, keys, nil)
+	return s.rulesIn(ctx, client, keys, strict, nil)
 }
 
-// rulesIn reads the rules of RulesFor with a client.
-func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []RulesKey, target *string) (map[RulesKey]*metadef.Rules, error) {
-	types := sqldb.Distinct(lists.Map(keys, func(key RulesKey) int64 { return key.TypeID }))
-	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, types), resourcetype.Strict(true)).IDs(ctx)
+// strictAmong returns the row ids of the strict types among those of keys.
+func strictAmong(ctx context.Context, client *ent.Client, keys []RulesKey) ([]int64, error) {
+	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, typesOf(keys)), resourcetype.Strict(true)).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up strict resource types: %w", err)
 	}
+	return strict, nil
+}
+
+// typesOf returns the row ids of the types of keys, each once.
+func typesOf(keys []RulesKey) []int64 {
+	return sqldb.Distinct(lists.Map(keys, func(key RulesKey) int64 { return key.TypeID }))
+}
+
+// rulesIn reads the rules of RulesFor with a client. The caller says which types
+// are strict.
+func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []RulesKey, strict []int64, target *string) (map[RulesKey]*metadef.Rules, error) {
 	projects := sqldb.Without(sqldb.Distinct(lists.Map(keys, func(key RulesKey) string { return key.ProjectID })), []string{""})
 	read := rulesRead{viewer: access.ViewerFrom(ctx)}
-	if err := read.links(ctx, client, types, projects, target); err != nil {
+	if err := read.links(ctx, client, typesOf(keys), projects, target); err != nil {
 		return nil, err
 	}
 	if err := read.Content.ReadDefinitions(ctx, client, read.namespaces, s.PropertyNoun); err != nil {
