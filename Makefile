@@ -62,7 +62,6 @@ build: ## the program, without C
 generate: ## ent, the merged schema, graph and client, from ent/schema and schema
 	$(GO) generate ./ent
 	$(GO) run ./internal/generate
-	$(GO) generate ./client
 
 console: ## web/console from the sources of the console, byte for byte the same anywhere (needs node 20 or newer)
 	npm ci --silent --no-audit --no-fund --prefix clients/typescript

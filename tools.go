@@ -5,5 +5,4 @@ package main
 import (
 	_ "entgo.io/ent/cmd/ent"
 	_ "github.com/99designs/gqlgen"
-	_ "github.com/Khan/genqlient"
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 type candidatesCommand struct {
@@ -158,8 +159,8 @@ func (c *candidatesCommand) request(run *session) (*candidateRequest, error) {
 		run.tellOf(groupPath(i-1), of.required, of.members)
 		if i > 0 {
 			run.tell(strings.TrimSuffix(groupPath(i-1), "."), "--group "+c.Group[i-1])
-			request.groups = append(request.groups, &client.RequestGroupInput{Suffix: c.Group[i-1], Resources: of.resources, InTree: of.inTree,
-				RequiredAll: of.traits.all, RequiredAnySets: of.traits.anySets, Forbidden: of.traits.forbidden, MemberOf: of.memberOf})
+			request.groups = append(request.groups, &client.RequestGroupInput{Suffix: c.Group[i-1], Resources: optional.List(of.resources), InTree: optional.From(of.inTree),
+				RequiredAll: optional.List(of.traits.all), RequiredAnySets: optional.List(of.traits.anySets), Forbidden: optional.List(of.traits.forbidden), MemberOf: optional.List(of.memberOf)})
 		}
 	}
 	request.requestGroup = *groups[0]

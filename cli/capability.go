@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 type capabilityCommand struct {
@@ -118,7 +119,7 @@ func (c *capabilityCreateCommand) Run(run *session) error {
 		return err
 	}
 	if c.Private || c.Public {
-		input.Private = &c.Private
+		input.Private = optional.Value(c.Private)
 	}
 	answer, err := client.CreateCapability(run.ctx, run.api, input)
 	if err != nil {

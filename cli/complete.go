@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 // completing is the word with which the scripts of shells ask what a command line
@@ -252,15 +253,15 @@ func (s *session) names(kind, word string, arguments []string) ([]string, error)
 	case "resource-type":
 		return namesOf(client.Collect(client.ResourceTypes(s.ctx, s.api, nil, nil, &first), maxCompletions))(func(of *client.ResourceType) string { return of.Name })
 	case "trait":
-		filter := &client.TraitFilter{StartsWith: &word}
+		filter := &client.TraitFilter{StartsWith: optional.Value(word)}
 		return namesOf(client.Collect(client.Traits(s.ctx, s.api, filter, &first), maxCompletions))(func(of *client.Trait) string { return of.Name })
 	case "resource-class":
 		return namesOf(client.Collect(client.ResourceClasses(s.ctx, s.api, nil, &first), maxCompletions))(func(of *client.ResourceClass) string { return of.Name })
 	case "resource", "consumer":
-		filter := &client.ResourceFilter{NameContains: &word}
+		filter := &client.ResourceFilter{NameContains: optional.Value(word)}
 		return namesOf(client.Collect(client.Resources(s.ctx, s.api, filter, nil, &first, false), maxCompletions))(func(of *client.ListedResource) string { return of.Name })
 	case "provider":
-		filter := &client.ResourceProviderFilter{Search: &word}
+		filter := &client.ResourceProviderFilter{Search: optional.Value(word)}
 		return namesOf(client.Collect(client.ProviderNames(s.ctx, s.api, filter, &first), maxCompletions))(func(of *client.ProviderName) string { return of.Name })
 	case "capability":
 		if len(arguments) == 0 {

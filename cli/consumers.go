@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 type allocationCommand struct {
@@ -78,7 +79,7 @@ func (c *allocationSetCommand) Run(run *session) error {
 	if err != nil {
 		return err
 	}
-	input := &client.ConsumerAllocationsInput{Uuid: c.Consumer, Type: c.Type, Generation: c.Generation, Allocations: allocations}
+	input := &client.ConsumerAllocationsInput{Uuid: c.Consumer, Type: optional.From(c.Type), Generation: optional.From(c.Generation), Allocations: allocations}
 	answer, err := client.ReadConsumer(run.ctx, run.api, c.Consumer)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (c *allocationSetCommand) Run(run *session) error {
 		}
 		input.ProjectId, input.UserId = of.ProjectId, of.UserId
 		if c.Generation == nil {
-			input.Generation = &of.Generation
+			input.Generation = optional.Value(of.Generation)
 		}
 	} else if c.Project == nil || c.User == nil {
 		return usagef("the consumer is new: say --project and --user")

@@ -6,6 +6,7 @@ import (
 	"github.com/Khan/genqlient/graphql"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 // revision is the flag of what is changed only as it was last seen.
@@ -23,7 +24,7 @@ func (d dryRun) scan() *client.MetadataProblemScan {
 	if !d.DryRun {
 		return nil
 	}
-	return &client.MetadataProblemScan{First: 1000, Scan: 1000}
+	return &client.MetadataProblemScan{First: optional.Value(1000), Scan: optional.Value(1000)}
 }
 
 // shown shows what was changed, or notes what the change would break in a dry run.
@@ -378,7 +379,7 @@ type propertyDeleteCommand struct {
 
 func (c *propertyDeleteCommand) Run(run *session) error {
 	return deleteEach(run, c.deletion, "property", propertyColumns(), c.Names, func(name string) (*client.Property, error) {
-		answer, err := client.DeleteProperty(run.ctx, run.api, &client.DeletePropertyInput{Namespace: c.Namespace, Object: c.Object, Name: name})
+		answer, err := client.DeleteProperty(run.ctx, run.api, &client.DeletePropertyInput{Namespace: c.Namespace, Object: optional.From(c.Object), Name: name})
 		if err != nil {
 			return nil, err
 		}
@@ -554,9 +555,9 @@ type tagCreateCommand struct {
 }
 
 func (c *tagCreateCommand) Run(run *session) error {
-	input := &client.SetTagsInput{Namespace: c.Namespace, Mode: client.SetTagsModeAppend, Revision: c.Revision}
+	input := &client.SetTagsInput{Namespace: c.Namespace, Mode: optional.Value(client.SetTagsModeAppend), Revision: optional.From(c.Revision)}
 	for _, name := range c.Names {
-		input.Tags = append(input.Tags, &client.TagInput{Name: name, Parent: c.Parent})
+		input.Tags = append(input.Tags, &client.TagInput{Name: name, Parent: optional.From(c.Parent)})
 	}
 	answer, err := client.SetTags(run.ctx, run.api, input)
 	if err != nil {
@@ -639,9 +640,9 @@ func (c *associationListCommand) Run(run *session) error {
 
 // associations returns those of a namespace that flags leave.
 func associations(run *session, namespace string, resourceType, prefix, target *string) ([]*client.Association, error) {
-	filter := &client.ResourceTypeAssociationFilter{Prefix: prefix, PropertiesTarget: target}
+	filter := &client.ResourceTypeAssociationFilter{Prefix: optional.From(prefix), PropertiesTarget: optional.From(target)}
 	if resourceType != nil {
-		filter.ResourceTypes = []string{*resourceType}
+		filter.ResourceTypes = optional.List([]string{*resourceType})
 	}
 	answer, err := client.ListAssociations(run.ctx, run.api, namespace, filter)
 	if err != nil {
@@ -761,7 +762,7 @@ func (c *associationDeleteCommand) Run(run *session) error {
 	if err := c.confirm(run, "yes", "Delete the association of %s with %s?", c.Namespace, c.ResourceType); err != nil {
 		return err
 	}
-	answer, err := client.DisassociateResourceType(run.ctx, run.api, &client.DisassociateResourceTypeInput{Id: found.Id, Revision: c.Revision})
+	answer, err := client.DisassociateResourceType(run.ctx, run.api, &client.DisassociateResourceTypeInput{Id: found.Id, Revision: optional.From(c.Revision)})
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func set(target, value reflect.Value) error {
 	if texts, ok := value.Interface().([]string); ok {
 		return setList(target, texts)
 	}
-	if target.Type().PkgPath() == reflect.TypeFor[optional.String]().PkgPath() {
+	if target.Type().PkgPath() == reflect.TypeFor[optional.Of[string]]().PkgPath() {
 		return setOptional(target, value)
 	}
 	if target.Kind() == reflect.Pointer {
@@ -250,7 +250,7 @@ func decode(into any, text string) error {
 
 // setList sets a list to what texts say, one for each member.
 func setList(target reflect.Value, texts []string) error {
-	if target.Type().PkgPath() == reflect.TypeFor[optional.String]().PkgPath() {
+	if target.Type().PkgPath() == reflect.TypeFor[optional.Of[string]]().PkgPath() {
 		of := reflect.New(target.Type().Elem()).Elem()
 		isNull := slices.Equal(texts, []string{""})
 		if !isNull {
@@ -287,7 +287,7 @@ func setMember(target reflect.Value, text string) error {
 	switch target.Interface().(type) {
 	case *client.TagFilter:
 		name, below := strings.CutSuffix(text, "/")
-		target.Set(reflect.ValueOf(&client.TagFilter{Name: name, IncludeDescendants: below}))
+		target.Set(reflect.ValueOf(&client.TagFilter{Name: name, IncludeDescendants: optional.Value(below)}))
 		return nil
 	case *client.RequirementInput:
 		key, requirement, err := pairOf(text, "KEY=REQUIREMENT")
@@ -363,11 +363,10 @@ func orderOf[O any](s sorting) (*O, error) {
 	order := new(O)
 	of := reflect.ValueOf(order).Elem()
 	member(of, "field").SetString(constant(field))
-	member(of, "direction").SetString("ASC")
-	if direction == "desc" {
-		member(of, "direction").SetString("DESC")
+	if direction == "" {
+		direction = "asc"
 	}
-	return order, nil
+	return order, set(member(of, "direction"), reflect.ValueOf(direction))
 }
 
 // paging is the flag of every list.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
@@ -84,7 +85,7 @@ func (c *metadataSetCommand) Run(run *session) error {
 		return err
 	}
 	if c.ServiceOwned || c.UserOwned {
-		input.UserModifiable = &c.UserOwned
+		input.UserModifiable = optional.Value(c.UserOwned)
 	}
 	answer, err := client.SetMetadata(run.ctx, run.api, input)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 type metadataProblemsCommand struct {
@@ -41,15 +42,17 @@ func brokenItems(resources []*client.BrokenResource) (items []*brokenItem) {
 
 // Run walks all pages and shows every problem.
 func (c *metadataProblemsCommand) Run(run *session) error {
-	filter := &client.MetadataProblemFilter{Namespace: c.Namespace, Key: c.Key}
+	filter := &client.MetadataProblemFilter{Namespace: optional.From(c.Namespace), Key: optional.From(c.Key)}
 	if c.Rule != nil {
-		filter.Rule = new(client.ViolationRule(strings.ToUpper(strings.ReplaceAll(*c.Rule, "-", "_"))))
+		filter.Rule = optional.Value(client.ViolationRule(strings.ToUpper(strings.ReplaceAll(*c.Rule, "-", "_"))))
 	}
+	var among *client.ResourceFilter
 	if c.Types != nil || c.Projects != nil {
-		filter.Resources = &client.ResourceFilter{Types: c.Types, ProjectIds: c.Projects}
+		among = &client.ResourceFilter{Types: optional.List(c.Types), ProjectIds: optional.List(c.Projects)}
+		filter.Resources = optional.Value(*among)
 	}
 	to := run.api
-	counted, err := client.CountResources(run.ctx, to, filter.Resources)
+	counted, err := client.CountResources(run.ctx, to, among)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/metadef"
 )
@@ -246,22 +247,22 @@ func (l *load) fail(file definitionFile, problems ...string) {
 // fails alone; a server that cannot be reached ends the command.
 func (l *load) send(files []definitionFile) error {
 	input := l.input()
+	texts := []string{}
 	for _, file := range files {
-		input.Documents = append(input.Documents, file.text)
+		texts = append(texts, file.text)
 	}
+	input.Documents = optional.Value(texts)
 	return l.request(files, input)
 }
 
 // input returns a request without files.
 func (l *load) input() *client.ImportNamespacesInput {
 	input := &client.ImportNamespacesInput{
-		Mode: client.ImportMode(strings.ToUpper(strings.ReplaceAll(l.command.Mode, "-", "_"))), DryRun: l.command.DryRun, IncludeProtected: l.command.IncludeProtected,
-		Documents: []string{},
+		Mode: optional.Value(client.ImportMode(strings.ToUpper(strings.ReplaceAll(l.command.Mode, "-", "_")))), DryRun: optional.Value(l.command.DryRun), IncludeProtected: optional.Value(l.command.IncludeProtected),
 	}
 	if l.command.Builtin {
-		origin := metadef.OwnOrigin
-		input.Origin = &origin
-		input.IncludeUnloaded = len(l.command.Names)+len(l.command.Paths) > 0
+		input.Origin = optional.Value(metadef.OwnOrigin)
+		input.IncludeUnloaded = optional.Value(len(l.command.Names)+len(l.command.Paths) > 0)
 	}
 	return input
 }
@@ -289,7 +290,7 @@ func (l *load) sendParts(files []definitionFile) error {
 		}
 	}
 	input := l.input()
-	input.Uploads = []*client.StagedFileInput{{Upload: upload, Parts: len(parts)}}
+	input.Uploads = optional.Value([]*client.StagedFileInput{{Upload: upload, Parts: len(parts)}})
 	return l.request(files, input)
 }
 
@@ -318,7 +319,7 @@ func (l *load) scan(after *string) *client.MetadataProblemScan {
 	if !l.command.DryRun {
 		return nil
 	}
-	return &client.MetadataProblemScan{First: 1000, Scan: 1000, After: after}
+	return &client.MetadataProblemScan{First: optional.Value(1000), Scan: optional.Value(1000), After: optional.From(after)}
 }
 
 // noteProblems notes what a dry run would break, page by page.

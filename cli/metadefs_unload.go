@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 type unloadCommand struct {
@@ -37,7 +38,7 @@ func (c *unloadCommand) Run(run *session) error {
 	if c.All {
 		err = u.all()
 	} else {
-		err = u.send(&client.UnloadNamespacesInput{Names: c.Names, ResourceTypes: c.ResourceTypes, Origin: c.Origin, IncludeProtected: c.IncludeProtected})
+		err = u.send(&client.UnloadNamespacesInput{Names: optional.List(c.Names), ResourceTypes: optional.List(c.ResourceTypes), Origin: optional.From(c.Origin), IncludeProtected: optional.Value(c.IncludeProtected)})
 	}
 	if err != nil && u.unloaded == 0 {
 		return err
@@ -76,7 +77,7 @@ func (u *unload) all() error {
 	done := u.run.progress("unloading", len(names))
 	defer done.end()
 	for part := range slices.Chunk(names, unloadBatch) {
-		if err := u.send(&client.UnloadNamespacesInput{Names: part, IncludeProtected: u.command.IncludeProtected}); err != nil {
+		if err := u.send(&client.UnloadNamespacesInput{Names: optional.List(part), IncludeProtected: optional.Value(u.command.IncludeProtected)}); err != nil {
 			return err
 		}
 		done.add(len(part))

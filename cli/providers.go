@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
@@ -45,8 +46,8 @@ func (f providerFilter) filter(run *session, command any) (*client.ResourceProvi
 		filter = &client.ResourceProviderFilter{}
 	}
 	traits := traitsOf(f.Required)
-	filter.RequiredAll, filter.RequiredAnySets, filter.Forbidden = traits.all, traits.anySets, traits.forbidden
-	filter.MemberOf = aggregatesOf(f.MemberOf)
+	filter.RequiredAll, filter.RequiredAnySets, filter.Forbidden = optional.List(traits.all), optional.List(traits.anySets), optional.List(traits.forbidden)
+	filter.MemberOf = optional.List(aggregatesOf(f.MemberOf))
 	run.tellOf("filter.", f.Required, f.MemberOf)
 	return filter, nil
 }
@@ -83,10 +84,10 @@ func aggregatesOf(written []string) (of []*client.AggregateFilter) {
 		names, none := strings.CutPrefix(text, "!")
 		names = strings.TrimPrefix(names, "in:")
 		if filter := (&client.AggregateFilter{}); none {
-			filter.NoneOf = strings.Split(names, ",")
+			filter.NoneOf = optional.List(strings.Split(names, ","))
 			of = append(of, filter)
 		} else {
-			filter.AnyOf = strings.Split(names, ",")
+			filter.AnyOf = optional.List(strings.Split(names, ","))
 			of = append(of, filter)
 		}
 	}
@@ -119,7 +120,7 @@ func (c *providerListCommand) Run(run *session) error {
 		return err
 	}
 	if order != nil {
-		order.ResourceClass = c.ByClass
+		order.ResourceClass = optional.From(c.ByClass)
 	}
 	all, err := client.Collect(client.Providers(run.ctx, run.api, filter, order, c.first()), c.Limit)
 	if err != nil {
@@ -289,9 +290,9 @@ func (c *inventorySetCommand) Run(run *session) error {
 	if err != nil {
 		return err
 	}
-	input := &client.InventoryInput{ResourceClass: c.Class, MinUnit: 1, MaxUnit: maxUnit, StepSize: 1, AllocationRatio: 1}
+	input := &client.InventoryInput{ResourceClass: c.Class, MinUnit: optional.Value(1), MaxUnit: optional.Value(maxUnit), StepSize: optional.Value(1), AllocationRatio: optional.Value(float64(1))}
 	if of := inventoryOf(provider, c.Class); of != nil {
-		*input = client.InventoryInput{ResourceClass: c.Class, Total: of.Total, Reserved: of.Reserved, MinUnit: of.MinUnit, MaxUnit: of.MaxUnit, StepSize: of.StepSize, AllocationRatio: of.AllocationRatio}
+		*input = client.InventoryInput{ResourceClass: c.Class, Total: of.Total, Reserved: optional.Value(of.Reserved), MinUnit: optional.Value(of.MinUnit), MaxUnit: optional.Value(of.MaxUnit), StepSize: optional.Value(of.StepSize), AllocationRatio: optional.Value(of.AllocationRatio)}
 	} else if c.Total == nil {
 		return usagef("--total: %s has no inventory of %s; say how much there is", provider.Name, c.Class)
 	}
@@ -302,7 +303,7 @@ func (c *inventorySetCommand) Run(run *session) error {
 	if c.Generation != nil {
 		generation = c.Generation
 	}
-	answer, err := client.SetInventory(run.ctx, run.api, &client.SetInventoryInput{Provider: c.Provider, Generation: generation, Inventory: input})
+	answer, err := client.SetInventory(run.ctx, run.api, &client.SetInventoryInput{Provider: c.Provider, Generation: optional.From(generation), Inventory: input})
 	if err != nil {
 		return err
 	}
@@ -324,13 +325,13 @@ func (c *inventoryReplaceCommand) Run(run *session) error {
 	if err := run.resolve(c); err != nil {
 		return err
 	}
-	input := &client.SetInventoriesInput{Provider: c.Provider, Generation: c.Generation, Inventories: []*client.InventoryInput{}}
+	input := &client.SetInventoriesInput{Provider: c.Provider, Generation: optional.From(c.Generation), Inventories: []*client.InventoryInput{}}
 	for _, text := range c.Totals {
 		of, err := amountOf(text)
 		if err != nil {
 			return usagef("%w", err)
 		}
-		input.Inventories = append(input.Inventories, &client.InventoryInput{ResourceClass: of.ResourceClass, Total: of.Amount, MinUnit: 1, MaxUnit: maxUnit, StepSize: 1, AllocationRatio: 1})
+		input.Inventories = append(input.Inventories, &client.InventoryInput{ResourceClass: of.ResourceClass, Total: of.Amount, MinUnit: optional.Value(1), MaxUnit: optional.Value(maxUnit), StepSize: optional.Value(1), AllocationRatio: optional.Value(float64(1))})
 	}
 	if err := c.confirm(run, "yes", "Replace all inventories of the provider %s?", c.Provider); err != nil {
 		return err
@@ -417,7 +418,7 @@ type traitShowCommand struct {
 }
 
 func (c *traitShowCommand) Run(run *session) error {
-	all, err := client.Collect(client.Traits(run.ctx, run.api, &client.TraitFilter{Names: []string{c.Name}}, nil), 1)
+	all, err := client.Collect(client.Traits(run.ctx, run.api, &client.TraitFilter{Names: optional.List([]string{c.Name})}, nil), 1)
 	if client.Code(err) == client.BadUserInput || err == nil && len(all) == 0 {
 		return missing("trait", c.Name)
 	}
@@ -566,7 +567,7 @@ type aggregateShowCommand struct {
 }
 
 func (c *aggregateShowCommand) Run(run *session) error {
-	filter := &client.ResourceProviderFilter{MemberOf: aggregatesOf([]string{c.Aggregate})}
+	filter := &client.ResourceProviderFilter{MemberOf: optional.List(aggregatesOf([]string{c.Aggregate}))}
 	all, err := client.Collect(client.Providers(run.ctx, run.api, filter, nil, c.first()), c.Limit)
 	if err != nil {
 		return err

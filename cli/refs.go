@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 // maxMatches is how many things an ambiguous name lists, and maxLooked how many
@@ -112,8 +113,8 @@ func tooMany(text string) error {
 }
 
 func (s *session) findResources(text string) ([]match, error) {
-	order := &client.ResourceOrder{Field: client.ResourceOrderFieldName, Direction: client.OrderDirectionAsc}
-	return find(text, []*client.ResourceFilter{{Name: &text}, {NameContains: &text}}, func(filter *client.ResourceFilter, first *int) iter.Seq2[*client.ListedResource, error] {
+	order := &client.ResourceOrder{Field: client.ResourceOrderFieldName, Direction: optional.Value(client.OrderDirectionAsc)}
+	return find(text, []*client.ResourceFilter{{Name: optional.Value(text)}, {NameContains: optional.Value(text)}}, func(filter *client.ResourceFilter, first *int) iter.Seq2[*client.ListedResource, error] {
 		return client.Resources(s.ctx, s.api, filter, order, first, false)
 	}, func(of *client.ListedResource) match {
 		return match{of.Uuid, of.Name, of.Type.Name + ", project " + of.ProjectId}
@@ -121,7 +122,7 @@ func (s *session) findResources(text string) ([]match, error) {
 }
 
 func (s *session) findProviders(text string) ([]match, error) {
-	return find(text, []*client.ResourceProviderFilter{{Name: &text}, {Search: &text}}, func(filter *client.ResourceProviderFilter, first *int) iter.Seq2[*client.ProviderName, error] {
+	return find(text, []*client.ResourceProviderFilter{{Name: optional.Value(text)}, {Search: optional.Value(text)}}, func(filter *client.ResourceProviderFilter, first *int) iter.Seq2[*client.ProviderName, error] {
 		return client.ProviderNames(s.ctx, s.api, filter, first)
 	}, func(of *client.ProviderName) match { return match{of.Uuid, of.Name, ""} })
 }

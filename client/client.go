@@ -21,8 +21,6 @@ import (
 	"github.com/Khan/genqlient/graphql"
 )
 
-//go:generate go run github.com/Khan/genqlient genqlient.yaml
-
 // DefaultTimeout is how long a request of a client may take by default.
 const DefaultTimeout = 60 * time.Second
 

@@ -142,11 +142,11 @@ func TestErrors(t *testing.T) {
 	}{
 		{func() error { _, err := client.ReadViewer(t.Context(), stranger); return err }, client.Unauthenticated, "UNAUTHENTICATED: "},
 		{func() error {
-			_, err := client.CreateNamespace(t.Context(), reader, &client.CreateNamespaceInput{Name: "n", Visibility: client.VisibilityPublic})
+			_, err := client.CreateNamespace(t.Context(), reader, &client.CreateNamespaceInput{Name: "n", Visibility: optional.Value(client.VisibilityPublic)})
 			return err
 		}, client.Forbidden, "FORBIDDEN: "},
 		{func() error {
-			_, err := client.CreateNamespace(t.Context(), client.New(address, client.WithToken(demo.AdminToken)), &client.CreateNamespaceInput{Name: name, Visibility: client.VisibilityPublic})
+			_, err := client.CreateNamespace(t.Context(), client.New(address, client.WithToken(demo.AdminToken)), &client.CreateNamespaceInput{Name: name, Visibility: optional.Value(client.VisibilityPublic)})
 			return err
 		}, client.BadUserInput, "BAD_USER_INPUT: input.name: "},
 		{func() error {
@@ -174,12 +174,12 @@ func TestAbsentAndNull(t *testing.T) {
 	t.Parallel()
 	server := client.New(demotest.Serve(t), client.WithToken(demo.AdminToken))
 	text := "what for"
-	_, err := client.CreateNamespace(t.Context(), server, &client.CreateNamespaceInput{Name: "n", Visibility: client.VisibilityPublic, Description: &text})
+	_, err := client.CreateNamespace(t.Context(), server, &client.CreateNamespaceInput{Name: "n", Visibility: optional.Value(client.VisibilityPublic), Description: optional.Value(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, of := range []struct {
-		set  optional.String
+		set  optional.Of[string]
 		want string
 	}{{nil, text}, {optional.Value("another"), "another"}, {nil, "another"}, {optional.Null[string](), ""}} {
 		answer, err := client.UpdateNamespace(t.Context(), server, &client.UpdateNamespaceInput{Name: "n", Description: of.set}, nil)

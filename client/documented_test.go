@@ -81,6 +81,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 func main() {

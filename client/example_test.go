@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
 // Writes on a share of a demo, and shows all that is written there.
@@ -26,10 +27,9 @@ func ExampleNew() {
 // Prints the hosts that have no metadata item about their rack.
 func ExampleResources() {
 	ctx, server := context.Background(), client.New("http://127.0.0.1:8080", client.WithToken("demo-reader"))
-	without := false
-	filter := &client.ResourceFilter{Types: []string{"physical:host"}, Where: &client.ResourceCondition{
-		Metadata: &client.MetadataCondition{Key: "rack", Exists: &without},
-	}}
+	filter := &client.ResourceFilter{Types: optional.Value([]string{"physical:host"}), Where: optional.Value(client.ResourceCondition{
+		Metadata: optional.Value(client.MetadataCondition{Key: "rack", Exists: optional.Value(false)}),
+	})}
 	for host, err := range client.Resources(ctx, server, filter, nil, nil, false) {
 		if client.Code(err) == client.Forbidden {
 			log.Fatal("this token may not read resources")

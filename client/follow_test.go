@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/demo/demotest"
 	"github.com/cadastre-dev/cadastre/internal/patience"
@@ -49,8 +50,8 @@ func TestFollowMissesNothing(t *testing.T) {
 	defer stop()
 	go func() {
 		for n := range writes {
-			uuid, visibility := storetest.UUID(n), client.VisibilityPublic
-			_, err := client.CreateResource(ctx, writer, &client.CreateResourceInput{Uuid: &uuid, Type: "physical:host", Name: fmt.Sprint("followed ", n), Visibility: &visibility})
+			uuid := storetest.UUID(n)
+			_, err := client.CreateResource(ctx, writer, &client.CreateResourceInput{Uuid: optional.Value(uuid), Type: "physical:host", Name: fmt.Sprint("followed ", n), Visibility: optional.Value(client.VisibilityPublic)})
 			if err != nil {
 				t.Error(err)
 			}

@@ -72,16 +72,16 @@ var AllAccessRule = []AccessRule{
 // A condition on the aggregates of a provider. An aggregate that nobody is in is no error: it has no members.
 type AggregateFilter struct {
 	// In at least one of these, at most 1000; absent or empty is no constraint.
-	AnyOf []string `json:"anyOf"`
+	AnyOf optional.Of[[]string] `json:"anyOf,omitempty"`
 	// In none of these, at most 1000.
-	NoneOf []string `json:"noneOf"`
+	NoneOf optional.Of[[]string] `json:"noneOf,omitempty"`
 }
 
 // GetAnyOf returns AggregateFilter.AnyOf, and is useful for accessing the field via an interface.
-func (v *AggregateFilter) GetAnyOf() []string { return v.AnyOf }
+func (v *AggregateFilter) GetAnyOf() optional.Of[[]string] { return v.AnyOf }
 
 // GetNoneOf returns AggregateFilter.NoneOf, and is useful for accessing the field via an interface.
-func (v *AggregateFilter) GetNoneOf() []string { return v.NoneOf }
+func (v *AggregateFilter) GetNoneOf() optional.Of[[]string] { return v.NoneOf }
 
 // An allocation.
 type Allocation struct {
@@ -126,29 +126,31 @@ type AssociateResourceTypeInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 	// The name of the resource type, 1 to 80 characters; a type that does not exist yet is created.
 	ResourceType string `json:"resourceType"`
 	// What the names of properties begin with on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
-	Prefix *string `json:"prefix"`
+	Prefix optional.Of[string] `json:"prefix,omitempty"`
 	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
-	PropertiesTarget *string `json:"propertiesTarget"`
+	PropertiesTarget optional.Of[string] `json:"propertiesTarget,omitempty"`
 }
 
 // GetNamespace returns AssociateResourceTypeInput.Namespace, and is useful for accessing the field via an interface.
 func (v *AssociateResourceTypeInput) GetNamespace() string { return v.Namespace }
 
 // GetRevision returns AssociateResourceTypeInput.Revision, and is useful for accessing the field via an interface.
-func (v *AssociateResourceTypeInput) GetRevision() *int { return v.Revision }
+func (v *AssociateResourceTypeInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // GetResourceType returns AssociateResourceTypeInput.ResourceType, and is useful for accessing the field via an interface.
 func (v *AssociateResourceTypeInput) GetResourceType() string { return v.ResourceType }
 
 // GetPrefix returns AssociateResourceTypeInput.Prefix, and is useful for accessing the field via an interface.
-func (v *AssociateResourceTypeInput) GetPrefix() *string { return v.Prefix }
+func (v *AssociateResourceTypeInput) GetPrefix() optional.Of[string] { return v.Prefix }
 
 // GetPropertiesTarget returns AssociateResourceTypeInput.PropertiesTarget, and is useful for accessing the field via an interface.
-func (v *AssociateResourceTypeInput) GetPropertiesTarget() *string { return v.PropertiesTarget }
+func (v *AssociateResourceTypeInput) GetPropertiesTarget() optional.Of[string] {
+	return v.PropertiesTarget
+}
 
 // AssociateResourceTypeResponse is returned by AssociateResourceType on success.
 type AssociateResourceTypeResponse struct {
@@ -255,41 +257,41 @@ func (v *AuditEvent) GetAfter() *json.RawMessage { return v.After }
 // Which audit events; all given conditions must hold.
 type AuditFilter struct {
 	// Done by this user.
-	UserId *string `json:"userId"`
+	UserId optional.Of[string] `json:"userId,omitempty"`
 	// Done for this project.
-	ProjectId *string `json:"projectId"`
+	ProjectId optional.Of[string] `json:"projectId,omitempty"`
 	// Done by this mutation, for example `createNamespace`.
-	Action *string `json:"action"`
+	Action optional.Of[string] `json:"action,omitempty"`
 	// Done to a thing of this type.
-	Kind *AuditKind `json:"kind"`
+	Kind optional.Of[AuditKind] `json:"kind,omitempty"`
 	// Done to the thing with this name or uuid, as `key` has it.
-	Key *string `json:"key"`
+	Key optional.Of[string] `json:"key,omitempty"`
 	// Done at this time or later.
-	Since *time.Time `json:"since"`
+	Since optional.Of[time.Time] `json:"since,omitempty"`
 	// Done before this time.
-	Until *time.Time `json:"until"`
+	Until optional.Of[time.Time] `json:"until,omitempty"`
 }
 
 // GetUserId returns AuditFilter.UserId, and is useful for accessing the field via an interface.
-func (v *AuditFilter) GetUserId() *string { return v.UserId }
+func (v *AuditFilter) GetUserId() optional.Of[string] { return v.UserId }
 
 // GetProjectId returns AuditFilter.ProjectId, and is useful for accessing the field via an interface.
-func (v *AuditFilter) GetProjectId() *string { return v.ProjectId }
+func (v *AuditFilter) GetProjectId() optional.Of[string] { return v.ProjectId }
 
 // GetAction returns AuditFilter.Action, and is useful for accessing the field via an interface.
-func (v *AuditFilter) GetAction() *string { return v.Action }
+func (v *AuditFilter) GetAction() optional.Of[string] { return v.Action }
 
 // GetKind returns AuditFilter.Kind, and is useful for accessing the field via an interface.
-func (v *AuditFilter) GetKind() *AuditKind { return v.Kind }
+func (v *AuditFilter) GetKind() optional.Of[AuditKind] { return v.Kind }
 
 // GetKey returns AuditFilter.Key, and is useful for accessing the field via an interface.
-func (v *AuditFilter) GetKey() *string { return v.Key }
+func (v *AuditFilter) GetKey() optional.Of[string] { return v.Key }
 
 // GetSince returns AuditFilter.Since, and is useful for accessing the field via an interface.
-func (v *AuditFilter) GetSince() *time.Time { return v.Since }
+func (v *AuditFilter) GetSince() optional.Of[time.Time] { return v.Since }
 
 // GetUntil returns AuditFilter.Until, and is useful for accessing the field via an interface.
-func (v *AuditFilter) GetUntil() *time.Time { return v.Until }
+func (v *AuditFilter) GetUntil() optional.Of[time.Time] { return v.Until }
 
 // The type of a thing that a mutation changed.
 type AuditKind string
@@ -522,39 +524,39 @@ type CapabilityCondition struct {
 	// The name, case-sensitive.
 	Name string `json:"name"`
 	// Whether the resource has the capability.
-	Exists *bool `json:"exists"`
+	Exists optional.Of[bool] `json:"exists,omitempty"`
 	// The value is this one.
-	Equals *string `json:"equals"`
+	Equals optional.Of[string] `json:"equals,omitempty"`
 	// The value is one of these; at most 100.
-	In []string `json:"in"`
+	In optional.Of[[]string] `json:"in,omitempty"`
 	// The value is at least this one.
-	Gte *string `json:"gte"`
+	Gte optional.Of[string] `json:"gte,omitempty"`
 	// The value is at most this one.
-	Lte *string `json:"lte"`
+	Lte optional.Of[string] `json:"lte,omitempty"`
 	// A list has this member; a text has it somewhere.
-	Contains *string `json:"contains"`
+	Contains optional.Of[string] `json:"contains,omitempty"`
 }
 
 // GetName returns CapabilityCondition.Name, and is useful for accessing the field via an interface.
 func (v *CapabilityCondition) GetName() string { return v.Name }
 
 // GetExists returns CapabilityCondition.Exists, and is useful for accessing the field via an interface.
-func (v *CapabilityCondition) GetExists() *bool { return v.Exists }
+func (v *CapabilityCondition) GetExists() optional.Of[bool] { return v.Exists }
 
 // GetEquals returns CapabilityCondition.Equals, and is useful for accessing the field via an interface.
-func (v *CapabilityCondition) GetEquals() *string { return v.Equals }
+func (v *CapabilityCondition) GetEquals() optional.Of[string] { return v.Equals }
 
 // GetIn returns CapabilityCondition.In, and is useful for accessing the field via an interface.
-func (v *CapabilityCondition) GetIn() []string { return v.In }
+func (v *CapabilityCondition) GetIn() optional.Of[[]string] { return v.In }
 
 // GetGte returns CapabilityCondition.Gte, and is useful for accessing the field via an interface.
-func (v *CapabilityCondition) GetGte() *string { return v.Gte }
+func (v *CapabilityCondition) GetGte() optional.Of[string] { return v.Gte }
 
 // GetLte returns CapabilityCondition.Lte, and is useful for accessing the field via an interface.
-func (v *CapabilityCondition) GetLte() *string { return v.Lte }
+func (v *CapabilityCondition) GetLte() optional.Of[string] { return v.Lte }
 
 // GetContains returns CapabilityCondition.Contains, and is useful for accessing the field via an interface.
-func (v *CapabilityCondition) GetContains() *string { return v.Contains }
+func (v *CapabilityCondition) GetContains() optional.Of[string] { return v.Contains }
 
 // CapableResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
@@ -683,16 +685,16 @@ func (v *Change) GetChangedAt() time.Time { return v.ChangedAt }
 // Which changes; all given conditions must hold.
 type ChangeFilter struct {
 	// Changes of things of any of these kinds; empty means of all.
-	Kinds []ChangeKind `json:"kinds"`
+	Kinds optional.Of[[]ChangeKind] `json:"kinds,omitempty"`
 	// Changes of things with any of these names or uuids, as `key` has them; empty means of all. At most 100.
-	Keys []string `json:"keys"`
+	Keys optional.Of[[]string] `json:"keys,omitempty"`
 }
 
 // GetKinds returns ChangeFilter.Kinds, and is useful for accessing the field via an interface.
-func (v *ChangeFilter) GetKinds() []ChangeKind { return v.Kinds }
+func (v *ChangeFilter) GetKinds() optional.Of[[]ChangeKind] { return v.Kinds }
 
 // GetKeys returns ChangeFilter.Keys, and is useful for accessing the field via an interface.
-func (v *ChangeFilter) GetKeys() []string { return v.Keys }
+func (v *ChangeFilter) GetKeys() optional.Of[[]string] { return v.Keys }
 
 // The type of a thing that changes. What is a part of a thing changes with it.
 type ChangeKind string
@@ -847,16 +849,16 @@ type ConsumerAllocationsInput struct {
 	// The id of the user, 1 to 255 characters; replaces the stored one.
 	UserId string `json:"userId"`
 	// What kind of consumer it is: 1 to 255 of A-Z, 0-9 and _; the stored one stays when absent.
-	Type *string `json:"type"`
+	Type optional.Of[string] `json:"type,omitempty"`
 	// The consumer's generation as last read; absent or `null` if it has no allocations yet.
-	Generation *int `json:"generation"`
+	Generation optional.Of[int] `json:"generation,omitempty"`
 	// What each provider gives, at most 1000 providers, each once; `[]` clears the consumer.
-	Allocations []*ProviderAllocationInput `json:"allocations,omitempty"`
+	Allocations []*ProviderAllocationInput `json:"allocations"`
 	// Which providers serve which group, as the candidate said: at least one group when
 	// given, at most 1000 providers in all groups together, all of which must exist. Kept
 	// as `Consumer.mappings`, in place of those of the claim before; absent or `null` keeps
 	// none.
-	Mappings []*GroupMappingInput `json:"mappings,omitempty"`
+	Mappings optional.Of[[]*GroupMappingInput] `json:"mappings,omitempty"`
 }
 
 // GetUuid returns ConsumerAllocationsInput.Uuid, and is useful for accessing the field via an interface.
@@ -869,40 +871,40 @@ func (v *ConsumerAllocationsInput) GetProjectId() string { return v.ProjectId }
 func (v *ConsumerAllocationsInput) GetUserId() string { return v.UserId }
 
 // GetType returns ConsumerAllocationsInput.Type, and is useful for accessing the field via an interface.
-func (v *ConsumerAllocationsInput) GetType() *string { return v.Type }
+func (v *ConsumerAllocationsInput) GetType() optional.Of[string] { return v.Type }
 
 // GetGeneration returns ConsumerAllocationsInput.Generation, and is useful for accessing the field via an interface.
-func (v *ConsumerAllocationsInput) GetGeneration() *int { return v.Generation }
+func (v *ConsumerAllocationsInput) GetGeneration() optional.Of[int] { return v.Generation }
 
 // GetAllocations returns ConsumerAllocationsInput.Allocations, and is useful for accessing the field via an interface.
 func (v *ConsumerAllocationsInput) GetAllocations() []*ProviderAllocationInput { return v.Allocations }
 
 // GetMappings returns ConsumerAllocationsInput.Mappings, and is useful for accessing the field via an interface.
-func (v *ConsumerAllocationsInput) GetMappings() []*GroupMappingInput { return v.Mappings }
+func (v *ConsumerAllocationsInput) GetMappings() optional.Of[[]*GroupMappingInput] { return v.Mappings }
 
 // Which consumers; all given conditions must hold.
 type ConsumerFilter struct {
 	// Of this project, compared exactly.
-	ProjectId *string `json:"projectId"`
+	ProjectId optional.Of[string] `json:"projectId,omitempty"`
 	// Of this user, compared exactly.
-	UserId *string `json:"userId"`
+	UserId optional.Of[string] `json:"userId,omitempty"`
 	// Of this type, compared exactly.
-	Type *string `json:"type"`
+	Type optional.Of[string] `json:"type,omitempty"`
 	// With an allocation on the provider with this uuid.
-	Provider *string `json:"provider"`
+	Provider optional.Of[string] `json:"provider,omitempty"`
 }
 
 // GetProjectId returns ConsumerFilter.ProjectId, and is useful for accessing the field via an interface.
-func (v *ConsumerFilter) GetProjectId() *string { return v.ProjectId }
+func (v *ConsumerFilter) GetProjectId() optional.Of[string] { return v.ProjectId }
 
 // GetUserId returns ConsumerFilter.UserId, and is useful for accessing the field via an interface.
-func (v *ConsumerFilter) GetUserId() *string { return v.UserId }
+func (v *ConsumerFilter) GetUserId() optional.Of[string] { return v.UserId }
 
 // GetType returns ConsumerFilter.Type, and is useful for accessing the field via an interface.
-func (v *ConsumerFilter) GetType() *string { return v.Type }
+func (v *ConsumerFilter) GetType() optional.Of[string] { return v.Type }
 
 // GetProvider returns ConsumerFilter.Provider, and is useful for accessing the field via an interface.
-func (v *ConsumerFilter) GetProvider() *string { return v.Provider }
+func (v *ConsumerFilter) GetProvider() optional.Of[string] { return v.Provider }
 
 // ConsumerName includes the requested fields of the GraphQL type Consumer.
 // The GraphQL type's documentation follows.
@@ -936,14 +938,14 @@ type ConsumerOrder struct {
 	// The field to order by.
 	Field ConsumerOrderField `json:"field"`
 	// The direction.
-	Direction OrderDirection `json:"direction"`
+	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 }
 
 // GetField returns ConsumerOrder.Field, and is useful for accessing the field via an interface.
 func (v *ConsumerOrder) GetField() ConsumerOrderField { return v.Field }
 
 // GetDirection returns ConsumerOrder.Direction, and is useful for accessing the field via an interface.
-func (v *ConsumerOrder) GetDirection() OrderDirection { return v.Direction }
+func (v *ConsumerOrder) GetDirection() optional.Of[OrderDirection] { return v.Direction }
 
 // What consumers can be ordered by.
 type ConsumerOrderField string
@@ -1025,7 +1027,7 @@ type CreateCapabilityInput struct {
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
 	// Whether only administrators discover it; as the operator chose when absent, which is `true` unless configured otherwise.
-	Private *bool `json:"private"`
+	Private optional.Of[bool] `json:"private,omitempty"`
 }
 
 // GetResourceType returns CreateCapabilityInput.ResourceType, and is useful for accessing the field via an interface.
@@ -1035,7 +1037,7 @@ func (v *CreateCapabilityInput) GetResourceType() string { return v.ResourceType
 func (v *CreateCapabilityInput) GetName() string { return v.Name }
 
 // GetPrivate returns CreateCapabilityInput.Private, and is useful for accessing the field via an interface.
-func (v *CreateCapabilityInput) GetPrivate() *bool { return v.Private }
+func (v *CreateCapabilityInput) GetPrivate() optional.Of[bool] { return v.Private }
 
 // CreateCapabilityResponse is returned by CreateCapability on success.
 type CreateCapabilityResponse struct {
@@ -1068,54 +1070,54 @@ type CreateNamespaceInput struct {
 	// The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
 	// What to show people, up to 80 characters; the name is shown when absent or empty.
-	DisplayName *string `json:"displayName"`
+	DisplayName optional.Of[string] `json:"displayName,omitempty"`
 	// What the namespace is for, up to 500 characters.
-	Description *string `json:"description"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// Who may see it.
-	Visibility Visibility `json:"visibility"`
+	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// Whether it refuses deletion.
-	Protected bool `json:"protected"`
+	Protected optional.Of[bool] `json:"protected,omitempty"`
 	// The id of the project that owns it, 1 to 255 characters; the viewer's project when absent.
-	Owner *string `json:"owner"`
+	Owner optional.Of[string] `json:"owner,omitempty"`
 	// Properties of the namespace itself, in their order; at most 1000, those of its objects included, else `QUOTA_EXCEEDED`.
-	Properties []*PropertyInput `json:"properties,omitempty"`
+	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
 	// Objects, in their order; at most 1000, else `QUOTA_EXCEEDED`.
-	Objects []*ObjectInput `json:"objects,omitempty"`
+	Objects optional.Of[[]*ObjectInput] `json:"objects,omitempty"`
 	// Tags; at most 1000, else `QUOTA_EXCEEDED`.
-	Tags []*TagInput `json:"tags,omitempty"`
+	Tags optional.Of[[]*TagInput] `json:"tags,omitempty"`
 	// The resource types it applies to; at most 1000, else `QUOTA_EXCEEDED`.
-	ResourceTypeAssociations []*ResourceTypeAssociationInput `json:"resourceTypeAssociations,omitempty"`
+	ResourceTypeAssociations optional.Of[[]*ResourceTypeAssociationInput] `json:"resourceTypeAssociations,omitempty"`
 }
 
 // GetName returns CreateNamespaceInput.Name, and is useful for accessing the field via an interface.
 func (v *CreateNamespaceInput) GetName() string { return v.Name }
 
 // GetDisplayName returns CreateNamespaceInput.DisplayName, and is useful for accessing the field via an interface.
-func (v *CreateNamespaceInput) GetDisplayName() *string { return v.DisplayName }
+func (v *CreateNamespaceInput) GetDisplayName() optional.Of[string] { return v.DisplayName }
 
 // GetDescription returns CreateNamespaceInput.Description, and is useful for accessing the field via an interface.
-func (v *CreateNamespaceInput) GetDescription() *string { return v.Description }
+func (v *CreateNamespaceInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetVisibility returns CreateNamespaceInput.Visibility, and is useful for accessing the field via an interface.
-func (v *CreateNamespaceInput) GetVisibility() Visibility { return v.Visibility }
+func (v *CreateNamespaceInput) GetVisibility() optional.Of[Visibility] { return v.Visibility }
 
 // GetProtected returns CreateNamespaceInput.Protected, and is useful for accessing the field via an interface.
-func (v *CreateNamespaceInput) GetProtected() bool { return v.Protected }
+func (v *CreateNamespaceInput) GetProtected() optional.Of[bool] { return v.Protected }
 
 // GetOwner returns CreateNamespaceInput.Owner, and is useful for accessing the field via an interface.
-func (v *CreateNamespaceInput) GetOwner() *string { return v.Owner }
+func (v *CreateNamespaceInput) GetOwner() optional.Of[string] { return v.Owner }
 
 // GetProperties returns CreateNamespaceInput.Properties, and is useful for accessing the field via an interface.
-func (v *CreateNamespaceInput) GetProperties() []*PropertyInput { return v.Properties }
+func (v *CreateNamespaceInput) GetProperties() optional.Of[[]*PropertyInput] { return v.Properties }
 
 // GetObjects returns CreateNamespaceInput.Objects, and is useful for accessing the field via an interface.
-func (v *CreateNamespaceInput) GetObjects() []*ObjectInput { return v.Objects }
+func (v *CreateNamespaceInput) GetObjects() optional.Of[[]*ObjectInput] { return v.Objects }
 
 // GetTags returns CreateNamespaceInput.Tags, and is useful for accessing the field via an interface.
-func (v *CreateNamespaceInput) GetTags() []*TagInput { return v.Tags }
+func (v *CreateNamespaceInput) GetTags() optional.Of[[]*TagInput] { return v.Tags }
 
 // GetResourceTypeAssociations returns CreateNamespaceInput.ResourceTypeAssociations, and is useful for accessing the field via an interface.
-func (v *CreateNamespaceInput) GetResourceTypeAssociations() []*ResourceTypeAssociationInput {
+func (v *CreateNamespaceInput) GetResourceTypeAssociations() optional.Of[[]*ResourceTypeAssociationInput] {
 	return v.ResourceTypeAssociations
 }
 
@@ -1154,34 +1156,34 @@ type CreateObjectInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 	// The name, unique in its namespace: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
 	// What the object is for.
-	Description *string `json:"description"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// The names of the properties that whoever uses the object should give; each one of `properties`, none twice.
-	Required []string `json:"required"`
+	Required optional.Of[[]string] `json:"required,omitempty"`
 	// The properties, in their order; at most 1000.
-	Properties []*PropertyInput `json:"properties,omitempty"`
+	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
 }
 
 // GetNamespace returns CreateObjectInput.Namespace, and is useful for accessing the field via an interface.
 func (v *CreateObjectInput) GetNamespace() string { return v.Namespace }
 
 // GetRevision returns CreateObjectInput.Revision, and is useful for accessing the field via an interface.
-func (v *CreateObjectInput) GetRevision() *int { return v.Revision }
+func (v *CreateObjectInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // GetName returns CreateObjectInput.Name, and is useful for accessing the field via an interface.
 func (v *CreateObjectInput) GetName() string { return v.Name }
 
 // GetDescription returns CreateObjectInput.Description, and is useful for accessing the field via an interface.
-func (v *CreateObjectInput) GetDescription() *string { return v.Description }
+func (v *CreateObjectInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetRequired returns CreateObjectInput.Required, and is useful for accessing the field via an interface.
-func (v *CreateObjectInput) GetRequired() []string { return v.Required }
+func (v *CreateObjectInput) GetRequired() optional.Of[[]string] { return v.Required }
 
 // GetProperties returns CreateObjectInput.Properties, and is useful for accessing the field via an interface.
-func (v *CreateObjectInput) GetProperties() []*PropertyInput { return v.Properties }
+func (v *CreateObjectInput) GetProperties() optional.Of[[]*PropertyInput] { return v.Properties }
 
 // CreateObjectResponse is returned by CreateObject on success.
 type CreateObjectResponse struct {
@@ -1215,59 +1217,59 @@ type CreatePropertyInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
-	Object *string `json:"object"`
+	Object optional.Of[string] `json:"object,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 	// The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
 	// What to show people; not empty.
 	Title string `json:"title"`
 	// What the property is for.
-	Description *string `json:"description"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
 	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
-	ItemType *PropertyType `json:"itemType"`
+	ItemType optional.Of[PropertyType] `json:"itemType,omitempty"`
 	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
-	Enum []json.RawMessage `json:"enum"`
+	Enum optional.Of[[]json.RawMessage] `json:"enum,omitempty"`
 	// The values that each item of an `ARRAY` can have; at most 1000.
-	ItemEnum []json.RawMessage `json:"itemEnum"`
+	ItemEnum optional.Of[[]json.RawMessage] `json:"itemEnum,omitempty"`
 	// What to show people in the place of members of `enum` or `itemEnum`, each once; at most 1000.
-	EnumLabels []*EnumLabelInput `json:"enumLabels,omitempty"`
+	EnumLabels optional.Of[[]*EnumLabelInput] `json:"enumLabels,omitempty"`
 	// The value to offer first; a valid value.
-	Default *json.RawMessage `json:"default,omitempty"`
+	Default optional.Of[json.RawMessage] `json:"default,omitempty"`
 	// The least valid number; only for numbers.
-	Minimum *float64 `json:"minimum"`
+	Minimum optional.Of[float64] `json:"minimum,omitempty"`
 	// The greatest valid number; only for numbers.
-	Maximum *float64 `json:"maximum"`
+	Maximum optional.Of[float64] `json:"maximum,omitempty"`
 	// The least number of characters, from 0; only for a `STRING`.
-	MinLength *int `json:"minLength"`
+	MinLength optional.Of[int] `json:"minLength,omitempty"`
 	// The greatest number of characters, from 0; only for a `STRING`.
-	MaxLength *int `json:"maxLength"`
+	MaxLength optional.Of[int] `json:"maxLength,omitempty"`
 	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
-	Pattern *string `json:"pattern"`
+	Pattern optional.Of[string] `json:"pattern,omitempty"`
 	// The least number of items, from 0; only for an `ARRAY`.
-	MinItems *int `json:"minItems"`
+	MinItems optional.Of[int] `json:"minItems,omitempty"`
 	// The greatest number of items, from 0; only for an `ARRAY`.
-	MaxItems *int `json:"maxItems"`
+	MaxItems optional.Of[int] `json:"maxItems,omitempty"`
 	// Whether the items differ; only for an `ARRAY`.
-	UniqueItems *bool `json:"uniqueItems"`
+	UniqueItems optional.Of[bool] `json:"uniqueItems,omitempty"`
 	// Whether further items are allowed; only for an `ARRAY`.
-	AdditionalItems *bool `json:"additionalItems"`
+	AdditionalItems optional.Of[bool] `json:"additionalItems,omitempty"`
 	// Whether users should not be offered to change the value.
-	ReadOnly *bool `json:"readOnly"`
+	ReadOnly optional.Of[bool] `json:"readOnly,omitempty"`
 	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
-	Operators []string `json:"operators"`
+	Operators optional.Of[[]string] `json:"operators,omitempty"`
 }
 
 // GetNamespace returns CreatePropertyInput.Namespace, and is useful for accessing the field via an interface.
 func (v *CreatePropertyInput) GetNamespace() string { return v.Namespace }
 
 // GetObject returns CreatePropertyInput.Object, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetObject() *string { return v.Object }
+func (v *CreatePropertyInput) GetObject() optional.Of[string] { return v.Object }
 
 // GetRevision returns CreatePropertyInput.Revision, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetRevision() *int { return v.Revision }
+func (v *CreatePropertyInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // GetName returns CreatePropertyInput.Name, and is useful for accessing the field via an interface.
 func (v *CreatePropertyInput) GetName() string { return v.Name }
@@ -1276,58 +1278,58 @@ func (v *CreatePropertyInput) GetName() string { return v.Name }
 func (v *CreatePropertyInput) GetTitle() string { return v.Title }
 
 // GetDescription returns CreatePropertyInput.Description, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetDescription() *string { return v.Description }
+func (v *CreatePropertyInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetType returns CreatePropertyInput.Type, and is useful for accessing the field via an interface.
 func (v *CreatePropertyInput) GetType() PropertyType { return v.Type }
 
 // GetItemType returns CreatePropertyInput.ItemType, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetItemType() *PropertyType { return v.ItemType }
+func (v *CreatePropertyInput) GetItemType() optional.Of[PropertyType] { return v.ItemType }
 
 // GetEnum returns CreatePropertyInput.Enum, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetEnum() []json.RawMessage { return v.Enum }
+func (v *CreatePropertyInput) GetEnum() optional.Of[[]json.RawMessage] { return v.Enum }
 
 // GetItemEnum returns CreatePropertyInput.ItemEnum, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetItemEnum() []json.RawMessage { return v.ItemEnum }
+func (v *CreatePropertyInput) GetItemEnum() optional.Of[[]json.RawMessage] { return v.ItemEnum }
 
 // GetEnumLabels returns CreatePropertyInput.EnumLabels, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetEnumLabels() []*EnumLabelInput { return v.EnumLabels }
+func (v *CreatePropertyInput) GetEnumLabels() optional.Of[[]*EnumLabelInput] { return v.EnumLabels }
 
 // GetDefault returns CreatePropertyInput.Default, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetDefault() *json.RawMessage { return v.Default }
+func (v *CreatePropertyInput) GetDefault() optional.Of[json.RawMessage] { return v.Default }
 
 // GetMinimum returns CreatePropertyInput.Minimum, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetMinimum() *float64 { return v.Minimum }
+func (v *CreatePropertyInput) GetMinimum() optional.Of[float64] { return v.Minimum }
 
 // GetMaximum returns CreatePropertyInput.Maximum, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetMaximum() *float64 { return v.Maximum }
+func (v *CreatePropertyInput) GetMaximum() optional.Of[float64] { return v.Maximum }
 
 // GetMinLength returns CreatePropertyInput.MinLength, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetMinLength() *int { return v.MinLength }
+func (v *CreatePropertyInput) GetMinLength() optional.Of[int] { return v.MinLength }
 
 // GetMaxLength returns CreatePropertyInput.MaxLength, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetMaxLength() *int { return v.MaxLength }
+func (v *CreatePropertyInput) GetMaxLength() optional.Of[int] { return v.MaxLength }
 
 // GetPattern returns CreatePropertyInput.Pattern, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetPattern() *string { return v.Pattern }
+func (v *CreatePropertyInput) GetPattern() optional.Of[string] { return v.Pattern }
 
 // GetMinItems returns CreatePropertyInput.MinItems, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetMinItems() *int { return v.MinItems }
+func (v *CreatePropertyInput) GetMinItems() optional.Of[int] { return v.MinItems }
 
 // GetMaxItems returns CreatePropertyInput.MaxItems, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetMaxItems() *int { return v.MaxItems }
+func (v *CreatePropertyInput) GetMaxItems() optional.Of[int] { return v.MaxItems }
 
 // GetUniqueItems returns CreatePropertyInput.UniqueItems, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetUniqueItems() *bool { return v.UniqueItems }
+func (v *CreatePropertyInput) GetUniqueItems() optional.Of[bool] { return v.UniqueItems }
 
 // GetAdditionalItems returns CreatePropertyInput.AdditionalItems, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetAdditionalItems() *bool { return v.AdditionalItems }
+func (v *CreatePropertyInput) GetAdditionalItems() optional.Of[bool] { return v.AdditionalItems }
 
 // GetReadOnly returns CreatePropertyInput.ReadOnly, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetReadOnly() *bool { return v.ReadOnly }
+func (v *CreatePropertyInput) GetReadOnly() optional.Of[bool] { return v.ReadOnly }
 
 // GetOperators returns CreatePropertyInput.Operators, and is useful for accessing the field via an interface.
-func (v *CreatePropertyInput) GetOperators() []string { return v.Operators }
+func (v *CreatePropertyInput) GetOperators() optional.Of[[]string] { return v.Operators }
 
 // CreatePropertyResponse is returned by CreateProperty on success.
 type CreatePropertyResponse struct {
@@ -1400,23 +1402,23 @@ type CreateResourceInput struct {
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
 	// What it is for, up to 1023 characters; an empty text is none.
-	Description *string `json:"description"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// The id of the project that owns it, 1 to 255 characters; the viewer's project when absent.
-	ProjectId *string `json:"projectId"`
+	ProjectId optional.Of[string] `json:"projectId,omitempty"`
 	// Who may see it; `PRIVATE` when absent.
-	Visibility *Visibility `json:"visibility"`
+	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// The uuid of the resource that it is a part of. Some built-in types need one, and only of one type.
-	Parent *string `json:"parent"`
+	Parent optional.Of[string] `json:"parent,omitempty"`
 	// Its uuid; a new one when absent. One that is taken or reserved is `ALREADY_EXISTS`; whose it is, is not said.
-	Uuid *string `json:"uuid"`
+	Uuid optional.Of[string] `json:"uuid,omitempty"`
 	// Metadata that users may change; each key once.
-	Metadata []*KeyValueInput `json:"metadata,omitempty"`
+	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
 	// Metadata that only administrators and services change; no key of `metadata` again.
-	ServiceMetadata []*KeyValueInput `json:"serviceMetadata,omitempty"`
+	ServiceMetadata optional.Of[[]*KeyValueInput] `json:"serviceMetadata,omitempty"`
 	// Capabilities, names 1 to 255 characters, and their values, 0 to 4096 characters; at most 1000, each name once. A value that is the JSON text of an array of strings is a list.
-	Capabilities []*KeyValueInput `json:"capabilities,omitempty"`
+	Capabilities optional.Of[[]*KeyValueInput] `json:"capabilities,omitempty"`
 	// Tags, 1 to 80 characters each, none twice without regard to case; at most 128.
-	Tags []string `json:"tags"`
+	Tags optional.Of[[]string] `json:"tags,omitempty"`
 }
 
 // GetType returns CreateResourceInput.Type, and is useful for accessing the field via an interface.
@@ -1426,31 +1428,33 @@ func (v *CreateResourceInput) GetType() string { return v.Type }
 func (v *CreateResourceInput) GetName() string { return v.Name }
 
 // GetDescription returns CreateResourceInput.Description, and is useful for accessing the field via an interface.
-func (v *CreateResourceInput) GetDescription() *string { return v.Description }
+func (v *CreateResourceInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetProjectId returns CreateResourceInput.ProjectId, and is useful for accessing the field via an interface.
-func (v *CreateResourceInput) GetProjectId() *string { return v.ProjectId }
+func (v *CreateResourceInput) GetProjectId() optional.Of[string] { return v.ProjectId }
 
 // GetVisibility returns CreateResourceInput.Visibility, and is useful for accessing the field via an interface.
-func (v *CreateResourceInput) GetVisibility() *Visibility { return v.Visibility }
+func (v *CreateResourceInput) GetVisibility() optional.Of[Visibility] { return v.Visibility }
 
 // GetParent returns CreateResourceInput.Parent, and is useful for accessing the field via an interface.
-func (v *CreateResourceInput) GetParent() *string { return v.Parent }
+func (v *CreateResourceInput) GetParent() optional.Of[string] { return v.Parent }
 
 // GetUuid returns CreateResourceInput.Uuid, and is useful for accessing the field via an interface.
-func (v *CreateResourceInput) GetUuid() *string { return v.Uuid }
+func (v *CreateResourceInput) GetUuid() optional.Of[string] { return v.Uuid }
 
 // GetMetadata returns CreateResourceInput.Metadata, and is useful for accessing the field via an interface.
-func (v *CreateResourceInput) GetMetadata() []*KeyValueInput { return v.Metadata }
+func (v *CreateResourceInput) GetMetadata() optional.Of[[]*KeyValueInput] { return v.Metadata }
 
 // GetServiceMetadata returns CreateResourceInput.ServiceMetadata, and is useful for accessing the field via an interface.
-func (v *CreateResourceInput) GetServiceMetadata() []*KeyValueInput { return v.ServiceMetadata }
+func (v *CreateResourceInput) GetServiceMetadata() optional.Of[[]*KeyValueInput] {
+	return v.ServiceMetadata
+}
 
 // GetCapabilities returns CreateResourceInput.Capabilities, and is useful for accessing the field via an interface.
-func (v *CreateResourceInput) GetCapabilities() []*KeyValueInput { return v.Capabilities }
+func (v *CreateResourceInput) GetCapabilities() optional.Of[[]*KeyValueInput] { return v.Capabilities }
 
 // GetTags returns CreateResourceInput.Tags, and is useful for accessing the field via an interface.
-func (v *CreateResourceInput) GetTags() []string { return v.Tags }
+func (v *CreateResourceInput) GetTags() optional.Of[[]string] { return v.Tags }
 
 // CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload includes the requested fields of the GraphQL type CreateResourceProviderPayload.
 // The GraphQL type's documentation follows.
@@ -1471,44 +1475,46 @@ type CreateResourceProviderInput struct {
 	// The name, 1 to 200 characters, unique.
 	Name string `json:"name"`
 	// The uuid; a new one when absent.
-	Uuid *string `json:"uuid"`
+	Uuid optional.Of[string] `json:"uuid,omitempty"`
 	// The uuid of the provider above; a root when absent.
-	Parent *string `json:"parent"`
+	Parent optional.Of[string] `json:"parent,omitempty"`
 	// The uuid of the resource that this provider is, for example a `physical:host`.
-	Resource *string `json:"resource"`
+	Resource optional.Of[string] `json:"resource,omitempty"`
 	// The name of the provider above, in place of its uuid; not together with `parent`.
-	ParentName *string `json:"parentName"`
+	ParentName optional.Of[string] `json:"parentName,omitempty"`
 	// Its inventories, at most 1000, each class once; none when absent.
-	Inventories []*InventoryInput `json:"inventories,omitempty"`
+	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
 	// The names of its traits, at most 1000; none when absent. A trait named twice counts once.
-	Traits []string `json:"traits"`
+	Traits optional.Of[[]string] `json:"traits,omitempty"`
 	// The uuids of the aggregates that it is a member of, at most 1000, each once; none when absent.
-	Aggregates []string `json:"aggregates"`
+	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
 }
 
 // GetName returns CreateResourceProviderInput.Name, and is useful for accessing the field via an interface.
 func (v *CreateResourceProviderInput) GetName() string { return v.Name }
 
 // GetUuid returns CreateResourceProviderInput.Uuid, and is useful for accessing the field via an interface.
-func (v *CreateResourceProviderInput) GetUuid() *string { return v.Uuid }
+func (v *CreateResourceProviderInput) GetUuid() optional.Of[string] { return v.Uuid }
 
 // GetParent returns CreateResourceProviderInput.Parent, and is useful for accessing the field via an interface.
-func (v *CreateResourceProviderInput) GetParent() *string { return v.Parent }
+func (v *CreateResourceProviderInput) GetParent() optional.Of[string] { return v.Parent }
 
 // GetResource returns CreateResourceProviderInput.Resource, and is useful for accessing the field via an interface.
-func (v *CreateResourceProviderInput) GetResource() *string { return v.Resource }
+func (v *CreateResourceProviderInput) GetResource() optional.Of[string] { return v.Resource }
 
 // GetParentName returns CreateResourceProviderInput.ParentName, and is useful for accessing the field via an interface.
-func (v *CreateResourceProviderInput) GetParentName() *string { return v.ParentName }
+func (v *CreateResourceProviderInput) GetParentName() optional.Of[string] { return v.ParentName }
 
 // GetInventories returns CreateResourceProviderInput.Inventories, and is useful for accessing the field via an interface.
-func (v *CreateResourceProviderInput) GetInventories() []*InventoryInput { return v.Inventories }
+func (v *CreateResourceProviderInput) GetInventories() optional.Of[[]*InventoryInput] {
+	return v.Inventories
+}
 
 // GetTraits returns CreateResourceProviderInput.Traits, and is useful for accessing the field via an interface.
-func (v *CreateResourceProviderInput) GetTraits() []string { return v.Traits }
+func (v *CreateResourceProviderInput) GetTraits() optional.Of[[]string] { return v.Traits }
 
 // GetAggregates returns CreateResourceProviderInput.Aggregates, and is useful for accessing the field via an interface.
-func (v *CreateResourceProviderInput) GetAggregates() []string { return v.Aggregates }
+func (v *CreateResourceProviderInput) GetAggregates() optional.Of[[]string] { return v.Aggregates }
 
 // CreateResourceProviderResponse is returned by CreateResourceProvider on success.
 type CreateResourceProviderResponse struct {
@@ -1629,16 +1635,16 @@ func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPa
 // The resource providers to create.
 type CreateResourceProvidersInput struct {
 	// The providers, 1 to 1000; parents before children.
-	Items []*CreateResourceProviderInput `json:"items,omitempty"`
+	Items []*CreateResourceProviderInput `json:"items"`
 	// Whether all of them are created or none; otherwise each has an outcome of its own.
-	Atomic bool `json:"atomic"`
+	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
 // GetItems returns CreateResourceProvidersInput.Items, and is useful for accessing the field via an interface.
 func (v *CreateResourceProvidersInput) GetItems() []*CreateResourceProviderInput { return v.Items }
 
 // GetAtomic returns CreateResourceProvidersInput.Atomic, and is useful for accessing the field via an interface.
-func (v *CreateResourceProvidersInput) GetAtomic() bool { return v.Atomic }
+func (v *CreateResourceProvidersInput) GetAtomic() optional.Of[bool] { return v.Atomic }
 
 // CreateResourceProvidersResponse is returned by CreateResourceProviders on success.
 type CreateResourceProvidersResponse struct {
@@ -1693,19 +1699,19 @@ type CreateResourceTypeInput struct {
 	// The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
 	// Whether metadata on resources of the type must satisfy its definitions.
-	Strict bool `json:"strict"`
+	Strict optional.Of[bool] `json:"strict,omitempty"`
 	// Whether it refuses deletion.
-	Protected bool `json:"protected"`
+	Protected optional.Of[bool] `json:"protected,omitempty"`
 }
 
 // GetName returns CreateResourceTypeInput.Name, and is useful for accessing the field via an interface.
 func (v *CreateResourceTypeInput) GetName() string { return v.Name }
 
 // GetStrict returns CreateResourceTypeInput.Strict, and is useful for accessing the field via an interface.
-func (v *CreateResourceTypeInput) GetStrict() bool { return v.Strict }
+func (v *CreateResourceTypeInput) GetStrict() optional.Of[bool] { return v.Strict }
 
 // GetProtected returns CreateResourceTypeInput.Protected, and is useful for accessing the field via an interface.
-func (v *CreateResourceTypeInput) GetProtected() bool { return v.Protected }
+func (v *CreateResourceTypeInput) GetProtected() optional.Of[bool] { return v.Protected }
 
 // CreateResourceTypeResponse is returned by CreateResourceType on success.
 type CreateResourceTypeResponse struct {
@@ -1822,16 +1828,16 @@ func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResour
 // The resources to create.
 type CreateResourcesInput struct {
 	// The resources, 1 to 1000; parents before children.
-	Items []*CreateResourceInput `json:"items,omitempty"`
+	Items []*CreateResourceInput `json:"items"`
 	// Whether all of them are created or none; otherwise each has an outcome of its own.
-	Atomic bool `json:"atomic"`
+	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
 // GetItems returns CreateResourcesInput.Items, and is useful for accessing the field via an interface.
 func (v *CreateResourcesInput) GetItems() []*CreateResourceInput { return v.Items }
 
 // GetAtomic returns CreateResourcesInput.Atomic, and is useful for accessing the field via an interface.
-func (v *CreateResourcesInput) GetAtomic() bool { return v.Atomic }
+func (v *CreateResourcesInput) GetAtomic() optional.Of[bool] { return v.Atomic }
 
 // CreateResourcesResponse is returned by CreateResources on success.
 type CreateResourcesResponse struct {
@@ -1969,7 +1975,7 @@ type DeleteCapabilityInput struct {
 	// The name.
 	Name string `json:"name"`
 	// Whether values that resources have of it are removed with it.
-	Force bool `json:"force"`
+	Force optional.Of[bool] `json:"force,omitempty"`
 }
 
 // GetResourceType returns DeleteCapabilityInput.ResourceType, and is useful for accessing the field via an interface.
@@ -1979,7 +1985,7 @@ func (v *DeleteCapabilityInput) GetResourceType() string { return v.ResourceType
 func (v *DeleteCapabilityInput) GetName() string { return v.Name }
 
 // GetForce returns DeleteCapabilityInput.Force, and is useful for accessing the field via an interface.
-func (v *DeleteCapabilityInput) GetForce() bool { return v.Force }
+func (v *DeleteCapabilityInput) GetForce() optional.Of[bool] { return v.Force }
 
 // DeleteCapabilityResponse is returned by DeleteCapability on success.
 type DeleteCapabilityResponse struct {
@@ -2016,7 +2022,7 @@ type DeleteInventoryInput struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
 	// The generation that the provider must have; any when absent.
-	Generation *int `json:"generation"`
+	Generation optional.Of[int] `json:"generation,omitempty"`
 }
 
 // GetProvider returns DeleteInventoryInput.Provider, and is useful for accessing the field via an interface.
@@ -2026,7 +2032,7 @@ func (v *DeleteInventoryInput) GetProvider() string { return v.Provider }
 func (v *DeleteInventoryInput) GetResourceClass() string { return v.ResourceClass }
 
 // GetGeneration returns DeleteInventoryInput.Generation, and is useful for accessing the field via an interface.
-func (v *DeleteInventoryInput) GetGeneration() *int { return v.Generation }
+func (v *DeleteInventoryInput) GetGeneration() optional.Of[int] { return v.Generation }
 
 // DeleteInventoryResponse is returned by DeleteInventory on success.
 type DeleteInventoryResponse struct {
@@ -2077,7 +2083,7 @@ type DeleteMetadataInput struct {
 	// The keys, each once; not empty.
 	Keys []string `json:"keys"`
 	// The revision of the resource that the change is based on; any when absent.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetResource returns DeleteMetadataInput.Resource, and is useful for accessing the field via an interface.
@@ -2087,7 +2093,7 @@ func (v *DeleteMetadataInput) GetResource() string { return v.Resource }
 func (v *DeleteMetadataInput) GetKeys() []string { return v.Keys }
 
 // GetRevision returns DeleteMetadataInput.Revision, and is useful for accessing the field via an interface.
-func (v *DeleteMetadataInput) GetRevision() *int { return v.Revision }
+func (v *DeleteMetadataInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DeleteMetadataResponse is returned by DeleteMetadata on success.
 type DeleteMetadataResponse struct {
@@ -2124,7 +2130,7 @@ type DeleteNamespaceContentsInput struct {
 	// What to delete all of, each kind once.
 	Kinds []NamespaceContent `json:"kinds"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetNamespace returns DeleteNamespaceContentsInput.Namespace, and is useful for accessing the field via an interface.
@@ -2134,7 +2140,7 @@ func (v *DeleteNamespaceContentsInput) GetNamespace() string { return v.Namespac
 func (v *DeleteNamespaceContentsInput) GetKinds() []NamespaceContent { return v.Kinds }
 
 // GetRevision returns DeleteNamespaceContentsInput.Revision, and is useful for accessing the field via an interface.
-func (v *DeleteNamespaceContentsInput) GetRevision() *int { return v.Revision }
+func (v *DeleteNamespaceContentsInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DeleteNamespaceContentsResponse is returned by DeleteNamespaceContents on success.
 type DeleteNamespaceContentsResponse struct {
@@ -2167,14 +2173,14 @@ type DeleteNamespaceInput struct {
 	// The name of the namespace.
 	Name string `json:"name"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetName returns DeleteNamespaceInput.Name, and is useful for accessing the field via an interface.
 func (v *DeleteNamespaceInput) GetName() string { return v.Name }
 
 // GetRevision returns DeleteNamespaceInput.Revision, and is useful for accessing the field via an interface.
-func (v *DeleteNamespaceInput) GetRevision() *int { return v.Revision }
+func (v *DeleteNamespaceInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DeleteNamespaceResponse is returned by DeleteNamespace on success.
 type DeleteNamespaceResponse struct {
@@ -2209,7 +2215,7 @@ type DeleteObjectInput struct {
 	// The name of the object.
 	Name string `json:"name"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetNamespace returns DeleteObjectInput.Namespace, and is useful for accessing the field via an interface.
@@ -2219,7 +2225,7 @@ func (v *DeleteObjectInput) GetNamespace() string { return v.Namespace }
 func (v *DeleteObjectInput) GetName() string { return v.Name }
 
 // GetRevision returns DeleteObjectInput.Revision, and is useful for accessing the field via an interface.
-func (v *DeleteObjectInput) GetRevision() *int { return v.Revision }
+func (v *DeleteObjectInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DeleteObjectResponse is returned by DeleteObject on success.
 type DeleteObjectResponse struct {
@@ -2251,24 +2257,24 @@ type DeletePropertyInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
-	Object *string `json:"object"`
+	Object optional.Of[string] `json:"object,omitempty"`
 	// The name of the property.
 	Name string `json:"name"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetNamespace returns DeletePropertyInput.Namespace, and is useful for accessing the field via an interface.
 func (v *DeletePropertyInput) GetNamespace() string { return v.Namespace }
 
 // GetObject returns DeletePropertyInput.Object, and is useful for accessing the field via an interface.
-func (v *DeletePropertyInput) GetObject() *string { return v.Object }
+func (v *DeletePropertyInput) GetObject() optional.Of[string] { return v.Object }
 
 // GetName returns DeletePropertyInput.Name, and is useful for accessing the field via an interface.
 func (v *DeletePropertyInput) GetName() string { return v.Name }
 
 // GetRevision returns DeletePropertyInput.Revision, and is useful for accessing the field via an interface.
-func (v *DeletePropertyInput) GetRevision() *int { return v.Revision }
+func (v *DeletePropertyInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DeletePropertyResponse is returned by DeleteProperty on success.
 type DeletePropertyResponse struct {
@@ -2336,14 +2342,14 @@ type DeleteResourceInput struct {
 	// The uuid of the resource.
 	Uuid string `json:"uuid"`
 	// The revision that the deletion is based on; any when absent.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetUuid returns DeleteResourceInput.Uuid, and is useful for accessing the field via an interface.
 func (v *DeleteResourceInput) GetUuid() string { return v.Uuid }
 
 // GetRevision returns DeleteResourceInput.Revision, and is useful for accessing the field via an interface.
-func (v *DeleteResourceInput) GetRevision() *int { return v.Revision }
+func (v *DeleteResourceInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload includes the requested fields of the GraphQL type DeleteResourceProviderPayload.
 // The GraphQL type's documentation follows.
@@ -2448,7 +2454,7 @@ type DeleteTagInput struct {
 	// The name of the tag, whatever its case.
 	Name string `json:"name"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetNamespace returns DeleteTagInput.Namespace, and is useful for accessing the field via an interface.
@@ -2458,7 +2464,7 @@ func (v *DeleteTagInput) GetNamespace() string { return v.Namespace }
 func (v *DeleteTagInput) GetName() string { return v.Name }
 
 // GetRevision returns DeleteTagInput.Revision, and is useful for accessing the field via an interface.
-func (v *DeleteTagInput) GetRevision() *int { return v.Revision }
+func (v *DeleteTagInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DeleteTagResponse is returned by DeleteTag on success.
 type DeleteTagResponse struct {
@@ -2522,14 +2528,14 @@ type DisassociateResourceTypeInput struct {
 	// The id of the association.
 	Id string `json:"id"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetId returns DisassociateResourceTypeInput.Id, and is useful for accessing the field via an interface.
 func (v *DisassociateResourceTypeInput) GetId() string { return v.Id }
 
 // GetRevision returns DisassociateResourceTypeInput.Revision, and is useful for accessing the field via an interface.
-func (v *DisassociateResourceTypeInput) GetRevision() *int { return v.Revision }
+func (v *DisassociateResourceTypeInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DisassociateResourceTypeResponse is returned by DisassociateResourceType on success.
 type DisassociateResourceTypeResponse struct {
@@ -2835,50 +2841,50 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportRep
 // Documents to import.
 type ImportNamespacesInput struct {
 	// The text of one definition file each; at most 1000 of them, each of 1 MiB at most without the white space between its tokens, and together what the body of a request holds. A larger file goes in parts, see `uploads`.
-	Documents []string `json:"documents"`
+	Documents optional.Of[[]string] `json:"documents,omitempty"`
 	// Files of which all parts were sent by `stageNamespacePart`, together with `documents`
 	// at most 1000. A file is imported as a whole or not at all, however many parts it has.
 	// An upload is used once: it is gone after an import that answers with reports, also
 	// where the file failed. A dry run keeps it.
-	Uploads []*StagedFileInput `json:"uploads,omitempty"`
+	Uploads optional.Of[[]*StagedFileInput] `json:"uploads,omitempty"`
 	// What to do with a namespace that exists. A new one is created in every mode.
-	Mode ImportMode `json:"mode"`
+	Mode optional.Of[ImportMode] `json:"mode,omitempty"`
 	// Whether `OVERWRITE` overwrites protected namespaces, and `PREFER_NEW` replaces objects in them by ones with fewer properties. Without it that is `PROTECTED` in the report.
-	IncludeProtected bool `json:"includeProtected"`
+	IncludeProtected optional.Of[bool] `json:"includeProtected,omitempty"`
 	// Whether nothing is stored and the payload says what would be: what would become of
 	// each document after those before it, and in `problems` what would break.
-	DryRun bool `json:"dryRun"`
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 	// The name of the bundle that the documents come from, 1 to 255 characters;
 	// `cadastre` is the product's own and takes an administrator. A namespace that the same bundle brought is, in
 	// the mode `SKIP`, upgraded three ways: what only the bundle changed since is
 	// changed, local edits stay and are reported as warnings.
-	Origin *string `json:"origin"`
+	Origin optional.Of[string] `json:"origin,omitempty"`
 	// Whether namespaces that `cadastre` brought and that were unloaded or deleted since are
 	// created again. Without it they are `UNLOADED` in the report. It makes no difference
 	// for other bundles and for documents without one.
-	IncludeUnloaded bool `json:"includeUnloaded"`
+	IncludeUnloaded optional.Of[bool] `json:"includeUnloaded,omitempty"`
 }
 
 // GetDocuments returns ImportNamespacesInput.Documents, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesInput) GetDocuments() []string { return v.Documents }
+func (v *ImportNamespacesInput) GetDocuments() optional.Of[[]string] { return v.Documents }
 
 // GetUploads returns ImportNamespacesInput.Uploads, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesInput) GetUploads() []*StagedFileInput { return v.Uploads }
+func (v *ImportNamespacesInput) GetUploads() optional.Of[[]*StagedFileInput] { return v.Uploads }
 
 // GetMode returns ImportNamespacesInput.Mode, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesInput) GetMode() ImportMode { return v.Mode }
+func (v *ImportNamespacesInput) GetMode() optional.Of[ImportMode] { return v.Mode }
 
 // GetIncludeProtected returns ImportNamespacesInput.IncludeProtected, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesInput) GetIncludeProtected() bool { return v.IncludeProtected }
+func (v *ImportNamespacesInput) GetIncludeProtected() optional.Of[bool] { return v.IncludeProtected }
 
 // GetDryRun returns ImportNamespacesInput.DryRun, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesInput) GetDryRun() bool { return v.DryRun }
+func (v *ImportNamespacesInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // GetOrigin returns ImportNamespacesInput.Origin, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesInput) GetOrigin() *string { return v.Origin }
+func (v *ImportNamespacesInput) GetOrigin() optional.Of[string] { return v.Origin }
 
 // GetIncludeUnloaded returns ImportNamespacesInput.IncludeUnloaded, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesInput) GetIncludeUnloaded() bool { return v.IncludeUnloaded }
+func (v *ImportNamespacesInput) GetIncludeUnloaded() optional.Of[bool] { return v.IncludeUnloaded }
 
 // ImportNamespacesResponse is returned by ImportNamespaces on success.
 type ImportNamespacesResponse struct {
@@ -2986,15 +2992,15 @@ type InventoryInput struct {
 	// What there is in all, 1 to 2147483647.
 	Total int `json:"total"`
 	// What is kept back of it, 0 to the total.
-	Reserved int `json:"reserved"`
+	Reserved optional.Of[int] `json:"reserved,omitempty"`
 	// The least that one allocation may take, 1 to 2147483647.
-	MinUnit int `json:"minUnit"`
+	MinUnit optional.Of[int] `json:"minUnit,omitempty"`
 	// The most that one allocation may take, 1 to 2147483647.
-	MaxUnit int `json:"maxUnit"`
+	MaxUnit optional.Of[int] `json:"maxUnit,omitempty"`
 	// What an allocation must be a multiple of, 1 to 2147483647.
-	StepSize int `json:"stepSize"`
+	StepSize optional.Of[int] `json:"stepSize,omitempty"`
 	// How often the same unit may be given away, 0 to 3.40282e38; the capacity must stay below 2^63.
-	AllocationRatio float64 `json:"allocationRatio"`
+	AllocationRatio optional.Of[float64] `json:"allocationRatio,omitempty"`
 }
 
 // GetResourceClass returns InventoryInput.ResourceClass, and is useful for accessing the field via an interface.
@@ -3004,19 +3010,19 @@ func (v *InventoryInput) GetResourceClass() string { return v.ResourceClass }
 func (v *InventoryInput) GetTotal() int { return v.Total }
 
 // GetReserved returns InventoryInput.Reserved, and is useful for accessing the field via an interface.
-func (v *InventoryInput) GetReserved() int { return v.Reserved }
+func (v *InventoryInput) GetReserved() optional.Of[int] { return v.Reserved }
 
 // GetMinUnit returns InventoryInput.MinUnit, and is useful for accessing the field via an interface.
-func (v *InventoryInput) GetMinUnit() int { return v.MinUnit }
+func (v *InventoryInput) GetMinUnit() optional.Of[int] { return v.MinUnit }
 
 // GetMaxUnit returns InventoryInput.MaxUnit, and is useful for accessing the field via an interface.
-func (v *InventoryInput) GetMaxUnit() int { return v.MaxUnit }
+func (v *InventoryInput) GetMaxUnit() optional.Of[int] { return v.MaxUnit }
 
 // GetStepSize returns InventoryInput.StepSize, and is useful for accessing the field via an interface.
-func (v *InventoryInput) GetStepSize() int { return v.StepSize }
+func (v *InventoryInput) GetStepSize() optional.Of[int] { return v.StepSize }
 
 // GetAllocationRatio returns InventoryInput.AllocationRatio, and is useful for accessing the field via an interface.
-func (v *InventoryInput) GetAllocationRatio() float64 { return v.AllocationRatio }
+func (v *InventoryInput) GetAllocationRatio() optional.Of[float64] { return v.AllocationRatio }
 
 // An item of a resource's metadata.
 type Item struct {
@@ -4059,82 +4065,82 @@ type MetadataCondition struct {
 	// The key, case-sensitive.
 	Key string `json:"key"`
 	// Whether the resource has the key.
-	Exists *bool `json:"exists"`
+	Exists optional.Of[bool] `json:"exists,omitempty"`
 	// The value is this one.
-	Equals *string `json:"equals"`
+	Equals optional.Of[string] `json:"equals,omitempty"`
 	// The value is one of these; at most 100.
-	In []string `json:"in"`
+	In optional.Of[[]string] `json:"in,omitempty"`
 	// The value begins with this text.
-	Prefix *string `json:"prefix"`
+	Prefix optional.Of[string] `json:"prefix,omitempty"`
 	// The value has this text somewhere.
-	Contains *string `json:"contains"`
+	Contains optional.Of[string] `json:"contains,omitempty"`
 }
 
 // GetKey returns MetadataCondition.Key, and is useful for accessing the field via an interface.
 func (v *MetadataCondition) GetKey() string { return v.Key }
 
 // GetExists returns MetadataCondition.Exists, and is useful for accessing the field via an interface.
-func (v *MetadataCondition) GetExists() *bool { return v.Exists }
+func (v *MetadataCondition) GetExists() optional.Of[bool] { return v.Exists }
 
 // GetEquals returns MetadataCondition.Equals, and is useful for accessing the field via an interface.
-func (v *MetadataCondition) GetEquals() *string { return v.Equals }
+func (v *MetadataCondition) GetEquals() optional.Of[string] { return v.Equals }
 
 // GetIn returns MetadataCondition.In, and is useful for accessing the field via an interface.
-func (v *MetadataCondition) GetIn() []string { return v.In }
+func (v *MetadataCondition) GetIn() optional.Of[[]string] { return v.In }
 
 // GetPrefix returns MetadataCondition.Prefix, and is useful for accessing the field via an interface.
-func (v *MetadataCondition) GetPrefix() *string { return v.Prefix }
+func (v *MetadataCondition) GetPrefix() optional.Of[string] { return v.Prefix }
 
 // GetContains returns MetadataCondition.Contains, and is useful for accessing the field via an interface.
-func (v *MetadataCondition) GetContains() *string { return v.Contains }
+func (v *MetadataCondition) GetContains() optional.Of[string] { return v.Contains }
 
 // Which problems of metadata; all given conditions must hold.
 type MetadataProblemFilter struct {
 	// With a definition of the namespace of this name. In a dry run it is the name that would be, and none that must be there.
-	Namespace *string `json:"namespace"`
+	Namespace optional.Of[string] `json:"namespace,omitempty"`
 	// Of the item with this key, case-sensitive; at most 255 characters.
-	Key *string `json:"key"`
+	Key optional.Of[string] `json:"key,omitempty"`
 	// Of this rule.
-	Rule *ViolationRule `json:"rule"`
+	Rule optional.Of[ViolationRule] `json:"rule,omitempty"`
 	// Of resources that match, for example of a type or of a project.
-	Resources *ResourceFilter `json:"resources,omitempty"`
+	Resources optional.Of[ResourceFilter] `json:"resources,omitempty"`
 }
 
 // GetNamespace returns MetadataProblemFilter.Namespace, and is useful for accessing the field via an interface.
-func (v *MetadataProblemFilter) GetNamespace() *string { return v.Namespace }
+func (v *MetadataProblemFilter) GetNamespace() optional.Of[string] { return v.Namespace }
 
 // GetKey returns MetadataProblemFilter.Key, and is useful for accessing the field via an interface.
-func (v *MetadataProblemFilter) GetKey() *string { return v.Key }
+func (v *MetadataProblemFilter) GetKey() optional.Of[string] { return v.Key }
 
 // GetRule returns MetadataProblemFilter.Rule, and is useful for accessing the field via an interface.
-func (v *MetadataProblemFilter) GetRule() *ViolationRule { return v.Rule }
+func (v *MetadataProblemFilter) GetRule() optional.Of[ViolationRule] { return v.Rule }
 
 // GetResources returns MetadataProblemFilter.Resources, and is useful for accessing the field via an interface.
-func (v *MetadataProblemFilter) GetResources() *ResourceFilter { return v.Resources }
+func (v *MetadataProblemFilter) GetResources() optional.Of[ResourceFilter] { return v.Resources }
 
 // Which of the problems that a change of definitions would make are answered, and how far it is looked for them.
 type MetadataProblemScan struct {
 	// Which problems; all conditions must hold. Absent means all.
-	Filter *MetadataProblemFilter `json:"filter,omitempty"`
+	Filter optional.Of[MetadataProblemFilter] `json:"filter,omitempty"`
 	// How many resources with problems at most, 0 to 1000.
-	First int `json:"first"`
+	First optional.Of[int] `json:"first,omitempty"`
 	// Only resources after this cursor: one of the answer to the same dry run before, or of `metadataProblems`.
-	After *string `json:"after"`
+	After optional.Of[string] `json:"after,omitempty"`
 	// How many resources are looked through at most, 1 to 1000.
-	Scan int `json:"scan"`
+	Scan optional.Of[int] `json:"scan,omitempty"`
 }
 
 // GetFilter returns MetadataProblemScan.Filter, and is useful for accessing the field via an interface.
-func (v *MetadataProblemScan) GetFilter() *MetadataProblemFilter { return v.Filter }
+func (v *MetadataProblemScan) GetFilter() optional.Of[MetadataProblemFilter] { return v.Filter }
 
 // GetFirst returns MetadataProblemScan.First, and is useful for accessing the field via an interface.
-func (v *MetadataProblemScan) GetFirst() int { return v.First }
+func (v *MetadataProblemScan) GetFirst() optional.Of[int] { return v.First }
 
 // GetAfter returns MetadataProblemScan.After, and is useful for accessing the field via an interface.
-func (v *MetadataProblemScan) GetAfter() *string { return v.After }
+func (v *MetadataProblemScan) GetAfter() optional.Of[string] { return v.After }
 
 // GetScan returns MetadataProblemScan.Scan, and is useful for accessing the field via an interface.
-func (v *MetadataProblemScan) GetScan() int { return v.Scan }
+func (v *MetadataProblemScan) GetScan() optional.Of[int] { return v.Scan }
 
 // MetadataProblemsResponse is returned by MetadataProblems on success.
 type MetadataProblemsResponse struct {
@@ -4261,41 +4267,41 @@ var AllNamespaceContent = []NamespaceContent{
 // Which namespaces; all given conditions must hold. Those on associations hold for one and the same association.
 type NamespaceFilter struct {
 	// Associated with any of these resource types, at most 250, compared exactly. An empty list matches nothing.
-	ResourceTypes []string `json:"resourceTypes"`
+	ResourceTypes optional.Of[[]string] `json:"resourceTypes,omitempty"`
 	// With this visibility.
-	Visibility *Visibility `json:"visibility"`
+	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// Owned by the project with this id.
-	Owner *string `json:"owner"`
+	Owner optional.Of[string] `json:"owner,omitempty"`
 	// With this text, whatever its case, in the name, display name or description, or in that of a property, object or tag in it; at most 200 characters.
-	Search *string `json:"search"`
+	Search optional.Of[string] `json:"search,omitempty"`
 	// Associated with this properties target; `""` is an association without one.
-	PropertiesTarget *string `json:"propertiesTarget"`
+	PropertiesTarget optional.Of[string] `json:"propertiesTarget,omitempty"`
 	// Defining a property of this key: by its own name, or by its name under the prefix of an association; at most 255 characters.
-	DefinesKey *string `json:"definesKey"`
+	DefinesKey optional.Of[string] `json:"definesKey,omitempty"`
 	// Having a tag of this name, whatever its case.
-	Tag *string `json:"tag"`
+	Tag optional.Of[string] `json:"tag,omitempty"`
 }
 
 // GetResourceTypes returns NamespaceFilter.ResourceTypes, and is useful for accessing the field via an interface.
-func (v *NamespaceFilter) GetResourceTypes() []string { return v.ResourceTypes }
+func (v *NamespaceFilter) GetResourceTypes() optional.Of[[]string] { return v.ResourceTypes }
 
 // GetVisibility returns NamespaceFilter.Visibility, and is useful for accessing the field via an interface.
-func (v *NamespaceFilter) GetVisibility() *Visibility { return v.Visibility }
+func (v *NamespaceFilter) GetVisibility() optional.Of[Visibility] { return v.Visibility }
 
 // GetOwner returns NamespaceFilter.Owner, and is useful for accessing the field via an interface.
-func (v *NamespaceFilter) GetOwner() *string { return v.Owner }
+func (v *NamespaceFilter) GetOwner() optional.Of[string] { return v.Owner }
 
 // GetSearch returns NamespaceFilter.Search, and is useful for accessing the field via an interface.
-func (v *NamespaceFilter) GetSearch() *string { return v.Search }
+func (v *NamespaceFilter) GetSearch() optional.Of[string] { return v.Search }
 
 // GetPropertiesTarget returns NamespaceFilter.PropertiesTarget, and is useful for accessing the field via an interface.
-func (v *NamespaceFilter) GetPropertiesTarget() *string { return v.PropertiesTarget }
+func (v *NamespaceFilter) GetPropertiesTarget() optional.Of[string] { return v.PropertiesTarget }
 
 // GetDefinesKey returns NamespaceFilter.DefinesKey, and is useful for accessing the field via an interface.
-func (v *NamespaceFilter) GetDefinesKey() *string { return v.DefinesKey }
+func (v *NamespaceFilter) GetDefinesKey() optional.Of[string] { return v.DefinesKey }
 
 // GetTag returns NamespaceFilter.Tag, and is useful for accessing the field via an interface.
-func (v *NamespaceFilter) GetTag() *string { return v.Tag }
+func (v *NamespaceFilter) GetTag() optional.Of[string] { return v.Tag }
 
 // NamespaceName includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
@@ -4384,14 +4390,14 @@ type NamespaceOrder struct {
 	// The field to order by.
 	Field NamespaceOrderField `json:"field"`
 	// The direction.
-	Direction OrderDirection `json:"direction"`
+	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 }
 
 // GetField returns NamespaceOrder.Field, and is useful for accessing the field via an interface.
 func (v *NamespaceOrder) GetField() NamespaceOrderField { return v.Field }
 
 // GetDirection returns NamespaceOrder.Direction, and is useful for accessing the field via an interface.
-func (v *NamespaceOrder) GetDirection() OrderDirection { return v.Direction }
+func (v *NamespaceOrder) GetDirection() optional.Of[OrderDirection] { return v.Direction }
 
 // What namespaces can be ordered by.
 type NamespaceOrderField string
@@ -4514,24 +4520,24 @@ type ObjectInput struct {
 	// The name, unique in its namespace: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
 	// What the object is for.
-	Description *string `json:"description"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// The names of the properties that whoever uses the object should give; each one of `properties`, none twice.
-	Required []string `json:"required"`
+	Required optional.Of[[]string] `json:"required,omitempty"`
 	// The properties, in their order; at most 1000.
-	Properties []*PropertyInput `json:"properties,omitempty"`
+	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
 }
 
 // GetName returns ObjectInput.Name, and is useful for accessing the field via an interface.
 func (v *ObjectInput) GetName() string { return v.Name }
 
 // GetDescription returns ObjectInput.Description, and is useful for accessing the field via an interface.
-func (v *ObjectInput) GetDescription() *string { return v.Description }
+func (v *ObjectInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetRequired returns ObjectInput.Required, and is useful for accessing the field via an interface.
-func (v *ObjectInput) GetRequired() []string { return v.Required }
+func (v *ObjectInput) GetRequired() optional.Of[[]string] { return v.Required }
 
 // GetProperties returns ObjectInput.Properties, and is useful for accessing the field via an interface.
-func (v *ObjectInput) GetProperties() []*PropertyInput { return v.Properties }
+func (v *ObjectInput) GetProperties() optional.Of[[]*PropertyInput] { return v.Properties }
 
 // ObjectName includes the requested fields of the GraphQL type ObjectDefinition.
 // The GraphQL type's documentation follows.
@@ -4727,41 +4733,41 @@ type PropertyInput struct {
 	// What to show people; not empty.
 	Title string `json:"title"`
 	// What the property is for.
-	Description *string `json:"description"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
 	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
-	ItemType *PropertyType `json:"itemType"`
+	ItemType optional.Of[PropertyType] `json:"itemType,omitempty"`
 	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
-	Enum []json.RawMessage `json:"enum"`
+	Enum optional.Of[[]json.RawMessage] `json:"enum,omitempty"`
 	// The values that each item of an `ARRAY` can have; at most 1000.
-	ItemEnum []json.RawMessage `json:"itemEnum"`
+	ItemEnum optional.Of[[]json.RawMessage] `json:"itemEnum,omitempty"`
 	// What to show people in the place of members of `enum` or `itemEnum`, each once; at most 1000.
-	EnumLabels []*EnumLabelInput `json:"enumLabels,omitempty"`
+	EnumLabels optional.Of[[]*EnumLabelInput] `json:"enumLabels,omitempty"`
 	// The value to offer first; a valid value.
-	Default *json.RawMessage `json:"default"`
+	Default optional.Of[json.RawMessage] `json:"default,omitempty"`
 	// The least valid number; only for numbers.
-	Minimum *float64 `json:"minimum"`
+	Minimum optional.Of[float64] `json:"minimum,omitempty"`
 	// The greatest valid number; only for numbers.
-	Maximum *float64 `json:"maximum"`
+	Maximum optional.Of[float64] `json:"maximum,omitempty"`
 	// The least number of characters, from 0; only for a `STRING`.
-	MinLength *int `json:"minLength"`
+	MinLength optional.Of[int] `json:"minLength,omitempty"`
 	// The greatest number of characters, from 0; only for a `STRING`.
-	MaxLength *int `json:"maxLength"`
+	MaxLength optional.Of[int] `json:"maxLength,omitempty"`
 	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
-	Pattern *string `json:"pattern"`
+	Pattern optional.Of[string] `json:"pattern,omitempty"`
 	// The least number of items, from 0; only for an `ARRAY`.
-	MinItems *int `json:"minItems"`
+	MinItems optional.Of[int] `json:"minItems,omitempty"`
 	// The greatest number of items, from 0; only for an `ARRAY`.
-	MaxItems *int `json:"maxItems"`
+	MaxItems optional.Of[int] `json:"maxItems,omitempty"`
 	// Whether the items differ; only for an `ARRAY`.
-	UniqueItems *bool `json:"uniqueItems"`
+	UniqueItems optional.Of[bool] `json:"uniqueItems,omitempty"`
 	// Whether further items are allowed; only for an `ARRAY`.
-	AdditionalItems *bool `json:"additionalItems"`
+	AdditionalItems optional.Of[bool] `json:"additionalItems,omitempty"`
 	// Whether users should not be offered to change the value.
-	ReadOnly *bool `json:"readOnly"`
+	ReadOnly optional.Of[bool] `json:"readOnly,omitempty"`
 	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
-	Operators []string `json:"operators"`
+	Operators optional.Of[[]string] `json:"operators,omitempty"`
 }
 
 // GetName returns PropertyInput.Name, and is useful for accessing the field via an interface.
@@ -4771,58 +4777,58 @@ func (v *PropertyInput) GetName() string { return v.Name }
 func (v *PropertyInput) GetTitle() string { return v.Title }
 
 // GetDescription returns PropertyInput.Description, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetDescription() *string { return v.Description }
+func (v *PropertyInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetType returns PropertyInput.Type, and is useful for accessing the field via an interface.
 func (v *PropertyInput) GetType() PropertyType { return v.Type }
 
 // GetItemType returns PropertyInput.ItemType, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetItemType() *PropertyType { return v.ItemType }
+func (v *PropertyInput) GetItemType() optional.Of[PropertyType] { return v.ItemType }
 
 // GetEnum returns PropertyInput.Enum, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetEnum() []json.RawMessage { return v.Enum }
+func (v *PropertyInput) GetEnum() optional.Of[[]json.RawMessage] { return v.Enum }
 
 // GetItemEnum returns PropertyInput.ItemEnum, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetItemEnum() []json.RawMessage { return v.ItemEnum }
+func (v *PropertyInput) GetItemEnum() optional.Of[[]json.RawMessage] { return v.ItemEnum }
 
 // GetEnumLabels returns PropertyInput.EnumLabels, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetEnumLabels() []*EnumLabelInput { return v.EnumLabels }
+func (v *PropertyInput) GetEnumLabels() optional.Of[[]*EnumLabelInput] { return v.EnumLabels }
 
 // GetDefault returns PropertyInput.Default, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetDefault() *json.RawMessage { return v.Default }
+func (v *PropertyInput) GetDefault() optional.Of[json.RawMessage] { return v.Default }
 
 // GetMinimum returns PropertyInput.Minimum, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetMinimum() *float64 { return v.Minimum }
+func (v *PropertyInput) GetMinimum() optional.Of[float64] { return v.Minimum }
 
 // GetMaximum returns PropertyInput.Maximum, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetMaximum() *float64 { return v.Maximum }
+func (v *PropertyInput) GetMaximum() optional.Of[float64] { return v.Maximum }
 
 // GetMinLength returns PropertyInput.MinLength, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetMinLength() *int { return v.MinLength }
+func (v *PropertyInput) GetMinLength() optional.Of[int] { return v.MinLength }
 
 // GetMaxLength returns PropertyInput.MaxLength, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetMaxLength() *int { return v.MaxLength }
+func (v *PropertyInput) GetMaxLength() optional.Of[int] { return v.MaxLength }
 
 // GetPattern returns PropertyInput.Pattern, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetPattern() *string { return v.Pattern }
+func (v *PropertyInput) GetPattern() optional.Of[string] { return v.Pattern }
 
 // GetMinItems returns PropertyInput.MinItems, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetMinItems() *int { return v.MinItems }
+func (v *PropertyInput) GetMinItems() optional.Of[int] { return v.MinItems }
 
 // GetMaxItems returns PropertyInput.MaxItems, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetMaxItems() *int { return v.MaxItems }
+func (v *PropertyInput) GetMaxItems() optional.Of[int] { return v.MaxItems }
 
 // GetUniqueItems returns PropertyInput.UniqueItems, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetUniqueItems() *bool { return v.UniqueItems }
+func (v *PropertyInput) GetUniqueItems() optional.Of[bool] { return v.UniqueItems }
 
 // GetAdditionalItems returns PropertyInput.AdditionalItems, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetAdditionalItems() *bool { return v.AdditionalItems }
+func (v *PropertyInput) GetAdditionalItems() optional.Of[bool] { return v.AdditionalItems }
 
 // GetReadOnly returns PropertyInput.ReadOnly, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetReadOnly() *bool { return v.ReadOnly }
+func (v *PropertyInput) GetReadOnly() optional.Of[bool] { return v.ReadOnly }
 
 // GetOperators returns PropertyInput.Operators, and is useful for accessing the field via an interface.
-func (v *PropertyInput) GetOperators() []string { return v.Operators }
+func (v *PropertyInput) GetOperators() optional.Of[[]string] { return v.Operators }
 
 // PropertyName includes the requested fields of the GraphQL type PropertyDefinition.
 // The GraphQL type's documentation follows.
@@ -4919,7 +4925,7 @@ type ProviderAllocationInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
 	// The amounts, at least one, each class once.
-	Resources []*ResourceAmountInput `json:"resources,omitempty"`
+	Resources []*ResourceAmountInput `json:"resources"`
 }
 
 // GetProvider returns ProviderAllocationInput.Provider, and is useful for accessing the field via an interface.
@@ -6485,11 +6491,11 @@ type ReplaceMetadataInput struct {
 	// The items: keys 1 to 255, values 1 to 1023 characters, each key once. An empty list clears.
 	Items []*KeyValueInput `json:"items"`
 	// Whether users may change the items named, for administrators and services to say (`FORBIDDEN`). Absent keeps what is, and is `true` for new items.
-	UserModifiable *bool `json:"userModifiable"`
+	UserModifiable optional.Of[bool] `json:"userModifiable,omitempty"`
 	// Whether items that only administrators and services change are replaced, too; for them to say (`FORBIDDEN`).
-	IncludeServiceOwned bool `json:"includeServiceOwned"`
+	IncludeServiceOwned optional.Of[bool] `json:"includeServiceOwned,omitempty"`
 	// The revision of the resource that the change is based on; any when absent.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetResource returns ReplaceMetadataInput.Resource, and is useful for accessing the field via an interface.
@@ -6499,13 +6505,15 @@ func (v *ReplaceMetadataInput) GetResource() string { return v.Resource }
 func (v *ReplaceMetadataInput) GetItems() []*KeyValueInput { return v.Items }
 
 // GetUserModifiable returns ReplaceMetadataInput.UserModifiable, and is useful for accessing the field via an interface.
-func (v *ReplaceMetadataInput) GetUserModifiable() *bool { return v.UserModifiable }
+func (v *ReplaceMetadataInput) GetUserModifiable() optional.Of[bool] { return v.UserModifiable }
 
 // GetIncludeServiceOwned returns ReplaceMetadataInput.IncludeServiceOwned, and is useful for accessing the field via an interface.
-func (v *ReplaceMetadataInput) GetIncludeServiceOwned() bool { return v.IncludeServiceOwned }
+func (v *ReplaceMetadataInput) GetIncludeServiceOwned() optional.Of[bool] {
+	return v.IncludeServiceOwned
+}
 
 // GetRevision returns ReplaceMetadataInput.Revision, and is useful for accessing the field via an interface.
-func (v *ReplaceMetadataInput) GetRevision() *int { return v.Revision }
+func (v *ReplaceMetadataInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // ReplaceMetadataReplaceMetadataReplaceMetadataPayload includes the requested fields of the GraphQL type ReplaceMetadataPayload.
 // The GraphQL type's documentation follows.
@@ -6561,44 +6569,46 @@ type RequestGroupInput struct {
 	// What the group is called in the answer's mappings: 1 to 64 of A-Z, a-z, 0-9, _ and -, each once.
 	Suffix string `json:"suffix"`
 	// What the group asks for, at most 64 classes, each once. May be empty only for a group named in `sameSubtree`.
-	Resources []*ResourceAmountInput `json:"resources,omitempty"`
+	Resources optional.Of[[]*ResourceAmountInput] `json:"resources,omitempty"`
 	// Traits that the provider must have, every one of these. At most 256, here and in the other lists of traits; one twice counts once.
-	RequiredAll []string `json:"requiredAll"`
+	RequiredAll optional.Of[[]string] `json:"requiredAll,omitempty"`
 	// Traits of which the provider must have at least one; `[]` is no constraint.
-	RequiredAny []string `json:"requiredAny"`
+	RequiredAny optional.Of[[]string] `json:"requiredAny,omitempty"`
 	// Further sets of traits, at most 64, of each of which the provider must have at least one.
-	RequiredAnySets []*TraitSetInput `json:"requiredAnySets,omitempty"`
+	RequiredAnySets optional.Of[[]*TraitSetInput] `json:"requiredAnySets,omitempty"`
 	// Traits that the provider must not have.
-	Forbidden []string `json:"forbidden"`
+	Forbidden optional.Of[[]string] `json:"forbidden,omitempty"`
 	// Aggregates of the provider itself; all filters must hold, at most 64.
-	MemberOf []*AggregateFilter `json:"memberOf,omitempty"`
+	MemberOf optional.Of[[]*AggregateFilter] `json:"memberOf,omitempty"`
 	// Only providers of the tree that holds the provider with this uuid.
-	InTree *string `json:"inTree"`
+	InTree optional.Of[string] `json:"inTree,omitempty"`
 }
 
 // GetSuffix returns RequestGroupInput.Suffix, and is useful for accessing the field via an interface.
 func (v *RequestGroupInput) GetSuffix() string { return v.Suffix }
 
 // GetResources returns RequestGroupInput.Resources, and is useful for accessing the field via an interface.
-func (v *RequestGroupInput) GetResources() []*ResourceAmountInput { return v.Resources }
+func (v *RequestGroupInput) GetResources() optional.Of[[]*ResourceAmountInput] { return v.Resources }
 
 // GetRequiredAll returns RequestGroupInput.RequiredAll, and is useful for accessing the field via an interface.
-func (v *RequestGroupInput) GetRequiredAll() []string { return v.RequiredAll }
+func (v *RequestGroupInput) GetRequiredAll() optional.Of[[]string] { return v.RequiredAll }
 
 // GetRequiredAny returns RequestGroupInput.RequiredAny, and is useful for accessing the field via an interface.
-func (v *RequestGroupInput) GetRequiredAny() []string { return v.RequiredAny }
+func (v *RequestGroupInput) GetRequiredAny() optional.Of[[]string] { return v.RequiredAny }
 
 // GetRequiredAnySets returns RequestGroupInput.RequiredAnySets, and is useful for accessing the field via an interface.
-func (v *RequestGroupInput) GetRequiredAnySets() []*TraitSetInput { return v.RequiredAnySets }
+func (v *RequestGroupInput) GetRequiredAnySets() optional.Of[[]*TraitSetInput] {
+	return v.RequiredAnySets
+}
 
 // GetForbidden returns RequestGroupInput.Forbidden, and is useful for accessing the field via an interface.
-func (v *RequestGroupInput) GetForbidden() []string { return v.Forbidden }
+func (v *RequestGroupInput) GetForbidden() optional.Of[[]string] { return v.Forbidden }
 
 // GetMemberOf returns RequestGroupInput.MemberOf, and is useful for accessing the field via an interface.
-func (v *RequestGroupInput) GetMemberOf() []*AggregateFilter { return v.MemberOf }
+func (v *RequestGroupInput) GetMemberOf() optional.Of[[]*AggregateFilter] { return v.MemberOf }
 
 // GetInTree returns RequestGroupInput.InTree, and is useful for accessing the field via an interface.
-func (v *RequestGroupInput) GetInTree() *string { return v.InTree }
+func (v *RequestGroupInput) GetInTree() optional.Of[string] { return v.InTree }
 
 // What is required of a capability, as schedulers write it.
 type RequirementInput struct {
@@ -6626,16 +6636,16 @@ func (v *RequirementInput) GetRequirement() string { return v.Requirement }
 // Inventories and the allocations against them.
 type ReshapeInput struct {
 	// The providers and all inventories that each shall have, at least one provider, at most 1000, each once.
-	Inventories []*SetInventoriesInput `json:"inventories,omitempty"`
+	Inventories []*SetInventoriesInput `json:"inventories"`
 	// The consumers and all that each shall have, at most 1000, each once; may be empty.
-	Consumers []*ConsumerAllocationsInput `json:"consumers,omitempty"`
+	Consumers optional.Of[[]*ConsumerAllocationsInput] `json:"consumers,omitempty"`
 }
 
 // GetInventories returns ReshapeInput.Inventories, and is useful for accessing the field via an interface.
 func (v *ReshapeInput) GetInventories() []*SetInventoriesInput { return v.Inventories }
 
 // GetConsumers returns ReshapeInput.Consumers, and is useful for accessing the field via an interface.
-func (v *ReshapeInput) GetConsumers() []*ConsumerAllocationsInput { return v.Consumers }
+func (v *ReshapeInput) GetConsumers() optional.Of[[]*ConsumerAllocationsInput] { return v.Consumers }
 
 // ReshapeReshapeReshapePayload includes the requested fields of the GraphQL type ReshapePayload.
 // The GraphQL type's documentation follows.
@@ -6796,16 +6806,16 @@ func (v *ResourceClass) GetCustom() bool { return v.Custom }
 // Which resource classes; all given conditions must hold.
 type ResourceClassFilter struct {
 	// With one of these names, at most 250. An empty list matches nothing.
-	Names []string `json:"names"`
+	Names optional.Of[[]string] `json:"names,omitempty"`
 	// With `true` those created by hand, with `false` the standard ones.
-	Custom *bool `json:"custom"`
+	Custom optional.Of[bool] `json:"custom,omitempty"`
 }
 
 // GetNames returns ResourceClassFilter.Names, and is useful for accessing the field via an interface.
-func (v *ResourceClassFilter) GetNames() []string { return v.Names }
+func (v *ResourceClassFilter) GetNames() optional.Of[[]string] { return v.Names }
 
 // GetCustom returns ResourceClassFilter.Custom, and is useful for accessing the field via an interface.
-func (v *ResourceClassFilter) GetCustom() *bool { return v.Custom }
+func (v *ResourceClassFilter) GetCustom() optional.Of[bool] { return v.Custom }
 
 // ResourceClause includes the requested fields of the GraphQL type ResourceClause.
 // The GraphQL type's documentation follows.
@@ -6912,31 +6922,31 @@ var AllResourceClauseKind = []ResourceClauseKind{
 // A tree of conditions: exactly one field is given. At most 5 of `all`, `any` and `not` within one another, with 50 tests; more is `BAD_USER_INPUT`.
 type ResourceCondition struct {
 	// Every one of these holds; an empty list always does.
-	All []*ResourceCondition `json:"all,omitempty"`
+	All optional.Of[[]*ResourceCondition] `json:"all,omitempty"`
 	// At least one of these holds; an empty list never does.
-	Any []*ResourceCondition `json:"any,omitempty"`
+	Any optional.Of[[]*ResourceCondition] `json:"any,omitempty"`
 	// This does not hold: every other resource that is visible, also one without the thing tested.
-	Not *ResourceCondition `json:"not,omitempty"`
+	Not optional.Of[ResourceCondition] `json:"not,omitempty"`
 	// A test of one metadata item.
-	Metadata *MetadataCondition `json:"metadata,omitempty"`
+	Metadata optional.Of[MetadataCondition] `json:"metadata,omitempty"`
 	// A test of one capability.
-	Capability *CapabilityCondition `json:"capability,omitempty"`
+	Capability optional.Of[CapabilityCondition] `json:"capability,omitempty"`
 }
 
 // GetAll returns ResourceCondition.All, and is useful for accessing the field via an interface.
-func (v *ResourceCondition) GetAll() []*ResourceCondition { return v.All }
+func (v *ResourceCondition) GetAll() optional.Of[[]*ResourceCondition] { return v.All }
 
 // GetAny returns ResourceCondition.Any, and is useful for accessing the field via an interface.
-func (v *ResourceCondition) GetAny() []*ResourceCondition { return v.Any }
+func (v *ResourceCondition) GetAny() optional.Of[[]*ResourceCondition] { return v.Any }
 
 // GetNot returns ResourceCondition.Not, and is useful for accessing the field via an interface.
-func (v *ResourceCondition) GetNot() *ResourceCondition { return v.Not }
+func (v *ResourceCondition) GetNot() optional.Of[ResourceCondition] { return v.Not }
 
 // GetMetadata returns ResourceCondition.Metadata, and is useful for accessing the field via an interface.
-func (v *ResourceCondition) GetMetadata() *MetadataCondition { return v.Metadata }
+func (v *ResourceCondition) GetMetadata() optional.Of[MetadataCondition] { return v.Metadata }
 
 // GetCapability returns ResourceCondition.Capability, and is useful for accessing the field via an interface.
-func (v *ResourceCondition) GetCapability() *CapabilityCondition { return v.Capability }
+func (v *ResourceCondition) GetCapability() optional.Of[CapabilityCondition] { return v.Capability }
 
 // ResourceExplanation includes the requested fields of the GraphQL type ResourceExplanation.
 // The GraphQL type's documentation follows.
@@ -6958,44 +6968,44 @@ func (v *ResourceExplanation) GetClauses() []*ResourceClause { return v.Clauses 
 // Which resources; all given conditions must hold.
 type ResourceFilter struct {
 	// Of any of these types, by name, at most 250. An empty list matches nothing.
-	Types []string `json:"types"`
+	Types optional.Of[[]string] `json:"types,omitempty"`
 	// Of this project.
-	ProjectId *string `json:"projectId"`
+	ProjectId optional.Of[string] `json:"projectId,omitempty"`
 	// Of any of these projects, by id, at most 250. An empty list matches nothing.
-	ProjectIds []string `json:"projectIds"`
+	ProjectIds optional.Of[[]string] `json:"projectIds,omitempty"`
 	// With this visibility.
-	Visibility *Visibility `json:"visibility"`
+	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// With exactly this name.
-	Name *string `json:"name"`
+	Name optional.Of[string] `json:"name,omitempty"`
 	// With this text somewhere in the name, whatever its case.
-	NameContains *string `json:"nameContains"`
+	NameContains optional.Of[string] `json:"nameContains,omitempty"`
 	// With this text somewhere, whatever its case, in the name, the description or the
 	// value of a metadata item; at most 200 characters. The empty text is in every
 	// name. An index serves texts with three letters or digits in a row; for others all
 	// of these texts are looked through, which the price counts.
-	Search *string `json:"search"`
+	Search optional.Of[string] `json:"search,omitempty"`
 	// Changed at this time or later: the resource or anything on it.
-	UpdatedSince *time.Time `json:"updatedSince"`
+	UpdatedSince optional.Of[time.Time] `json:"updatedSince,omitempty"`
 	// With any of these uuids, at most 250. An empty list matches nothing.
-	Uuids []string `json:"uuids"`
+	Uuids optional.Of[[]string] `json:"uuids,omitempty"`
 	// Directly below the resource with this uuid. One that is not there or not visible has nothing below it.
-	Parent *string `json:"parent"`
+	Parent optional.Of[string] `json:"parent,omitempty"`
 	// Below the resource with this uuid at any depth, by parents that the viewer may
 	// see. One that is not there or not visible has nothing below it.
-	Ancestor *string `json:"ancestor"`
+	Ancestor optional.Of[string] `json:"ancestor,omitempty"`
 	// With every one of these tags; at most 64.
-	Tags []*TagFilter `json:"tags,omitempty"`
+	Tags optional.Of[[]*TagFilter] `json:"tags,omitempty"`
 	// With at least one of these tags; at most 64. An empty list matches nothing.
-	AnyTags []*TagFilter `json:"anyTags,omitempty"`
+	AnyTags optional.Of[[]*TagFilter] `json:"anyTags,omitempty"`
 	// With these metadata pairs, key and value compared exactly; at most 64. Several
 	// values of one key are alternatives, and every key must hold. An empty list is no
 	// condition.
-	Metadata []*KeyValueInput `json:"metadata,omitempty"`
+	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
 	// Meeting every one of these requirements on capabilities, written as in the extra
 	// specs of a flavor; at most 64. A key that names no capability is for another
 	// filter of the scheduler and ignored; with the scope `capabilities:` before it,
 	// nothing meets it.
-	Requirements []*RequirementInput `json:"requirements,omitempty"`
+	Requirements optional.Of[[]*RequirementInput] `json:"requirements,omitempty"`
 	// Meeting this expression on capabilities, the JSON text by which reservations ask
 	// for hosts: `["==", "$arch", "x86_64"]`, and `["and", A, B, ...]`,
 	// `["or", A, B, ...]`, `["not", A]` of such. The operators are `= == != >= <= > <`;
@@ -7003,61 +7013,61 @@ type ResourceFilter struct {
 	// types has, or that the viewer may not know of, is `BAD_USER_INPUT`. The empty
 	// text and `[]` are no condition. At most 65536 characters, and as deep and as many
 	// tests as `where`.
-	Matching *string `json:"matching"`
+	Matching optional.Of[string] `json:"matching,omitempty"`
 	// Meeting this tree of conditions on metadata and capabilities.
-	Where *ResourceCondition `json:"where,omitempty"`
+	Where optional.Of[ResourceCondition] `json:"where,omitempty"`
 }
 
 // GetTypes returns ResourceFilter.Types, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetTypes() []string { return v.Types }
+func (v *ResourceFilter) GetTypes() optional.Of[[]string] { return v.Types }
 
 // GetProjectId returns ResourceFilter.ProjectId, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetProjectId() *string { return v.ProjectId }
+func (v *ResourceFilter) GetProjectId() optional.Of[string] { return v.ProjectId }
 
 // GetProjectIds returns ResourceFilter.ProjectIds, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetProjectIds() []string { return v.ProjectIds }
+func (v *ResourceFilter) GetProjectIds() optional.Of[[]string] { return v.ProjectIds }
 
 // GetVisibility returns ResourceFilter.Visibility, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetVisibility() *Visibility { return v.Visibility }
+func (v *ResourceFilter) GetVisibility() optional.Of[Visibility] { return v.Visibility }
 
 // GetName returns ResourceFilter.Name, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetName() *string { return v.Name }
+func (v *ResourceFilter) GetName() optional.Of[string] { return v.Name }
 
 // GetNameContains returns ResourceFilter.NameContains, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetNameContains() *string { return v.NameContains }
+func (v *ResourceFilter) GetNameContains() optional.Of[string] { return v.NameContains }
 
 // GetSearch returns ResourceFilter.Search, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetSearch() *string { return v.Search }
+func (v *ResourceFilter) GetSearch() optional.Of[string] { return v.Search }
 
 // GetUpdatedSince returns ResourceFilter.UpdatedSince, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetUpdatedSince() *time.Time { return v.UpdatedSince }
+func (v *ResourceFilter) GetUpdatedSince() optional.Of[time.Time] { return v.UpdatedSince }
 
 // GetUuids returns ResourceFilter.Uuids, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetUuids() []string { return v.Uuids }
+func (v *ResourceFilter) GetUuids() optional.Of[[]string] { return v.Uuids }
 
 // GetParent returns ResourceFilter.Parent, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetParent() *string { return v.Parent }
+func (v *ResourceFilter) GetParent() optional.Of[string] { return v.Parent }
 
 // GetAncestor returns ResourceFilter.Ancestor, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetAncestor() *string { return v.Ancestor }
+func (v *ResourceFilter) GetAncestor() optional.Of[string] { return v.Ancestor }
 
 // GetTags returns ResourceFilter.Tags, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetTags() []*TagFilter { return v.Tags }
+func (v *ResourceFilter) GetTags() optional.Of[[]*TagFilter] { return v.Tags }
 
 // GetAnyTags returns ResourceFilter.AnyTags, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetAnyTags() []*TagFilter { return v.AnyTags }
+func (v *ResourceFilter) GetAnyTags() optional.Of[[]*TagFilter] { return v.AnyTags }
 
 // GetMetadata returns ResourceFilter.Metadata, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetMetadata() []*KeyValueInput { return v.Metadata }
+func (v *ResourceFilter) GetMetadata() optional.Of[[]*KeyValueInput] { return v.Metadata }
 
 // GetRequirements returns ResourceFilter.Requirements, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetRequirements() []*RequirementInput { return v.Requirements }
+func (v *ResourceFilter) GetRequirements() optional.Of[[]*RequirementInput] { return v.Requirements }
 
 // GetMatching returns ResourceFilter.Matching, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetMatching() *string { return v.Matching }
+func (v *ResourceFilter) GetMatching() optional.Of[string] { return v.Matching }
 
 // GetWhere returns ResourceFilter.Where, and is useful for accessing the field via an interface.
-func (v *ResourceFilter) GetWhere() *ResourceCondition { return v.Where }
+func (v *ResourceFilter) GetWhere() optional.Of[ResourceCondition] { return v.Where }
 
 // ResourceName includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
@@ -7081,14 +7091,14 @@ type ResourceOrder struct {
 	// The field to order by.
 	Field ResourceOrderField `json:"field"`
 	// The direction.
-	Direction OrderDirection `json:"direction"`
+	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 }
 
 // GetField returns ResourceOrder.Field, and is useful for accessing the field via an interface.
 func (v *ResourceOrder) GetField() ResourceOrderField { return v.Field }
 
 // GetDirection returns ResourceOrder.Direction, and is useful for accessing the field via an interface.
-func (v *ResourceOrder) GetDirection() OrderDirection { return v.Direction }
+func (v *ResourceOrder) GetDirection() optional.Of[OrderDirection] { return v.Direction }
 
 // What resources can be ordered by.
 type ResourceOrderField string
@@ -7117,92 +7127,96 @@ var AllResourceOrderField = []ResourceOrderField{
 // Which resource providers; all given conditions must hold, of each provider by itself.
 type ResourceProviderFilter struct {
 	// With this name, compared exactly.
-	Name *string `json:"name"`
+	Name optional.Of[string] `json:"name,omitempty"`
 	// With one of these uuids, at most 250. An empty list matches nothing.
-	Uuids []string `json:"uuids"`
+	Uuids optional.Of[[]string] `json:"uuids,omitempty"`
 	// In the tree that holds the provider with this uuid; an unknown one matches nothing.
-	InTree *string `json:"inTree"`
+	InTree optional.Of[string] `json:"inTree,omitempty"`
 	// In these aggregates; all filters must hold, at most 64.
-	MemberOf []*AggregateFilter `json:"memberOf,omitempty"`
+	MemberOf optional.Of[[]*AggregateFilter] `json:"memberOf,omitempty"`
 	// With every one of these traits, at most 256; an unknown one is `BAD_USER_INPUT`. So it is with the other lists of traits.
-	RequiredAll []string `json:"requiredAll"`
+	RequiredAll optional.Of[[]string] `json:"requiredAll,omitempty"`
 	// With at least one of these traits; `[]` is no constraint.
-	RequiredAny []string `json:"requiredAny"`
+	RequiredAny optional.Of[[]string] `json:"requiredAny,omitempty"`
 	// With at least one trait of each of these sets, at most 64.
-	RequiredAnySets []*TraitSetInput `json:"requiredAnySets,omitempty"`
+	RequiredAnySets optional.Of[[]*TraitSetInput] `json:"requiredAnySets,omitempty"`
 	// With none of these traits.
-	Forbidden []string `json:"forbidden"`
+	Forbidden optional.Of[[]string] `json:"forbidden,omitempty"`
 	// With an inventory that could give each of these amounts now; at most 64 classes, each once.
-	Resources []*ResourceAmountInput `json:"resources,omitempty"`
+	Resources optional.Of[[]*ResourceAmountInput] `json:"resources,omitempty"`
 	// In a tree whose root is linked to a resource that matches, as `hosts` of
 	// `allocationCandidates` has it: children follow their root, whatever they are linked
 	// to themselves.
-	Resource *ResourceFilter `json:"resource,omitempty"`
+	Resource optional.Of[ResourceFilter] `json:"resource,omitempty"`
 	// With `true` the roots of trees, with `false` those that have a parent.
-	Roots *bool `json:"roots"`
+	Roots optional.Of[bool] `json:"roots,omitempty"`
 	// With an inventory of this resource class, whatever is free of it; an unknown one is `BAD_USER_INPUT`.
-	HasClass *string `json:"hasClass"`
+	HasClass optional.Of[string] `json:"hasClass,omitempty"`
 	// With this text in the name or the uuid, without regard to case; at most 200 characters.
-	Search *string `json:"search"`
+	Search optional.Of[string] `json:"search,omitempty"`
 }
 
 // GetName returns ResourceProviderFilter.Name, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetName() *string { return v.Name }
+func (v *ResourceProviderFilter) GetName() optional.Of[string] { return v.Name }
 
 // GetUuids returns ResourceProviderFilter.Uuids, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetUuids() []string { return v.Uuids }
+func (v *ResourceProviderFilter) GetUuids() optional.Of[[]string] { return v.Uuids }
 
 // GetInTree returns ResourceProviderFilter.InTree, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetInTree() *string { return v.InTree }
+func (v *ResourceProviderFilter) GetInTree() optional.Of[string] { return v.InTree }
 
 // GetMemberOf returns ResourceProviderFilter.MemberOf, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetMemberOf() []*AggregateFilter { return v.MemberOf }
+func (v *ResourceProviderFilter) GetMemberOf() optional.Of[[]*AggregateFilter] { return v.MemberOf }
 
 // GetRequiredAll returns ResourceProviderFilter.RequiredAll, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetRequiredAll() []string { return v.RequiredAll }
+func (v *ResourceProviderFilter) GetRequiredAll() optional.Of[[]string] { return v.RequiredAll }
 
 // GetRequiredAny returns ResourceProviderFilter.RequiredAny, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetRequiredAny() []string { return v.RequiredAny }
+func (v *ResourceProviderFilter) GetRequiredAny() optional.Of[[]string] { return v.RequiredAny }
 
 // GetRequiredAnySets returns ResourceProviderFilter.RequiredAnySets, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetRequiredAnySets() []*TraitSetInput { return v.RequiredAnySets }
+func (v *ResourceProviderFilter) GetRequiredAnySets() optional.Of[[]*TraitSetInput] {
+	return v.RequiredAnySets
+}
 
 // GetForbidden returns ResourceProviderFilter.Forbidden, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetForbidden() []string { return v.Forbidden }
+func (v *ResourceProviderFilter) GetForbidden() optional.Of[[]string] { return v.Forbidden }
 
 // GetResources returns ResourceProviderFilter.Resources, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetResources() []*ResourceAmountInput { return v.Resources }
+func (v *ResourceProviderFilter) GetResources() optional.Of[[]*ResourceAmountInput] {
+	return v.Resources
+}
 
 // GetResource returns ResourceProviderFilter.Resource, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetResource() *ResourceFilter { return v.Resource }
+func (v *ResourceProviderFilter) GetResource() optional.Of[ResourceFilter] { return v.Resource }
 
 // GetRoots returns ResourceProviderFilter.Roots, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetRoots() *bool { return v.Roots }
+func (v *ResourceProviderFilter) GetRoots() optional.Of[bool] { return v.Roots }
 
 // GetHasClass returns ResourceProviderFilter.HasClass, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetHasClass() *string { return v.HasClass }
+func (v *ResourceProviderFilter) GetHasClass() optional.Of[string] { return v.HasClass }
 
 // GetSearch returns ResourceProviderFilter.Search, and is useful for accessing the field via an interface.
-func (v *ResourceProviderFilter) GetSearch() *string { return v.Search }
+func (v *ResourceProviderFilter) GetSearch() optional.Of[string] { return v.Search }
 
 // The order of a list of resource providers.
 type ResourceProviderOrder struct {
 	// The field to order by.
 	Field ResourceProviderOrderField `json:"field"`
 	// The direction.
-	Direction OrderDirection `json:"direction"`
+	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 	// The resource class that `FREE` and `SHARE_USED` look at, which need it; an unknown one is `BAD_USER_INPUT`, and so is one beside another field.
-	ResourceClass *string `json:"resourceClass"`
+	ResourceClass optional.Of[string] `json:"resourceClass,omitempty"`
 }
 
 // GetField returns ResourceProviderOrder.Field, and is useful for accessing the field via an interface.
 func (v *ResourceProviderOrder) GetField() ResourceProviderOrderField { return v.Field }
 
 // GetDirection returns ResourceProviderOrder.Direction, and is useful for accessing the field via an interface.
-func (v *ResourceProviderOrder) GetDirection() OrderDirection { return v.Direction }
+func (v *ResourceProviderOrder) GetDirection() optional.Of[OrderDirection] { return v.Direction }
 
 // GetResourceClass returns ResourceProviderOrder.ResourceClass, and is useful for accessing the field via an interface.
-func (v *ResourceProviderOrder) GetResourceClass() *string { return v.ResourceClass }
+func (v *ResourceProviderOrder) GetResourceClass() optional.Of[string] { return v.ResourceClass }
 
 // What resource providers can be ordered by.
 type ResourceProviderOrderField string
@@ -7268,68 +7282,74 @@ func (v *ResourceType) GetUpdatedAt() time.Time { return v.UpdatedAt }
 // association of a type, a prefix and a properties target.
 type ResourceTypeAssociationFilter struct {
 	// Of any of these namespaces, by name, at most 250, compared exactly. An empty list matches nothing.
-	Namespaces []string `json:"namespaces"`
+	Namespaces optional.Of[[]string] `json:"namespaces,omitempty"`
 	// With any of these resource types, by name, at most 250, compared exactly. An empty list matches nothing.
-	ResourceTypes []string `json:"resourceTypes"`
+	ResourceTypes optional.Of[[]string] `json:"resourceTypes,omitempty"`
 	// With exactly this prefix, its separator included; `""` is an association without one.
-	Prefix *string `json:"prefix"`
+	Prefix optional.Of[string] `json:"prefix,omitempty"`
 	// With exactly this properties target; `""` is an association without one.
-	PropertiesTarget *string `json:"propertiesTarget"`
+	PropertiesTarget optional.Of[string] `json:"propertiesTarget,omitempty"`
 }
 
 // GetNamespaces returns ResourceTypeAssociationFilter.Namespaces, and is useful for accessing the field via an interface.
-func (v *ResourceTypeAssociationFilter) GetNamespaces() []string { return v.Namespaces }
+func (v *ResourceTypeAssociationFilter) GetNamespaces() optional.Of[[]string] { return v.Namespaces }
 
 // GetResourceTypes returns ResourceTypeAssociationFilter.ResourceTypes, and is useful for accessing the field via an interface.
-func (v *ResourceTypeAssociationFilter) GetResourceTypes() []string { return v.ResourceTypes }
+func (v *ResourceTypeAssociationFilter) GetResourceTypes() optional.Of[[]string] {
+	return v.ResourceTypes
+}
 
 // GetPrefix returns ResourceTypeAssociationFilter.Prefix, and is useful for accessing the field via an interface.
-func (v *ResourceTypeAssociationFilter) GetPrefix() *string { return v.Prefix }
+func (v *ResourceTypeAssociationFilter) GetPrefix() optional.Of[string] { return v.Prefix }
 
 // GetPropertiesTarget returns ResourceTypeAssociationFilter.PropertiesTarget, and is useful for accessing the field via an interface.
-func (v *ResourceTypeAssociationFilter) GetPropertiesTarget() *string { return v.PropertiesTarget }
+func (v *ResourceTypeAssociationFilter) GetPropertiesTarget() optional.Of[string] {
+	return v.PropertiesTarget
+}
 
 // An association of the namespace with a resource type. The same type can be there several times with different prefixes or targets.
 type ResourceTypeAssociationInput struct {
 	// The name of the resource type, 1 to 80 characters; a type that does not exist yet is created.
 	ResourceType string `json:"resourceType"`
 	// What the names of properties begin with on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
-	Prefix *string `json:"prefix"`
+	Prefix optional.Of[string] `json:"prefix,omitempty"`
 	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
-	PropertiesTarget *string `json:"propertiesTarget"`
+	PropertiesTarget optional.Of[string] `json:"propertiesTarget,omitempty"`
 }
 
 // GetResourceType returns ResourceTypeAssociationInput.ResourceType, and is useful for accessing the field via an interface.
 func (v *ResourceTypeAssociationInput) GetResourceType() string { return v.ResourceType }
 
 // GetPrefix returns ResourceTypeAssociationInput.Prefix, and is useful for accessing the field via an interface.
-func (v *ResourceTypeAssociationInput) GetPrefix() *string { return v.Prefix }
+func (v *ResourceTypeAssociationInput) GetPrefix() optional.Of[string] { return v.Prefix }
 
 // GetPropertiesTarget returns ResourceTypeAssociationInput.PropertiesTarget, and is useful for accessing the field via an interface.
-func (v *ResourceTypeAssociationInput) GetPropertiesTarget() *string { return v.PropertiesTarget }
+func (v *ResourceTypeAssociationInput) GetPropertiesTarget() optional.Of[string] {
+	return v.PropertiesTarget
+}
 
 // Which resource types; all given conditions must hold.
 type ResourceTypeFilter struct {
 	// With any of these names, at most 250, compared exactly. An empty list matches nothing.
-	Names []string `json:"names"`
+	Names optional.Of[[]string] `json:"names,omitempty"`
 }
 
 // GetNames returns ResourceTypeFilter.Names, and is useful for accessing the field via an interface.
-func (v *ResourceTypeFilter) GetNames() []string { return v.Names }
+func (v *ResourceTypeFilter) GetNames() optional.Of[[]string] { return v.Names }
 
 // The order of a list of resource types.
 type ResourceTypeOrder struct {
 	// The field to order by.
 	Field ResourceTypeOrderField `json:"field"`
 	// The direction.
-	Direction OrderDirection `json:"direction"`
+	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 }
 
 // GetField returns ResourceTypeOrder.Field, and is useful for accessing the field via an interface.
 func (v *ResourceTypeOrder) GetField() ResourceTypeOrderField { return v.Field }
 
 // GetDirection returns ResourceTypeOrder.Direction, and is useful for accessing the field via an interface.
-func (v *ResourceTypeOrder) GetDirection() OrderDirection { return v.Direction }
+func (v *ResourceTypeOrder) GetDirection() optional.Of[OrderDirection] { return v.Direction }
 
 // What resource types can be ordered by.
 type ResourceTypeOrderField string
@@ -7439,7 +7459,7 @@ var AllRowErrorCode = []RowErrorCode{
 // What consumers shall have.
 type SetAllocationsInput struct {
 	// The consumers, at least one, at most 1000, each once.
-	Consumers []*ConsumerAllocationsInput `json:"consumers,omitempty"`
+	Consumers []*ConsumerAllocationsInput `json:"consumers"`
 }
 
 // GetConsumers returns SetAllocationsInput.Consumers, and is useful for accessing the field via an interface.
@@ -7483,9 +7503,9 @@ type SetCapabilitiesInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
 	// The capabilities: names 1 to 255, values 0 to 4096 characters, each name once; not empty, at most 1000. A value that is the JSON text of an array of strings is a list.
-	Capabilities []*KeyValueInput `json:"capabilities,omitempty"`
+	Capabilities []*KeyValueInput `json:"capabilities"`
 	// The revision of the resource that the change is based on; any when absent.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetResource returns SetCapabilitiesInput.Resource, and is useful for accessing the field via an interface.
@@ -7495,7 +7515,7 @@ func (v *SetCapabilitiesInput) GetResource() string { return v.Resource }
 func (v *SetCapabilitiesInput) GetCapabilities() []*KeyValueInput { return v.Capabilities }
 
 // GetRevision returns SetCapabilitiesInput.Revision, and is useful for accessing the field via an interface.
-func (v *SetCapabilitiesInput) GetRevision() *int { return v.Revision }
+func (v *SetCapabilitiesInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // SetCapabilitiesResponse is returned by SetCapabilities on success.
 type SetCapabilitiesResponse struct {
@@ -7598,16 +7618,16 @@ type SetInventoriesInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
 	// The generation that the provider must have; any when absent.
-	Generation *int `json:"generation"`
+	Generation optional.Of[int] `json:"generation,omitempty"`
 	// The inventories, at most 1000, each class once; `[]` takes all away.
-	Inventories []*InventoryInput `json:"inventories,omitempty"`
+	Inventories []*InventoryInput `json:"inventories"`
 }
 
 // GetProvider returns SetInventoriesInput.Provider, and is useful for accessing the field via an interface.
 func (v *SetInventoriesInput) GetProvider() string { return v.Provider }
 
 // GetGeneration returns SetInventoriesInput.Generation, and is useful for accessing the field via an interface.
-func (v *SetInventoriesInput) GetGeneration() *int { return v.Generation }
+func (v *SetInventoriesInput) GetGeneration() optional.Of[int] { return v.Generation }
 
 // GetInventories returns SetInventoriesInput.Inventories, and is useful for accessing the field via an interface.
 func (v *SetInventoriesInput) GetInventories() []*InventoryInput { return v.Inventories }
@@ -7646,16 +7666,16 @@ type SetInventoryInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
 	// The generation that the provider must have; any when absent.
-	Generation *int `json:"generation"`
+	Generation optional.Of[int] `json:"generation,omitempty"`
 	// The inventory.
-	Inventory *InventoryInput `json:"inventory,omitempty"`
+	Inventory *InventoryInput `json:"inventory"`
 }
 
 // GetProvider returns SetInventoryInput.Provider, and is useful for accessing the field via an interface.
 func (v *SetInventoryInput) GetProvider() string { return v.Provider }
 
 // GetGeneration returns SetInventoryInput.Generation, and is useful for accessing the field via an interface.
-func (v *SetInventoryInput) GetGeneration() *int { return v.Generation }
+func (v *SetInventoryInput) GetGeneration() optional.Of[int] { return v.Generation }
 
 // GetInventory returns SetInventoryInput.Inventory, and is useful for accessing the field via an interface.
 func (v *SetInventoryInput) GetInventory() *InventoryInput { return v.Inventory }
@@ -7692,13 +7712,13 @@ type SetMetadataInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
 	// The items: keys 1 to 255, values 1 to 1023 characters, each key once.
-	Items []*KeyValueInput `json:"items,omitempty"`
+	Items []*KeyValueInput `json:"items"`
 	// The keys of items to delete in the same step, each once and none of those that are set; a key that the resource does not have is `NOT_FOUND`.
-	DeleteKeys []string `json:"deleteKeys"`
+	DeleteKeys optional.Of[[]string] `json:"deleteKeys,omitempty"`
 	// Whether users may change the items named, for administrators and services to say (`FORBIDDEN`). Absent keeps what is, and is `true` for new items.
-	UserModifiable *bool `json:"userModifiable"`
+	UserModifiable optional.Of[bool] `json:"userModifiable,omitempty"`
 	// The revision of the resource that the change is based on; any when absent.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetResource returns SetMetadataInput.Resource, and is useful for accessing the field via an interface.
@@ -7708,13 +7728,13 @@ func (v *SetMetadataInput) GetResource() string { return v.Resource }
 func (v *SetMetadataInput) GetItems() []*KeyValueInput { return v.Items }
 
 // GetDeleteKeys returns SetMetadataInput.DeleteKeys, and is useful for accessing the field via an interface.
-func (v *SetMetadataInput) GetDeleteKeys() []string { return v.DeleteKeys }
+func (v *SetMetadataInput) GetDeleteKeys() optional.Of[[]string] { return v.DeleteKeys }
 
 // GetUserModifiable returns SetMetadataInput.UserModifiable, and is useful for accessing the field via an interface.
-func (v *SetMetadataInput) GetUserModifiable() *bool { return v.UserModifiable }
+func (v *SetMetadataInput) GetUserModifiable() optional.Of[bool] { return v.UserModifiable }
 
 // GetRevision returns SetMetadataInput.Revision, and is useful for accessing the field via an interface.
-func (v *SetMetadataInput) GetRevision() *int { return v.Revision }
+func (v *SetMetadataInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // SetMetadataOfManyResponse is returned by SetMetadataOfMany on success.
 type SetMetadataOfManyResponse struct {
@@ -7836,16 +7856,16 @@ func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadRes
 // Metadata items to set on several resources.
 type SetMetadataOnResourcesInput struct {
 	// What to set on which resource; at most 1000, each resource once.
-	Items []*SetMetadataInput `json:"items,omitempty"`
+	Items []*SetMetadataInput `json:"items"`
 	// Whether all of them are changed or none; otherwise each has an outcome of its own.
-	Atomic bool `json:"atomic"`
+	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
 // GetItems returns SetMetadataOnResourcesInput.Items, and is useful for accessing the field via an interface.
 func (v *SetMetadataOnResourcesInput) GetItems() []*SetMetadataInput { return v.Items }
 
 // GetAtomic returns SetMetadataOnResourcesInput.Atomic, and is useful for accessing the field via an interface.
-func (v *SetMetadataOnResourcesInput) GetAtomic() bool { return v.Atomic }
+func (v *SetMetadataOnResourcesInput) GetAtomic() optional.Of[bool] { return v.Atomic }
 
 // SetMetadataOnResourcesResponse is returned by SetMetadataOnResources on success.
 type SetMetadataOnResourcesResponse struct {
@@ -7923,50 +7943,52 @@ func (v *SetMetadataSetMetadataSetMetadataPayloadResource) GetMetadata() []*Item
 // What a provider shall have. What is absent or `null` stays.
 type SetOnResourceProviderInput struct {
 	// The uuid of the provider.
-	Provider *string `json:"provider"`
+	Provider optional.Of[string] `json:"provider,omitempty"`
 	// The name of the provider, in place of its uuid; one of the two is given.
-	ProviderName *string `json:"providerName"`
+	ProviderName optional.Of[string] `json:"providerName,omitempty"`
 	// The generation that the provider must have; any when absent.
-	Generation *int `json:"generation"`
+	Generation optional.Of[int] `json:"generation,omitempty"`
 	// All its inventories, at most 1000, each class once; `[]` takes all away.
-	Inventories []*InventoryInput `json:"inventories,omitempty"`
+	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
 	// The names of all its traits, at most 1000; `[]` takes all away. A trait named twice counts once.
-	Traits []string `json:"traits"`
+	Traits optional.Of[[]string] `json:"traits,omitempty"`
 	// The uuids of all its aggregates, at most 1000, each once; `[]` takes all away.
-	Aggregates []string `json:"aggregates"`
+	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
 }
 
 // GetProvider returns SetOnResourceProviderInput.Provider, and is useful for accessing the field via an interface.
-func (v *SetOnResourceProviderInput) GetProvider() *string { return v.Provider }
+func (v *SetOnResourceProviderInput) GetProvider() optional.Of[string] { return v.Provider }
 
 // GetProviderName returns SetOnResourceProviderInput.ProviderName, and is useful for accessing the field via an interface.
-func (v *SetOnResourceProviderInput) GetProviderName() *string { return v.ProviderName }
+func (v *SetOnResourceProviderInput) GetProviderName() optional.Of[string] { return v.ProviderName }
 
 // GetGeneration returns SetOnResourceProviderInput.Generation, and is useful for accessing the field via an interface.
-func (v *SetOnResourceProviderInput) GetGeneration() *int { return v.Generation }
+func (v *SetOnResourceProviderInput) GetGeneration() optional.Of[int] { return v.Generation }
 
 // GetInventories returns SetOnResourceProviderInput.Inventories, and is useful for accessing the field via an interface.
-func (v *SetOnResourceProviderInput) GetInventories() []*InventoryInput { return v.Inventories }
+func (v *SetOnResourceProviderInput) GetInventories() optional.Of[[]*InventoryInput] {
+	return v.Inventories
+}
 
 // GetTraits returns SetOnResourceProviderInput.Traits, and is useful for accessing the field via an interface.
-func (v *SetOnResourceProviderInput) GetTraits() []string { return v.Traits }
+func (v *SetOnResourceProviderInput) GetTraits() optional.Of[[]string] { return v.Traits }
 
 // GetAggregates returns SetOnResourceProviderInput.Aggregates, and is useful for accessing the field via an interface.
-func (v *SetOnResourceProviderInput) GetAggregates() []string { return v.Aggregates }
+func (v *SetOnResourceProviderInput) GetAggregates() optional.Of[[]string] { return v.Aggregates }
 
 // The resource providers and what each shall have.
 type SetOnResourceProvidersInput struct {
 	// What each provider shall have, 1 to 1000, each provider once.
-	Items []*SetOnResourceProviderInput `json:"items,omitempty"`
+	Items []*SetOnResourceProviderInput `json:"items"`
 	// Whether all of them are written or none; otherwise each has an outcome of its own.
-	Atomic bool `json:"atomic"`
+	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
 // GetItems returns SetOnResourceProvidersInput.Items, and is useful for accessing the field via an interface.
 func (v *SetOnResourceProvidersInput) GetItems() []*SetOnResourceProviderInput { return v.Items }
 
 // GetAtomic returns SetOnResourceProvidersInput.Atomic, and is useful for accessing the field via an interface.
-func (v *SetOnResourceProvidersInput) GetAtomic() bool { return v.Atomic }
+func (v *SetOnResourceProvidersInput) GetAtomic() optional.Of[bool] { return v.Atomic }
 
 // SetOnResourceProvidersResponse is returned by SetOnResourceProviders on success.
 type SetOnResourceProvidersResponse struct {
@@ -8094,7 +8116,7 @@ type SetProviderAggregatesInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
 	// The generation that the provider must have; any when absent.
-	Generation *int `json:"generation"`
+	Generation optional.Of[int] `json:"generation,omitempty"`
 	// The uuids of the aggregates, at most 1000; `[]` takes all away. An aggregate exists while a provider is in it.
 	Aggregates []string `json:"aggregates"`
 }
@@ -8103,7 +8125,7 @@ type SetProviderAggregatesInput struct {
 func (v *SetProviderAggregatesInput) GetProvider() string { return v.Provider }
 
 // GetGeneration returns SetProviderAggregatesInput.Generation, and is useful for accessing the field via an interface.
-func (v *SetProviderAggregatesInput) GetGeneration() *int { return v.Generation }
+func (v *SetProviderAggregatesInput) GetGeneration() optional.Of[int] { return v.Generation }
 
 // GetAggregates returns SetProviderAggregatesInput.Aggregates, and is useful for accessing the field via an interface.
 func (v *SetProviderAggregatesInput) GetAggregates() []string { return v.Aggregates }
@@ -8141,7 +8163,7 @@ type SetProviderTraitsInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
 	// The generation that the provider must have; any when absent.
-	Generation *int `json:"generation"`
+	Generation optional.Of[int] `json:"generation,omitempty"`
 	// The names of the traits, at most 1000; `[]` takes all away.
 	Traits []string `json:"traits"`
 }
@@ -8150,7 +8172,7 @@ type SetProviderTraitsInput struct {
 func (v *SetProviderTraitsInput) GetProvider() string { return v.Provider }
 
 // GetGeneration returns SetProviderTraitsInput.Generation, and is useful for accessing the field via an interface.
-func (v *SetProviderTraitsInput) GetGeneration() *int { return v.Generation }
+func (v *SetProviderTraitsInput) GetGeneration() optional.Of[int] { return v.Generation }
 
 // GetTraits returns SetProviderTraitsInput.Traits, and is useful for accessing the field via an interface.
 func (v *SetProviderTraitsInput) GetTraits() []string { return v.Traits }
@@ -8190,7 +8212,7 @@ type SetResourceTagsInput struct {
 	// Tags, 1 to 80 characters each, none twice without regard to case; at most 128. An empty list clears.
 	Tags []string `json:"tags"`
 	// The revision of the resource that the change is based on; any when absent.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetResource returns SetResourceTagsInput.Resource, and is useful for accessing the field via an interface.
@@ -8200,7 +8222,7 @@ func (v *SetResourceTagsInput) GetResource() string { return v.Resource }
 func (v *SetResourceTagsInput) GetTags() []string { return v.Tags }
 
 // GetRevision returns SetResourceTagsInput.Revision, and is useful for accessing the field via an interface.
-func (v *SetResourceTagsInput) GetRevision() *int { return v.Revision }
+func (v *SetResourceTagsInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // SetResourceTagsResponse is returned by SetResourceTags on success.
 type SetResourceTagsResponse struct {
@@ -8232,11 +8254,11 @@ type SetTagsInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// The tags; at most 1000.
-	Tags []*TagInput `json:"tags,omitempty"`
+	Tags []*TagInput `json:"tags"`
 	// Whether they replace the tags that are there.
-	Mode SetTagsMode `json:"mode"`
+	Mode optional.Of[SetTagsMode] `json:"mode,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetNamespace returns SetTagsInput.Namespace, and is useful for accessing the field via an interface.
@@ -8246,10 +8268,10 @@ func (v *SetTagsInput) GetNamespace() string { return v.Namespace }
 func (v *SetTagsInput) GetTags() []*TagInput { return v.Tags }
 
 // GetMode returns SetTagsInput.Mode, and is useful for accessing the field via an interface.
-func (v *SetTagsInput) GetMode() SetTagsMode { return v.Mode }
+func (v *SetTagsInput) GetMode() optional.Of[SetTagsMode] { return v.Mode }
 
 // GetRevision returns SetTagsInput.Revision, and is useful for accessing the field via an interface.
-func (v *SetTagsInput) GetRevision() *int { return v.Revision }
+func (v *SetTagsInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // What setting tags does with those that are there.
 type SetTagsMode string
@@ -8298,9 +8320,9 @@ type ShareNamespaceInput struct {
 	// The id of the project, 1 to 255 characters; `*` is every project.
 	ProjectId string `json:"projectId"`
 	// What the project may do with the namespace.
-	Role MemberRole `json:"role"`
+	Role optional.Of[MemberRole] `json:"role,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetNamespace returns ShareNamespaceInput.Namespace, and is useful for accessing the field via an interface.
@@ -8310,10 +8332,10 @@ func (v *ShareNamespaceInput) GetNamespace() string { return v.Namespace }
 func (v *ShareNamespaceInput) GetProjectId() string { return v.ProjectId }
 
 // GetRole returns ShareNamespaceInput.Role, and is useful for accessing the field via an interface.
-func (v *ShareNamespaceInput) GetRole() MemberRole { return v.Role }
+func (v *ShareNamespaceInput) GetRole() optional.Of[MemberRole] { return v.Role }
 
 // GetRevision returns ShareNamespaceInput.Revision, and is useful for accessing the field via an interface.
-func (v *ShareNamespaceInput) GetRevision() *int { return v.Revision }
+func (v *ShareNamespaceInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // ShareNamespaceResponse is returned by ShareNamespace on success.
 type ShareNamespaceResponse struct {
@@ -8465,28 +8487,28 @@ type TagFilter struct {
 	// The name, compared without regard to case.
 	Name string `json:"name"`
 	// Whether the tags count, too, that definitions place below it: whoever asks for `Databases` finds `MySQL`.
-	IncludeDescendants bool `json:"includeDescendants"`
+	IncludeDescendants optional.Of[bool] `json:"includeDescendants,omitempty"`
 }
 
 // GetName returns TagFilter.Name, and is useful for accessing the field via an interface.
 func (v *TagFilter) GetName() string { return v.Name }
 
 // GetIncludeDescendants returns TagFilter.IncludeDescendants, and is useful for accessing the field via an interface.
-func (v *TagFilter) GetIncludeDescendants() bool { return v.IncludeDescendants }
+func (v *TagFilter) GetIncludeDescendants() optional.Of[bool] { return v.IncludeDescendants }
 
 // A tag to define.
 type TagInput struct {
 	// The name, unique in its namespace without regard to case: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
 	// The name of the tag that this one is a kind of, in the same namespace; no circles.
-	Parent *string `json:"parent"`
+	Parent optional.Of[string] `json:"parent,omitempty"`
 }
 
 // GetName returns TagInput.Name, and is useful for accessing the field via an interface.
 func (v *TagInput) GetName() string { return v.Name }
 
 // GetParent returns TagInput.Parent, and is useful for accessing the field via an interface.
-func (v *TagInput) GetParent() *string { return v.Parent }
+func (v *TagInput) GetParent() optional.Of[string] { return v.Parent }
 
 // TagName includes the requested fields of the GraphQL type Tag.
 // The GraphQL type's documentation follows.
@@ -8517,26 +8539,26 @@ func (v *Trait) GetCustom() bool { return v.Custom }
 // Which traits; all given conditions must hold.
 type TraitFilter struct {
 	// With a name that begins so.
-	StartsWith *string `json:"startsWith"`
+	StartsWith optional.Of[string] `json:"startsWith,omitempty"`
 	// With one of these names, at most 250. An empty list matches nothing.
-	Names []string `json:"names"`
+	Names optional.Of[[]string] `json:"names,omitempty"`
 	// With `true` those that some provider has, with `false` those that none has.
-	Associated *bool `json:"associated"`
+	Associated optional.Of[bool] `json:"associated,omitempty"`
 	// With `true` those created by hand, with `false` the standard ones.
-	Custom *bool `json:"custom"`
+	Custom optional.Of[bool] `json:"custom,omitempty"`
 }
 
 // GetStartsWith returns TraitFilter.StartsWith, and is useful for accessing the field via an interface.
-func (v *TraitFilter) GetStartsWith() *string { return v.StartsWith }
+func (v *TraitFilter) GetStartsWith() optional.Of[string] { return v.StartsWith }
 
 // GetNames returns TraitFilter.Names, and is useful for accessing the field via an interface.
-func (v *TraitFilter) GetNames() []string { return v.Names }
+func (v *TraitFilter) GetNames() optional.Of[[]string] { return v.Names }
 
 // GetAssociated returns TraitFilter.Associated, and is useful for accessing the field via an interface.
-func (v *TraitFilter) GetAssociated() *bool { return v.Associated }
+func (v *TraitFilter) GetAssociated() optional.Of[bool] { return v.Associated }
 
 // GetCustom returns TraitFilter.Custom, and is useful for accessing the field via an interface.
-func (v *TraitFilter) GetCustom() *bool { return v.Custom }
+func (v *TraitFilter) GetCustom() optional.Of[bool] { return v.Custom }
 
 // A set of traits of which at least one must be there.
 type TraitSetInput struct {
@@ -8550,31 +8572,31 @@ func (v *TraitSetInput) GetAnyOf() []string { return v.AnyOf }
 // Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is `BAD_USER_INPUT`.
 type UnloadNamespacesInput struct {
 	// With any of these names, each once; at most 1000.
-	Names []string `json:"names"`
+	Names optional.Of[[]string] `json:"names,omitempty"`
 	// Associated with any of these resource types, each once; at most 1000.
-	ResourceTypes []string `json:"resourceTypes"`
+	ResourceTypes optional.Of[[]string] `json:"resourceTypes,omitempty"`
 	// Brought by this bundle, see `importNamespaces`.
-	Origin *string `json:"origin"`
+	Origin optional.Of[string] `json:"origin,omitempty"`
 	// All that the viewer may see; not together with a condition.
-	All bool `json:"all"`
+	All optional.Of[bool] `json:"all,omitempty"`
 	// Whether protected namespaces are deleted, too.
-	IncludeProtected bool `json:"includeProtected"`
+	IncludeProtected optional.Of[bool] `json:"includeProtected,omitempty"`
 }
 
 // GetNames returns UnloadNamespacesInput.Names, and is useful for accessing the field via an interface.
-func (v *UnloadNamespacesInput) GetNames() []string { return v.Names }
+func (v *UnloadNamespacesInput) GetNames() optional.Of[[]string] { return v.Names }
 
 // GetResourceTypes returns UnloadNamespacesInput.ResourceTypes, and is useful for accessing the field via an interface.
-func (v *UnloadNamespacesInput) GetResourceTypes() []string { return v.ResourceTypes }
+func (v *UnloadNamespacesInput) GetResourceTypes() optional.Of[[]string] { return v.ResourceTypes }
 
 // GetOrigin returns UnloadNamespacesInput.Origin, and is useful for accessing the field via an interface.
-func (v *UnloadNamespacesInput) GetOrigin() *string { return v.Origin }
+func (v *UnloadNamespacesInput) GetOrigin() optional.Of[string] { return v.Origin }
 
 // GetAll returns UnloadNamespacesInput.All, and is useful for accessing the field via an interface.
-func (v *UnloadNamespacesInput) GetAll() bool { return v.All }
+func (v *UnloadNamespacesInput) GetAll() optional.Of[bool] { return v.All }
 
 // GetIncludeProtected returns UnloadNamespacesInput.IncludeProtected, and is useful for accessing the field via an interface.
-func (v *UnloadNamespacesInput) GetIncludeProtected() bool { return v.IncludeProtected }
+func (v *UnloadNamespacesInput) GetIncludeProtected() optional.Of[bool] { return v.IncludeProtected }
 
 // UnloadNamespacesResponse is returned by UnloadNamespaces on success.
 type UnloadNamespacesResponse struct {
@@ -8652,7 +8674,7 @@ type UnsetCapabilitiesInput struct {
 	// The names, each once; not empty.
 	Names []string `json:"names"`
 	// The revision of the resource that the change is based on; any when absent.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetResource returns UnsetCapabilitiesInput.Resource, and is useful for accessing the field via an interface.
@@ -8662,7 +8684,7 @@ func (v *UnsetCapabilitiesInput) GetResource() string { return v.Resource }
 func (v *UnsetCapabilitiesInput) GetNames() []string { return v.Names }
 
 // GetRevision returns UnsetCapabilitiesInput.Revision, and is useful for accessing the field via an interface.
-func (v *UnsetCapabilitiesInput) GetRevision() *int { return v.Revision }
+func (v *UnsetCapabilitiesInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // UnsetCapabilitiesResponse is returned by UnsetCapabilities on success.
 type UnsetCapabilitiesResponse struct {
@@ -8698,7 +8720,7 @@ type UnshareNamespaceInput struct {
 	// The id of the project; `*` is the sharing with every project, no other.
 	ProjectId string `json:"projectId"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetNamespace returns UnshareNamespaceInput.Namespace, and is useful for accessing the field via an interface.
@@ -8708,7 +8730,7 @@ func (v *UnshareNamespaceInput) GetNamespace() string { return v.Namespace }
 func (v *UnshareNamespaceInput) GetProjectId() string { return v.ProjectId }
 
 // GetRevision returns UnshareNamespaceInput.Revision, and is useful for accessing the field via an interface.
-func (v *UnshareNamespaceInput) GetRevision() *int { return v.Revision }
+func (v *UnshareNamespaceInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // UnshareNamespaceResponse is returned by UnshareNamespace on success.
 type UnshareNamespaceResponse struct {
@@ -8740,51 +8762,51 @@ type UpdateNamespaceInput struct {
 	// The name of the namespace.
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
-	NewName *string `json:"newName,omitempty"`
+	NewName optional.Of[string] `json:"newName,omitempty"`
 	// What to show people, up to 80 characters; `null` or an empty text shows the name.
-	DisplayName optional.String `json:"displayName,omitempty"`
+	DisplayName optional.Of[string] `json:"displayName,omitempty"`
 	// What the namespace is for, up to 500 characters.
-	Description optional.String `json:"description,omitempty"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// Who may see it; `null` is `PRIVATE`.
-	Visibility *Visibility `json:"visibility,omitempty"`
+	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// Whether it refuses deletion; `null` is false.
-	Protected *bool `json:"protected,omitempty"`
+	Protected optional.Of[bool] `json:"protected,omitempty"`
 	// The id of the project that is to own it; cannot be `null`. To give it to another project takes the admin role.
-	Owner *string `json:"owner,omitempty"`
+	Owner optional.Of[string] `json:"owner,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 	// Whether nothing is stored and the payload says in `problems` what would break.
 	// What would be changed is `null` there: normalised caches would keep it under its
 	// id with content that it does not have. Refused as the change itself would be.
-	DryRun bool `json:"dryRun"`
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetName returns UpdateNamespaceInput.Name, and is useful for accessing the field via an interface.
 func (v *UpdateNamespaceInput) GetName() string { return v.Name }
 
 // GetNewName returns UpdateNamespaceInput.NewName, and is useful for accessing the field via an interface.
-func (v *UpdateNamespaceInput) GetNewName() *string { return v.NewName }
+func (v *UpdateNamespaceInput) GetNewName() optional.Of[string] { return v.NewName }
 
 // GetDisplayName returns UpdateNamespaceInput.DisplayName, and is useful for accessing the field via an interface.
-func (v *UpdateNamespaceInput) GetDisplayName() optional.String { return v.DisplayName }
+func (v *UpdateNamespaceInput) GetDisplayName() optional.Of[string] { return v.DisplayName }
 
 // GetDescription returns UpdateNamespaceInput.Description, and is useful for accessing the field via an interface.
-func (v *UpdateNamespaceInput) GetDescription() optional.String { return v.Description }
+func (v *UpdateNamespaceInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetVisibility returns UpdateNamespaceInput.Visibility, and is useful for accessing the field via an interface.
-func (v *UpdateNamespaceInput) GetVisibility() *Visibility { return v.Visibility }
+func (v *UpdateNamespaceInput) GetVisibility() optional.Of[Visibility] { return v.Visibility }
 
 // GetProtected returns UpdateNamespaceInput.Protected, and is useful for accessing the field via an interface.
-func (v *UpdateNamespaceInput) GetProtected() *bool { return v.Protected }
+func (v *UpdateNamespaceInput) GetProtected() optional.Of[bool] { return v.Protected }
 
 // GetOwner returns UpdateNamespaceInput.Owner, and is useful for accessing the field via an interface.
-func (v *UpdateNamespaceInput) GetOwner() *string { return v.Owner }
+func (v *UpdateNamespaceInput) GetOwner() optional.Of[string] { return v.Owner }
 
 // GetRevision returns UpdateNamespaceInput.Revision, and is useful for accessing the field via an interface.
-func (v *UpdateNamespaceInput) GetRevision() *int { return v.Revision }
+func (v *UpdateNamespaceInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // GetDryRun returns UpdateNamespaceInput.DryRun, and is useful for accessing the field via an interface.
-func (v *UpdateNamespaceInput) GetDryRun() bool { return v.DryRun }
+func (v *UpdateNamespaceInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // UpdateNamespaceResponse is returned by UpdateNamespace on success.
 type UpdateNamespaceResponse struct {
@@ -8830,19 +8852,19 @@ type UpdateObjectInput struct {
 	// The name of the object.
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
-	NewName *string `json:"newName,omitempty"`
+	NewName optional.Of[string] `json:"newName,omitempty"`
 	// What the object is for.
-	Description optional.String `json:"description,omitempty"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// The names of the properties that whoever uses the object should give; each a property of the object as it is to be, none twice.
-	Required optional.Strings `json:"required,omitempty"`
+	Required optional.Of[[]string] `json:"required,omitempty"`
 	// All its properties, in their order; at most 1000. `null` takes all away.
-	Properties []*PropertyInput `json:"properties,omitempty"`
+	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 	// Whether nothing is stored and the payload says in `problems` what would break.
 	// What would be changed is `null` there: normalised caches would keep it under its
 	// id with content that it does not have. Refused as the change itself would be.
-	DryRun bool `json:"dryRun"`
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetNamespace returns UpdateObjectInput.Namespace, and is useful for accessing the field via an interface.
@@ -8852,22 +8874,22 @@ func (v *UpdateObjectInput) GetNamespace() string { return v.Namespace }
 func (v *UpdateObjectInput) GetName() string { return v.Name }
 
 // GetNewName returns UpdateObjectInput.NewName, and is useful for accessing the field via an interface.
-func (v *UpdateObjectInput) GetNewName() *string { return v.NewName }
+func (v *UpdateObjectInput) GetNewName() optional.Of[string] { return v.NewName }
 
 // GetDescription returns UpdateObjectInput.Description, and is useful for accessing the field via an interface.
-func (v *UpdateObjectInput) GetDescription() optional.String { return v.Description }
+func (v *UpdateObjectInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetRequired returns UpdateObjectInput.Required, and is useful for accessing the field via an interface.
-func (v *UpdateObjectInput) GetRequired() optional.Strings { return v.Required }
+func (v *UpdateObjectInput) GetRequired() optional.Of[[]string] { return v.Required }
 
 // GetProperties returns UpdateObjectInput.Properties, and is useful for accessing the field via an interface.
-func (v *UpdateObjectInput) GetProperties() []*PropertyInput { return v.Properties }
+func (v *UpdateObjectInput) GetProperties() optional.Of[[]*PropertyInput] { return v.Properties }
 
 // GetRevision returns UpdateObjectInput.Revision, and is useful for accessing the field via an interface.
-func (v *UpdateObjectInput) GetRevision() *int { return v.Revision }
+func (v *UpdateObjectInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // GetDryRun returns UpdateObjectInput.DryRun, and is useful for accessing the field via an interface.
-func (v *UpdateObjectInput) GetDryRun() bool { return v.DryRun }
+func (v *UpdateObjectInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // UpdateObjectResponse is returned by UpdateObject on success.
 type UpdateObjectResponse struct {
@@ -8910,131 +8932,131 @@ type UpdatePropertyInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
-	Object *string `json:"object"`
+	Object optional.Of[string] `json:"object,omitempty"`
 	// The name of the property.
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
-	NewName *string `json:"newName,omitempty"`
+	NewName optional.Of[string] `json:"newName,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 	// What to show people; not empty, and cannot be cleared.
-	Title *string `json:"title,omitempty"`
+	Title optional.Of[string] `json:"title,omitempty"`
 	// What the property is for.
-	Description optional.String `json:"description,omitempty"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values; cannot be cleared.
-	Type *PropertyType `json:"type,omitempty"`
+	Type optional.Of[PropertyType] `json:"type,omitempty"`
 	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
-	ItemType optional.String `json:"itemType,omitempty"`
+	ItemType optional.Of[PropertyType] `json:"itemType,omitempty"`
 	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
-	Enum optional.JSONs `json:"enum,omitempty"`
+	Enum optional.Of[[]json.RawMessage] `json:"enum,omitempty"`
 	// The values that each item of an `ARRAY` can have; at most 1000.
-	ItemEnum optional.JSONs `json:"itemEnum,omitempty"`
+	ItemEnum optional.Of[[]json.RawMessage] `json:"itemEnum,omitempty"`
 	// What to show people in the place of members of `enum` or `itemEnum`, each once; at most 1000.
-	EnumLabels []*EnumLabelInput `json:"enumLabels,omitempty"`
+	EnumLabels optional.Of[[]*EnumLabelInput] `json:"enumLabels,omitempty"`
 	// The value to offer first; a valid value.
-	Default optional.JSON `json:"default,omitempty"`
+	Default optional.Of[json.RawMessage] `json:"default,omitempty"`
 	// The least valid number; only for numbers.
-	Minimum optional.Float `json:"minimum,omitempty"`
+	Minimum optional.Of[float64] `json:"minimum,omitempty"`
 	// The greatest valid number; only for numbers.
-	Maximum optional.Float `json:"maximum,omitempty"`
+	Maximum optional.Of[float64] `json:"maximum,omitempty"`
 	// The least number of characters, from 0; only for a `STRING`.
-	MinLength optional.Int `json:"minLength,omitempty"`
+	MinLength optional.Of[int] `json:"minLength,omitempty"`
 	// The greatest number of characters, from 0; only for a `STRING`.
-	MaxLength optional.Int `json:"maxLength,omitempty"`
+	MaxLength optional.Of[int] `json:"maxLength,omitempty"`
 	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
-	Pattern optional.String `json:"pattern,omitempty"`
+	Pattern optional.Of[string] `json:"pattern,omitempty"`
 	// The least number of items, from 0; only for an `ARRAY`.
-	MinItems optional.Int `json:"minItems,omitempty"`
+	MinItems optional.Of[int] `json:"minItems,omitempty"`
 	// The greatest number of items, from 0; only for an `ARRAY`.
-	MaxItems optional.Int `json:"maxItems,omitempty"`
+	MaxItems optional.Of[int] `json:"maxItems,omitempty"`
 	// Whether the items differ; only for an `ARRAY`.
-	UniqueItems optional.Bool `json:"uniqueItems,omitempty"`
+	UniqueItems optional.Of[bool] `json:"uniqueItems,omitempty"`
 	// Whether further items are allowed; only for an `ARRAY`.
-	AdditionalItems optional.Bool `json:"additionalItems,omitempty"`
+	AdditionalItems optional.Of[bool] `json:"additionalItems,omitempty"`
 	// Whether users should not be offered to change the value.
-	ReadOnly optional.Bool `json:"readOnly,omitempty"`
+	ReadOnly optional.Of[bool] `json:"readOnly,omitempty"`
 	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
-	Operators optional.Strings `json:"operators,omitempty"`
+	Operators optional.Of[[]string] `json:"operators,omitempty"`
 	// Whether nothing is stored and the payload says in `problems` what would break.
 	// What would be changed is `null` there: normalised caches would keep it under its
 	// id with content that it does not have. Refused as the change itself would be.
-	DryRun bool `json:"dryRun"`
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetNamespace returns UpdatePropertyInput.Namespace, and is useful for accessing the field via an interface.
 func (v *UpdatePropertyInput) GetNamespace() string { return v.Namespace }
 
 // GetObject returns UpdatePropertyInput.Object, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetObject() *string { return v.Object }
+func (v *UpdatePropertyInput) GetObject() optional.Of[string] { return v.Object }
 
 // GetName returns UpdatePropertyInput.Name, and is useful for accessing the field via an interface.
 func (v *UpdatePropertyInput) GetName() string { return v.Name }
 
 // GetNewName returns UpdatePropertyInput.NewName, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetNewName() *string { return v.NewName }
+func (v *UpdatePropertyInput) GetNewName() optional.Of[string] { return v.NewName }
 
 // GetRevision returns UpdatePropertyInput.Revision, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetRevision() *int { return v.Revision }
+func (v *UpdatePropertyInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // GetTitle returns UpdatePropertyInput.Title, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetTitle() *string { return v.Title }
+func (v *UpdatePropertyInput) GetTitle() optional.Of[string] { return v.Title }
 
 // GetDescription returns UpdatePropertyInput.Description, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetDescription() optional.String { return v.Description }
+func (v *UpdatePropertyInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetType returns UpdatePropertyInput.Type, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetType() *PropertyType { return v.Type }
+func (v *UpdatePropertyInput) GetType() optional.Of[PropertyType] { return v.Type }
 
 // GetItemType returns UpdatePropertyInput.ItemType, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetItemType() optional.String { return v.ItemType }
+func (v *UpdatePropertyInput) GetItemType() optional.Of[PropertyType] { return v.ItemType }
 
 // GetEnum returns UpdatePropertyInput.Enum, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetEnum() optional.JSONs { return v.Enum }
+func (v *UpdatePropertyInput) GetEnum() optional.Of[[]json.RawMessage] { return v.Enum }
 
 // GetItemEnum returns UpdatePropertyInput.ItemEnum, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetItemEnum() optional.JSONs { return v.ItemEnum }
+func (v *UpdatePropertyInput) GetItemEnum() optional.Of[[]json.RawMessage] { return v.ItemEnum }
 
 // GetEnumLabels returns UpdatePropertyInput.EnumLabels, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetEnumLabels() []*EnumLabelInput { return v.EnumLabels }
+func (v *UpdatePropertyInput) GetEnumLabels() optional.Of[[]*EnumLabelInput] { return v.EnumLabels }
 
 // GetDefault returns UpdatePropertyInput.Default, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetDefault() optional.JSON { return v.Default }
+func (v *UpdatePropertyInput) GetDefault() optional.Of[json.RawMessage] { return v.Default }
 
 // GetMinimum returns UpdatePropertyInput.Minimum, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetMinimum() optional.Float { return v.Minimum }
+func (v *UpdatePropertyInput) GetMinimum() optional.Of[float64] { return v.Minimum }
 
 // GetMaximum returns UpdatePropertyInput.Maximum, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetMaximum() optional.Float { return v.Maximum }
+func (v *UpdatePropertyInput) GetMaximum() optional.Of[float64] { return v.Maximum }
 
 // GetMinLength returns UpdatePropertyInput.MinLength, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetMinLength() optional.Int { return v.MinLength }
+func (v *UpdatePropertyInput) GetMinLength() optional.Of[int] { return v.MinLength }
 
 // GetMaxLength returns UpdatePropertyInput.MaxLength, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetMaxLength() optional.Int { return v.MaxLength }
+func (v *UpdatePropertyInput) GetMaxLength() optional.Of[int] { return v.MaxLength }
 
 // GetPattern returns UpdatePropertyInput.Pattern, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetPattern() optional.String { return v.Pattern }
+func (v *UpdatePropertyInput) GetPattern() optional.Of[string] { return v.Pattern }
 
 // GetMinItems returns UpdatePropertyInput.MinItems, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetMinItems() optional.Int { return v.MinItems }
+func (v *UpdatePropertyInput) GetMinItems() optional.Of[int] { return v.MinItems }
 
 // GetMaxItems returns UpdatePropertyInput.MaxItems, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetMaxItems() optional.Int { return v.MaxItems }
+func (v *UpdatePropertyInput) GetMaxItems() optional.Of[int] { return v.MaxItems }
 
 // GetUniqueItems returns UpdatePropertyInput.UniqueItems, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetUniqueItems() optional.Bool { return v.UniqueItems }
+func (v *UpdatePropertyInput) GetUniqueItems() optional.Of[bool] { return v.UniqueItems }
 
 // GetAdditionalItems returns UpdatePropertyInput.AdditionalItems, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetAdditionalItems() optional.Bool { return v.AdditionalItems }
+func (v *UpdatePropertyInput) GetAdditionalItems() optional.Of[bool] { return v.AdditionalItems }
 
 // GetReadOnly returns UpdatePropertyInput.ReadOnly, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetReadOnly() optional.Bool { return v.ReadOnly }
+func (v *UpdatePropertyInput) GetReadOnly() optional.Of[bool] { return v.ReadOnly }
 
 // GetOperators returns UpdatePropertyInput.Operators, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetOperators() optional.Strings { return v.Operators }
+func (v *UpdatePropertyInput) GetOperators() optional.Of[[]string] { return v.Operators }
 
 // GetDryRun returns UpdatePropertyInput.DryRun, and is useful for accessing the field via an interface.
-func (v *UpdatePropertyInput) GetDryRun() bool { return v.DryRun }
+func (v *UpdatePropertyInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // UpdatePropertyResponse is returned by UpdateProperty on success.
 type UpdatePropertyResponse struct {
@@ -9077,58 +9099,58 @@ type UpdateResourceInput struct {
 	// The uuid of the resource.
 	Uuid string `json:"uuid"`
 	// The new name, 1 to 255 characters; it cannot be cleared.
-	NewName *string `json:"newName,omitempty"`
+	NewName optional.Of[string] `json:"newName,omitempty"`
 	// What it is for, up to 1023 characters; an empty text is none.
-	Description optional.String `json:"description,omitempty"`
+	Description optional.Of[string] `json:"description,omitempty"`
 	// Who may see it; cleared it is `PRIVATE`.
-	Visibility *Visibility `json:"visibility,omitempty"`
+	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// The uuid of the resource that it is a part of; cleared it stands alone, which some built-in types do not.
-	Parent optional.String `json:"parent,omitempty"`
+	Parent optional.Of[string] `json:"parent,omitempty"`
 	// The revision that the change is based on; any when absent.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetUuid returns UpdateResourceInput.Uuid, and is useful for accessing the field via an interface.
 func (v *UpdateResourceInput) GetUuid() string { return v.Uuid }
 
 // GetNewName returns UpdateResourceInput.NewName, and is useful for accessing the field via an interface.
-func (v *UpdateResourceInput) GetNewName() *string { return v.NewName }
+func (v *UpdateResourceInput) GetNewName() optional.Of[string] { return v.NewName }
 
 // GetDescription returns UpdateResourceInput.Description, and is useful for accessing the field via an interface.
-func (v *UpdateResourceInput) GetDescription() optional.String { return v.Description }
+func (v *UpdateResourceInput) GetDescription() optional.Of[string] { return v.Description }
 
 // GetVisibility returns UpdateResourceInput.Visibility, and is useful for accessing the field via an interface.
-func (v *UpdateResourceInput) GetVisibility() *Visibility { return v.Visibility }
+func (v *UpdateResourceInput) GetVisibility() optional.Of[Visibility] { return v.Visibility }
 
 // GetParent returns UpdateResourceInput.Parent, and is useful for accessing the field via an interface.
-func (v *UpdateResourceInput) GetParent() optional.String { return v.Parent }
+func (v *UpdateResourceInput) GetParent() optional.Of[string] { return v.Parent }
 
 // GetRevision returns UpdateResourceInput.Revision, and is useful for accessing the field via an interface.
-func (v *UpdateResourceInput) GetRevision() *int { return v.Revision }
+func (v *UpdateResourceInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // What shall change about a resource provider. Absent fields stay as they are.
 type UpdateResourceProviderInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
 	// The new name, 1 to 200 characters, unique; cannot be `null`.
-	NewName *string `json:"newName,omitempty"`
+	NewName optional.Of[string] `json:"newName,omitempty"`
 	// The uuid of the new parent; `null` makes the provider a root.
-	Parent optional.String `json:"parent,omitempty"`
+	Parent optional.Of[string] `json:"parent,omitempty"`
 	// The uuid of the resource that this provider is; `null` for none.
-	Resource optional.String `json:"resource,omitempty"`
+	Resource optional.Of[string] `json:"resource,omitempty"`
 }
 
 // GetProvider returns UpdateResourceProviderInput.Provider, and is useful for accessing the field via an interface.
 func (v *UpdateResourceProviderInput) GetProvider() string { return v.Provider }
 
 // GetNewName returns UpdateResourceProviderInput.NewName, and is useful for accessing the field via an interface.
-func (v *UpdateResourceProviderInput) GetNewName() *string { return v.NewName }
+func (v *UpdateResourceProviderInput) GetNewName() optional.Of[string] { return v.NewName }
 
 // GetParent returns UpdateResourceProviderInput.Parent, and is useful for accessing the field via an interface.
-func (v *UpdateResourceProviderInput) GetParent() optional.String { return v.Parent }
+func (v *UpdateResourceProviderInput) GetParent() optional.Of[string] { return v.Parent }
 
 // GetResource returns UpdateResourceProviderInput.Resource, and is useful for accessing the field via an interface.
-func (v *UpdateResourceProviderInput) GetResource() optional.String { return v.Resource }
+func (v *UpdateResourceProviderInput) GetResource() optional.Of[string] { return v.Resource }
 
 // UpdateResourceProviderResponse is returned by UpdateResourceProvider on success.
 type UpdateResourceProviderResponse struct {
@@ -9180,26 +9202,26 @@ type UpdateResourceTypeAssociationInput struct {
 	// The id of the association.
 	Id string `json:"id"`
 	// What the names of properties begin with on the type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
-	NewPrefix optional.String `json:"newPrefix,omitempty"`
+	NewPrefix optional.Of[string] `json:"newPrefix,omitempty"`
 	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
-	NewPropertiesTarget optional.String `json:"newPropertiesTarget,omitempty"`
+	NewPropertiesTarget optional.Of[string] `json:"newPropertiesTarget,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetId returns UpdateResourceTypeAssociationInput.Id, and is useful for accessing the field via an interface.
 func (v *UpdateResourceTypeAssociationInput) GetId() string { return v.Id }
 
 // GetNewPrefix returns UpdateResourceTypeAssociationInput.NewPrefix, and is useful for accessing the field via an interface.
-func (v *UpdateResourceTypeAssociationInput) GetNewPrefix() optional.String { return v.NewPrefix }
+func (v *UpdateResourceTypeAssociationInput) GetNewPrefix() optional.Of[string] { return v.NewPrefix }
 
 // GetNewPropertiesTarget returns UpdateResourceTypeAssociationInput.NewPropertiesTarget, and is useful for accessing the field via an interface.
-func (v *UpdateResourceTypeAssociationInput) GetNewPropertiesTarget() optional.String {
+func (v *UpdateResourceTypeAssociationInput) GetNewPropertiesTarget() optional.Of[string] {
 	return v.NewPropertiesTarget
 }
 
 // GetRevision returns UpdateResourceTypeAssociationInput.Revision, and is useful for accessing the field via an interface.
-func (v *UpdateResourceTypeAssociationInput) GetRevision() *int { return v.Revision }
+func (v *UpdateResourceTypeAssociationInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // UpdateResourceTypeAssociationResponse is returned by UpdateResourceTypeAssociation on success.
 type UpdateResourceTypeAssociationResponse struct {
@@ -9231,31 +9253,31 @@ type UpdateResourceTypeInput struct {
 	// The name of the resource type.
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
-	NewName *string `json:"newName,omitempty"`
+	NewName optional.Of[string] `json:"newName,omitempty"`
 	// Whether metadata on resources of the type must satisfy its definitions.
-	Strict *bool `json:"strict,omitempty"`
+	Strict optional.Of[bool] `json:"strict,omitempty"`
 	// Whether it refuses deletion.
-	Protected *bool `json:"protected,omitempty"`
+	Protected optional.Of[bool] `json:"protected,omitempty"`
 	// Whether nothing is stored and the payload says in `problems` what would break.
 	// What would be changed is `null` there: normalised caches would keep it under its
 	// id with content that it does not have. Refused as the change itself would be.
-	DryRun bool `json:"dryRun"`
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetName returns UpdateResourceTypeInput.Name, and is useful for accessing the field via an interface.
 func (v *UpdateResourceTypeInput) GetName() string { return v.Name }
 
 // GetNewName returns UpdateResourceTypeInput.NewName, and is useful for accessing the field via an interface.
-func (v *UpdateResourceTypeInput) GetNewName() *string { return v.NewName }
+func (v *UpdateResourceTypeInput) GetNewName() optional.Of[string] { return v.NewName }
 
 // GetStrict returns UpdateResourceTypeInput.Strict, and is useful for accessing the field via an interface.
-func (v *UpdateResourceTypeInput) GetStrict() *bool { return v.Strict }
+func (v *UpdateResourceTypeInput) GetStrict() optional.Of[bool] { return v.Strict }
 
 // GetProtected returns UpdateResourceTypeInput.Protected, and is useful for accessing the field via an interface.
-func (v *UpdateResourceTypeInput) GetProtected() *bool { return v.Protected }
+func (v *UpdateResourceTypeInput) GetProtected() optional.Of[bool] { return v.Protected }
 
 // GetDryRun returns UpdateResourceTypeInput.DryRun, and is useful for accessing the field via an interface.
-func (v *UpdateResourceTypeInput) GetDryRun() bool { return v.DryRun }
+func (v *UpdateResourceTypeInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // UpdateResourceTypeResponse is returned by UpdateResourceType on success.
 type UpdateResourceTypeResponse struct {
@@ -9313,11 +9335,11 @@ type UpdateTagInput struct {
 	// The name of the tag, whatever its case.
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
-	NewName *string `json:"newName,omitempty"`
+	NewName optional.Of[string] `json:"newName,omitempty"`
 	// The name of the tag that this one is to be a kind of, in the same namespace; no circles.
-	Parent optional.String `json:"parent,omitempty"`
+	Parent optional.Of[string] `json:"parent,omitempty"`
 	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
-	Revision *int `json:"revision"`
+	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetNamespace returns UpdateTagInput.Namespace, and is useful for accessing the field via an interface.
@@ -9327,13 +9349,13 @@ func (v *UpdateTagInput) GetNamespace() string { return v.Namespace }
 func (v *UpdateTagInput) GetName() string { return v.Name }
 
 // GetNewName returns UpdateTagInput.NewName, and is useful for accessing the field via an interface.
-func (v *UpdateTagInput) GetNewName() *string { return v.NewName }
+func (v *UpdateTagInput) GetNewName() optional.Of[string] { return v.NewName }
 
 // GetParent returns UpdateTagInput.Parent, and is useful for accessing the field via an interface.
-func (v *UpdateTagInput) GetParent() optional.String { return v.Parent }
+func (v *UpdateTagInput) GetParent() optional.Of[string] { return v.Parent }
 
 // GetRevision returns UpdateTagInput.Revision, and is useful for accessing the field via an interface.
-func (v *UpdateTagInput) GetRevision() *int { return v.Revision }
+func (v *UpdateTagInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // UpdateTagResponse is returned by UpdateTag on success.
 type UpdateTagResponse struct {

@@ -1,37 +1,31 @@
-// Package optional has the types of fields of an input that can be absent, null
-// or a value: absent leaves what is, null takes it away.
+// Package optional has the type of input fields that can be absent, null or a
+// value. The server keeps what it has for an absent field and clears it for null.
 package optional
 
 import "encoding/json"
 
-// Of is a field that can be absent, null or a value. The zero Of is absent. It is
-// a map because encoding/json leaves an empty one out of an object whose field says
-// omitempty.
+// Of is a field that can be absent, null or a value. The zero value is absent. Of
+// is a map because encoding/json omits an empty map where the tag says omitempty.
 type Of[T any] map[bool]T
-
-// String is a text.
-type String = Of[string]
-
-// Strings is a list of texts.
-type Strings = Of[[]string]
-
-// Int is a whole number.
-type Int = Of[int]
-
-// Float is a number.
-type Float = Of[float64]
-
-// Bool is true or false.
-type Bool = Of[bool]
-
-// JSON is any value of JSON.
-type JSON = Of[json.RawMessage]
-
-// JSONs is a list of values of JSON.
-type JSONs = Of[[]json.RawMessage]
 
 // Value returns a field with a value.
 func Value[T any](value T) Of[T] { return Of[T]{true: value} }
+
+// From returns a field with the value that a pointer points to, absent for nil.
+func From[T any](value *T) Of[T] {
+	if value == nil {
+		return nil
+	}
+	return Value(*value)
+}
+
+// List returns a field with a list, absent for nil. An empty list is a value.
+func List[T any](list []T) Of[[]T] {
+	if list == nil {
+		return nil
+	}
+	return Value(list)
+}
 
 // Null returns a field that is null.
 func Null[T any]() Of[T] {
@@ -39,13 +33,13 @@ func Null[T any]() Of[T] {
 	return Of[T]{false: none}
 }
 
-// Get returns the value, and whether there is one.
+// Get returns the value and whether there is one.
 func (o Of[T]) Get() (T, bool) {
 	value, ok := o[true]
 	return value, ok
 }
 
-// IsNull reports whether the field is null, rather than absent or a value.
+// IsNull reports whether the field is null.
 func (o Of[T]) IsNull() bool {
 	_, null := o[false]
 	return null && len(o) == 1
@@ -53,10 +47,11 @@ func (o Of[T]) IsNull() bool {
 
 // MarshalJSON returns the value, or null.
 func (o Of[T]) MarshalJSON() ([]byte, error) {
-	if value, ok := o.Get(); ok {
-		return json.Marshal(value)
+	value, ok := o.Get()
+	if !ok {
+		return []byte("null"), nil
 	}
-	return []byte("null"), nil
+	return json.Marshal(value)
 }
 
 // UnmarshalJSON reads a value, or null.

@@ -21,14 +21,28 @@ import (
 // address.
 func Serve(t *testing.T) string {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	s, err := store.Open(t.Context(), store.Options{URL: storetest.SQLite(t), Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := Open(t, storetest.SQLite(t))
 	if err := demo.Fill(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
+	return ServeStore(t, s)
+}
+
+// Open opens the database at a URL.
+func Open(t *testing.T, url string) *store.Store {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	s, err := store.Open(t.Context(), store.Options{URL: url, Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ServeStore serves a store until the test ends, and then closes it.
+func ServeStore(t *testing.T, s *store.Store) string {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // Command generate writes the enum of operations into the schema, merges the
-// schema into one text, writes the reference of the API for people, and runs
-// gqlgen with a plugin of ours, from the project's folder: beside gqlgen's own
-// executor it makes the functions that write an answer field by field.
+// schema into one text, and generates from it the Go client, the reference of the
+// API and the code that gqlgen makes. Run it in the project's folder. A plugin of
+// ours adds to gqlgen the functions that write an answer field by field.
 package main
 
 import (
@@ -25,6 +25,9 @@ func main() {
 	}
 	if err := writeMerged(cfg.Sources); err != nil {
 		log.Fatalf("merge the schema: %v", err)
+	}
+	if err := writeClient(); err != nil {
+		log.Fatalf("generate the client: %v", err)
 	}
 	if err := writeReference(cfg.Sources); err != nil {
 		log.Fatalf("write the reference: %v", err)
