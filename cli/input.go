@@ -66,7 +66,13 @@ func fill(into reflect.Value, command any, prefix string) (filled bool, err erro
 		if !target.IsValid() {
 			return fmt.Errorf("cli: %s has no field %s", into.Type(), name)
 		}
-		if err := set(target, value); err != nil {
+		var err error
+		if isOptional(target.Type()) {
+			err = setOptional(target, value, isCleared(into.Type(), value))
+		} else {
+			err = set(target, value)
+		}
+		if err != nil {
 			return usagef("--%s: %w", flagName(field), err)
 		}
 		return nil
@@ -133,11 +139,11 @@ func set(target, value reflect.Value) error {
 	if value.Kind() == reflect.Pointer {
 		value = value.Elem()
 	}
+	if isOptional(target.Type()) {
+		return setOptional(target, value, false)
+	}
 	if texts, ok := value.Interface().([]string); ok {
 		return setList(target, texts)
-	}
-	if target.Type().PkgPath() == reflect.TypeFor[optional.Of[string]]().PkgPath() {
-		return setOptional(target, value)
 	}
 	if target.Kind() == reflect.Pointer {
 		pointed := reflect.New(target.Type().Elem())
@@ -157,10 +163,24 @@ func set(target, value reflect.Value) error {
 	return nil
 }
 
-// setOptional sets a field that can be null, which an empty text makes it.
-func setOptional(target, value reflect.Value) error {
+// isOptional reports whether a field can be absent, null or a value.
+func isOptional(field reflect.Type) bool {
+	return field.PkgPath() == reflect.TypeFor[optional.Of[string]]().PkgPath()
+}
+
+// isCleared reports whether a flag clears a field of an update: the empty string,
+// or a list of it.
+func isCleared(into reflect.Type, value reflect.Value) bool {
+	value = reflect.Indirect(value)
+	if texts, ok := value.Interface().([]string); ok {
+		return strings.HasPrefix(into.Name(), "Update") && slices.Equal(texts, []string{""})
+	}
+	return strings.HasPrefix(into.Name(), "Update") && value.Kind() == reflect.String && value.Len() == 0
+}
+
+// setOptional sets an optional field to a value, or to null.
+func setOptional(target, value reflect.Value, isNull bool) error {
 	of := reflect.New(target.Type().Elem()).Elem()
-	isNull := value.Kind() == reflect.String && value.Len() == 0
 	if !isNull {
 		if err := set(of, value); err != nil {
 			return err
@@ -250,19 +270,6 @@ func decode(into any, text string) error {
 
 // setList sets a list to what texts say, one for each member.
 func setList(target reflect.Value, texts []string) error {
-	if target.Type().PkgPath() == reflect.TypeFor[optional.Of[string]]().PkgPath() {
-		of := reflect.New(target.Type().Elem()).Elem()
-		isNull := slices.Equal(texts, []string{""})
-		if !isNull {
-			if err := setList(of, texts); err != nil {
-				return err
-			}
-		}
-		made := reflect.MakeMap(target.Type())
-		made.SetMapIndex(reflect.ValueOf(!isNull), of)
-		target.Set(made)
-		return nil
-	}
 	if target.Type() == reflect.TypeFor[[]*client.KeyValueInput]() {
 		items, err := keyValues(texts)
 		if err != nil {

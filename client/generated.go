@@ -2692,10 +2692,8 @@ type FindCandidatesResponse struct {
 	// whose resource classes may come from several providers of one tree and from
 	// those that share with it; each of `groups` is served by exactly one provider.
 	//
-	// Candidates come in one total order, the same on every server and every page: by
-	// the uuid of the anchor root, then group by group (the unsuffixed first, then by
-	// suffix), classes by name, providers by their path of uuids. The whole answer,
-	// `resource` of a provider excepted, is of one instant. It is advice: nothing is
+	// The candidates are in one total order, `orderBy`. The whole answer, `resource` of
+	// a provider excepted, is of one instant. It is advice: nothing is
 	// held, and the claim checks again. The decision runs no SQL but the one statement
 	// that finds `hosts`. Needs any role (`FORBIDDEN`); a request that needs too long a
 	// search is `QUERY_TOO_COMPLEX`.

@@ -2,7 +2,10 @@
 // value. The server keeps what it has for an absent field and clears it for null.
 package optional
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Of is a field that can be absent, null or a value. The zero value is absent. Of
 // is a map because encoding/json omits an empty map where the tag says omitempty.
@@ -54,14 +57,17 @@ func (o Of[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(value)
 }
 
-// UnmarshalJSON reads a value, or null.
+// UnmarshalJSON reads a value, or null. A field that an input does not have is an
+// error.
 func (o *Of[T]) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*o = Null[T]()
 		return nil
 	}
 	var value T
-	if err := json.Unmarshal(text, &value); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&value); err != nil {
 		return err
 	}
 	*o = Value(value)
