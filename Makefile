@@ -86,7 +86,7 @@ fuzz: ## every fuzz target for $(FUZZ)
 	  done; \
 	done
 
-soak: ## the large counts, written to docs/robustness.md: make soak SEED=20260101 DURATION=10m SCHEDULES=100000 REPLAYS=200 WRITES=100000 ANSWERS=20000 CUTS=25000 RETRIES=1000 DOCUMENTS=1000000 FORGED=100000 METADATA=10000 FOLLOWERS=100 KILLS=60
+soak: ## the large counts, written to docs/measured/soak.md: make soak SEED=20260101 DURATION=10m SCHEDULES=100000 REPLAYS=200 WRITES=100000 ANSWERS=20000 CUTS=25000 RETRIES=1000 DOCUMENTS=1000000 FORGED=100000 METADATA=10000 FOLLOWERS=100 KILLS=60
 	GO=$(GO) SEED=$(SEED) DURATION=$(DURATION) SCHEDULES=$(SCHEDULES) REPLAYS=$(REPLAYS) WRITES=$(WRITES) ANSWERS=$(ANSWERS) CUTS=$(CUTS) RETRIES=$(RETRIES) DOCUMENTS=$(DOCUMENTS) FORGED=$(FORGED) METADATA=$(METADATA) FOLLOWERS=$(FOLLOWERS) KILLS=$(KILLS) PARTS="$(PARTS)" .ci/soak
 
 bench: ## works timed on both databases and beside peers, and what prices weigh: make bench BENCH='-binary before=/old -binary after=/new'
@@ -104,14 +104,14 @@ chaos: ## attacks and faults, on servers of its own: make chaos CHAOS='-attacks 
 	$(GO) -C bench run ./chaos $(CHAOS)
 
 bench-docs: ## docs/measured, and the tables and drawings of docs/performance.md and docs/scale.md, anew, in about 15 minutes
-	$(GO) -C bench run . -peers none -skip '$(LARGEST)' -providers 1000 -resources 1000 -rounds 3 -within 90s -json ../docs/measured/1000.json
-	$(GO) -C bench run . -rounds 5 -within 3m -json ../docs/measured/10000.json
-	$(GO) -C bench run . -peers none -skip '$(LARGEST)' -providers 100000 -resources 100000 -rounds 3 -within 4m -json ../docs/measured/100000.json
-	$(GO) -C bench run . page -from ../docs/measured -to ../docs
+	$(GO) -C bench run . -peers none -skip '$(LARGEST)' -providers 1000 -resources 1000 -rounds 3 -within 90s -json ../docs/measured/1000.jsonl
+	$(GO) -C bench run . -rounds 5 -within 3m -json ../docs/measured/10000.jsonl
+	$(GO) -C bench run . -peers none -skip '$(LARGEST)' -providers 100000 -resources 100000 -rounds 3 -within 4m -json ../docs/measured/100000.jsonl
+	$(GO) -C bench run ./page
 
 # What is measured at one size alone.
-LARGEST = beside|several|settings|smaller world|trees
+LARGEST = beside|several|smaller world|trees
 
 bench-million: ## the same of a million providers and resources, which takes longer; bench-docs keeps what it wrote
-	$(GO) -C bench run . -db postgres -peers none -skip '$(LARGEST)' -providers 1000000 -resources 1000000 -rounds 2 -timeout 3h -within 3h -json ../docs/measured/1000000.json
-	$(GO) -C bench run . page -from ../docs/measured -to ../docs
+	$(GO) -C bench run . -db postgres -peers none -skip '$(LARGEST)' -providers 1000000 -resources 1000000 -rounds 2 -timeout 3h -within 3h -json ../docs/measured/1000000.jsonl
+	$(GO) -C bench run ./page

@@ -188,7 +188,7 @@ func TestAnExposedServer(t *testing.T) {
 
 // standsUpToProbes sends everything that scanners of GraphQL servers send, and
 // the lists of what attackers do. The work that hostile documents make is
-// counted in web/guard_test.go, and times are in docs/robustness.md.
+// counted in web/guard_test.go, and times are in docs/measured/attacks.md.
 func standsUpToProbes(t *testing.T, program string) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		e := expose(t, program, database)

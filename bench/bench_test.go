@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
@@ -45,18 +47,24 @@ func TestBench(t *testing.T) {
 		t.Log(err)
 		databases = databases[:1]
 	}
-	t.Run("every work is measured on every target", func(t *testing.T) {
-		t.Parallel()
-		testEveryWork(t, path, databases)
-	})
-	t.Run("other answers are refused", func(t *testing.T) {
-		t.Parallel()
-		testOtherAnswers(t, path)
-	})
-	t.Run("shapes and growth", func(t *testing.T) {
-		t.Parallel()
-		testShapesAndGrowth(t, path, databases)
-	})
+	for name, test := range map[string]func(*testing.T, string, []string){
+		"every work is measured on every target": testEveryWork, "other answers are refused": testOtherAnswers, "shapes and growth": testShapesAndGrowth,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, path, databases)
+		})
+	}
+}
+
+// allWorks returns the works.
+func allWorks(t *testing.T) []work {
+	t.Helper()
+	all, err := works()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // testEveryWork runs the whole benchmark on small worlds.
@@ -64,175 +72,92 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	o := options{
 		binaries: []binary{{"before", path}, {"after", path}}, databases: databases, peers: []string{floorPeer},
 		rounds: 1, operations: 10, within: time.Hour, size: size{minSize, minSize}, smallProviders: minSize, seed: 1,
-		sharing:   sharing{processes: []int{1, 2}, clients: 4, rounds: 1, each: 300 * time.Millisecond, lags: 4, raced: 4, trials: trials()[len(trials())-2:], tried: 1},
+		sharing:   sharing{processes: []int{1, 2}, clients: 4, rounds: 1, each: 300 * time.Millisecond, lags: 4, raced: 4},
 		following: following{subscriptions: 60, commits: 100, writers: 2, rounds: 1, each: 500 * time.Millisecond},
 	}
-	r, err := run(t.Context(), o, t.Output())
+	lines, err := run(t.Context(), o, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := len(works())*len(o.databases)*len(o.binaries) + 1 // the floor
-	if len(r.Rows) != want {
-		t.Errorf("got %d rows, want %d", len(r.Rows), want)
-	}
+	targets, clustered := len(databases)*len(o.binaries), len(databases)-1
 	goals := 0
-	for _, work := range works() {
-		if work.goal != (goal{}) {
+	for _, work := range allWorks(t) {
+		if work.Goal != (goal{}) {
 			goals++
 		}
 	}
-	if want := goals * len(o.databases); goals < 30 || len(r.Goals) != want {
-		t.Errorf("got %d goals, want %d", len(r.Goals), want)
-	}
-	checkRows(t, r.Rows)
-	checkFollowed(t, r.Followed, len(o.databases)*len(o.binaries))
-	checkFootprints(t, r.Footprints, len(o.databases)*len(o.binaries))
-	checkShared(t, r.Shared, databases)
-	if want := 2 * len(databases); len(r.Tried) != want {
-		t.Errorf("settings are tried %d times, want %d", len(r.Tried), want)
-	}
-	for _, one := range r.Tried {
-		if min(one.PerSecond, one.Median, one.Resident) <= 0 || one.Settings == "" || one.Server != "after" {
-			t.Errorf("missing in %+v", one)
+	for kind, want := range map[string]int{
+		measured.Run: 1, measured.Work: len(allWorks(t))*targets + 1, // the floor
+		measured.Followed: targets, measured.Footprint: targets, measured.Processes: 2 * 5 * clustered, measured.Lag: 2 * clustered,
+	} {
+		if got := measured.Of(lines, kind); len(got) != want {
+			t.Errorf("%d lines of kind %s, want %d", len(got), kind, want)
+		}
+		if table := measured.Table(lines, kind); kind != measured.Run && strings.Count(table, "\n|") != max(0, want+1) && want > 0 {
+			t.Errorf("the table of kind %s has other lines than %d:\n%s", kind, want, table)
 		}
 	}
-	checkForms(t, r)
-}
-
-// checkShared checks that everything of several processes is measured, where there
-// is PostgreSQL.
-func checkShared(t *testing.T, all []shared, databases []string) {
-	t.Helper()
-	if want := 2 * (len(databases) - 1); len(all) != want {
-		t.Errorf("%d numbers of processes are measured, want %d", len(all), want)
-	}
-	for i, one := range all {
-		if one.Processes != i+1 || len(one.Works) != 5 || min(one.Lag.Median, one.LagBeside.Median) <= 0 || one.Tried <= one.Fit || one.Fit != one.Claimed || one.Fit == 0 || one.Overallocated != 0 {
-			t.Errorf("missing in %+v", one)
-		}
-		if (one.Processes == 1) != (min(one.Changes, one.Events, one.Log) > 0) {
-			t.Errorf("what a commit adds to the database: missing in %+v", one)
-		}
-		for _, row := range one.Works {
-			if row.Work == "" || min(row.PerSecond, row.Median) <= 0 || row.P99 < row.Median {
-				t.Errorf("missing in %+v", row)
-			}
+	judged := 0
+	for _, line := range lines {
+		checkLine(t, line)
+		if line.Goal != "" {
+			judged++
 		}
 	}
-}
-
-// checkFootprints checks that everything that servers take is measured.
-func checkFootprints(t *testing.T, all []footprint, want int) {
-	t.Helper()
-	if len(all) != want {
-		t.Errorf("what they take is measured of %d servers of %d", len(all), want)
+	if want := goals * len(databases); goals < 30 || judged != want {
+		t.Errorf("%d goals are judged, want %d", judged, want)
 	}
-	for _, one := range all {
-		if min(one.Start, one.StartEmpty, one.Resident, one.HeapEmpty, one.Heap, float64(one.Stored)) <= 0 || len(one.Starts) != starts || one.Pairs != 3*minSize ||
-			one.Heap >= one.Resident || (len(one.Tables) > 0) != (one.Database == postgres) {
-			t.Errorf("missing in %+v", one)
-		}
-		for _, table := range one.Tables {
-			if table.Bytes+table.Indexes < leastStored || table.Name == "" || table.Rows <= 0 {
-				t.Errorf("missing in %+v", table)
-			}
-		}
-	}
-}
-
-// checkFollowed checks that everything of commits beside subscriptions is measured.
-func checkFollowed(t *testing.T, all []followed, want int) {
-	t.Helper()
-	if len(all) != want {
-		t.Errorf("commits beside subscriptions are measured on %d servers of %d", len(all), want)
-	}
-	for _, one := range all {
-		if min(one.Alone.PerSecond, one.Beside.PerSecond, one.Alone.Median, one.Beside.Median, one.Slower, one.Events, one.MemoryIdle, one.MemoryMost) <= 0 || one.LagP99 < one.LagMedian {
-			t.Errorf("missing in %+v", one)
-		}
-	}
-}
-
-// checkRows checks that every number is measured.
-func checkRows(t *testing.T, rows []row) {
-	t.Helper()
-	for _, row := range rows {
-		for what, missing := range map[string]bool{
-			"its names":                 row.Work == "" || row.Server == "" || (row.Database != "") == row.Peer,
-			"what the client counts":    min(row.Operations, row.Rows, row.Bytes) <= 0,
-			"time by the clock":         row.Median <= 0 || row.P99 < row.Median || row.PerSecond <= 0,
-			"time on processors":        local.MeasuresCPU() && (none(row.ServerCPU) || (row.DatabaseCPU == nil) != (row.Database != postgres)),
-			"PostgreSQL's processor":    row.Work == "claim" && row.DatabaseCPU != nil && none(row.DatabaseCPU),
-			"what the server counts":    !row.Peer && (row.Statements == nil || none(row.Allocations)),
-			"what the server's heap is": !row.Peer && none(row.AllocatedBytes),
-		} {
-			if missing {
-				t.Errorf("%s: missing in %+v", what, row)
-			}
-		}
-	}
-}
-
-// none reports whether a number is missing, or nothing.
-func none(number *float64) bool { return number == nil || *number <= 0 }
-
-// checkForms checks the forms of a report.
-func checkForms(t *testing.T, r *report) {
-	t.Helper()
-	var written strings.Builder
-	if err := r.write(&written); err != nil {
+	file := filepath.Join(t.TempDir(), "lines.jsonl")
+	if err := measured.WriteFile(file, lines); err != nil {
 		t.Fatal(err)
 	}
-	tables := 0
-	for _, table := range append([][][]string{r.goalTable(), r.rowTable()}, r.otherTables()...) {
-		if len(table) > 1 {
-			tables += len(table) + 1 // the rule below its head
+	if read, err := measured.ReadFile(file); err != nil || !reflect.DeepEqual(read, lines) {
+		t.Errorf("lines are read as other ones: %v", err)
+	}
+}
+
+// checkLine checks that every figure is measured.
+func checkLine(t *testing.T, line measured.Line) {
+	t.Helper()
+	needed := map[string][]string{
+		measured.Work:      {"operations", "perSecond", "medianMs", "p99Ms", "bytes"},
+		measured.Followed:  {"alonePerSecond", "besidePerSecond", "timesTheMedian", "eventsPerSecond", "lagMedianMs", "memoryIdle", "memoryMost"},
+		measured.Footprint: {"startMs", "startEmptyMs", "heapBytes", "heapEmptyBytes", "residentBytes", "storedBytes", "bytesOfPair"},
+		measured.Stored:    {"rows", "bytesOfRow"},
+		measured.Processes: {"processes", "perSecond", "medianMs", "p99Ms"},
+		measured.Lag:       {"lagMedianMs", "besideMedianMs", "tried", "fit", "served"},
+	}[line.Kind]
+	if line.Kind == measured.Work && !line.Peer {
+		needed = append(needed, "allocations", "allocatedBytes")
+		if _, ok := line.Figures["statements"]; !ok {
+			t.Errorf("statements are not counted in %+v", line)
 		}
 	}
-	if lines := strings.Count(written.String(), "\n|"); lines != tables || tables < len(r.Goals)+len(r.Rows)+len(r.Followed)+len(r.Footprints)+len(r.Tried) {
-		t.Errorf("tables of %d goals and %d rows have %d lines:\n%s", len(r.Goals), len(r.Rows), lines, written.String())
+	if line.Kind == measured.Work && local.MeasuresCPU() {
+		needed = append(needed, "serverCpuMs")
 	}
-	path := filepath.Join(t.TempDir(), "report.json")
-	if err := r.writeJSON(path); err != nil {
-		t.Fatal(err)
+	for _, name := range needed {
+		if line.Figures[name] <= 0 {
+			t.Errorf("%s is missing in %+v", name, line)
+		}
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got report
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(&got, r) {
-		t.Errorf("the JSON of a report is read as another one:\n%s", text)
+	if strings.HasPrefix(line.Reached, "refused") {
+		t.Errorf("%s is refused on %s: %s", line.Work, line.Database, line.Reached)
 	}
 }
 
 // testOtherAnswers fills two servers with different worlds.
-func testOtherAnswers(t *testing.T, path string) {
+func testOtherAnswers(t *testing.T, path string, _ []string) {
 	b := newBench(t, options{binaries: []binary{{"before", path}, {"after", path}}, databases: []string{sqlite}})
-	definitions, err := readDefinitions("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.works = works()[:2]
-	b.large = newWorld(1, size{minSize, minSize}, definitions)
+	b.works = allWorks(t)[:2]
+	b.large = newWorld(1, size{minSize, minSize}, nil)
 	if err := b.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// One server has a host more.
-	other := newWorld(2, size{minSize, minSize}, nil).providers[0]
-	other.name += "-other"
-	set := object{"inventories": []object{{"provider": other.uuid, "inventories": other.inventories}}, "consumers": []object{}}
-	for _, change := range []request{
-		manyFields("createResourceProvider", "CreateResourceProviderInput", []object{{"name": other.name, "uuid": other.uuid}}),
-		manyFields("setProviderTraits", "SetProviderTraitsInput", []object{{"provider": other.uuid, "traits": commonTraits()}}),
-		manyFields("reshape", "ReshapeInput", []object{set}),
-	} {
-		if err := b.targets[1].server.ask(t.Context(), change, nil); err != nil {
-			t.Fatal(err)
-		}
+	other := newWorld(2, size{minSize, minSize}, nil).providers[0] // one server has a host more
+	other.name, other.traits, other.aggregates, other.resource = "other", commonTraits(), nil, ""
+	if err := b.targets[1].operator.Ask(t.Context(), mutation("createResourceProviders", "CreateResourceProvidersInput", object{"items": []object{other.input()}}), nil); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := b.measure(t.Context()); err == nil || !strings.Contains(err.Error(), "before on sqlite and after on sqlite answer differently") {
 		t.Errorf("got %v, want that the answers differ", err)
@@ -242,15 +167,13 @@ func testOtherAnswers(t *testing.T, path string) {
 // newBench returns a run of the benchmark that ends with the test.
 func newBench(t *testing.T, o options) *bench {
 	t.Helper()
-	folder := t.TempDir()
-	for parent := folder; parent != os.TempDir() && parent != "/"; parent = filepath.Dir(parent) {
-		if err := os.Chmod(parent, 0o711); err != nil { // the user of PostgreSQL passes through
-			t.Fatal(err)
-		}
+	folder, err := local.Folder("cadastre-bench-test-")
+	if err != nil {
+		t.Fatal(err)
 	}
 	b := &bench{options: o, folder: folder, progress: t.Output(), deadline: time.Now().Add(time.Hour)}
 	t.Cleanup(func() {
-		if err := b.stop(); err != nil {
+		if err := errors.Join(b.stop(), os.RemoveAll(folder)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -279,32 +202,17 @@ func TestWorldFollowsFromItsSeed(t *testing.T) {
 	if full != 10 || used != 100 {
 		t.Errorf("of 200 hosts %d are full and %d are used, want 10 and 100", full, used)
 	}
-	for i, want := range []int{500, 20, 5, 1, 1} {
+	for i, want := range []int{500, 20, 5, 1, 1, 370} {
 		holders := 0
 		for _, resource := range w.resources {
-			for _, held := range resource["metadata"].([]object) {
-				if reflect.DeepEqual(held, item(pairs()[i].key, pairs()[i].value)) {
+			for _, item := range resource["metadata"].([]object) {
+				if item["key"] == pairs()[i].key && item["value"] == pairs()[i].value {
 					holders++
 				}
 			}
 		}
 		if holders != want {
-			t.Errorf("%d of %d resources hold %v, want %d", holders, resources, pairs()[i], want)
-		}
-	}
-}
-
-func TestQuantile(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ count, percent, want int }{
-		{1, 50, 1}, {1, 99, 1}, {2, 50, 1}, {3, 50, 2}, {100, 50, 50}, {100, 99, 99}, {101, 99, 100}, {200, 99, 198},
-	} {
-		var sorted []time.Duration
-		for i := range test.count {
-			sorted = append(sorted, time.Duration(i+1))
-		}
-		if got := quantile(sorted, test.percent); got != time.Duration(test.want) {
-			t.Errorf("the %d %% quantile of 1 to %d: got %d, want %d", test.percent, test.count, got, test.want)
+			t.Errorf("%d of %d resources have %v, want %d", holders, resources, pairs()[i], want)
 		}
 	}
 }
@@ -336,7 +244,7 @@ func TestFlags(t *testing.T) {
 	}
 	want := options{
 		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, peers: []string{floorPeer}, only: regexp.MustCompile("clients"), skipped: regexp.MustCompile("viewer"), rounds: 2, operations: 9,
-		within: time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout, command: o.command, following: following{subscriptions: 1_000, commits: 500, writers: 8, rounds: 2, each: 5 * time.Second}, sharing: defaultSharing(2),
+		within: time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout, following: following{subscriptions: 1_000, commits: 500, writers: 8, rounds: 2, each: 5 * time.Second}, sharing: defaultSharing(2),
 	}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("got %+v, want %+v", o, want)
@@ -345,5 +253,88 @@ func TestFlags(t *testing.T) {
 		if o, err := parse(strings.Fields(args), t.Output()); err == nil {
 			t.Errorf("%s: got %+v, want an error", args, o)
 		}
+	}
+}
+
+// TestWorksAreComplete finds works whose peer or goal is missing.
+func TestWorksAreComplete(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, work := range allWorks(t) {
+		if slices.Contains(names, work.Name) {
+			t.Errorf("two works are called %q", work.Name)
+		}
+		names = append(names, work.Name)
+		if (work.Goal.Ratio > 0) != (work.Peer != nil) || work.Peer != nil && !slices.Contains(peers(), work.Peer.With) {
+			t.Errorf("%s: a goal of %v without its peer, or a peer without a goal", work.Name, work.Goal)
+		}
+		if clients := strings.Contains(work.Name, "clients"); clients != (work.Clients > 1) || work.Clients > maxClients {
+			t.Errorf("%s has %d clients", work.Name, work.Clients)
+		}
+	}
+	for _, work := range allWorks(t) {
+		if than := work.Goal.Than; than != "" && !slices.Contains(names, than) {
+			t.Errorf("%s is compared with %q, which is no work", work.Name, than)
+		}
+	}
+}
+
+// TestGoals judges figures.
+func TestGoals(t *testing.T) {
+	t.Parallel()
+	own, than := &measured.Line{Figures: map[string]float64{"medianMs": 5, "perSecond": 300, "timesThePeer": 2, "timesThePeersCpu": 1}}, &measured.Line{Figures: map[string]float64{"medianMs": 2}}
+	for _, test := range []struct {
+		goal goal
+		met  bool
+		than *measured.Line
+		want string
+	}{
+		{goal{Median: 5}, false, nil, "yes"}, {goal{Median: 4.9}, false, nil, "no"}, {goal{Rate: 300}, false, nil, "yes"}, {goal{Rate: 301}, false, nil, "no"},
+		{goal{Ratio: 2}, true, nil, "yes"}, {goal{Ratio: 2.1}, true, nil, "no"}, {goal{Ratio: 2}, false, nil, "unknown"}, {goal{Ratio: 2, CPU: 1.1}, true, nil, "no"},
+		{goal{Times: 2.5}, false, than, "yes"}, {goal{Times: 2}, false, than, "no"}, {goal{Times: 2}, false, nil, "unknown"}, {goal{Median: 4, Ratio: 2}, false, nil, "no"},
+	} {
+		if got := test.goal.reached(own, test.met, test.than); got != test.want {
+			t.Errorf("%+v: got %s, want %s", test.goal, got, test.want)
+		}
+	}
+}
+
+// TestRowsAreComparedByContent reads the answers of Cadastre and of PostGraphile
+// to one question.
+func TestRowsAreComparedByContent(t *testing.T) {
+	t.Parallel()
+	own, err := rowsAt([]byte(`{"data": {"list": {"nodes": [
+		{"name": "b", "description": null, "items": [{"k": 1}, {"k": 2}]}, {"name": "a", "description": "x", "items": []}]}}}`), "list.nodes", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		nodes, member string
+		same          bool
+	}{
+		{`{"name": "a", "description": "x", "items": {"nodes": []}}, {"name": "b", "description": "", "items": {"nodes": ["{\"k\": 2}", {"k": 1}]}}`, "", true},
+		{`{"of": {"name": "a", "description": "x", "items": []}}, {"of": {"name": "b", "items": [{"k": 1}, {"k": 2}]}}`, "of", true},
+		{`{"name": "a", "description": "x", "items": []}`, "", false},
+		{`{"name": "a", "description": "x", "items": []}, {"name": "b", "items": [{"k": 1}, {"k": 3}]}`, "", false},
+	} {
+		rows, err := rowsAt(fmt.Appendf(nil, `{"data": {"list": {"nodes": [%s]}}}`, test.nodes), "list.nodes", test.member)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sameRows(own, rows); (err == nil) != test.same {
+			t.Errorf("%s: %v", test.nodes, err)
+		}
+	}
+}
+
+// TestValuesFillVariables fills lists and objects.
+func TestValuesFillVariables(t *testing.T) {
+	t.Parallel()
+	w := newWorld(1, size{minSize, minSize}, nil)
+	variables := object{"a": []any{"$consumer", object{"b": "$projects"}}, "c": "plain"}
+	got := Question{Variables: variables}.request(w, 3)
+	want := object{"a": []any{w.uuid("consumer of a work", 3), object{"b": w.value("projects", 0)}}, "c": "plain"}
+	if !reflect.DeepEqual(got.Variables, want) || bytes.Contains(got.Body(), []byte("$")) {
+		t.Errorf("got %v, want %v", got.Variables, want)
 	}
 }

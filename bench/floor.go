@@ -22,6 +22,9 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
+// manyPoints is a limit that no client reaches.
+const manyPoints = 1_000_000_000
+
 // floorCommand makes the benchmark be the floor: what a request costs before
 // anything is done for it.
 const floorCommand = "floor"

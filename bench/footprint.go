@@ -1,196 +1,144 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
-// footprintName is what -works chooses this part by.
+// footprintName is the name of this part for -works.
 const footprintName = "footprint"
-
-// footprint is what a server of the large world takes when it starts, in memory,
-// and in its database.
-type footprint struct {
-	Database string `json:"database"`
-	Server   string `json:"server"`
-	// Pairs is how many inventories there are: pairs of a provider and a class.
-	Pairs int `json:"providerClassPairs"`
-	// Start is how long it takes from the start of the process until the server is
-	// ready, in milliseconds: the median of Starts. StartEmpty is the same without
-	// the world.
-	Start      float64   `json:"startMs"`
-	Starts     []float64 `json:"startsMs"`
-	StartEmpty float64   `json:"startEmptyMs"`
-	// Heap is what is in use after garbage was collected, in bytes, and HeapEmpty the
-	// same without the world.
-	Heap      float64 `json:"heapBytes"`
-	HeapEmpty float64 `json:"heapEmptyBytes"`
-	// Resident is what the process holds just after the start, in bytes.
-	Resident float64 `json:"residentBytes"`
-	// Stored is how large the database is, in bytes, of which Tables are the largest
-	// parts; of SQLite, the file alone.
-	Stored int64   `json:"storedBytes"`
-	Tables []table `json:"tables,omitempty"`
-}
-
-// table is how large a table is.
-type table struct {
-	Name    string `json:"name"`
-	Rows    int64  `json:"rows"`
-	Bytes   int64  `json:"bytes"`
-	Indexes int64  `json:"indexBytes"`
-}
-
-// perPair returns how many bytes of the heap each pair of a provider and a class
-// takes, all that belongs to providers included.
-func (f footprint) perPair() float64 { return (f.Heap - f.HeapEmpty) / float64(f.Pairs) }
 
 // starts is how often a server is started to time it.
 const starts = 3
 
-// leastStored is how many bytes a table of the report has at least, and mostTables
-// how many tables there are.
+// Of the tables of a database, those of minStored bytes are measured, the largest
+// maxTables of them.
 const (
-	leastStored = 128 << 10
-	mostTables  = 16
+	minStored = 128 << 10
+	maxTables = 16
 )
 
-// footprints measures every server of the large world.
-func (b *bench) footprints(ctx context.Context) ([]footprint, error) {
-	if !b.isChosen(footprintName) {
-		return nil, nil
-	}
-	var all []footprint
+// footprints measures the start, memory and database of every server of the large
+// world.
+func (b *bench) footprints(ctx context.Context) (lines []measured.Line, err error) {
 	for _, t := range b.targets {
-		if t.server == nil || t.world != b.large {
+		if t.server == nil || t.world != b.large || !b.isChosen(footprintName) {
 			continue
 		}
-		one, err := b.footprint(ctx, t)
-		if err != nil {
+		line := measured.Line{Kind: measured.Footprint, Database: t.database, Server: t.name, Figures: map[string]float64{}}
+		if err := b.footprint(ctx, t, &line); err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", t, footprintName, err)
 		}
-		all = append(all, *one)
-		if _, err := fmt.Fprintf(b.progress, "%s: starts in %.0f ms\n", t, one.Start); err != nil {
-			return nil, err
+		lines = append(lines, line)
+		if t.cluster != nil {
+			tables, err := tablesOf(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, tables...)
 		}
+		b.say("%s: starts in %.0f ms", t, line.Figures["startMs"])
 	}
-	return all, nil
+	return lines, nil
 }
 
 // footprint measures a server, which is another process afterwards.
-func (b *bench) footprint(ctx context.Context, t *target) (*footprint, error) {
-	one := &footprint{Database: t.database, Server: t.name}
-	for _, p := range t.world.providers {
-		one.Pairs += len(p.inventories)
-	}
-	var err error
-	if one.StartEmpty, one.HeapEmpty, err = b.startEmpty(ctx, t); err != nil {
-		return nil, err
+func (b *bench) footprint(ctx context.Context, t *target, line *measured.Line) (err error) {
+	of := line.Figures
+	if of["startEmptyMs"], of["heapEmptyBytes"], err = b.startEmpty(ctx, t); err != nil {
+		return err
 	}
 	for range starts {
-		took, err := b.restart(ctx, t)
-		if err != nil {
-			return nil, err
+		if err := t.stop(); err != nil {
+			return err
 		}
-		one.Starts = append(one.Starts, milliseconds(took))
+		began := time.Now()
+		if err := t.serve(ctx, t.server.Setup); err != nil {
+			return err
+		}
+		line.Rates = append(line.Rates, measured.Milliseconds(time.Since(began)))
 	}
-	one.Start = median(one.Starts)
-	if one.Resident, err = t.server.metric(ctx, "process_resident_memory_bytes"); err != nil {
-		return nil, err
+	of["startMs"], line.Rates = measured.Median(line.Rates), nil
+	if of["residentBytes"], err = t.resident(ctx); err != nil {
+		return err
 	}
-	if one.Heap, err = t.server.heap(ctx); err != nil {
-		return nil, err
+	if of["heapBytes"], err = t.heap(ctx); err != nil {
+		return err
 	}
+	pairs := 0
+	for _, p := range t.world.providers {
+		pairs += len(p.inventories)
+	}
+	of["bytesOfPair"] = (of["heapBytes"] - of["heapEmptyBytes"]) / float64(pairs)
 	if t.cluster == nil {
-		one.Stored, err = sizeOfFiles(t.url[len("sqlite://"):])
-		return one, err
+		of["storedBytes"], err = sizeOfFiles(strings.TrimPrefix(t.server.Database, "sqlite://"))
+		return err
 	}
-	one.Stored, one.Tables, err = storedIn(ctx, t)
-	return one, err
+	text, err := t.cluster.Text(ctx, t.storage, "SELECT pg_database_size(current_database())")
+	if err == nil {
+		var stored float64
+		_, err = fmt.Sscan(text, &stored)
+		of["storedBytes"] = stored
+	}
+	return err
 }
 
-// restart ends the server of a target and starts it again, and returns how long
-// the start took.
-func (b *bench) restart(ctx context.Context, t *target) (time.Duration, error) {
-	if err := t.server.stop(); err != nil {
-		return 0, err
-	}
-	began := time.Now()
-	s, err := startServer(ctx, b.folder, t.file, t.program, t.url)
-	if err != nil {
-		return 0, err
-	}
-	took := time.Since(began)
-	t.serve(s)
-	return took, nil
-}
-
-// startEmpty starts a server like that of a target, on a database without a world,
+// startEmpty starts a server like that of a target on a database without a world,
 // twice, for the first time makes the tables. It returns how long the second start
 // took, and the heap after it.
 func (b *bench) startEmpty(ctx context.Context, t *target) (took, heap float64, err error) {
-	url, file := "sqlite://"+filepath.Join(b.folder, t.file+"-empty.db"), t.file+"-empty"
+	empty, setup := *t, t.server.Setup
+	setup.Name += "-empty"
+	setup.Database = "sqlite://" + filepath.Join(b.folder, setup.Name+".db")
 	if t.cluster != nil {
 		if err := t.cluster.CreateDatabase(ctx, t.storage+"_empty"); err != nil {
 			return 0, 0, err
 		}
-		url = t.cluster.URL(t.storage + "_empty")
+		setup.Database = t.cluster.URL(t.storage + "_empty")
 	}
 	for range 2 {
 		began := time.Now()
-		s, err := startServer(ctx, b.folder, file, t.program, url)
-		if err != nil {
+		if err := empty.serve(ctx, setup); err != nil {
 			return 0, 0, err
 		}
-		took = milliseconds(time.Since(began))
-		heap, err = s.heap(ctx)
-		if err = errors.Join(err, s.stop()); err != nil {
+		took = measured.Milliseconds(time.Since(began))
+		heap, err = empty.heap(ctx)
+		if err = errors.Join(err, empty.stop()); err != nil {
 			return 0, 0, err
 		}
 	}
 	return took, heap, nil
 }
 
-// metric returns one of the metrics of the server.
-func (s *server) metric(ctx context.Context, name string) (float64, error) {
-	all, err := s.metrics(ctx)
-	return all[name], err
-}
-
-// heap returns what of the server's heap is in use after garbage was collected; 0
-// for one that cannot be told to collect it.
-func (s *server) heap(ctx context.Context) (float64, error) {
+// heap returns the bytes of the server's heap in use after garbage collection.
+func (t *target) heap(ctx context.Context) (float64, error) {
+	profiles := local.NewClient(t.server.Profiles, "", "", 1, requestTime)
+	defer profiles.Close()
 	for range 2 { // what has a finalizer goes the second time
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/heap?gc=1", s.profiles), nil)
-		if err != nil {
-			return 0, err
-		}
-		response, err := s.http.Do(r)
-		if err != nil {
-			return 0, err
-		}
-		if err := response.Body.Close(); err != nil {
+		if _, err := profiles.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 			return 0, err
 		}
 	}
-	return s.metric(ctx, "go_memstats_heap_alloc_bytes")
+	all, err := t.operator.Metrics(ctx)
+	return all["go_memstats_heap_alloc_bytes"], err
 }
 
-// sizeOfFiles returns how large a file of SQLite is with the log beside it.
-func sizeOfFiles(path string) (sum int64, err error) {
+// sizeOfFiles returns the size of a SQLite file with the log beside it.
+func sizeOfFiles(path string) (sum float64, err error) {
 	for _, suffix := range []string{"", "-wal"} {
 		info, err := os.Stat(path + suffix)
 		switch {
 		case err == nil:
-			sum += info.Size()
+			sum += float64(info.Size())
 		case suffix == "" || !errors.Is(err, os.ErrNotExist):
 			return 0, err
 		}
@@ -198,41 +146,37 @@ func sizeOfFiles(path string) (sum int64, err error) {
 	return sum, nil
 }
 
-// storedIn returns how large the database of a target on PostgreSQL is, and its
-// largest tables.
-func storedIn(ctx context.Context, t *target) (stored int64, tables []table, err error) {
+// tablesOf returns the largest tables of a target on PostgreSQL.
+func tablesOf(ctx context.Context, t *target) (lines []measured.Line, err error) {
 	db, err := sql.Open("postgres", t.cluster.URL(t.storage))
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := db.QueryRowContext(ctx, "SELECT pg_database_size(current_database())").Scan(&stored); err != nil {
-		return 0, nil, err
-	}
 	rows, err := db.QueryContext(ctx, `SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
-		WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND pg_total_relation_size(oid) >= $1`, leastStored)
+		WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND pg_total_relation_size(oid) >= $1
+		ORDER BY pg_total_relation_size(oid) DESC, relname LIMIT $2`, minStored, maxTables)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var one table
-		if err := rows.Scan(&one.Name, &one.Bytes, &one.Indexes); err != nil {
-			return 0, nil, err
+		var name string
+		var bytes, indexes float64
+		if err := rows.Scan(&name, &bytes, &indexes); err != nil {
+			return nil, err
 		}
-		tables = append(tables, one)
+		lines = append(lines, measured.Line{Kind: measured.Stored, Work: name, Figures: map[string]float64{"bytes": bytes, "indexBytes": indexes}})
 	}
 	if err := rows.Err(); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	slices.SortFunc(tables, func(a, b table) int {
-		return cmp.Or(cmp.Compare(b.Bytes+b.Indexes, a.Bytes+a.Indexes), cmp.Compare(a.Name, b.Name))
-	})
-	tables = tables[:min(len(tables), mostTables)]
-	for i := range tables {
-		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM "`+tables[i].Name+`"`).Scan(&tables[i].Rows); err != nil {
-			return 0, nil, err
+	for _, line := range lines {
+		var count float64
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM "`+line.Work+`"`).Scan(&count); err != nil {
+			return nil, err
 		}
+		line.Figures["rows"], line.Figures["bytesOfRow"] = count, (line.Figures["bytes"]+line.Figures["indexBytes"])/max(1, count)
 	}
-	return stored, tables, nil
+	return lines, nil
 }

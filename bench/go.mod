@@ -7,6 +7,7 @@ go 1.26.0
 require (
 	github.com/cadastre-dev/cadastre v0.0.0
 	github.com/coder/websocket v1.8.15
+	github.com/goccy/go-yaml v1.19.2
 	github.com/google/uuid v1.6.0
 	github.com/lib/pq v1.12.3
 	golang.org/x/sync v0.24.0
@@ -28,7 +29,6 @@ require (
 	github.com/go-jose/go-jose/v4 v4.1.8 // indirect
 	github.com/go-json-experiment/json v0.0.0-20251027170946-4849db3c2f7e // indirect
 	github.com/go-openapi/inflect v0.19.0 // indirect
-	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/gophercloud/gophercloud/v2 v2.15.0 // indirect

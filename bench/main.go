@@ -1,22 +1,23 @@
-// Bench times Cadastre: deterministic worlds, written through the GraphQL API
-// into servers of its own, and a few works on them, each timed in rounds that are
-// interleaved over binaries, databases and peers, so that what else the machine
-// does meets all of them alike.
+// Bench times Cadastre. It fills servers of its own with deterministic worlds
+// through the API and times works, the rows of works.yaml. Rounds are interleaved
+// over binaries, databases and peers, so that other load on the machine meets all
+// of them alike. Servers have their default limits: a figure is what a client
+// gets from a server in production.
 //
-//	go run ./bench                                          this tree, SQLite and PostgreSQL
-//	go run ./bench -binary before=/old -binary after=/new   two versions side by side
-//	go run ./bench -db postgres -works 'clients' -rounds 5  some works, sooner
+//	go -C bench run .                                          this tree, SQLite and PostgreSQL
+//	go -C bench run . -binary before=/old -binary after=/new   two versions side by side
+//	go -C bench run . -db postgres -works 'clients' -rounds 5  some works, sooner
 //
 // A peer is another program that answers the same question from the same rows:
 // PostGraphile, the reference placement, and a handler that only writes the
-// answer. Those that are on the machine are timed in the same rounds. Before
+// answer. Peers that are on the machine are timed in the same rounds. Before
 // anything is timed, every server must give the same answer to each read, and
 // every peer the same rows.
 //
-// The report is tables on the standard output, and with -json a file. Of such
-// files the command `page` writes the tables and drawings of the documents. The folder that
-// CADASTRE_TEST_DEFINITIONS names, if any, holds further definition files. Times
-// of the processor are read from /proc, so only Linux has them.
+// The tables go to the standard output and, with -json, the measurements to a
+// file of JSON lines, of which the program in bench/page draws the documents.
+// CADASTRE_TEST_DEFINITIONS can name a folder with further definition files.
+// Processor times are read from /proc, so only Linux has them.
 package main
 
 import (
@@ -26,6 +27,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -35,12 +37,13 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
 // The databases that a server can keep its world in.
 const (
-	sqlite   = "sqlite"
-	postgres = "postgres"
+	sqlite   = measured.SQLite
+	postgres = measured.Postgres
 )
 
 // options are the flags.
@@ -48,107 +51,93 @@ type options struct {
 	binaries       []binary // none is a build of this tree
 	databases      []string
 	peers          []string
-	only           *regexp.Regexp // of the names of those to time; nil is all
-	skipped        *regexp.Regexp // of the names of those not to time; nil is none
-	rounds         int            // at most
-	operations     int            // of a work in a round, at most
+	only, skipped  *regexp.Regexp // of names of works and parts; nil is all, and none
+	rounds         int            // maximum
+	operations     int            // maximum of a work in a round
 	within         time.Duration  // no round begins that would end later
 	size           size
-	smallProviders int // providers of the smaller world
+	smallProviders int // providers of the smaller world, trees of the nested one
 	seed           uint64
-	json           string // file for the report; none when empty
-	profiles       string // folder for profiles; none when empty
+	json           string // file of JSON lines; empty is none
 	following      following
 	sharing        sharing
 	timeout        time.Duration
-	command        string // what the report says to run
 }
 
-// binary is a server program and what the report calls it.
+// binary is a server program and its name in reports.
 type binary struct{ name, path string }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if len(os.Args) > 1 && os.Args[1] == floorCommand {
-		if err := runFloor(ctx, os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	if len(os.Args) > 1 && os.Args[1] == pageCommand {
-		if err := runPage(os.Args[2:], os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	o, err := parse(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err == nil {
-		err = runAndReport(ctx, o)
-	}
-	if err != nil {
+	err := command(ctx, os.Args[1:])
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// runAndReport runs the benchmark and writes its report.
-func runAndReport(ctx context.Context, o options) error {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	r, err := run(ctx, o, os.Stderr)
+// command runs the benchmark, or the floor, which the benchmark starts.
+func command(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == floorCommand {
+		return runFloor(ctx, args[1:])
+	}
+	o, err := parse(args, os.Stderr)
 	if err != nil {
 		return err
 	}
-	if err := r.write(os.Stdout); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	lines, err := run(ctx, o, os.Stderr)
+	if err != nil {
 		return err
+	}
+	lines[0].Notes["command"] = commandOf(args)
+	for _, kind := range []string{measured.Work, measured.Followed, measured.Processes, measured.Lag, measured.Footprint, measured.Stored} {
+		if table := measured.Table(lines, kind); table != "" {
+			fmt.Println(table)
+		}
 	}
 	if o.json == "" {
 		return nil
 	}
-	return r.writeJSON(o.json)
+	return measured.WriteFile(o.json, lines)
 }
 
 // parse reads the flags.
 func parse(args []string, output io.Writer) (options, error) {
-	o := options{databases: []string{sqlite, postgres}, peers: peers(), command: commandOf(args)}
+	o := options{databases: []string{sqlite, postgres}, peers: peers()}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
-	flags.Func("binary", "a server program as `NAME=PATH`, once for each; a build of this tree when absent", o.addBinary)
-	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", func(text string) (err error) {
-		o.databases, err = someOf([]string{sqlite, postgres}, text)
-		return err
-	})
-	flags.Func("peers", "peers as a `LIST` with commas, or none (default "+strings.Join(o.peers, ",")+", those that are on the machine)", func(text string) (err error) {
-		if o.peers = nil; text != "none" {
-			o.peers, err = someOf(peers(), text)
+	list := func(into *[]string, all []string) func(string) error {
+		return func(text string) (err error) {
+			if *into = nil; text != "none" {
+				*into, err = someOf(all, text)
+			}
+			return err
 		}
-		return err
-	})
-	flags.Func("works", "time only works whose names match a regular `EXPRESSION`", func(text string) (err error) {
-		o.only, err = regexp.Compile(text)
-		return err
-	})
-	flags.Func("skip", "time no works whose names match a regular `EXPRESSION`", func(text string) (err error) {
-		o.skipped, err = regexp.Compile(text)
-		return err
-	})
-	flags.IntVar(&o.rounds, "rounds", 10, "`number` of rounds, at most")
-	flags.IntVar(&o.operations, "operations", 10_000, "`number` of requests of a work in a round, at most")
-	flags.DurationVar(&o.within, "within", 12*time.Minute, "`time` for all: no round begins that would end later")
+	}
+	expression := func(into **regexp.Regexp) func(string) error {
+		return func(text string) (err error) {
+			*into, err = regexp.Compile(text)
+			return err
+		}
+	}
+	flags.Func("binary", "a server program as `NAME=PATH`, once for each; a build of this tree when absent", o.addBinary)
+	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", list(&o.databases, []string{sqlite, postgres}))
+	flags.Func("peers", "peers as a `LIST` with commas, or none (default "+strings.Join(o.peers, ",")+", those that are on the machine)", list(&o.peers, peers()))
+	flags.Func("works", "time only works and parts whose names match a regular `EXPRESSION`", expression(&o.only))
+	flags.Func("skip", "skip works and parts whose names match a regular `EXPRESSION`", expression(&o.skipped))
+	flags.IntVar(&o.rounds, "rounds", 10, "maximum `number` of rounds")
+	flags.IntVar(&o.operations, "operations", 10_000, "maximum `number` of requests of a work in a round")
+	flags.DurationVar(&o.within, "within", 12*time.Minute, "`time` after which no round may end")
 	flags.IntVar(&o.size.providers, "providers", 10_000, "`number` of resource providers")
 	flags.IntVar(&o.size.resources, "resources", 10_000, "`number` of resources")
 	flags.IntVar(&o.smallProviders, "small", 1_000, "`number` of resource providers of the smaller world, and of trees of seven in the nested one")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of the world")
-	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON, too")
-	flags.StringVar(&o.profiles, "profile", "", "`folder` for a CPU profile of each work, taken after the rounds")
+	flags.StringVar(&o.json, "json", "", "`file` for the measurements as JSON lines")
 	flags.IntVar(&o.following.subscriptions, "subscriptions", 1_000, "`number` of subscriptions beside which commits are timed")
-	flags.IntVar(&o.following.commits, "commits", 500, "`number` of commits a second beside them; 0 is as many as there can be")
+	flags.IntVar(&o.following.commits, "commits", 500, "`number` of commits a second beside them; 0 is no limit")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "`time` after which the benchmark gives up")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -156,15 +145,16 @@ func parse(args []string, output io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if min(o.rounds, o.operations) < 1 || min(o.size.providers, o.size.resources, o.smallProviders) < minSize || min(o.following.subscriptions, o.following.commits) < 0 {
-		return o, fmt.Errorf("-rounds and -operations must be 1 or more, -providers, -resources and -small %d or more, -subscriptions and -commits 0 or more", minSize)
+	if min(o.rounds, o.operations) < 1 || min(o.size.providers, o.size.resources, o.smallProviders) < minSize || min(o.following.subscriptions, o.following.commits) < 0 || len(o.databases) == 0 {
+		return o, fmt.Errorf("-rounds and -operations must be 1 or more, -providers, -resources and -small %d or more, -subscriptions and -commits 0 or more, and -db a database", minSize)
 	}
 	o.sharing = defaultSharing(o.rounds)
 	o.following.writers, o.following.rounds, o.following.each = 8, min(o.rounds, 4), 5*time.Second
-	if len(o.chosen()) == 0 && !o.hasParts() {
-		return o, errors.New("-works matches no work")
+	chosen, err := o.chosen()
+	if err == nil && len(chosen) == 0 && !o.hasParts() {
+		err = errors.New("-works matches no work")
 	}
-	return o, nil
+	return o, err
 }
 
 // addBinary adds a program with its name.
@@ -180,7 +170,7 @@ func (o *options) addBinary(text string) error {
 	return nil
 }
 
-// someOf reads a list of names, each of which must be among all and there once.
+// someOf reads a list of distinct names, each of which must be among all.
 func someOf(all []string, text string) ([]string, error) {
 	names := strings.Split(text, ",")
 	for i, name := range names {
@@ -191,15 +181,14 @@ func someOf(all []string, text string) ([]string, error) {
 	return names, nil
 }
 
-// commandOf returns the command of a report, which says nothing of where this
-// machine keeps other programs.
+// commandOf returns the command of a report, without the paths of this machine.
 func commandOf(args []string) string {
-	command := []string{"go run ./bench"}
+	command := []string{"go -C bench run ."}
 	for _, arg := range args {
 		if name, path, ok := strings.Cut(arg, "="); ok && filepath.IsAbs(path) {
 			arg = name + "=PROGRAM"
 		}
-		if strings.ContainsAny(arg, " |*?$()") {
+		if strings.ContainsAny(arg, " |*?$()^") {
 			arg = "'" + arg + "'"
 		}
 		command = append(command, arg)
@@ -208,54 +197,40 @@ func commandOf(args []string) string {
 }
 
 // chosen returns the works to time.
-func (o options) chosen() []work {
+func (o options) chosen() ([]work, error) {
+	all, err := works()
+	if err != nil {
+		return nil, err
+	}
 	var chosen []work
-	for _, w := range works() {
-		if o.isChosen(w.name) {
-			w.operations = min(w.operations, o.operations)
+	for _, w := range all {
+		if o.isChosen(w.Name) {
+			w.Operations = min(w.Operations, o.operations)
 			chosen = append(chosen, w)
 		}
 	}
-	return chosen
+	return chosen, nil
 }
 
-// isChosen reports whether a work or another part of the benchmark is to be measured.
+// isChosen reports whether a work or another part of the benchmark is measured.
 func (o options) isChosen(name string) bool {
 	return (o.only == nil || o.only.MatchString(name)) && (o.skipped == nil || !o.skipped.MatchString(name))
 }
 
-// hasParts reports whether anything is measured of the large world besides works.
+// hasParts reports whether anything but works is measured of the large world.
 func (o options) hasParts() bool {
-	return o.isFollowed() || slices.ContainsFunc([]string{footprintName, processesName, settingsName}, o.isChosen)
+	return o.isFollowed() || slices.ContainsFunc([]string{footprintName, processesName}, o.isChosen)
 }
 
-// parts measures what is no work.
-func (b *bench) parts(ctx context.Context, r *report) (err error) {
-	if r.Followed, err = b.follow(ctx); err != nil {
-		return err
-	}
-	if r.Shared, err = b.share(ctx); err != nil {
-		return err
-	}
-	if r.Tried, err = b.tryAll(ctx); err != nil {
-		return err
-	}
-	r.Footprints, err = b.footprints(ctx)
-	return err
-}
-
-// run starts the servers, fills them, checks that they agree, and times the
-// works. It ends every process that it started before it returns.
-func run(ctx context.Context, o options, progress io.Writer) (r *report, err error) {
+// run starts the servers, fills them, checks that they agree, and measures. It
+// ends every process that it started before it returns.
+func run(ctx context.Context, o options, progress io.Writer) (lines []measured.Line, err error) {
 	started := time.Now()
-	folder, err := os.MkdirTemp("", "cadastre-bench-")
+	folder, err := local.Folder("cadastre-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if err := os.Chmod(folder, 0o711); err != nil { // the user of PostgreSQL passes through
-		return nil, err
-	}
 	if len(o.binaries) == 0 {
 		path := filepath.Join(folder, "cadastre")
 		if err := local.Build(ctx, path, "CGO_ENABLED=0"); err != nil {
@@ -267,19 +242,47 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{options: o, folder: folder, progress: progress, works: o.chosen(), deadline: started.Add(o.within)}
+	b := &bench{options: o, folder: folder, progress: progress, deadline: started.Add(o.within)}
+	if b.works, err = o.chosen(); err != nil {
+		return nil, err
+	}
 	defer func() { err = errors.Join(err, b.stop()) }()
-	b.loadBefore = loadAverage()
+	head := measured.NewRun("")
 	b.large = newWorld(o.seed, o.size, definitions)
 	b.small = newWorld(o.seed, size{providers: o.smallProviders}, nil)
 	b.nested = newNestedWorld(o.seed, o.smallProviders)
 	if err := b.start(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := b.measure(ctx)
-	if err != nil {
+	if lines, err = b.measure(ctx); err != nil {
 		return nil, err
 	}
-	r = newReport(b, rows)
-	return r, b.parts(ctx, r)
+	b.judge(lines)
+	for _, part := range []func(context.Context) ([]measured.Line, error){b.follow, b.share, b.footprints} {
+		more, err := part(ctx)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, more...)
+	}
+	b.describe(&head)
+	return append([]measured.Line{head}, lines...), nil
+}
+
+// describe adds to the first line what was measured.
+func (b *bench) describe(head *measured.Line) {
+	head.Figures["seed"], head.Figures["rounds"] = float64(b.seed), float64(b.rounds)
+	head.Figures["providers"], head.Figures["resources"], head.Figures["small"] = float64(b.size.providers), float64(b.size.resources), float64(b.smallProviders)
+	if b.cluster != nil {
+		head.Notes["postgres"] = b.cluster.Version
+	}
+	if len(b.missing) > 0 {
+		head.Notes["notTimed"] = strings.Join(b.missing, "; ")
+	}
+	for _, program := range b.binaries {
+		version, err := exec.Command(program.path, "version").Output()
+		if head.Notes["binary "+program.name] = strings.TrimSpace(string(version)); err != nil {
+			head.Notes["binary "+program.name] = err.Error()
+		}
+	}
 }

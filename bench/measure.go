@@ -6,93 +6,60 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/bench/local"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
-// row is what was measured of one work on one target.
-type row struct {
-	Work     string `json:"work"`
-	Database string `json:"database,omitempty"`
-	Server   string `json:"server"` // the binary's name, or the peer's
-	Peer     bool   `json:"peer,omitempty"`
-	Clients  int    `json:"clients"`
-	// Operations is how many were timed.
-	Operations int `json:"operations"`
-	// Rows is the length of the list that the work is about, in one answer.
-	Rows int `json:"rows"`
-	// Bytes is the length of one answer.
-	Bytes int `json:"bytes"`
-	// PerSecond is the median of Rates, the requests a second of each round.
-	PerSecond float64   `json:"perSecond"`
-	Rates     []float64 `json:"rates"`
-	// Median and P99 are by the clock of the client, in milliseconds.
-	Median float64 `json:"medianMs"`
-	P99    float64 `json:"p99Ms"`
-	// ServerCPU and DatabaseCPU are the milliseconds on processors of one
-	// operation, on average: of the server, and of the processes of PostgreSQL.
-	// Nil is not measured; the database CPU of SQLite is in that of the server.
-	ServerCPU   *float64 `json:"serverCpuMs,omitempty"`
-	DatabaseCPU *float64 `json:"databaseCpuMs,omitempty"`
-	// What the server counted in one operation, on average; nil where it does not
-	// count.
-	Statements     *float64 `json:"statements,omitempty"`
-	Allocations    *float64 `json:"allocations,omitempty"`
-	AllocatedBytes *float64 `json:"allocatedBytes,omitempty"`
-}
-
-// series is the timing of one work on one target while it goes on.
+// series is the timing of one work on one target.
 type series struct {
 	work    work
 	target  *target
-	call    call   // of a peer
+	call    call   // to a peer
 	answer  []byte // the first one
-	exact   bool   // whether every answer is to be the first one
+	exact   bool   // whether every answer must equal the first one
+	refused string // code of a refusal, with which nothing is timed
+	waits   int    // answers that the rate or a lack of room delayed
 	rows    int
 	next    int // number of the next request
 	times   []time.Duration
 	rates   []float64
 	cpu     cpu
-	counted counts
+	counted map[string]float64
 }
-
-// cpu is time on processors.
-type cpu struct{ server, database time.Duration }
 
 // measure times all works on all targets, in rounds: in each, every work is timed
 // on one target after the other, beginning with another one each time.
-func (b *bench) measure(ctx context.Context) ([]row, error) {
+func (b *bench) measure(ctx context.Context) ([]measured.Line, error) {
 	all := make([][]*series, len(b.works))
 	for i, work := range b.works {
 		var err error
 		if all[i], err = b.prepare(ctx, work); err != nil {
-			return nil, fmt.Errorf("%s: %w", work.name, err)
+			return nil, fmt.Errorf("%s: %w", work.Name, err)
 		}
 	}
 	for _, of := range all {
 		for _, s := range of {
 			if err := s.count(ctx); err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", s.target, s.work.name, err)
+				return nil, fmt.Errorf("%s, %s: %w", s.target, s.work.Name, err)
 			}
 		}
 	}
 	if err := b.timeRounds(ctx, all); err != nil {
 		return nil, err
 	}
-	var rows []row
+	var lines []measured.Line
 	for _, of := range all {
 		for _, s := range of {
-			rows = append(rows, s.row())
-			if err := b.profile(ctx, s); err != nil {
-				return nil, fmt.Errorf("profile %s, %s: %w", s.target, s.work.name, err)
-			}
+			lines = append(lines, s.line())
 		}
 	}
-	return rows, nil
+	return lines, nil
 }
 
 // timeRounds times rounds until there are as many as wanted, or the next one would
@@ -109,41 +76,44 @@ func (b *bench) timeRounds(ctx context.Context, all [][]*series) error {
 			for i := range of {
 				s := of[(round+i)%len(of)]
 				if err := s.round(ctx); err != nil {
-					return fmt.Errorf("%s, %s: %w", s.target, s.work.name, err)
+					return fmt.Errorf("%s, %s: %w", s.target, s.work.Name, err)
 				}
 			}
 		}
 		took := time.Since(began)
 		longest = max(longest, took)
-		if _, err := fmt.Fprintf(b.progress, "round %d of %d: %.0f s\n", round+1, b.rounds, took.Seconds()); err != nil {
-			return err
-		}
+		b.say("round %d of %d: %.0f s", round+1, b.rounds, took.Seconds())
 	}
 	return nil
 }
 
-// prepare asks every target of a work once and holds their answers to a read
-// against each other: the bytes of servers, and the rows of peers.
-func (b *bench) prepare(ctx context.Context, work work) ([]*series, error) {
-	var all []*series
+// prepare asks every target of a work once and compares their answers to a read:
+// the bytes of servers, and the rows of peers.
+func (b *bench) prepare(ctx context.Context, work work) (all []*series, err error) {
 	var wanted json.RawMessage
 	for _, t := range b.targets {
 		if t.server == nil || t.world != b.worldOf(work) {
 			continue
 		}
-		s := &series{work: work, target: t}
+		s := &series{work: work, target: t, rows: 1}
+		all = append(all, s)
 		if err := s.ask(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
+		if s.refused != "" {
+			continue
+		}
 		data, err := dataOf(s.answer)
-		if s.rows = 1; err == nil && work.list != nil {
-			s.rows, err = length(data, work.list)
+		if err == nil && work.List != "" {
+			s.rows, err = length(data, work.List)
+		}
+		if err == nil && s.rows == 0 && !work.MayBeEmpty {
+			err = fmt.Errorf("the list at %s is empty", work.List)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
-		all = append(all, s)
-		if work.undo != nil {
+		if work.Undo != nil {
 			continue
 		}
 		if s.exact = true; wanted == nil {
@@ -153,16 +123,21 @@ func (b *bench) prepare(ctx context.Context, work work) ([]*series, error) {
 			return nil, fmt.Errorf("%s and %s answer differently: %s", all[0].target, t, difference(wanted, data))
 		}
 	}
-	return b.preparePeers(ctx, work, all)
-}
-
-// preparePeers adds the peers of a work to its servers.
-func (b *bench) preparePeers(ctx context.Context, work work, all []*series) ([]*series, error) {
 	for _, t := range b.targets {
-		if work.compared == nil || t.peer != work.compared.with || t.world != nil && t.world != b.worldOf(work) {
+		own := all[len(all)-1]
+		if work.Peer == nil || t.peer != work.Peer.With || t.world != nil && t.world != b.worldOf(work) || own.refused != "" {
 			continue
 		}
-		s, err := b.preparePeer(ctx, all[len(all)-1], t)
+		s := &series{work: work, target: t, rows: own.rows, exact: t.peer != placementPeer}
+		if n := work.Peer.Operations; n > 0 {
+			s.work.Operations = n
+		}
+		if s.call, err = work.Peer.call(ctx, t); err == nil {
+			err = s.ask(ctx)
+		}
+		if err == nil {
+			err = sameAnswer(ctx, own, s)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
@@ -171,38 +146,30 @@ func (b *bench) preparePeers(ctx context.Context, work work, all []*series) ([]*
 	return all, nil
 }
 
-// preparePeer asks a peer the question of a work and compares the rows of its
-// answer with those of Cadastre's.
-func (b *bench) preparePeer(ctx context.Context, own *series, peer *target) (*series, error) {
-	s := &series{work: own.work, target: peer, exact: own.work.compared.exact, rows: own.rows}
-	if n := own.work.compared.operations; n > 0 {
-		s.work.operations = n
-	}
-	var err error
-	if s.call, err = own.work.compared.call(ctx, peer); err != nil {
-		return nil, err
-	}
-	if err := s.ask(ctx); err != nil {
-		return nil, err
-	}
-	return s, own.work.compared.check(ctx, own, s.answer)
-}
-
 // ask sends a request that is not timed and keeps the answer.
 func (s *series) ask(ctx context.Context) error {
 	clients := s.connect(1)
 	defer disconnect(clients)
-	if _, _, err := s.send(ctx, clients, 1); err != nil {
+	_, _, err := s.send(ctx, clients, 1)
+	var refused refusal
+	if errors.As(err, &refused) && refused.code != local.Answered {
+		s.refused = refused.code
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	s.answer = bytes.Clone(clients[0].answer.Bytes())
 	return s.takeBack(ctx, s.next-1)
 }
 
-// round times one round of the work on its target, which was idle meanwhile: the
-// first request of each client is not counted.
+// round times one round of the work on its target. The first request of each
+// client is not timed.
 func (s *series) round(ctx context.Context) error {
-	clients := s.connect(s.work.clients)
+	if s.refused != "" {
+		return nil
+	}
+	clients := s.connect(s.work.Clients)
 	defer disconnect(clients)
 	first := s.next
 	if _, _, err := s.send(ctx, clients, len(clients)); err != nil {
@@ -212,7 +179,7 @@ func (s *series) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	times, took, err := s.send(ctx, clients, s.work.operations)
+	times, took, err := s.send(ctx, clients, s.work.Operations)
 	if err != nil {
 		return err
 	}
@@ -222,16 +189,18 @@ func (s *series) round(ctx context.Context) error {
 	}
 	s.times = append(s.times, times...)
 	s.rates = append(s.rates, float64(len(times))/took.Seconds())
-	s.cpu.server += after.server - before.server
-	s.cpu.database += after.database - before.database
+	s.cpu.add(before, after)
+	for _, c := range clients {
+		s.waits += c.refused
+	}
 	return s.takeBack(ctx, first)
 }
 
-// connect returns so many clients of the target, one at least.
+// connect returns clients of the target.
 func (s *series) connect(count int) []*connection {
-	clients := make([]*connection, max(1, count))
+	clients := make([]*connection, count)
 	for i := range clients {
-		clients[i] = &connection{to: s.target}
+		clients[i] = s.target.connect(s.work.As, i)
 	}
 	return clients
 }
@@ -242,13 +211,21 @@ func disconnect(clients []*connection) {
 	}
 }
 
-// send sends the next requests, each client one after the other, and returns how
-// long each of them took, and all together.
+// send sends the next requests by all clients at once, each client one after the
+// other, and returns how long each of them took, and all together.
 func (s *series) send(ctx context.Context, clients []*connection, count int) ([]time.Duration, time.Duration, error) {
-	messages, err := s.messages(count)
-	if err != nil {
-		return nil, 0, err
+	calls := make([]call, count)
+	for i := range calls {
+		switch {
+		case s.target.server == nil:
+			calls[i] = s.call
+		case i > 0 && s.work.Undo == nil: // a read is always the same
+			calls[i] = calls[0]
+		default:
+			calls[i] = asking(s.work.request(s.target.world, s.next+i))
+		}
 	}
+	s.next += count
 	times := make([]time.Duration, count)
 	var next atomic.Int64
 	group, sending := errgroup.WithContext(ctx)
@@ -256,120 +233,108 @@ func (s *series) send(ctx context.Context, clients []*connection, count int) ([]
 	for _, c := range clients {
 		group.Go(func() error {
 			for n := int(next.Add(1)) - 1; n < count; n = int(next.Add(1)) - 1 {
-				started := time.Now()
-				answer, err := c.exchange(messages[n])
-				times[n] = time.Since(started)
-				if err := errors.Join(err, sending.Err()); err != nil {
-					return err
+				took, answer, err := c.timed(calls[n])
+				if times[n] = took; err == nil {
+					err = sending.Err()
 				}
-				if err := s.check(answer); err != nil {
+				if err == nil && s.exact && s.answer != nil && !bytes.Equal(unpriced(answer), unpriced(s.answer)) {
+					err = fmt.Errorf("the answer is another one than at first: %s", difference(s.answer, answer))
+				}
+				if err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	err = group.Wait()
+	err := group.Wait()
 	return times, time.Since(began), err
-}
-
-// messages returns the next requests as they are sent.
-func (s *series) messages(count int) ([][]byte, error) {
-	all := make([][]byte, count)
-	for i := range all {
-		switch {
-		case i > 0 && s.work.undo == nil: // a read is always the same
-			all[i] = all[0]
-		case s.target.server == nil:
-			all[i] = s.target.message(s.call)
-		default:
-			body, err := s.work.request(s.target.world, s.next+i).body()
-			if err != nil {
-				return nil, err
-			}
-			all[i] = s.target.message(call{method: "POST", path: "/graphql", body: body, member: s.work.member})
-		}
-	}
-	s.next += count
-	return all, nil
-}
-
-// unpriced returns an answer without its price, which grows with the tables.
-func unpriced(answer []byte) []byte {
-	if end := bytes.LastIndex(answer, []byte(`,"extensions":`)); end >= 0 {
-		return answer[:end]
-	}
-	return answer
-}
-
-// check returns an error for an answer that is not the right one.
-func (s *series) check(answer []byte) error {
-	if s.exact && s.answer != nil {
-		if !bytes.Equal(unpriced(answer), unpriced(s.answer)) {
-			return fmt.Errorf("the answer is another one than at first: %s", difference(s.answer, answer))
-		}
-		return nil
-	}
-	if s.target.server == nil {
-		return nil
-	}
-	_, err := dataOf(answer)
-	return err
 }
 
 // takeBack takes back what the requests from a number on did.
 func (s *series) takeBack(ctx context.Context, first int) error {
-	if s.work.undo == nil {
+	if s.work.Undo == nil {
 		return nil
 	}
 	for n := first; n < s.next; n++ {
-		if err := s.target.server.ask(ctx, s.work.undo(s.target.world, n), nil); err != nil {
+		if err := s.target.operator.Ask(ctx, s.work.Undo.request(s.target.world, n), nil); err != nil {
 			return fmt.Errorf("take back: %w", err)
 		}
 	}
 	return nil
 }
 
-// row returns what was measured.
-func (s *series) row() row {
-	slices.Sort(s.times)
-	r := row{
-		Work: s.work.name, Database: s.target.database, Server: s.target.name, Peer: s.target.peer != "", Clients: max(1, s.work.clients),
-		Operations: len(s.times), Rows: s.rows, Bytes: len(s.answer), PerSecond: median(s.rates), Rates: s.rates,
-		Median: milliseconds(quantile(s.times, 50)), P99: milliseconds(quantile(s.times, 99)),
-		Statements: s.counted.statements, Allocations: s.counted.allocations, AllocatedBytes: s.counted.bytes,
+// line returns what was measured.
+func (s *series) line() measured.Line {
+	line := measured.Line{Kind: measured.Work, Work: s.work.Name, Database: s.target.database, Server: s.target.name, Peer: s.target.peer != "", Rates: s.rates,
+		Figures: map[string]float64{"clients": float64(s.work.Clients), "rows": float64(s.rows), "bytes": float64(len(s.answer))}}
+	if s.refused != "" {
+		line.Reached, line.Figures = "refused: "+s.refused, map[string]float64{"clients": float64(s.work.Clients)}
+		return line
 	}
-	if !local.MeasuresCPU() {
-		return r
+	line.Figures["operations"], line.Figures["perSecond"] = float64(len(s.times)), measured.Median(s.rates)
+	line.Figures["medianMs"], line.Figures["p99Ms"] = measured.Quantile(s.times, 50), measured.Quantile(s.times, 99)
+	if s.waits > 0 {
+		line.Figures["refused"] = float64(s.waits)
 	}
-	each := func(used time.Duration) *float64 {
-		return new(milliseconds(max(0, used)) / float64(len(s.times))) // a process that ends is counted in whole ticks
+	for name, number := range s.counted {
+		line.Figures[name] = number
 	}
-	r.ServerCPU = each(s.cpu.server)
-	if s.target.cluster != nil {
-		r.DatabaseCPU = each(s.cpu.database)
+	if local.MeasuresCPU() {
+		line.Figures["serverCpuMs"] = measured.Milliseconds(s.cpu.server) / float64(len(s.times))
+		if s.target.cluster != nil {
+			line.Figures["databaseCpuMs"] = measured.Milliseconds(s.cpu.database) / float64(len(s.times))
+		}
 	}
-	return r
+	return line
 }
 
-// median returns the middle one of some numbers, the lower of two.
-func median(numbers []float64) float64 {
-	sorted := slices.Sorted(slices.Values(numbers))
-	return sorted[(len(sorted)-1)/2]
+// How many operations are counted: reading the counters allocates, too, and not
+// always the same, so that short operations are counted in large numbers.
+const (
+	minCounted  = 20
+	maxCounted  = 1_000
+	countedTime = 100 * time.Millisecond
+)
+
+// count counts statements and allocations of some operations, which are not timed.
+func (s *series) count(ctx context.Context) error {
+	if s.target.server == nil || s.refused != "" {
+		return nil
+	}
+	clients := s.connect(s.work.Clients)
+	defer disconnect(clients)
+	first := s.next
+	warm := max(len(clients), minCounted)
+	_, took, err := s.send(ctx, clients, warm)
+	if err != nil {
+		return err
+	}
+	operations := min(max(int(countedTime/(took/time.Duration(warm))), minCounted), maxCounted)
+	var read [3]map[string]float64
+	for i := range read {
+		if i == 2 {
+			if _, _, err := s.send(ctx, clients, operations); err != nil {
+				return err
+			}
+		}
+		if read[i], err = s.target.operator.Metrics(ctx); err != nil {
+			return err
+		}
+	}
+	s.counted = map[string]float64{}
+	for figure, metric := range map[string]string{"statements": "cadastre_sql_statements_total", "allocations": "go_memstats_mallocs_total", "allocatedBytes": "go_memstats_alloc_bytes_total"} {
+		if _, ok := read[0][metric]; ok { // the difference of the first two is that of reading the counters
+			s.counted[figure] = (read[2][metric] - 2*read[1][metric] + read[0][metric]) / float64(operations)
+		}
+	}
+	return s.takeBack(ctx, first)
 }
 
-// quantile returns the least of sorted times that a percentage of them does not
-// exceed.
-func quantile(sorted []time.Duration, percent int) time.Duration {
-	return sorted[(len(sorted)*percent+99)/100-1]
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// length returns the length of a list somewhere in the data of an answer; a list
-// without elements is an error, for nothing would be measured.
-func length(data json.RawMessage, path []string) (int, error) {
-	for _, name := range path {
+// length returns the length of a list in the data of an answer, at a path with
+// dots.
+func length(data json.RawMessage, path string) (int, error) {
+	for name := range strings.SplitSeq(path, ".") {
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(data, &fields); err != nil {
 			return 0, fmt.Errorf("read %s: %w", name, err)
@@ -378,10 +343,7 @@ func length(data json.RawMessage, path []string) (int, error) {
 	}
 	var elements []json.RawMessage
 	if err := json.Unmarshal(data, &elements); err != nil {
-		return 0, fmt.Errorf("read the list at %v: %w", path, err)
-	}
-	if len(elements) == 0 {
-		return 0, fmt.Errorf("the list at %v is empty", path)
+		return 0, fmt.Errorf("read the list at %s: %w", path, err)
 	}
 	return len(elements), nil
 }
@@ -393,6 +355,6 @@ func difference(a, b []byte) string {
 		at++
 	}
 	const around = 100
-	excerpt := func(text []byte) []byte { return text[max(0, at-around):min(len(text), at+around)] }
+	excerpt := func(text []byte) []byte { return text[max(0, min(len(text), at-around)):min(len(text), at+around)] }
 	return fmt.Sprintf("at byte %d\n%s\n%s", at, excerpt(a), excerpt(b))
 }

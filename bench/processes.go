@@ -6,195 +6,104 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
-// processesName is what -works chooses this part by.
+// processesName is the name of this part for -works.
 const processesName = "several processes"
 
 // sharing is how several servers on one database are timed.
 type sharing struct {
-	processes []int // how many, in turns
-	clients   int   // over all processes, each with one of them
+	processes []int // numbers of servers, in turns
+	clients   int   // of all servers together
 	rounds    int
 	each      time.Duration // for each work
-	lags      int           // commits that another process is watched for, in each round
+	lags      int           // commits whose lag is measured in each round
 	raced     int           // providers that are claimed until they are full
-	trials    []trial       // settings of one server under a mixed load
-	tried     int           // rounds of them, each half as long as of a work
 }
 
-// defaultSharing returns what the benchmark does by itself.
 func defaultSharing(rounds int) sharing {
-	return sharing{processes: []int{1, 2, 4}, clients: 32, rounds: min(rounds, 3), each: 2 * time.Second, lags: 100, raced: 20, trials: trials(), tried: min(rounds, 2)}
+	return sharing{processes: []int{1, 2, 4}, clients: maxClients, rounds: min(rounds, 3), each: 2 * time.Second, lags: 100, raced: 20}
 }
 
-// shared is what was measured of several servers on one database.
+// shared is what was measured of a number of servers.
 type shared struct {
-	Server    string      `json:"server"`
-	Processes int         `json:"processes"`
-	Clients   int         `json:"clients"`
-	Works     []sharedRow `json:"works"`
-	// Lag is from the answer to a commit of one server until another one shows it, in
-	// milliseconds, while nothing else happens and beside claims; of one process,
-	// until it shows its own.
-	Lag       span `json:"lagMs"`
-	LagBeside span `json:"lagBesideClaimsMs"`
-	// Tried claims race for providers that have room for Fit of them. Claimed of them
-	// got it, and Overallocated inventories have less than what is taken from them,
-	// or count it wrongly, in the database.
-	Tried         int `json:"claimsTried"`
-	Fit           int `json:"claimsThatFit"`
-	Claimed       int `json:"claimsServed"`
-	Overallocated int `json:"overallocated"`
-	// What each commit of a claim adds to the database, of one process.
-	Changes float64 `json:"changeRowsOfCommit,omitempty"`
-	Events  float64 `json:"auditRowsOfCommit,omitempty"`
-	Log     float64 `json:"writeAheadBytesOfCommit,omitempty"`
+	works          map[string]*timed
+	lag, lagBeside []time.Duration
+	figures        map[string]float64 // of races, and of what a commit adds
 }
 
-// sharedRow is a work on several servers.
-type sharedRow struct {
-	Work        string    `json:"work"`
-	PerSecond   float64   `json:"perSecond"` // the median of Rates
-	Rates       []float64 `json:"rates"`
-	Median      float64   `json:"medianMs"`
-	P99         float64   `json:"p99Ms"`
-	ServerCPU   float64   `json:"serverCpuMs"` // of one request, all servers together
-	DatabaseCPU float64   `json:"databaseCpuMs"`
-	times       []time.Duration
-	cpu         cpu
+// timed is what was measured of a work in all rounds.
+type timed struct {
+	rates []float64
+	times []time.Duration
+	cpu   cpu
 }
 
-// span is the middle and the end of some times, in milliseconds.
-type span struct {
-	Median float64 `json:"median"`
-	P99    float64 `json:"p99"`
-}
-
-func spanOf(times []time.Duration) span {
-	slices.Sort(times)
-	return span{milliseconds(quantile(times, 50)), milliseconds(quantile(times, 99))}
-}
-
-// sharedWork is a work that clients of several servers do: requests returns what a
-// client sends next, one after the other.
+// sharedWork is a work of clients of several servers: requests returns what a
+// client sends next.
 type sharedWork struct {
 	name     string
-	requests func() []request
-}
-
-// share times every number of processes on the large world of the last binary, on
-// PostgreSQL.
-func (b *bench) share(ctx context.Context) ([]shared, error) {
-	if !b.isChosen(processesName) {
-		return nil, nil
-	}
-	var on *target
-	for _, t := range b.targets {
-		if t.server != nil && t.cluster != nil && t.world == b.large {
-			on = t
-		}
-	}
-	if on == nil {
-		return nil, nil
-	}
-	s := &sharedBench{sharing: b.sharing, bench: b, on: on}
-	all := make([]shared, len(s.processes))
-	timed := make([]sharedTimes, len(s.processes))
-	for range s.rounds {
-		for i, processes := range s.processes {
-			all[i].Server, all[i].Processes, all[i].Clients = on.name, processes, s.clients
-			if err := s.round(ctx, processes, &all[i], &timed[i]); err != nil {
-				return nil, fmt.Errorf("%d processes: %w", processes, err)
-			}
-		}
-	}
-	for i := range all {
-		for _, row := range timed[i].rows {
-			all[i].Works = append(all[i].Works, row.closed())
-		}
-		all[i].Lag, all[i].LagBeside = spanOf(timed[i].lag), spanOf(timed[i].lagBeside)
-	}
-	_, err := fmt.Fprintf(b.progress, "%s: %v processes on one database\n", on, s.processes)
-	return all, err
+	requests func() []local.Request
 }
 
 // sharedBench times servers on the database of a target.
 type sharedBench struct {
 	sharing
-	bench *bench
-	on    *target
-	next  atomic.Int64 // number of the next claim
+	on   *target
+	next atomic.Int64 // number of the next claim
 }
 
-// sharedTimes are the times of all rounds.
-type sharedTimes struct {
-	rows           []*sharedRow
-	lag, lagBeside []time.Duration
-}
-
-// closed returns the row with the numbers of all rounds.
-func (r *sharedRow) closed() sharedRow {
-	middle := spanOf(r.times)
-	count := float64(len(r.times))
-	return sharedRow{
-		Work: r.Work, Rates: r.Rates, PerSecond: median(r.Rates), Median: middle.Median, P99: middle.P99,
-		ServerCPU: milliseconds(r.cpu.server) / count, DatabaseCPU: milliseconds(max(0, r.cpu.database)) / count,
+// share times every number of processes on the large world of the last binary, on
+// PostgreSQL.
+func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
+	on := b.lastOnPostgres()
+	if on == nil || !b.isChosen(processesName) {
+		return nil, nil
 	}
-}
-
-// round times all works on so many servers, of which it starts those that lack.
-func (s *sharedBench) round(ctx context.Context, processes int, one *shared, timed *sharedTimes) (err error) {
-	servers := []*target{s.on}
-	defer func() {
-		for _, t := range servers[1:] {
-			err = errors.Join(err, t.server.stop())
-		}
-	}()
-	for len(servers) < processes {
-		more := *s.on
-		server, err := startServer(ctx, s.bench.folder, fmt.Sprintf("%s-%d", s.on.file, len(servers)), s.on.program, s.on.url)
-		if err != nil {
-			return err
-		}
-		more.serve(server)
-		servers = append(servers, &more)
+	s := &sharedBench{sharing: b.sharing, on: on}
+	works, err := s.works()
+	if err != nil {
+		return nil, err
 	}
-	for i, work := range s.works() {
-		if i == len(timed.rows) {
-			timed.rows = append(timed.rows, &sharedRow{Work: work.name})
-		}
-		if _, err := s.send(ctx, servers, s.clients, s.each/10, work, nil); err != nil { // what the first ones make
-			return err
-		}
-		before, err := s.added(ctx)
-		if err != nil {
-			return err
-		}
-		commits, err := s.send(ctx, servers, s.clients, s.each, work, timed.rows[i])
-		if err != nil {
-			return fmt.Errorf("%s: %w", work.name, err)
-		}
-		if processes == 1 && work.name == claimsOfDifferent {
-			after, err := s.added(ctx)
-			if err != nil {
-				return err
+	all := make([]shared, len(s.processes))
+	for i := range all {
+		all[i] = shared{works: map[string]*timed{}, figures: map[string]float64{}}
+	}
+	for range s.rounds {
+		for i, processes := range s.processes {
+			if err := s.round(ctx, processes, works, &all[i]); err != nil {
+				return nil, fmt.Errorf("%d processes: %w", processes, err)
 			}
-			one.Changes, one.Events, one.Log = (after[0]-before[0])/float64(commits), (after[1]-before[1])/float64(commits), (after[2]-before[2])/float64(commits)
 		}
 	}
-	if timed.lag, err = s.watch(ctx, servers, timed.lag); err != nil {
-		return err
+	for _, work := range works {
+		for i, processes := range s.processes {
+			of := all[i].works[work.name]
+			lines = append(lines, measured.Line{Kind: measured.Processes, Work: work.name, Database: postgres, Server: on.name, Rates: of.rates, Figures: map[string]float64{
+				"processes": float64(processes), "clients": float64(s.clients), "perSecond": measured.Median(of.rates),
+				"medianMs": measured.Quantile(of.times, 50), "p99Ms": measured.Quantile(of.times, 99),
+				"serverCpuMs": measured.Milliseconds(of.cpu.server) / float64(len(of.times)), "databaseCpuMs": measured.Milliseconds(of.cpu.database) / float64(len(of.times)),
+			}})
+		}
 	}
-	if timed.lagBeside, err = s.watchBeside(ctx, servers, timed.lagBeside); err != nil {
-		return err
+	for i, processes := range s.processes {
+		figures := all[i].figures
+		figures["processes"] = float64(processes)
+		figures["lagMedianMs"], figures["lagP99Ms"] = measured.Quantile(all[i].lag, 50), measured.Quantile(all[i].lag, 99)
+		figures["besideMedianMs"], figures["besideP99Ms"] = measured.Quantile(all[i].lagBeside, 50), measured.Quantile(all[i].lagBeside, 99)
+		lines = append(lines, measured.Line{Kind: measured.Lag, Database: postgres, Server: on.name, Figures: figures})
 	}
-	return s.race(ctx, servers, one)
+	b.say("%s: %v processes on one database", on, s.processes)
+	return lines, nil
 }
 
 // The works that are no reads.
@@ -203,34 +112,83 @@ const (
 	claimsOfOne       = "claims on one provider"
 )
 
-// works returns the works that are timed: of the benchmark, and claims, each of
-// which is taken back by another commit.
-func (s *sharedBench) works() []sharedWork {
-	var all []sharedWork
-	for _, work := range works() {
-		if slices.Contains([]string{"20 namespaces with properties, 32 clients", "candidates, first 10", "50 resources by a pair, 32 clients"}, work.name) {
-			asked := []request{work.request(s.on.world, 0)}
-			all = append(all, sharedWork{work.name, func() []request { return asked }})
+// works returns the works that are timed: reads of works.yaml, and claims, each of
+// which another commit takes back.
+func (s *sharedBench) works() (all []sharedWork, err error) {
+	known, err := works()
+	for _, work := range known {
+		if slices.Contains([]string{"20 namespaces with properties, 32 clients", "candidates, first 10", "50 resources by a pair, 32 clients"}, work.Name) {
+			asked := []local.Request{work.request(s.on.world, 0)}
+			name, _, _ := strings.Cut(work.Name, ", 32 clients")
+			all = append(all, sharedWork{name, func() []local.Request { return asked }})
 		}
 	}
 	return append(all,
-		sharedWork{claimsOfDifferent, func() []request { n := int(s.next.Add(1)); return s.pair(n, n, 1) }},
-		sharedWork{claimsOfOne, func() []request { return s.pair(int(s.next.Add(1)), 0, 1) }})
+		sharedWork{claimsOfDifferent, func() []local.Request { n := s.number(); return s.pair(n, n, 1) }},
+		sharedWork{claimsOfOne, func() []local.Request { return s.pair(s.number(), 0, 1) }}), err
 }
 
-// pair returns the claim of a number of some processors from a free provider, and
-// what takes it back.
-func (s *sharedBench) pair(n, from, cpus int) []request {
-	consumer := s.on.world.uuid("shared", n)
-	input := object{"consumers": []object{claim(consumer, s.on.world.freeProvider(from), cpus, 1_024, 10)}}
-	return []request{{Query: claiming, Variables: object{"input": input}}, {Query: unclaiming, Variables: object{"input": object{"consumer": consumer}}}}
+func (s *sharedBench) number() int { return int(s.next.Add(1)) }
+
+func (s *sharedBench) pair(n, from, cpus int) []local.Request {
+	return s.on.world.claimAndRelease("shared", n, from, cpus)
 }
 
-// send does a work by some clients, each with one of the servers, for some time,
-// and returns how many requests that were. What was measured is added to the row,
-// unless that is nil.
-func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, limit time.Duration, work sharedWork, into *sharedRow) (int, error) {
-	before, err := s.cpu(servers)
+// round times all works on a number of servers, of which it starts all but the
+// first.
+func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWork, into *shared) (err error) {
+	servers := []*target{s.on}
+	defer func() {
+		for _, t := range servers[1:] {
+			err = errors.Join(err, t.stop())
+		}
+	}()
+	for len(servers) < processes {
+		more, setup := *s.on, s.on.server.Setup
+		setup.Name = fmt.Sprintf("%s-%d", setup.Name, len(servers))
+		if err := more.serve(ctx, setup); err != nil {
+			return err
+		}
+		servers = append(servers, &more)
+	}
+	for _, work := range works {
+		if into.works[work.name] == nil {
+			into.works[work.name] = &timed{}
+		}
+		if _, err := s.send(ctx, servers, s.clients, s.each/10, work, &timed{}); err != nil { // the first ones fill caches
+			return err
+		}
+		before, err := s.added(ctx)
+		if err != nil {
+			return err
+		}
+		commits, err := s.send(ctx, servers, s.clients, s.each, work, into.works[work.name])
+		if err != nil {
+			return fmt.Errorf("%s: %w", work.name, err)
+		}
+		if processes == 1 && work.name == claimsOfDifferent {
+			after, err := s.added(ctx)
+			if err != nil {
+				return err
+			}
+			for i, name := range []string{"changeRowsOfCommit", "auditRowsOfCommit", "writeAheadBytesOfCommit"} {
+				into.figures[name] = (after[i] - before[i]) / float64(commits)
+			}
+		}
+	}
+	if into.lag, err = s.watch(ctx, servers, into.lag); err != nil {
+		return err
+	}
+	if into.lagBeside, err = s.watchBeside(ctx, servers, into.lagBeside); err != nil {
+		return err
+	}
+	return s.race(ctx, servers, into.figures)
+}
+
+// send does a work by clients, each with one of the servers, for some time, and
+// returns the number of requests.
+func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, limit time.Duration, work sharedWork, into *timed) (int, error) {
+	before, err := cpuOf(servers)
 	if err != nil {
 		return 0, err
 	}
@@ -240,12 +198,12 @@ func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, 
 	began := time.Now()
 	for i := range clients {
 		group.Go(func() error {
-			c := &connection{to: servers[i%len(servers)]}
+			c := servers[i%len(servers)].connect(admin, i)
 			defer c.close()
 			var own []time.Duration
 			for sending.Err() == nil && time.Since(began) < limit {
 				for _, r := range work.requests() {
-					took, _, err := exchanged(c, r)
+					took, _, err := c.timed(asking(r))
 					if err != nil {
 						return err
 					}
@@ -261,36 +219,15 @@ func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, 
 	if err := group.Wait(); err != nil {
 		return 0, err
 	}
-	took := time.Since(began)
-	after, err := s.cpu(servers)
-	if into != nil {
-		into.Rates = append(into.Rates, float64(len(times))/took.Seconds())
-		into.times = append(into.times, times...)
-		into.cpu.server += after.server - before.server
-		into.cpu.database += after.database - before.database
-	}
+	into.rates = append(into.rates, float64(len(times))/time.Since(began).Seconds())
+	into.times = append(into.times, times...)
+	after, err := cpuOf(servers)
+	into.cpu.add(before, after)
 	return len(times), err
 }
 
-// exchanged sends a request and returns how long it took, and the answer, which
-// is valid until the next request and has no errors.
-func exchanged(c *connection, r request) (time.Duration, []byte, error) {
-	body, err := r.body()
-	if err != nil {
-		return 0, nil, err
-	}
-	message := c.to.message(call{method: "POST", path: "/graphql", body: body})
-	began := time.Now()
-	answer, err := c.exchange(message)
-	took := time.Since(began)
-	if err == nil {
-		_, err = dataOf(answer)
-	}
-	return took, answer, err
-}
-
-// cpu returns what all servers and the database used so far.
-func (s *sharedBench) cpu(servers []*target) (sum cpu, err error) {
+// cpuOf returns the processor time of servers and their database.
+func cpuOf(servers []*target) (sum cpu, err error) {
 	for _, t := range servers {
 		used, err := t.cpu()
 		if err != nil {
@@ -301,43 +238,36 @@ func (s *sharedBench) cpu(servers []*target) (sum cpu, err error) {
 	return sum, nil
 }
 
-// added returns how many changes and audit events there have been, and how long
-// the log of the database is.
+// added returns the last number of a change and of an audit event, and the length
+// of the write-ahead log.
 func (s *sharedBench) added(ctx context.Context) (counts [3]float64, err error) {
-	for i, query := range []string{
-		"SELECT coalesce(max(id), 0) FROM changes", "SELECT coalesce(max(id), 0) FROM audit_events", "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn",
-	} {
-		text, err := s.on.cluster.Text(ctx, s.on.storage, query)
-		if err != nil {
-			return counts, err
-		}
-		if _, err := fmt.Sscan(text, &counts[i]); err != nil {
-			return counts, err
-		}
+	text, err := s.on.cluster.Text(ctx, s.on.storage, `SELECT concat_ws(' ', (SELECT coalesce(max(id), 0) FROM changes), (SELECT coalesce(max(id), 0) FROM audit_events), pg_current_wal_lsn() - '0/0'::pg_lsn)`)
+	if err == nil {
+		_, err = fmt.Sscan(text, &counts[0], &counts[1], &counts[2])
 	}
-	return counts, nil
+	return counts, err
 }
 
-// shownUse asks for what is taken from a provider, of the resident world.
+// shownUse asks for what is taken of a provider, from the world in memory.
 const shownUse = `query($provider: UUID!) {
 	allocationCandidates(first: 1, inTree: $provider, resources: [{resourceClass: "VCPU", amount: 1}]) {
 		providerSummaries { inventories { resourceClass used } }
 	}
 }`
 
-// watch commits on the first server and watches for it on the others in turn; on
-// the first where that is alone.
+// watch commits on the first server and measures when the others show it, in turn;
+// a single server shows its own commit.
 func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.Duration) ([]time.Duration, error) {
-	writer := &connection{to: servers[0]}
+	writer := servers[0].connect(admin, 0)
 	defer writer.close()
-	watchers := servers
-	if len(servers) > 1 {
-		watchers = servers[1:]
-	}
+	watchers := servers[min(1, len(servers)-1):]
 	for i := range s.lags {
-		reader := &connection{to: watchers[i%len(watchers)]}
-		from := s.watched(i)
-		lag, err := s.watchOne(writer, reader, s.pair(int(s.next.Add(1)), from, 1), request{Query: shownUse, Variables: object{"provider": s.on.world.freeProvider(from)}})
+		from := i + 1
+		for s.on.world.freeProvider(from) == s.on.world.freeProvider(0) { // which is claimed beside
+			from += s.lags
+		}
+		reader := watchers[i%len(watchers)].connect(admin, 1)
+		lag, err := watchOne(writer, reader, s.pair(s.number(), from, 1), asking(local.Request{Query: shownUse, Variables: object{"provider": s.on.world.freeProvider(from)}}))
 		reader.close()
 		if err := errors.Join(err, ctx.Err()); err != nil {
 			return lags, err
@@ -347,59 +277,39 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 	return lags, nil
 }
 
-// watched returns the number of the free provider that the i-th commit to watch for
-// is on: none that claims beside it are on.
-func (s *sharedBench) watched(i int) int {
-	besides := s.on.world.freeProvider(0)
-	for n := i + 1; ; n++ {
-		if s.on.world.freeProvider(n) != besides {
-			return n
-		}
-	}
-}
-
-// watchOne commits the first of a pair of requests by the writer and returns how
-// long it takes from its answer until the reader shows something else. Then it
-// takes the commit back and waits until the reader shows that, too: what is
-// watched next may be of the same provider.
-func (s *sharedBench) watchOne(writer, reader *connection, pair []request, shown request) (time.Duration, error) {
-	_, answer, err := exchanged(reader, shown)
+// watchOne commits the first of two requests by the writer and returns how long it
+// takes from its answer until the reader shows it. It commits the second one,
+// which takes the first back, and waits until the reader shows that as well.
+func watchOne(writer, reader *connection, pair []local.Request, shown call) (time.Duration, error) {
+	answer, err := reader.exchange(shown)
 	if err != nil {
 		return 0, err
 	}
 	before := bytes.Clone(unpriced(answer))
-	if _, _, err := exchanged(writer, pair[0]); err != nil {
-		return 0, err
-	}
-	lag, err := shownAfter(reader, shown, func(answer []byte) bool { return !bytes.Equal(answer, before) })
-	if err != nil {
-		return 0, err
-	}
-	if _, _, err := exchanged(writer, pair[1]); err != nil {
-		return 0, err
-	}
-	_, err = shownAfter(reader, shown, func(answer []byte) bool { return bytes.Equal(answer, before) })
-	return lag, err
-}
-
-// shownAfter asks until the answer is as expected and returns how long that took.
-func shownAfter(reader *connection, shown request, expected func(answer []byte) bool) (time.Duration, error) {
-	for began := time.Now(); ; {
-		_, answer, err := exchanged(reader, shown)
-		lag := time.Since(began)
-		switch {
-		case err != nil:
+	var lags [2]time.Duration
+	for i, r := range pair {
+		if _, err := writer.exchange(asking(r)); err != nil {
 			return 0, err
-		case expected(unpriced(answer)):
-			return lag, nil
-		case lag > requestTime:
-			return 0, errors.New("a commit is not shown by another process")
+		}
+		for began := time.Now(); ; {
+			answer, err := reader.exchange(shown)
+			if err != nil {
+				return 0, err
+			}
+			lags[i] = time.Since(began)
+			if bytes.Equal(unpriced(answer), before) == (i == 1) {
+				break
+			}
+			if lags[i] > requestTime {
+				return 0, errors.New("another process does not show a commit")
+			}
 		}
 	}
+	return lags[0], nil
 }
 
-// watchBeside is watch while a quarter of the clients claim and take back, from
-// providers that are not watched.
+// watchBeside is watch while a quarter of the clients claim and release, from a
+// provider that is not watched.
 func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags []time.Duration) ([]time.Duration, error) {
 	beside, stop := context.WithCancel(ctx)
 	defer stop()
@@ -407,8 +317,8 @@ func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags [
 	go func() {
 		var err error
 		for beside.Err() == nil && err == nil {
-			work := sharedWork{claimsOfOne, func() []request { return s.pair(int(s.next.Add(1)), 0, 1) }}
-			_, err = s.send(ctx, servers, max(1, s.clients/4), 100*time.Millisecond, work, nil)
+			work := sharedWork{claimsOfOne, func() []local.Request { return s.pair(s.number(), 0, 1) }}
+			_, err = s.send(ctx, servers, max(1, s.clients/4), 100*time.Millisecond, work, &timed{})
 		}
 		claiming <- err
 	}()
@@ -417,103 +327,93 @@ func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags [
 	return lags, errors.Join(err, <-claiming)
 }
 
-// racedCPUs is what each claim of a race takes: of a provider without consumers,
-// 16 fit.
-const racedCPUs = vcpus * vcpuRatio / 16
+// racedCPUs is what each claim of a race takes: 16 of them fit an empty provider,
+// for which triedEach claims race.
+const (
+	racedCPUs = vcpus * vcpuRatio / 16
+	triedEach = 24
+)
 
-// race lets all clients claim more than there is of some providers, all at once,
-// and counts in the database what they got. It takes the claims back.
-func (s *sharedBench) race(ctx context.Context, servers []*target, one *shared) error {
-	const triedEach = 24
-	fit := map[string]int{}
-	var claims []request
+// race lets all clients claim more than some providers have, all at once, and
+// counts in the database what they got. It takes the claims back.
+func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[string]float64) error {
+	seen := map[string]bool{}
+	var pairs [][]local.Request
+	fit := 0
 	for i := range s.raced {
 		uuid := s.on.world.freeProvider(i)
-		if _, ok := fit[uuid]; ok {
+		if seen[uuid] {
 			continue
 		}
-		fit[uuid] = s.on.world.roomFor(uuid, racedCPUs)
-		one.Fit += fit[uuid]
+		seen[uuid] = true
+		fit += s.on.world.roomFor(uuid, racedCPUs)
 		for range triedEach {
-			claims = append(claims, s.pair(int(s.next.Add(1)), i, racedCPUs)...)
+			pairs = append(pairs, s.pair(s.number(), i, racedCPUs))
 		}
 	}
-	one.Tried += len(claims) / 2
-	served := make([]bool, len(claims)/2)
-	if err := s.claimAll(ctx, servers, claims, served); err != nil {
+	served, err := s.claimAll(ctx, servers, pairs)
+	if err != nil {
 		return err
 	}
-	claimed := 0
-	for _, ok := range served {
-		if ok {
-			claimed++
-		}
-	}
-	one.Claimed += claimed
 	const over = `SELECT count(*) FROM inventories i JOIN (SELECT provider_id, resource_class_id, sum(used) AS used FROM allocations GROUP BY 1, 2) a
 		ON a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id WHERE a.used > i.capacity OR a.used <> i.used`
 	text, err := s.on.cluster.Text(ctx, s.on.storage, over)
 	if err != nil {
 		return err
 	}
-	var overallocated int
-	if _, err := fmt.Sscan(text, &overallocated); err != nil {
-		return err
-	}
-	one.Overallocated += overallocated
-	c := &connection{to: servers[0]}
-	defer c.close()
+	claimed := 0
 	for i, ok := range served {
-		if ok {
-			if _, _, err := exchanged(c, claims[2*i+1]); err != nil {
-				return err
-			}
+		if !ok {
+			continue
+		}
+		claimed++
+		if err := s.on.operator.Ask(ctx, pairs[i][1], nil); err != nil {
+			return err
 		}
 	}
-	if one.Claimed != one.Fit || overallocated != 0 {
-		return fmt.Errorf("%d claims were served where %d fit, and %d inventories are over-allocated", one.Claimed, one.Fit, one.Overallocated)
+	for name, number := range map[string]int{"tried": len(pairs), "fit": fit, "served": claimed} {
+		figures[name] += float64(number)
+	}
+	figures["overallocated"] = 0
+	if claimed != fit || text != "0" {
+		return fmt.Errorf("%d claims were served where %d fit, and %s inventories are over-allocated", claimed, fit, text)
 	}
 	return nil
 }
 
-// claimAll sends the first of each two requests by all clients and notes which were
-// served. One that is refused for another reason than that there is no room is an
-// error.
-func (s *sharedBench) claimAll(ctx context.Context, servers []*target, claims []request, served []bool) error {
+// claimAll sends the first of each two requests by all clients and returns which
+// were served. A refusal for another reason than lack of room is an error.
+func (s *sharedBench) claimAll(ctx context.Context, servers []*target, pairs [][]local.Request) ([]bool, error) {
+	served := make([]bool, len(pairs))
 	var next atomic.Int64
 	group, claiming := errgroup.WithContext(ctx)
 	for i := range s.clients {
 		group.Go(func() error {
-			c := &connection{to: servers[i%len(servers)]}
+			c := servers[i%len(servers)].connect(admin, i)
 			defer c.close()
 			for n := int(next.Add(1)) - 1; n < len(served) && claiming.Err() == nil; n = int(next.Add(1)) - 1 {
-				// Neighbours in time claim from different providers.
-				at := n * 7_919 % len(served)
-				_, answer, err := exchanged(c, claims[2*at])
-				if served[at] = err == nil; err != nil && !bytes.Contains(answer, []byte(`"CAPACITY_EXCEEDED"`)) {
+				at := n * 7_919 % len(served) // consecutive claims are on different providers
+				_, err := c.exchange(asking(pairs[at][0]))
+				var refused refusal
+				if served[at] = err == nil; err != nil && (!errors.As(err, &refused) || refused.code != "CAPACITY_EXCEEDED") {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	return group.Wait()
+	return served, group.Wait()
 }
 
 // roomFor returns how many claims of some processors fit a provider of the world
-// beside its consumers, of whose amounts the processors run out first.
+// beside its consumers. Processors run out before other classes.
 func (w *world) roomFor(uuid string, cpus int) int {
-	for _, p := range w.providers {
-		if p.uuid != uuid {
-			continue
+	p := w.providers[slices.IndexFunc(w.providers, func(p provider) bool { return p.uuid == uuid })]
+	free := vcpus * vcpuRatio
+	for _, consumer := range p.consumers {
+		for _, from := range consumer["allocations"].([]object) {
+			free -= from["resources"].([]object)[0]["amount"].(int)
 		}
-		free := vcpus * vcpuRatio
-		for _, consumer := range p.consumers {
-			for _, from := range consumer["allocations"].([]object) {
-				free -= from["resources"].([]object)[0]["amount"].(int)
-			}
-		}
-		return free / cpus
 	}
-	return 0
+	return free / cpus
 }

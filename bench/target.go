@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cadastre-dev/cadastre/bench/local"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
 // bench is one run of the benchmark.
@@ -24,7 +26,6 @@ type bench struct {
 	nested       *world
 	cluster      *local.Cluster // nil without PostgreSQL
 	targets      []*target      // in the order in which they started
-	loadBefore   float64        // of the machine before the first server
 	missing      []string       // peers that are not timed, and why
 }
 
@@ -35,17 +36,15 @@ type target struct {
 	database string // empty for a peer without one
 	world    *world // nil for a peer without one
 	address  string // host and port
-	headers  string // lines that each of its requests has
-	member   string // the same of a member of a project; empty for a peer
-	program  string // path of a server's program
-	url      string // of a server's database
-	file     string // what the files of a server are called
+	headers  string // lines in each request to a peer
 	process  *local.Process
 	once     bool           // whether it takes one request a connection
 	family   bool           // whether children of the process do its work
 	cluster  *local.Cluster // nil without PostgreSQL
-	storage  string         // its database in the cluster
-	server   *server        // nil for a peer
+	storage  string         // database in the cluster
+	server   *local.Server  // nil for a peer
+	tokens   map[string][]string
+	operator *local.Client // fills the server and reads its metrics
 }
 
 func (t *target) String() string {
@@ -54,6 +53,18 @@ func (t *target) String() string {
 	}
 	return t.name + " on " + t.database
 }
+
+// maxClients is the number of viewers of each role, one for each client: they
+// share neither a token nor an address, so the limits of one viewer are not those
+// of all.
+const (
+	maxClients  = 32
+	projectsOf  = 8
+	requestTime = 2 * time.Minute // for one request, the answer included
+)
+
+// addressOf returns the loopback address of a client.
+func addressOf(client int) string { return fmt.Sprintf("127.0.1.%d", client+1) }
 
 // start starts the cluster, every binary on every database for each world that a
 // work needs, fills them, and starts the peers.
@@ -81,12 +92,11 @@ func (b *bench) start(ctx context.Context) (err error) {
 	return b.startPeers(ctx)
 }
 
-// worlds returns every world, those that no work is about included.
 func (b *bench) worlds() []*world { return []*world{b.large, b.small, b.nested} }
 
-// worldOf returns the world that a work is about.
+// worldOf returns the world of a work.
 func (b *bench) worldOf(one work) *world {
-	switch one.in {
+	switch one.World {
 	case smallWorld:
 		return b.small
 	case nestedWorld:
@@ -107,32 +117,58 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 		}
 		url = b.cluster.URL(t.storage)
 	}
-	t.program, t.url, t.file = program.path, url, fmt.Sprintf("server-%d", number)
-	server, err := startServer(ctx, b.folder, t.file, t.program, t.url)
-	if err != nil {
+	file := filepath.Join(b.folder, fmt.Sprintf("tokens-%d.yaml", number))
+	if err := t.makeTokens(file); err != nil {
+		return err
+	}
+	if err := t.serve(ctx, local.Setup{Program: program.path, Folder: b.folder, Name: fmt.Sprintf("server-%d", number), Database: url, Tokens: file}); err != nil {
 		return fmt.Errorf("start %s: %w", t, err)
 	}
-	t.serve(server)
 	b.targets = append(b.targets, t)
 	return nil
 }
 
-// serve makes a server the one of the target.
-func (t *target) serve(s *server) {
-	as := func(token string) string {
-		return "Content-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n"
+// makeTokens writes the file of tokens of the target's viewers.
+func (t *target) makeTokens(file string) error {
+	t.tokens = map[string][]string{}
+	var all []local.Token
+	for _, role := range []string{admin, member, service, "reader"} {
+		for i := range maxClients {
+			one := local.Token{Token: rand.Text(), User: fmt.Sprintf("%s-%d", role, i), Project: fmt.Sprintf("%ss-%d", role, i%projectsOf), Role: role}
+			t.tokens[role] = append(t.tokens[role], one.Token)
+			all = append(all, one)
+		}
 	}
-	t.server, t.process, t.address, t.headers, t.member = s, s.Process, s.host, as(s.token), as(s.member)
+	return local.WriteTokens(file, all)
+}
+
+// serve starts a server of the target, in place of any that it had.
+func (t *target) serve(ctx context.Context, of local.Setup) error {
+	s, err := local.NewServer(of)
+	if err != nil {
+		return err
+	}
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	t.server, t.process, t.address = s, s.Process, s.Host
+	t.operator = local.NewClient(s.Host, t.tokens[admin][maxClients-1], addressOf(maxClients), loaders, requestTime)
+	return nil
+}
+
+// stop ends the target.
+func (t *target) stop() error {
+	if t.operator != nil {
+		t.operator.Close()
+	}
+	return t.process.Stop()
 }
 
 // stop ends every process, the last first.
 func (b *bench) stop() error {
 	var err error
 	for _, t := range slices.Backward(b.targets) {
-		if t.server != nil {
-			t.server.close()
-		}
-		err = errors.Join(err, t.process.Stop())
+		err = errors.Join(err, t.stop())
 	}
 	if b.cluster != nil {
 		err = errors.Join(err, b.cluster.Stop())
@@ -146,42 +182,47 @@ func (b *bench) load(ctx context.Context) error {
 	for _, t := range b.targets {
 		group.Go(func() error {
 			started := time.Now()
-			if err := t.world.load(loading, t.server.client); err != nil {
+			if err := t.world.load(loading, t.operator); err != nil {
 				return fmt.Errorf("load the world into %s: %w", t, err)
 			}
-			_, err := fmt.Fprintf(b.progress, "%s: loaded %d providers and %d resources in %.0f s\n", t, len(t.world.providers), len(t.world.resources), time.Since(started).Seconds())
-			return err
+			b.say("%s: loaded %d providers and %d resources in %.0f s", t, len(t.world.providers), len(t.world.resources), time.Since(started).Seconds())
+			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	for _, t := range b.targets {
-		if t.cluster == nil {
-			continue
-		}
-		if err := t.cluster.Settle(ctx, t.storage); err != nil {
-			return err
+		if t.cluster != nil {
+			if err := t.cluster.Settle(ctx, t.storage); err != nil {
+				return err
+			}
 		}
 	}
 	return b.awaitMemory(ctx)
 }
 
-// manyResources is from how many resources of the world on servers keep them in
-// memory to count them: there are eight items on each.
+// say writes a line of progress; an unwritable standard error stops nothing.
+func (b *bench) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.progress, format+"\n", args...)
+}
+
+// manyResources is the number of resources from which servers keep them in memory
+// to count them: each has eight items.
 const manyResources = 2_500
 
-// awaitMemory has servers keep in memory what they count, as they do when they have
-// been asked to count while they knew of so much: they read the sizes of their tables
-// every 30 s, where those are needed, and load in seconds.
+// awaitMemory counts on every server, waits, and counts again. Servers load
+// resources into memory after a count that found many of them. They read the
+// sizes of their tables every 30 s.
 func (b *bench) awaitMemory(ctx context.Context) error {
 	if len(b.large.resources) < manyResources {
 		return nil
 	}
+	count := local.Request{Query: `{ resources(first: 0) { facets(of: [{by: VISIBILITY}]) { key } } }`}
 	for _, wait := range []time.Duration{31 * time.Second, 5 * time.Second} {
 		for _, t := range b.targets {
-			if err := t.server.client.ask(ctx, request{Query: facets, Variables: object{"of": []object{{"by": "VISIBILITY"}}}}, nil); err != nil {
-				return fmt.Errorf("have %s count: %w", t, err)
+			if err := t.operator.Ask(ctx, count, nil); err != nil {
+				return fmt.Errorf("count on %s: %w", t, err)
 			}
 		}
 		select {
@@ -193,7 +234,10 @@ func (b *bench) awaitMemory(ctx context.Context) error {
 	return nil
 }
 
-// cpu returns what the target's processes used so far.
+// cpu is time on processors.
+type cpu struct{ server, database time.Duration }
+
+// cpu returns the processor time that the target has used.
 func (t *target) cpu() (used cpu, err error) {
 	if !local.MeasuresCPU() {
 		return used, nil
@@ -207,4 +251,20 @@ func (t *target) cpu() (used cpu, err error) {
 	}
 	used.database, err = local.CPUOfFamily(t.cluster.PID)
 	return used, err
+}
+
+func (c *cpu) add(before, after cpu) {
+	c.server += after.server - before.server
+	c.database += max(0, after.database-before.database) // an ended process is counted in whole ticks
+}
+
+// lastOnPostgres returns the last binary's server of the large world on
+// PostgreSQL; nil without one.
+func (b *bench) lastOnPostgres() (last *target) {
+	for _, t := range b.targets {
+		if t.server != nil && t.cluster != nil && t.world == b.large {
+			last = t
+		}
+	}
+	return last
 }

@@ -23,7 +23,7 @@ import (
 
 // TestHostileDocumentsAreAnsweredShortlyAndSoon sends each document that is
 // made to cost the server much: the answer is small, fast, and has the code of
-// the document. docs/robustness.md has the times measured.
+// the document. docs/measured/attacks.md has the times measured.
 func TestHostileDocumentsAreAnsweredShortlyAndSoon(t *testing.T) {
 	t.Parallel()
 	unpaid := func(profile web.Profile) func(*web.Options) {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
@@ -112,22 +113,22 @@ func used() time.Duration {
 // run is one connection.
 func (a *attacker) run(ctx context.Context, number int) {
 	address := a.Addresses[number%len(a.Addresses)]
-	p := newParty(address, a.Token, a.From, 1)
-	defer p.close()
+	p := local.NewClient(address, a.Token, a.From, 1, requestTime)
+	defer p.Close()
 	for ctx.Err() == nil {
 		a.keepToProcessor(ctx)
 		code := ""
 		switch a.Manner {
 		case asking, guessing:
 			if a.Manner == guessing {
-				p.token = rand.Text()
+				p.Token = rand.Text()
 			}
-			got := p.send(ctx, a.body())
-			code = got.code
-			if got.status >= 400 && got.status < 500 || got.status == 503 || got.status == 0 {
+			got := p.Send(ctx, a.body())
+			code = got.Code
+			if got.Status >= 400 && got.Status < 500 || got.Status == 503 || got.Status == 0 {
 				pause.For(ctx, a.Pause)
 			}
-			a.read(int64(len(got.body)))
+			a.read(int64(len(got.Body)))
 		default:
 			code = a.occupy(ctx, address)
 		}
@@ -169,7 +170,7 @@ func (a *attacker) occupy(ctx context.Context, address string) string {
 	connection, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		pause.For(ctx, a.Pause)
-		return disconnected
+		return local.Disconnected
 	}
 	defer func() { _ = connection.Close() }()
 	if tcp, ok := connection.(*net.TCPConn); ok && a.Manner != connecting {
@@ -191,7 +192,7 @@ func (a *attacker) occupy(ctx context.Context, address string) string {
 		return sendSlowly(ctx, connection, message)
 	}
 	if _, err := connection.Write(message); err != nil {
-		return unanswered
+		return local.Unanswered
 	}
 	return a.readSlowly(ctx, connection)
 }
@@ -214,7 +215,7 @@ func sendSlowly(ctx context.Context, connection net.Conn, message []byte) string
 func (a *attacker) readSlowly(ctx context.Context, connection net.Conn) string {
 	status := make([]byte, len("HTTP/1.1 200"))
 	if _, err := io.ReadFull(connection, status); err != nil {
-		return unanswered
+		return local.Unanswered
 	}
 	if code := string(status[len("HTTP/1.1 "):]); code != "200" {
 		pause.For(ctx, a.Pause)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
 // manner is how an attacker's connections behave.
@@ -32,7 +34,7 @@ type attack struct {
 	most int
 	// request returns the request of a size. The n-th differs from others where a
 	// document or what it writes is to be another one each time.
-	request func(w *world, size, n int) request
+	request func(w *world, size, n int) local.Request
 	// varied is whether it does.
 	varied bool
 }
@@ -42,15 +44,15 @@ const atOnce = 64 // of an attacker
 // attacks returns all of them.
 func attacks() []attack {
 	return []attack{
-		{name: "60 aliases of 49 contains", most: 60, request: func(w *world, size, _ int) request {
+		{name: "60 aliases of 49 contains", most: 60, request: func(w *world, size, _ int) local.Request {
 			var fields strings.Builder
 			for i := range size { // pages of different lengths: equal fields would be answered once
 				fmt.Fprintf(&fields, " a%d: resources(first: %d, filter: $filter) { totalCount }", i, i+1)
 			}
-			return request{Query: "query($filter: ResourceFilter) {" + fields.String() + " }", Variables: object{"filter": object{"where": object{"any": w.containsAsVariable(49)}}}}
+			return local.Request{Query: "query($filter: ResourceFilter) {" + fields.String() + " }", Variables: object{"filter": object{"where": object{"any": w.containsAsVariable(49)}}}}
 		}},
-		{name: "as many contains as may be", most: 49, request: func(w *world, size, _ int) request {
-			return request{Query: fmt.Sprintf(`{ resources(first: 1, filter: {where: {any: [%s]}}) { totalCount } }`, w.contains(size, 0))}
+		{name: "as many contains as may be", most: 49, request: func(w *world, size, _ int) local.Request {
+			return local.Request{Query: fmt.Sprintf(`{ resources(first: 1, filter: {where: {any: [%s]}}) { totalCount } }`, w.contains(size, 0))}
 		}},
 		{name: "search", most: 60, request: aliases(func(_ *world, i int) string {
 			return fmt.Sprintf(`resources(first: 1, filter: {search: "%c%d"}) { totalCount }`, 'a'+i%26, i)
@@ -68,29 +70,29 @@ func attacks() []attack {
 		{name: "exportNamespaces", most: 60, request: aliases(func(_ *world, i int) string {
 			return fmt.Sprintf(`exportNamespaces(portable: %t)`, i%2 == 0)
 		})},
-		{name: "validateMetadata", most: 60, request: func(w *world, size, _ int) request {
+		{name: "validateMetadata", most: 60, request: func(w *world, size, _ int) local.Request {
 			var fields strings.Builder
 			for i := range size {
 				fmt.Fprintf(&fields, " a%d: validateMetadata(resourceType: %q, values: $values) { valid items { key isCustom suggestion } }", i, resourceType)
 			}
-			return request{Query: "query($values: [KeyValueInput!]!) {" + fields.String() + " }", Variables: object{"values": w.values(1000)}}
+			return local.Request{Query: "query($values: [KeyValueInput!]!) {" + fields.String() + " }", Variables: object{"values": w.values(1000)}}
 		}},
 		{name: "allocationCandidates, sameSubtree", most: 60, request: aliases(func(_ *world, i int) string {
 			return fmt.Sprintf(`allocationCandidates(first: 1, groupPolicy: ISOLATE, groups: [%s], sameSubtree: [{suffixes: [%s]}]) { totalCount }`,
 				groups(12, i), suffixes(12))
 		})},
-		{name: "deep document", most: 13, request: func(_ *world, size, _ int) request {
-			return request{Query: "{ resources(first: 5) { nodes { " + strings.Repeat("parent { ", size) + "uuid" + strings.Repeat(" }", size) + " } } }"}
+		{name: "deep document", most: 13, request: func(_ *world, size, _ int) local.Request {
+			return local.Request{Query: "{ resources(first: 5) { nodes { " + strings.Repeat("parent { ", size) + "uuid" + strings.Repeat(" }", size) + " } } }"}
 		}},
-		{name: "wide documents, each another one", most: 490, varied: true, request: func(_ *world, size, n int) request {
+		{name: "wide documents, each another one", most: 490, varied: true, request: func(_ *world, size, n int) local.Request {
 			var fields strings.Builder
 			for i := range size {
 				fmt.Fprintf(&fields, " a%d_%d: name", n, i)
 			}
-			return request{Query: "{ resources(first: 1) { nodes {" + fields.String() + " } } }"}
+			return local.Request{Query: "{ resources(first: 1) { nodes {" + fields.String() + " } } }"}
 		}},
-		{name: "documents that are hard to validate", most: 590, varied: true, request: func(_ *world, size, n int) request {
-			return request{Query: "{ viewer {" + strings.Repeat(" userId projectId isAdmin roles __typename", size) + fmt.Sprintf(" a%d: userId } }", n)}
+		{name: "documents that are hard to validate", most: 590, varied: true, request: func(_ *world, size, n int) local.Request {
+			return local.Request{Query: "{ viewer {" + strings.Repeat(" userId projectId isAdmin roles __typename", size) + fmt.Sprintf(" a%d: userId } }", n)}
 		}},
 		{name: "introspection", most: 30, request: aliases(func(*world, int) string {
 			return `__schema { types { name description fields(includeDeprecated: true) { name description args { name description } } inputFields { name } enumValues { name } } }`
@@ -101,61 +103,46 @@ func attacks() []attack {
 		{name: "slow requests", manner: sendingSlowly, connections: 256, request: cheap},
 		{name: "connections", manner: connecting, connections: 512, request: cheap},
 		{name: "wrong tokens", manner: guessing, request: cheap},
-		{name: "writes of one resource", varied: true, request: func(w *world, _, n int) request {
+		{name: "writes of one resource", varied: true, request: func(w *world, _, n int) local.Request {
 			const document = `mutation($input: SetMetadataInput!) { setMetadata(input: $input) { resource { uuid } } }`
-			return request{Query: document, Variables: object{"input": object{"resource": w.ofAttacker(), "items": []object{{"key": "flood", "value": fmt.Sprint(n)}}}}}
+			return local.Request{Query: document, Variables: object{"input": object{"resource": w.ofAttacker(), "items": []object{{"key": "flood", "value": fmt.Sprint(n)}}}}}
 		}},
-		{name: "claims on one provider", service: true, varied: true, request: func(w *world, _, n int) request {
+		{name: "claims on one provider", service: true, varied: true, request: func(w *world, _, n int) local.Request {
 			return claimRequest(w.uuid("flood", n), w.flooded(), 1)
 		}},
-		{name: "files to import", varied: true, request: func(_ *world, _, n int) request {
+		{name: "files to import", varied: true, request: func(_ *world, _, n int) local.Request {
 			const document = `mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { outcome } } }`
-			return request{Query: document, Variables: object{"input": object{"documents": []string{largeDefinitions(n)}}}}
+			return local.Request{Query: document, Variables: object{"input": object{"documents": []string{largeDefinitions(n)}}}}
 		}},
-		{name: "parts of files", varied: true, request: func(w *world, _, n int) request {
+		{name: "parts of files", varied: true, request: func(w *world, _, n int) local.Request {
 			const document = `mutation($input: StageNamespacePartInput!) { stageNamespacePart(input: $input) { __typename } }`
-			return request{Query: document, Variables: object{"input": object{"upload": w.uuid("upload", n), "part": 0, "text": largeDefinitions(n)}}}
+			return local.Request{Query: document, Variables: object{"input": object{"upload": w.uuid("upload", n), "part": 0, "text": largeDefinitions(n)}}}
 		}},
-		{name: "large bodies", request: func(*world, int, int) request {
-			return request{Query: "{ __typename }", Variables: object{"unused": strings.Repeat("x", 1_000_000)}}
+		{name: "large bodies", request: func(*world, int, int) local.Request {
+			return local.Request{Query: "{ __typename }", Variables: object{"unused": strings.Repeat("x", 1_000_000)}}
 		}},
 	}
-}
-
-// request is an operation with its variables.
-type request struct {
-	Query     string `json:"query"`
-	Variables object `json:"variables,omitempty"`
 }
 
 // object is a value of an input type.
-type object = map[string]any
-
-// body returns the request as it is sent.
-func (r request) body() []byte {
-	text, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // texts, numbers and lists
-	}
-	return text
-}
+type object = local.Object
 
 // aliases returns what makes documents of so many fields.
-func aliases(field func(w *world, i int) string) func(*world, int, int) request {
-	return func(w *world, size, _ int) request {
+func aliases(field func(w *world, i int) string) func(*world, int, int) local.Request {
+	return func(w *world, size, _ int) local.Request {
 		var fields strings.Builder
 		for i := range size {
 			fmt.Fprintf(&fields, " a%d: %s", i, field(w, i))
 		}
-		return request{Query: "{" + fields.String() + " }"}
+		return local.Request{Query: "{" + fields.String() + " }"}
 	}
 }
 
 // cheap is the cheapest request.
-func cheap(*world, int, int) request { return request{Query: "{ __typename }"} }
+func cheap(*world, int, int) local.Request { return local.Request{Query: "{ __typename }"} }
 
 // longAnswer asks for pages of all traits, 100 kB each.
-func longAnswer(w *world, size, n int) request {
+func longAnswer(w *world, size, n int) local.Request {
 	return aliases(func(*world, int) string { return `traits(first: 1000) { nodes { id name custom } }` })(w, size, n)
 }
 

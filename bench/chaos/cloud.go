@@ -7,28 +7,31 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
-	"github.com/cadastre-dev/cadastre/internal/pgserver"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
 // The databases that a cloud can have.
 const (
-	sqlite   = "sqlite"
-	postgres = "postgres"
+	sqlite   = measured.SQLite
+	postgres = measured.Postgres
 )
 
-// viewers is how many readers, searchers and writers there are; each has a token,
-// and some share a project.
+// requestTime bounds one request, the answer included.
+const requestTime = 20 * time.Second
+
+// viewers is the number of readers, searchers and writers; each has a token, and
+// some share a project.
 const (
 	viewers  = 200
 	projects = 20
 )
 
-// Addresses of the clients, all of this machine: servers tell them apart.
+// Loopback addresses of the clients, by which servers tell them apart.
 const (
 	calmAddress     = "127.0.0.2"
 	greedyAddress   = "127.0.0.3"
@@ -38,23 +41,23 @@ const (
 
 // tokens are what the viewers send.
 type tokens struct {
-	file                  string
+	file, withoutGreedy   string // two files: in one of them the attacker is unknown
 	admin                 string
-	calm, calmService     string // of a project that does nothing wrong
-	greedy, greedyService string // of one that attacks
-	others                []string
-	othersService         []string
+	calm, calmService     string // of an innocent project
+	greedy, greedyService string // of the attacker's project
+	others, othersService []string
 }
 
-// newTokens writes the file of the tokens.
+// newTokens writes the files of the tokens.
 func newTokens(folder string) (*tokens, error) {
-	of := &tokens{file: filepath.Join(folder, "tokens.yaml")}
-	var text strings.Builder
-	text.WriteString("tokens:\n")
+	of := &tokens{file: filepath.Join(folder, "tokens.yaml"), withoutGreedy: filepath.Join(folder, "others.yaml")}
+	var all, others []local.Token
 	add := func(user, project, role string) string {
-		token := rand.Text()
-		fmt.Fprintf(&text, "  - {token: %s, user: %s, project: %s, roles: [%s]}\n", token, user, project, role)
-		return token
+		one := local.Token{Token: rand.Text(), User: user, Project: project, Role: role}
+		if all = append(all, one); project != "greedy" {
+			others = append(others, one)
+		}
+		return one.Token
 	}
 	of.admin = add("operator", "operators", "admin")
 	of.calm, of.calmService = add("calm", "calm", "member"), add("calm-service", "calm", "service")
@@ -64,22 +67,13 @@ func newTokens(folder string) (*tokens, error) {
 		of.others = append(of.others, add(fmt.Sprint("user-", i), project, "member"))
 		of.othersService = append(of.othersService, add(fmt.Sprint("service-", i), project, "service"))
 	}
-	return of, os.WriteFile(of.file, []byte(text.String()), 0o600)
+	return of, errors.Join(local.WriteTokens(of.file, all), local.WriteTokens(of.withoutGreedy, others))
 }
 
-// server is a server of Cadastre in a process of its own, which is started again
-// where it ends.
+// server is a server with its control group; nil is none.
 type server struct {
-	*local.Process
-	name    string
-	log     string
-	program string
-	host    string // and port
-	profile string // address of its profiles
-	env     []string
-	args    []string
-	inside  string     // process whose file systems it sees; "" is this one
-	within  *container // nil is none
+	*local.Server
+	within *container
 }
 
 // cloud is a database with its servers.
@@ -88,19 +82,19 @@ type cloud struct {
 	folder   string
 	program  string
 	tokens   *tokens
-	memory   int64
-	contain  bool     // whether each server has a container of so much memory
-	flags    []string // of servers, besides those that it gives
+	memory   int64    // limit of each server, in bytes; 0 is none
+	contain  bool     // whether a control group holds that limit
+	flags    []string // of the servers
 	cluster  *local.Cluster
-	proxy    *proxy // before the cluster
-	disk     *disk  // of a SQLite file that can become full; nil without
+	proxy    *proxy // in front of the cluster
+	disk     *disk  // of a SQLite file, which can become full; nil without
 	servers  []*server
 	database string
 }
 
 // newCloud prepares a database without servers.
-func newCloud(ctx context.Context, kind, folder, program string, of *tokens, memory int64, contain bool, flags []string) (*cloud, error) {
-	c := &cloud{kind: kind, folder: filepath.Join(folder, kind), program: program, tokens: of, memory: memory, contain: contain, flags: flags}
+func newCloud(ctx context.Context, o options, kind, folder string, of *tokens, contain bool) (*cloud, error) {
+	c := &cloud{kind: kind, folder: filepath.Join(folder, kind), program: o.binary, tokens: of, memory: o.memory, contain: contain, flags: o.flags}
 	if err := os.Mkdir(c.folder, 0o711); err != nil {
 		return nil, err
 	}
@@ -113,16 +107,16 @@ func newCloud(ctx context.Context, kind, folder, program string, of *tokens, mem
 		return nil, err
 	}
 	c.database = c.cluster.URL("cadastre")
-	if err := c.cluster.CreateDatabase(ctx, "cadastre"); err != nil {
-		return nil, errors.Join(err, c.stop())
+	if err = c.cluster.CreateDatabase(ctx, "cadastre"); err == nil {
+		c.proxy, err = startProxy(c.cluster.Address())
 	}
-	if c.proxy, err = startProxy(c.cluster.Address()); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, nil
 }
 
-// proxied returns the URL of the database as it is behind the proxy.
+// proxied returns the URL of the database behind the proxy.
 func (c *cloud) proxied() string {
 	if c.proxy == nil {
 		return c.database
@@ -130,17 +124,10 @@ func (c *cloud) proxied() string {
 	return strings.Replace(c.database, c.cluster.Address(), c.proxy.address(), 1)
 }
 
-// start starts so many servers, one for SQLite, on a database, under the limits
-// that servers have by themselves besides the flags.
-func (c *cloud) start(ctx context.Context, count int, database string, flags ...string) error {
-	if c.kind == sqlite {
-		count = 1
-	}
-	for i := range count {
-		s, err := c.newServer(fmt.Sprintf("server-%d", i), database, flags...)
-		if err == nil {
-			err = s.start(ctx)
-		}
+// start starts two servers, one for SQLite, on a database.
+func (c *cloud) start(ctx context.Context, database string) error {
+	for i := range map[string]int{sqlite: 1, postgres: 2}[c.kind] {
+		s, err := c.newServer(ctx, fmt.Sprintf("server-%d", i), database, c.tokens.file)
 		if err != nil {
 			return err
 		}
@@ -149,62 +136,41 @@ func (c *cloud) start(ctx context.Context, count int, database string, flags ...
 	return nil
 }
 
-// newServer returns a server that has not been started.
-func (c *cloud) newServer(name, database string, flags ...string) (*server, error) {
-	port, err := pgserver.FreePort()
-	if err != nil {
-		return nil, err
-	}
-	profile, err := pgserver.FreePort()
-	if err != nil {
-		return nil, err
-	}
-	s := &server{name: name, log: filepath.Join(c.folder, name), program: c.program, host: local.Loopback(port), profile: local.Loopback(profile)}
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "CADASTRE_") && !strings.HasPrefix(variable, "GO") {
-			s.env = append(s.env, variable)
-		}
-	}
+// newServer starts a server with the limits that servers have by default.
+func (c *cloud) newServer(ctx context.Context, name, database, tokens string) (*server, error) {
+	s := &server{}
+	setup := local.Setup{Program: c.program, Folder: c.folder, Name: name, Database: database, Tokens: tokens, Args: append([]string{"--profile", "locked"}, c.flags...)}
+	var err error
 	switch {
 	case c.contain:
 		if s.within, err = newContainer(fmt.Sprintf("cadastre-chaos-%d-%s-%s", os.Getpid(), c.kind, name), c.memory); err != nil {
 			return nil, err
 		}
-	case c.memory > 0: // as the server itself would in a container of so much
-		s.env = append(s.env, fmt.Sprint("GOMEMLIMIT=", c.memory*3/4))
+	case c.memory > 0: // as the server itself would in a container of that size
+		setup.Env = append(setup.Env, fmt.Sprint("GOMEMLIMIT=", c.memory*3/4))
 	}
-	if c.disk != nil {
-		s.inside = c.disk.holder()
+	setup.Wrap = func(program string, args []string) (string, []string) {
+		if c.disk != nil {
+			program, args = "nsenter", append([]string{"--target", c.disk.holder(), "--mount", "--", program}, args...)
+		}
+		if s.within != nil {
+			program, args = s.within.wrap(program, args)
+		}
+		return program, args
 	}
-	s.args = append([]string{"serve", "--listen", s.host, "--pprof-listen", s.profile, "--database", database, "--tokens", c.tokens.file, "--profile", "locked"}, c.flags...)
-	s.args = append(s.args, flags...)
+	if s.Server, err = local.NewServer(setup); err == nil {
+		err = s.Start(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
 	return s, nil
 }
 
-// start starts the server, or starts it again, and waits until it is ready.
-func (s *server) start(ctx context.Context) error {
-	program, args := s.program, s.args
-	if s.inside != "" {
-		program, args = "nsenter", append([]string{"--target", s.inside, "--mount", "--", program}, args...)
-	}
-	if s.within != nil {
-		program, args = s.within.wrap(program, args)
-	}
-	p, err := local.Start(fmt.Sprintf("%s-%d.log", s.log, time.Now().UnixNano()), "TERM", nil, s.env, program, args...)
-	if err != nil {
-		return errors.Join(err, s.Stop())
-	}
-	s.Process = p
-	if err := p.Await(local.StartTime, func() error { return s.ready(ctx) }); err != nil {
-		return errors.Join(err, s.Stop())
-	}
-	return nil
-}
-
-// Stop ends the server, and its container with it.
+// Stop ends the server, and its control group with it.
 func (s *server) Stop() error {
 	var err error
-	if s.Process != nil {
+	if s.Server != nil && s.Process != nil {
 		err = s.Process.Stop()
 	}
 	if s.within != nil {
@@ -214,48 +180,35 @@ func (s *server) Stop() error {
 	return err
 }
 
-// startAgain starts the servers again that have ended by themselves, and returns
-// how many did.
+// startAgain starts the servers again that have ended, and returns their number.
 func (c *cloud) startAgain(ctx context.Context) (ended int, err error) {
 	for _, s := range c.servers {
 		select {
 		case <-s.Ended():
 			ended++
-			err = errors.Join(err, s.start(ctx))
+			err = errors.Join(err, s.Start(ctx))
 		default:
 		}
 	}
 	return ended, err
 }
 
-// ready returns nil once the server says that it is ready.
-func (s *server) ready(ctx context.Context) error {
-	p := newParty(s.host, "", operatorAddress, 1)
-	defer p.close()
-	_, err := p.get(ctx, "/readyz")
-	return err
-}
-
-// kill ends the server as the system does it to programs that take too much.
-func (s *server) kill() error { return s.Signal(syscall.SIGKILL) }
-
 // hosts returns the addresses of the servers.
-func (c *cloud) hosts() []string {
-	var hosts []string
+func (c *cloud) hosts() (hosts []string) {
 	for _, s := range c.servers {
-		hosts = append(hosts, s.host)
+		hosts = append(hosts, s.Host)
 	}
 	return hosts
 }
 
-// stopServers ends the servers, and the cloud has none.
+// stopServers ends the servers.
 func (c *cloud) stopServers() error {
-	var errs []error
+	var err error
 	for _, s := range c.servers {
-		errs = append(errs, s.Stop())
+		err = errors.Join(err, s.Stop())
 	}
 	c.servers = nil
-	return errors.Join(errs...)
+	return err
 }
 
 // stop ends everything.
@@ -268,27 +221,66 @@ func (c *cloud) stop() error {
 		err = errors.Join(err, c.cluster.Stop())
 	}
 	if c.disk != nil {
-		err = errors.Join(err, c.disk.stop())
+		err = errors.Join(err, c.disk.Stop())
 	}
 	return err
 }
 
-// unlimited are the flags of a server that fills or judges.
-func unlimited() []string {
-	return []string{"--limit-cost", "0", "--limit-admin-points", "1000000000", "--limit-address-points", "0", "--write-rate", "0", "--limit-body-bytes", "16777216", "--limit-list-members", "0"}
-}
-
-// besides runs something with one server without limits, as an operator.
-func (c *cloud) besides(ctx context.Context, do func(*party) error) (err error) {
-	s, err := c.newServer("operator", c.database, unlimited()...)
+// besides runs something with one more server, as an operator.
+func (c *cloud) besides(ctx context.Context, do func(*local.Client) error) (err error) {
+	s, err := c.newServer(ctx, "operator", c.database, c.tokens.file)
 	if err != nil {
 		return err
 	}
-	if err := s.start(ctx); err != nil {
-		return err
-	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
-	operator := newParty(s.host, c.tokens.admin, operatorAddress, fillingAtOnce)
-	defer operator.close()
+	operator := local.NewClient(s.Host, c.tokens.admin, operatorAddress, fillers, 2*time.Minute)
+	defer operator.Close()
 	return do(operator)
+}
+
+// resetPeak makes the system count the peak of a process's memory from now on.
+func (s *server) resetPeak() {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID), []byte("5"), 0) // else the peak is that of its life
+}
+
+// resident returns the memory of a process, and its peak.
+func (s *server) resident() (now, peak int64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		number, _ := strconv.ParseInt(fields[1], 10, 64)
+		switch fields[0] {
+		case "VmRSS:":
+			now = number << 10
+		case "VmHWM:":
+			peak = number << 10
+		}
+	}
+	return now, peak
+}
+
+// settle waits until no server works on anything.
+func (c *cloud) settle(ctx context.Context, atMost time.Duration) {
+	for began := time.Now(); time.Since(began) < atMost && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+		busy := 0.0
+		for _, s := range c.servers {
+			probe := local.NewClient(s.Host, "", operatorAddress, 1, requestTime)
+			all, _ := probe.Metrics(ctx)
+			probe.Close()
+			for name, value := range all {
+				if strings.HasPrefix(name, "cadastre_") && strings.HasSuffix(name, "_in_use") {
+					busy += value
+				}
+			}
+		}
+		if busy == 0 {
+			return
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
@@ -27,7 +28,7 @@ type crowd struct {
 	mu       sync.Mutex
 	requests int
 	codes    map[string]int
-	answered time.Time // the last time that somebody was answered what needs the database
+	answered time.Time // the last answer to a request that needs the database
 	internal []string  // answers that no fault excuses
 }
 
@@ -39,23 +40,20 @@ type fault struct {
 
 // suffered is what became of a fault.
 type suffered struct {
-	Database  string  `json:"database"`
-	Fault     string  `json:"fault"`
-	Times     int     `json:"times"`
-	Recovered float64 `json:"recovered"` // seconds from the end of the fault to an answer, at most
+	fault     string
+	times     int
+	recovered float64 // seconds from the end of the fault to an answer, at most
 }
 
 // endured is what became of a crowd.
 type endured struct {
-	Database string         `json:"database"`
-	Requests int            `json:"requests"`
-	Codes    map[string]int `json:"codes"`
-	Attacks  map[string]int `json:"attacks"` // answers to attackers, by their codes
-	Faults   []suffered     `json:"faults"`
-	Skipped  []string       `json:"skipped,omitempty"`
-	Internal []string       `json:"internal,omitempty"`
-	Verdict  verdict        `json:"verdict"`
-	Metrics  map[string]float64
+	database string
+	requests int
+	codes    map[string]int
+	attacks  map[string]int // answers to attackers, by their codes
+	faults   []suffered
+	internal []string
+	verdict  verdict
 }
 
 // faultTime is how long a fault lasts that ends.
@@ -76,10 +74,10 @@ func (c *cloud) faults() []fault {
 
 func killed(ctx context.Context, c *crowd, chance *rand.Rand) error {
 	s := c.servers[chance.IntN(len(c.servers))]
-	if err := s.kill(); err != nil {
+	if err := s.Kill(); err != nil {
 		return err
 	}
-	return s.start(ctx)
+	return s.Start(ctx)
 }
 
 func cut(ctx context.Context, c *crowd, _ *rand.Rand) error {
@@ -116,7 +114,7 @@ func full(ctx context.Context, c *crowd, _ *rand.Rand) error {
 // compares at the end what was acknowledged with what is there.
 func (c *crowd) endure(ctx context.Context, during time.Duration, progress io.Writer) (*endured, error) {
 	c.codes = map[string]int{}
-	out := &endured{Database: c.kind, Attacks: map[string]int{}}
+	out := &endured{database: c.kind, attacks: map[string]int{}}
 	asking, stop := context.WithTimeout(ctx, during)
 	defer stop()
 	var running sync.WaitGroup
@@ -127,16 +125,16 @@ func (c *crowd) endure(ctx context.Context, during time.Duration, progress io.Wr
 	running.Go(func() { attacked <- c.attacked(asking) })
 	faulty := c.suffer(asking, out, progress)
 	running.Wait()
-	out.Attacks, out.Metrics = <-attacked, tells(metrics{}, c.metricsOf(ctx), nil)
-	out.Requests, out.Codes, out.Internal = c.requests, c.codes, c.internal
+	out.attacks = <-attacked
+	out.requests, out.codes, out.internal = c.requests, c.codes, c.internal
 	if err := errors.Join(faulty, ctx.Err()); err != nil {
 		return out, err
 	}
 	if err := c.stopServers(); err != nil {
 		return out, err
 	}
-	err := c.besides(ctx, func(operator *party) (err error) {
-		out.Verdict, err = c.ledger.judge(ctx, operator)
+	err := c.besides(ctx, func(operator *local.Client) (err error) {
+		out.verdict, err = c.ledger.judge(ctx, operator)
 		return err
 	})
 	return out, err
@@ -148,7 +146,7 @@ func (c *crowd) suffer(ctx context.Context, out *endured, progress io.Writer) er
 	chance := rand.New(rand.NewPCG(c.seed, 0))
 	all := c.faults()
 	for _, one := range all {
-		out.Faults = append(out.Faults, suffered{Database: c.kind, Fault: one.name})
+		out.faults = append(out.faults, suffered{fault: one.name})
 	}
 	whole := context.WithoutCancel(ctx)
 	for i := 0; ; i = (i + 1) % len(all) {
@@ -162,10 +160,10 @@ func (c *crowd) suffer(ctx context.Context, out *endured, progress io.Writer) er
 		for c.lastAnswer().Before(ended) && ctx.Err() == nil {
 			pause.For(ctx, 10*time.Millisecond)
 		}
-		of := &out.Faults[i]
-		of.Times++
-		of.Recovered = max(of.Recovered, time.Since(ended).Seconds())
-		if _, err := fmt.Fprintf(progress, "%s: %s; answered again after %.1f s\n", c.kind, of.Fault, time.Since(ended).Seconds()); err != nil {
+		of := &out.faults[i]
+		of.times++
+		of.recovered = max(of.recovered, time.Since(ended).Seconds())
+		if _, err := fmt.Fprintf(progress, "%s: %s; answered again after %.1f s\n", c.kind, of.fault, time.Since(ended).Seconds()); err != nil {
 			return err
 		}
 	}
@@ -190,7 +188,7 @@ func (c *crowd) attacked(ctx context.Context) map[string]int {
 		}
 		given.Bodies = nil
 		for n := range varieties {
-			given.Bodies = append(given.Bodies, of.request(c.world, 1+n%max(1, of.most), n).body())
+			given.Bodies = append(given.Bodies, of.request(c.world, 1+n%max(1, of.most), n).Body())
 			if !of.varied && of.most == 0 {
 				break
 			}
@@ -216,8 +214,8 @@ func (c *crowd) client(ctx context.Context, number int) {
 		token = c.tokens.othersService[number%viewers]
 	}
 	for _, host := range c.hosts() {
-		p := newParty(host, token, othersAddress, 1)
-		defer p.close()
+		p := local.NewClient(host, token, othersAddress, 1, requestTime)
+		defer p.Close()
 		w.servers = append(w.servers, p)
 	}
 	for ctx.Err() == nil {
@@ -235,28 +233,28 @@ func (c *crowd) client(ctx context.Context, number int) {
 }
 
 // read returns a request that reads a little.
-func (w *world) read(chance *rand.Rand) request {
+func (w *world) read(chance *rand.Rand) local.Request {
 	switch chance.IntN(4) {
 	case 0:
-		return request{Query: `{ namespaces(first: 3) { nodes { name properties { name title } } } }`}
+		return local.Request{Query: `{ namespaces(first: 3) { nodes { name properties { name title } } } }`}
 	case 1:
-		return request{Query: `query($uuid: UUID!) { resourceProvider(uuid: $uuid) { name generation inventories { resourceClass capacity used } } }`,
+		return local.Request{Query: `query($uuid: UUID!) { resourceProvider(uuid: $uuid) { name generation inventories { resourceClass capacity used } } }`,
 			Variables: object{"uuid": w.provider(chance.IntN(1000))}}
 	case 2:
-		return request{Query: `{ viewer { userId roles } }`}
+		return local.Request{Query: `{ viewer { userId roles } }`}
 	}
 	return w.lookUp(chance.IntN(1_000_000))
 }
 
 // search returns a request that looks at much.
-func (w *world) search(chance *rand.Rand) request {
+func (w *world) search(chance *rand.Rand) local.Request {
 	switch chance.IntN(3) {
 	case 0:
-		return request{Query: `query($text: String!) { resources(first: 5, filter: {search: $text}) { totalCount nodes { name } } }`, Variables: object{"text": fmt.Sprint("share-0", chance.IntN(1000))}}
+		return local.Request{Query: `query($text: String!) { resources(first: 5, filter: {search: $text}) { totalCount nodes { name } } }`, Variables: object{"text": fmt.Sprint("share-0", chance.IntN(1000))}}
 	case 1:
-		return request{Query: `{ allocationCandidates(first: 20, resources: [{resourceClass: "VCPU", amount: 2}]) { nodes { allocations { provider { uuid } } } } }`}
+		return local.Request{Query: `{ allocationCandidates(first: 20, resources: [{resourceClass: "VCPU", amount: 2}]) { nodes { allocations { provider { uuid } } } } }`}
 	}
-	return request{Query: `query($where: ResourceCondition!) { resources(first: 5, filter: {where: $where}) { totalCount } }`,
+	return local.Request{Query: `query($where: ResourceCondition!) { resources(first: 5, filter: {where: $where}) { totalCount } }`,
 		Variables: object{"where": object{"metadata": object{"key": "key-01", "contains": fmt.Sprint(chance.IntN(100))}}}}
 }
 
@@ -265,7 +263,7 @@ type writer struct {
 	*crowd
 	number  int
 	chance  *rand.Rand
-	servers []*party
+	servers []*local.Client
 	claimed int
 	held    map[string]bool // by consumer
 }
@@ -273,20 +271,20 @@ type writer struct {
 // send sends a request to any server and returns the code of the answer. A
 // request that was begun is waited for, whatever ends meanwhile. Those without
 // variables may be answered from memory.
-func (w *writer) send(of request) string {
-	body := of.body()
-	got := w.servers[w.chance.IntN(len(w.servers))].send(context.Background(), body)
+func (w *writer) send(of local.Request) string {
+	body := of.Body()
+	got := w.servers[w.chance.IntN(len(w.servers))].Send(context.Background(), body)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests++
-	w.codes[got.code]++
-	if got.code == answered && of.Variables != nil {
+	w.codes[got.Code]++
+	if got.Code == local.Answered && of.Variables != nil {
 		w.answered = time.Now()
 	}
-	if got.code == "INTERNAL" || got.status >= 500 && got.status != 503 {
-		w.internal = append(w.internal, fmt.Sprintf("%d %s of %.300s", got.status, got.body, body))
+	if got.Code == "INTERNAL" || got.Status >= 500 && got.Status != 503 {
+		w.internal = append(w.internal, fmt.Sprintf("%d %s of %.300s", got.Status, got.Body, body))
 	}
-	return got.code
+	return got.Code
 }
 
 // write claims for a new consumer, or releases one.
@@ -295,7 +293,7 @@ func (w *writer) write() {
 		consumer := slices.Sorted(maps.Keys(w.held))[w.chance.IntN(len(w.held))]
 		code := w.send(releaseRequest(consumer))
 		w.ledger.note(consumer, nothing, code)
-		if code == answered || code == "NOT_FOUND" {
+		if code == local.Answered || code == "NOT_FOUND" {
 			delete(w.held, consumer)
 		}
 		return
@@ -308,7 +306,7 @@ func (w *writer) write() {
 	amount := 1 + w.chance.IntN(2)
 	code := w.send(claimRequest(consumer, provider, amount))
 	w.ledger.note(consumer, holding(provider, amount), code)
-	if code == answered || code == unanswered || code == "OUTCOME_UNKNOWN" {
+	if code == local.Answered || code == local.Unanswered || code == "OUTCOME_UNKNOWN" {
 		w.held[consumer] = true
 	}
 }

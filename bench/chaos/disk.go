@@ -75,5 +75,3 @@ func (d *disk) fill() error {
 }
 
 func (d *disk) empty() error { return os.Remove(d.path("filler")) }
-
-func (d *disk) stop() error { return d.Process.Stop() }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
@@ -20,8 +21,8 @@ const (
 type innocents struct {
 	world  *world
 	ledger *ledger
-	reads  *party
-	writes *party
+	reads  *local.Client
+	writes *local.Client
 	asked  int // requests so far, for names that nobody else has
 
 	mu      sync.Mutex
@@ -46,13 +47,13 @@ func newInnocents(w *world, of *cloud, l *ledger) *innocents {
 	all := &innocents{world: w, ledger: l}
 	const connections = 32
 	host := of.hosts()[0]
-	all.reads, all.writes = newParty(host, of.tokens.calm, calmAddress, connections), newParty(host, of.tokens.calmService, calmAddress, connections)
+	all.reads, all.writes = local.NewClient(host, of.tokens.calm, calmAddress, connections, requestTime), local.NewClient(host, of.tokens.calmService, calmAddress, connections, requestTime)
 	return all
 }
 
 func (all *innocents) close() {
-	all.reads.close()
-	all.writes.close()
+	all.reads.Close()
+	all.writes.Close()
 }
 
 // ask asks for some time, and returns how look-ups and claims fared.
@@ -61,15 +62,15 @@ func (all *innocents) ask(ctx context.Context, during time.Duration) (lookUps, c
 	var running sync.WaitGroup
 	running.Go(func() {
 		all.every(ctx, lookUpEvery, during, func(n int, due time.Time) {
-			got := all.reads.send(ctx, all.world.lookUp(n*7919).body())
+			got := all.reads.Send(ctx, all.world.lookUp(n*7919).Body())
 			all.note(&all.lookUps, got, due)
 		})
 	})
 	running.Go(func() {
 		all.every(ctx, claimEvery, during, func(n int, due time.Time) {
 			consumer, provider := all.world.uuid("calm", n), all.world.provider(n*7919)
-			got := all.writes.send(ctx, claimRequest(consumer, provider, 1).body())
-			all.ledger.note(consumer, holding(provider, 1), got.code)
+			got := all.writes.Send(ctx, claimRequest(consumer, provider, 1).Body())
+			all.ledger.note(consumer, holding(provider, 1), got.Code)
 			all.note(&all.claims, got, due)
 		})
 	})
@@ -97,22 +98,13 @@ func (all *innocents) number() int {
 	return all.asked
 }
 
-func (all *innocents) note(of *fared, got answer, due time.Time) {
+func (all *innocents) note(of *fared, got local.Answer, due time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	now := time.Now()
 	of.times = append(of.times, now.Sub(due))
-	of.codes[got.code]++
-	of.ended = append(of.ended, ending{at: now, unavailable: got.status == 503})
-}
-
-// quantile returns the time that so many of a hundred did not take longer than.
-func quantile(times []time.Duration, percent int) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(times))
-	return sorted[min(len(sorted)-1, (len(sorted)*percent+99)/100-1)]
+	of.codes[got.Code]++
+	of.ended = append(of.ended, ending{at: now, unavailable: got.Status == 503})
 }
 
 // longestUnavailable returns the longest time from a 503 to the last one after it

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
 // ledger is what claims were acknowledged, to be compared with the database at
@@ -45,21 +47,21 @@ func (l *ledger) note(consumer, with, code string) {
 		l.expected[consumer] = of
 	}
 	switch code {
-	case answered:
+	case local.Answered:
 		of.acknowledged, of.possible, of.claimed = with, nil, true
-	case unanswered, "OUTCOME_UNKNOWN", "TIMEOUT":
+	case local.Unanswered, "OUTCOME_UNKNOWN", "TIMEOUT":
 		of.possible = append(of.possible, with)
 	}
 }
 
 // verdict is what a database has instead of what was acknowledged.
 type verdict struct {
-	Claims        int      `json:"claims"`        // that were asked for
-	Acknowledged  int      `json:"acknowledged"`  // consumers of whom something was
-	Lost          []string `json:"lost"`          // acknowledged, and not there
-	Unasked       []string `json:"unasked"`       // refused, and there nevertheless
-	OverAllocated []string `json:"overAllocated"` // inventories that give more than they have
-	Miscounted    []string `json:"miscounted"`    // inventories whose use is not the sum of their allocations
+	Claims        int      // requests
+	Acknowledged  int      // consumers with an acknowledged claim
+	Lost          []string // acknowledged, and not there
+	Unasked       []string // refused, and there nevertheless
+	OverAllocated []string // inventories with more allocations than capacity
+	Miscounted    []string // inventories whose use is not the sum of their allocations
 }
 
 // failures returns how many there are.
@@ -68,7 +70,7 @@ func (v verdict) failures() int {
 }
 
 // judge compares what a server shows with what was acknowledged.
-func (l *ledger) judge(ctx context.Context, admin *party) (verdict, error) {
+func (l *ledger) judge(ctx context.Context, admin *local.Client) (verdict, error) {
 	found, of, err := allocationsOf(ctx, admin)
 	if err == nil {
 		l.compare(found, &of)
@@ -123,7 +125,7 @@ type allocationsFound struct {
 }
 
 // allocationsOf reads what all consumers have, and which inventories are wrong.
-func allocationsOf(ctx context.Context, admin *party) (map[string][]string, verdict, error) {
+func allocationsOf(ctx context.Context, admin *local.Client) (map[string][]string, verdict, error) {
 	const document = `query($after: String) { resourceProviders(first: 20, after: $after) {
 		nodes { uuid inventories { resourceClass capacity used } allocations(first: 1000) { pageInfo { endCursor hasNextPage } nodes { used consumer { uuid } } } }
 		pageInfo { hasNextPage endCursor } } }`
@@ -135,7 +137,7 @@ func allocationsOf(ctx context.Context, admin *party) (map[string][]string, verd
 				PageInfo pageInfo
 			}
 		}
-		if err := admin.ask(ctx, request{Query: document, Variables: object{"after": after}}, &got); err != nil {
+		if err := admin.Ask(ctx, local.Request{Query: document, Variables: object{"after": after}}, &got); err != nil {
 			return nil, of, err
 		}
 		for _, provider := range got.ResourceProviders.Nodes {
@@ -152,7 +154,7 @@ func allocationsOf(ctx context.Context, admin *party) (map[string][]string, verd
 
 // add adds what consumers have of a provider, and what is wrong with its
 // inventories.
-func (p providerFound) add(ctx context.Context, admin *party, found map[string][]string, to *verdict) error {
+func (p providerFound) add(ctx context.Context, admin *local.Client, found map[string][]string, to *verdict) error {
 	const more = `query($uuid: UUID!, $after: String) { resourceProvider(uuid: $uuid) {
 		allocations(first: 1000, after: $after) { pageInfo { endCursor hasNextPage } nodes { used consumer { uuid } } } } }`
 	sum, all := 0, p.Allocations
@@ -167,7 +169,7 @@ func (p providerFound) add(ctx context.Context, admin *party, found map[string][
 		var next struct {
 			ResourceProvider struct{ Allocations allocationsFound }
 		}
-		if err := admin.ask(ctx, request{Query: more, Variables: object{"uuid": p.UUID, "after": all.PageInfo.EndCursor}}, &next); err != nil {
+		if err := admin.Ask(ctx, local.Request{Query: more, Variables: object{"uuid": p.UUID, "after": all.PageInfo.EndCursor}}, &next); err != nil {
 			return err
 		}
 		all = next.ResourceProvider.Allocations

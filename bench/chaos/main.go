@@ -1,26 +1,25 @@
-// Chaos attacks servers of Cadastre and breaks what they stand on, all of it on
-// this machine: two servers on a PostgreSQL and one on a SQLite file, each with
-// the limits that servers have by themselves.
+// Chaos attacks servers of Cadastre and breaks what they depend on, on this
+// machine: two servers on a PostgreSQL and one on a SQLite file, each with the
+// default limits of servers.
 //
-//	go run ./bench/chaos                               all attacks, then faults
-//	go run ./bench/chaos -attacks 'contains' -for 0    some attacks and no faults
-//	go run ./bench/chaos -attacks none -for 5m         faults alone
+//	go -C bench run ./chaos                               all attacks, then faults
+//	go -C bench run ./chaos -attacks 'contains' -for 0    some attacks and no faults
+//	go -C bench run ./chaos -attacks none -for 5m         faults alone
 //
-// Attacks are those of one viewer of one project. While each is under way, an
-// innocent project looks things up and claims; then it does the same beside the
-// attacker's client, which uses as much of a processor against a server that
-// refuses it. The report says how many times as long the slowest of a hundred
-// took, and what the servers' own metrics say.
+// Attacks are those of one viewer of one project. During each, an innocent project
+// looks things up and claims. Then it does the same beside the attacker's client,
+// which uses as much of a processor against a server that refuses it. The report
+// has the ratio of the 99th percentiles.
 //
-// Faults are those of servers, databases, connections and disks, while hundreds
-// of viewers read, search and write, and one attacks. At the end the database is
+// Faults are those of servers, databases, connections and disks, while hundreds of
+// viewers read, search and write, and one attacks. At the end the database is
 // compared with what was acknowledged.
 //
-// The report is tables on the standard output and, with -json, a file. The
-// program fails where something is lost, over-allocated or INTERNAL, where memory
-// is beyond its limit or does not return, where a server ends, and where somebody else than the
-// attacker is told 503 for longer than a second; with -strict, also where the
-// innocents take longer than they may.
+// The tables go to the standard output and, with -json, the measurements to a file
+// of JSON lines. The program fails where something is lost, over-allocated or
+// INTERNAL, where memory exceeds its limit or does not return, where a server ends
+// by itself, and where anyone but the attacker gets 503 for longer than a second;
+// with -strict, also where the innocents wait too long.
 package main
 
 import (
@@ -39,28 +38,29 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
 // options are the flags.
 type options struct {
-	binary    string // server program; "" is a build of this tree
-	databases []string
-	only      *regexp.Regexp // of the names of attacks; nil is all
-	skip      *regexp.Regexp // of those that are left out; nil is none
-	round     time.Duration
-	rounds    int
-	size      size
-	memory    int64 // that the servers have, in bytes; 0 is all
-	faults    time.Duration
-	clients   int
-	think     time.Duration
-	seed      uint64
-	flags     []string // of the servers
-	json      string
-	docs      string // page to put the table of attacks in; none when empty
-	strict    bool
-	loose     bool // whether memory is limited by GOMEMLIMIT alone
-	timeout   time.Duration
+	args       []string
+	binary     string // server program; empty is a build of this tree
+	databases  []string
+	only, skip *regexp.Regexp // of the names of attacks; nil is all, and none
+	round      time.Duration
+	rounds     int
+	size       size
+	memory     int64 // of each server, in bytes; 0 is no limit
+	faults     time.Duration
+	clients    int
+	think      time.Duration
+	seed       uint64
+	flags      []string // of the servers
+	json       string
+	docs       string // folder of the measurements and their page; empty is none
+	strict     bool
+	loose      bool // whether GOMEMLIMIT alone limits memory
+	timeout    time.Duration
 }
 
 func main() {
@@ -88,7 +88,7 @@ func main() {
 
 // parse reads the flags.
 func parse(args []string, output io.Writer) (options, error) {
-	o := options{databases: []string{sqlite, postgres}}
+	o := options{args: args, databases: []string{sqlite, postgres}}
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.binary, "binary", "", "server `program`; a build of this tree when absent")
@@ -101,14 +101,12 @@ func parse(args []string, output io.Writer) (options, error) {
 		}
 		return nil
 	})
-	flags.Func("attacks", "attacks whose names match a regular `EXPRESSION`, or none", func(text string) (err error) {
-		o.only, err = regexp.Compile(text)
-		return err
-	})
-	flags.Func("skip", "leave out attacks whose names match a regular `EXPRESSION`", func(text string) (err error) {
-		o.skip, err = regexp.Compile(text)
-		return err
-	})
+	for name, into := range map[string]**regexp.Regexp{"attacks": &o.only, "skip": &o.skip} {
+		flags.Func(name, "attacks to measure, or to skip, by a regular `EXPRESSION` for their names", func(text string) (err error) {
+			*into, err = regexp.Compile(text)
+			return err
+		})
+	}
 	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the quiet after it")
 	flags.IntVar(&o.rounds, "rounds", 3, "`number` of rounds")
 	flags.IntVar(&o.size.Resources, "resources", 5000, "`number` of resources")
@@ -119,12 +117,12 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.clients, "clients", viewers, "`number` of readers, searchers and writers beside faults")
 	flags.DurationVar(&o.think, "think", 400*time.Millisecond, "`time` of each of them between two requests, on average")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of what is random")
-	flags.Func("server", "a `FLAG` of the servers, such as --limit-principal-points=0, once for each", func(text string) error {
+	flags.Func("server", "a `FLAG` of the servers, once for each", func(text string) error {
 		o.flags = append(o.flags, text)
 		return nil
 	})
-	flags.StringVar(&o.json, "json", "", "`file` to write the report to as JSON, too")
-	flags.StringVar(&o.docs, "docs", "", "`page` to write the table of attacks into, between its marks")
+	flags.StringVar(&o.json, "json", "", "`file` for the measurements as JSON lines")
+	flags.StringVar(&o.docs, "docs", "", "`folder` whose measurements of attacks are replaced, and their page written")
 	flags.BoolVar(&o.loose, "uncontained", false, "limit the memory of servers by GOMEMLIMIT alone, and not by a control group where one can be made")
 	flags.BoolVar(&o.strict, "strict", false, "fail where innocents take longer than they may")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "`time` after which the program gives up")
@@ -154,14 +152,17 @@ func runAndReport(ctx context.Context, o options) error {
 	if r == nil {
 		return err
 	}
-	err = errors.Join(err, r.write(os.Stdout))
+	fmt.Print(tables(r.lines()))
+	for _, text := range r.skipped {
+		fmt.Println("not done:", text)
+	}
 	if o.json != "" {
-		err = errors.Join(err, r.writeJSON(o.json))
+		err = errors.Join(err, measured.WriteFile(o.json, r.lines()))
 	}
 	if o.docs != "" {
 		err = errors.Join(err, r.writeInto(o.docs))
 	}
-	for _, failure := range r.failures(o.strict, mostOf503) {
+	for _, failure := range r.failures(o.strict, maxOf503) {
 		err = errors.Join(err, errors.New(failure))
 	}
 	return err
@@ -170,14 +171,11 @@ func runAndReport(ctx context.Context, o options) error {
 // run attacks and breaks one database after the other, and ends every process
 // that it started before it returns.
 func run(ctx context.Context, o options, progress io.Writer) (r *report, err error) {
-	folder, err := os.MkdirTemp("", "cadastre-chaos-")
+	folder, err := local.Folder("cadastre-chaos-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if err := os.Chmod(folder, 0o711); err != nil { // the user of PostgreSQL passes through
-		return nil, err
-	}
 	if o.binary == "" {
 		o.binary = filepath.Join(folder, "cadastre")
 		if err := local.Build(ctx, o.binary, "CGO_ENABLED=0"); err != nil {
@@ -193,11 +191,11 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	r = newReport(o)
 	if o.memory > 0 && !o.loose {
 		one, err := newContainer(fmt.Sprint("cadastre-chaos-", os.Getpid()), o.memory)
-		if r.Contained = err == nil; r.Contained {
+		if r.contained = err == nil; r.contained {
 			err = one.remove()
 		}
 		if errors.Is(err, errNoContainer) {
-			r.Skipped = append(r.Skipped, fmt.Sprintf("control groups: %v", err))
+			r.skipped = append(r.skipped, fmt.Sprintf("control groups: %v", err))
 		} else if err != nil {
 			return nil, err
 		}
@@ -212,14 +210,14 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 
 // runOn attacks and breaks one database.
 func runOn(ctx context.Context, o options, kind, folder string, of *tokens, r *report, progress io.Writer) (err error) {
-	c, err := newCloud(ctx, kind, folder, o.binary, of, o.memory, r.Contained, o.flags)
+	c, err := newCloud(ctx, o, kind, folder, of, r.contained)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	if kind == sqlite && o.faults > 0 {
 		if c.disk, err = newDisk(filepath.Join(c.folder, "disk"), 1<<30); errors.Is(err, errNoDisk) {
-			r.Skipped = append(r.Skipped, fmt.Sprintf("full disk: %v", err))
+			r.skipped = append(r.skipped, fmt.Sprintf("full disk: %v", err))
 		} else if err != nil {
 			return err
 		} else {
@@ -228,12 +226,10 @@ func runOn(ctx context.Context, o options, kind, folder string, of *tokens, r *r
 	}
 	w := &world{o.size}
 	began := time.Now()
-	if err := c.besides(ctx, func(operator *party) error { return w.fill(ctx, operator) }); err != nil {
+	if err := c.besides(ctx, func(operator *local.Client) error { return w.fill(ctx, operator) }); err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}
-	if _, err := fmt.Fprintf(progress, "%s: filled in %.0f s\n", kind, time.Since(began).Seconds()); err != nil {
-		return err
-	}
+	_, _ = fmt.Fprintf(progress, "%s: filled in %.0f s\n", kind, time.Since(began).Seconds())
 	l := newLedger()
 	if of := o.chosen(); len(of) > 0 {
 		if err := attackOn(ctx, o, c, w, l, of, r, progress); err != nil {
@@ -243,42 +239,41 @@ func runOn(ctx context.Context, o options, kind, folder string, of *tokens, r *r
 	if o.faults == 0 {
 		return nil
 	}
-	if err := c.start(ctx, 2, c.proxied()); err != nil {
+	if err := c.start(ctx, c.proxied()); err != nil {
 		return err
 	}
 	crowd := &crowd{cloud: c, world: w, ledger: l, seed: o.seed, clients: o.clients, think: o.think}
 	endured, err := crowd.endure(ctx, o.faults, progress)
-	r.Endured = append(r.Endured, endured)
+	r.endured = append(r.endured, endured)
 	return err
 }
 
 // attackOn measures attacks on one database.
 func attackOn(ctx context.Context, o options, c *cloud, w *world, l *ledger, of []attack, r *report, progress io.Writer) (err error) {
-	if err := c.start(ctx, 2, c.database); err != nil {
+	if err := c.start(ctx, c.database); err != nil {
 		return err
 	}
-	refusing, err := c.newServer("refusing", "sqlite://"+filepath.Join(c.folder, "refusing.db"), "--limit-principal-points", "0.001", "--limit-service-points", "0.001")
+	// The attacker's token is unknown to the server that refuses it.
+	disk := c.disk
+	c.disk = nil
+	refusing, err := c.newServer(ctx, "refusing", "sqlite://"+filepath.Join(c.folder, "refusing.db"), c.tokens.withoutGreedy)
+	c.disk = disk
 	if err != nil {
-		return err
-	}
-	refusing.inside = ""
-	if err := refusing.start(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, refusing.Stop()) }()
 	m := &attackSide{cloud: c, world: w, innocents: newInnocents(w, c, l), refusing: refusing, round: o.round, rounds: o.rounds}
 	defer m.innocents.close()
 	rows, after, unmeasured, err := m.all(ctx, of, progress)
-	r.Rows, r.Memory, r.Unmeasured = append(r.Rows, rows...), append(r.Memory, after), append(r.Unmeasured, unmeasured...)
+	r.rows, r.memory, r.unmeasured = append(r.rows, rows...), append(r.memory, after), append(r.unmeasured, unmeasured...)
 	if err != nil {
 		return err
 	}
 	if err := c.stopServers(); err != nil {
 		return err
 	}
-	return c.besides(ctx, func(operator *party) error {
-		of, err := l.judge(ctx, operator)
-		r.Verdicts = append(r.Verdicts, judged{c.kind, of})
+	return c.besides(ctx, func(operator *local.Client) (err error) {
+		r.verdicts[c.kind], err = l.judge(ctx, operator)
 		return err
 	})
 }

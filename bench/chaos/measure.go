@@ -8,50 +8,46 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // row is what one attack did on one database.
 type row struct {
-	Database string `json:"database"`
-	Attack   string `json:"attack"`
-	Size     int    `json:"size,omitempty"` // of the request, where there are several
-	// Beside is how many processes of others were ready to run, as the load of the
-	// machine before the attack.
-	Beside float64 `json:"loadBefore"`
-	// Quiet is beside a client that uses as much of a processor against a server
-	// that refuses it. Both are medians of the rounds.
-	Quiet, Attacked   kinds
-	LookUps, Claims   ratio
-	Unavailable       float64        `json:"secondsOf503"` // the longest time that an innocent was told 503
-	Codes             map[string]int `json:"innocents"`
-	Attacker          map[string]int `json:"attacker"`
-	AttackerProcessor float64        `json:"attackerProcessor"`
-	PeakBytes         int64          `json:"peakBytes"`
-	Ended             int            `json:"ended,omitempty"` // servers, which were started again
-	Metrics           map[string]float64
+	database, attack string
+	size             int // of the request, where there are several
+	// quiet is beside a client that uses as much of a processor against a server that
+	// refuses it. Both are medians of the rounds.
+	quiet, attacked  kinds
+	lookUps, claims  ratio
+	unavailable      float64 // seconds: the longest time of 503 for an innocent
+	codes, attackers map[string]int
+	processor        float64 // that the attacker used
+	peak             int64   // bytes of a server
+	ended            int     // servers, which were started again
 }
 
 // kinds are the times of look-ups and claims, in milliseconds.
-type kinds struct{ LookUps, Claims quantiles }
+type kinds struct{ lookUps, claims quantiles }
 
-type quantiles struct{ P50, P99 float64 }
+type quantiles struct{ p50, p99 float64 }
 
 // ratio is how many times as long the slowest of a hundred took, and how many
 // times it may.
-type ratio struct{ Times, Most float64 }
+type ratio struct{ times, most float64 }
 
-func (r ratio) holds() bool { return r.Times <= r.Most }
+func (r ratio) holds() bool { return r.times <= r.most }
 
 // What an innocent project may notice of an attack.
 const (
-	mostOfLookUps = 5
-	mostOfClaims  = 10
-	mostOf503     = time.Second
+	maxOfLookUps = 5
+	maxOfClaims  = 10
+	maxOf503     = time.Second
 )
 
 func millisecondsOf(of fared) quantiles {
-	return quantiles{P50: quantile(of.times, 50).Seconds() * 1000, P99: quantile(of.times, 99).Seconds() * 1000}
+	return quantiles{measured.Quantile(of.times, 50), measured.Quantile(of.times, 99)}
 }
 
 // betweenRequests is how long an attacker's connection does nothing after a refusal.
@@ -80,7 +76,7 @@ type attackSide struct {
 // measure attacks in rounds, each of which is followed by a quiet one, and
 // returns what the innocents noticed.
 func (m *attackSide) measure(ctx context.Context, of attack) (*row, error) {
-	out := &row{Database: m.kind, Attack: of.name, Codes: map[string]int{}, Attacker: map[string]int{}, Beside: load()}
+	out := &row{database: m.kind, attack: of.name, codes: map[string]int{}, attackers: map[string]int{}}
 	given, err := m.ordersOf(ctx, of, out)
 	if err != nil {
 		return nil, err
@@ -91,30 +87,24 @@ func (m *attackSide) measure(ctx context.Context, of attack) (*row, error) {
 		for _, s := range m.servers {
 			s.resetPeak()
 		}
-		before := m.metricsOf(ctx)
-		watching, stop := context.WithCancel(ctx)
-		most := make(chan metrics, 1)
-		go func() { most <- m.watch(watching) }()
 		toll, looked, claimed, err := m.beside(ctx, given)
-		stop()
 		if err != nil {
 			return nil, err
 		}
 		add(&lookUps, looked)
 		add(&claims, claimed)
 		attacked = append(attacked, kinds{millisecondsOf(looked), millisecondsOf(claimed)})
-		out.AttackerProcessor = max(out.AttackerProcessor, toll.Processor)
+		out.processor = max(out.processor, toll.Processor)
 		for code, count := range toll.Codes {
-			out.Attacker[code] += count
+			out.attackers[code] += count
 		}
-		out.Metrics = tells(before, m.metricsOf(ctx), <-most)
 		for _, s := range m.servers {
-			_, peak := s.memory()
-			out.PeakBytes = max(out.PeakBytes, peak)
+			_, peak := s.resident()
+			out.peak = max(out.peak, peak)
 		}
 		m.settle(ctx, 10*time.Second)
 		refused := given
-		refused.Addresses, refused.Processor = []string{m.refusing.host}, toll.Processor
+		refused.Addresses, refused.Processor = []string{m.refusing.Host}, toll.Processor
 		if _, looked, claimed, err = m.beside(ctx, refused); err != nil {
 			return nil, err
 		}
@@ -122,13 +112,13 @@ func (m *attackSide) measure(ctx context.Context, of attack) (*row, error) {
 	}
 	for _, codes := range []map[string]int{lookUps.codes, claims.codes} {
 		for code, count := range codes {
-			out.Codes[code] += count
+			out.codes[code] += count
 		}
 	}
-	out.Attacked, out.Quiet = medianOf(attacked), medianOf(quiet)
-	out.LookUps = ratio{out.Attacked.LookUps.P99 / out.Quiet.LookUps.P99, mostOfLookUps}
-	out.Claims = ratio{out.Attacked.Claims.P99 / out.Quiet.Claims.P99, mostOfClaims}
-	out.Unavailable = max(longestUnavailable(lookUps.ended), longestUnavailable(claims.ended)).Seconds()
+	out.attacked, out.quiet = medianOf(attacked), medianOf(quiet)
+	out.lookUps = ratio{out.attacked.lookUps.p99 / out.quiet.lookUps.p99, maxOfLookUps}
+	out.claims = ratio{out.attacked.claims.p99 / out.quiet.claims.p99, maxOfClaims}
+	out.unavailable = max(longestUnavailable(lookUps.ended), longestUnavailable(claims.ended)).Seconds()
 	return out, nil
 }
 
@@ -144,8 +134,8 @@ func medianOf(rounds []kinds) kinds {
 		return all[len(all)/2]
 	}
 	return kinds{
-		quantiles{median(func(k kinds) float64 { return k.LookUps.P50 }), median(func(k kinds) float64 { return k.LookUps.P99 })},
-		quantiles{median(func(k kinds) float64 { return k.Claims.P50 }), median(func(k kinds) float64 { return k.Claims.P99 })},
+		quantiles{median(func(k kinds) float64 { return k.lookUps.p50 }), median(func(k kinds) float64 { return k.lookUps.p99 })},
+		quantiles{median(func(k kinds) float64 { return k.claims.p50 }), median(func(k kinds) float64 { return k.claims.p99 })},
 	}
 }
 
@@ -203,13 +193,13 @@ func (m *attackSide) ordersOf(ctx context.Context, of attack, out *row) (orders,
 	if err != nil {
 		return given, err
 	}
-	out.Size = size
+	out.size = size
 	count := 1
 	if of.varied {
 		count = varieties
 	}
 	for n := range count {
-		given.Bodies = append(given.Bodies, of.request(m.world, size, n).body())
+		given.Bodies = append(given.Bodies, of.request(m.world, size, n).Body())
 	}
 	return given, nil
 }
@@ -220,23 +210,23 @@ func (m *attackSide) largest(ctx context.Context, of attack) (int, error) {
 	if of.most == 0 {
 		return 0, nil
 	}
-	operator := newParty(m.hosts()[0], m.tokens.admin, operatorAddress, 1)
-	defer operator.close()
+	operator := local.NewClient(m.hosts()[0], m.tokens.admin, operatorAddress, 1, requestTime)
+	defer operator.Close()
 	fits, least := of.most, 0
 	for fits > least {
 		size := fits
 		if least > 0 || fits < of.most {
 			size = (least + fits + 1) / 2
 		}
-		switch got := operator.send(ctx, of.request(m.world, size, 0).body()); {
-		case got.code == "RATE_LIMITED":
+		switch got := operator.Send(ctx, of.request(m.world, size, 0).Body()); {
+		case got.Code == "RATE_LIMITED":
 			pause.For(ctx, time.Second)
-		case slices.Contains([]string{"QUERY_TOO_COMPLEX", "BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED"}, got.code):
+		case slices.Contains([]string{"QUERY_TOO_COMPLEX", "BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED"}, got.Code):
 			fits = size - 1
-		case got.code == answered || got.code == "TIMEOUT":
+		case got.Code == local.Answered || got.Code == "TIMEOUT":
 			least = size
 		default:
-			return 0, fmt.Errorf("%s of size %d: %d %s %.300s", of.name, size, got.status, got.code, got.body)
+			return 0, fmt.Errorf("%s of size %d: %d %s %.300s", of.name, size, got.Status, got.Code, got.Body)
 		}
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
@@ -248,14 +238,11 @@ func (m *attackSide) largest(ctx context.Context, of attack) (int, error) {
 	return fits, nil
 }
 
-// memoryAfter is what servers have of memory before and after all attacks.
-type memoryAfter struct {
-	Database string  `json:"database"`
-	Before   int64   `json:"before"`
-	Peak     int64   `json:"peak"`
-	After    int64   `json:"after"`
-	Seconds  float64 `json:"seconds"` // until that
-	Limit    int64   `json:"limit"`
+// memory is that of the servers before and after all attacks, in bytes.
+type memory struct {
+	database                   string
+	before, peak, after, limit int64
+	seconds                    float64 // until after
 }
 
 // memoryReturns is how long memory may take to return, and by how much of the
@@ -265,24 +252,24 @@ const (
 	mayStay       = 0.25
 )
 
-func (of memoryAfter) holds() bool {
-	return of.Limit == 0 || of.Peak <= of.Limit && float64(of.After) <= float64(of.Before)+mayStay*float64(of.Limit)
+func (of memory) holds() bool {
+	return of.limit == 0 || of.peak <= of.limit && float64(of.after) <= float64(of.before)+mayStay*float64(of.limit)
 }
 
 // most returns the most memory that one of the servers has.
 func (c *cloud) most() (now int64) {
 	for _, s := range c.servers {
-		of, _ := s.memory()
+		of, _ := s.resident()
 		now = max(now, of)
 	}
 	return now
 }
 
 // all measures all attacks on a cloud.
-func (m *attackSide) all(ctx context.Context, of []attack, progress io.Writer) (rows []*row, after memoryAfter, unmeasured []string, err error) {
-	after = memoryAfter{Database: m.kind, Limit: m.memory}
+func (m *attackSide) all(ctx context.Context, of []attack, progress io.Writer) (rows []*row, after memory, unmeasured []string, err error) {
+	after = memory{database: m.kind, limit: m.memory}
 	m.innocents.ask(ctx, m.round) // so that what is kept is kept
-	after.Before = m.most()
+	after.before = m.most()
 	for _, one := range of {
 		row, err := m.measure(ctx, one)
 		ended, again := m.startAgain(ctx)
@@ -293,15 +280,13 @@ func (m *attackSide) all(ctx context.Context, of []attack, progress io.Writer) (
 			unmeasured = append(unmeasured, fmt.Sprintf("%s, %s: %v, and %d servers ended", m.kind, one.name, err, ended))
 			continue
 		}
-		row.Ended = ended
-		rows, after.Peak = append(rows, row), max(after.Peak, row.PeakBytes)
-		if _, err := fmt.Fprintln(progress, row.line()); err != nil {
-			return rows, after, unmeasured, err
-		}
+		row.ended = ended
+		rows, after.peak = append(rows, row), max(after.peak, row.peak)
+		_, _ = fmt.Fprintf(progress, "%s, %s: look-ups %.1f and claims %.1f times as long\n", m.kind, one.name, row.lookUps.times, row.claims.times)
 	}
 	began := time.Now()
 	for {
-		after.After, after.Seconds = m.most(), time.Since(began).Seconds()
+		after.after, after.seconds = m.most(), time.Since(began).Seconds()
 		if time.Since(began) > memoryReturns || after.holds() || ctx.Err() != nil {
 			return rows, after, unmeasured, ctx.Err()
 		}

@@ -6,14 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// proxy stands between servers and their database: it cuts what goes through it,
-// or swallows it.
+// proxy stands between servers and their database. It cuts connections, or
+// swallows what they carry.
 type proxy struct {
 	listener net.Listener
 	to       string
 	swallows atomic.Bool
-	mu       sync.Mutex
-	open     map[net.Conn]bool
+	open     sync.Map // of net.Conn
 }
 
 // startProxy starts a proxy to an address.
@@ -22,7 +21,7 @@ func startProxy(to string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, to: to, open: map[net.Conn]bool{}}
+	p := &proxy{listener: listener, to: to}
 	go p.accept()
 	return p, nil
 }
@@ -40,31 +39,21 @@ func (p *proxy) accept() {
 			_ = from.Close()
 			continue
 		}
-		p.note(from, true)
-		p.note(to, true)
+		p.open.Store(from, nil)
+		p.open.Store(to, nil)
 		go p.carry(from, to)
 		go p.carry(to, from)
 	}
 }
 
-func (p *proxy) note(connection net.Conn, open bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if open {
-		p.open[connection] = true
-	} else {
-		delete(p.open, connection)
-	}
-}
-
-// carry carries bytes until either side ends. What is swallowed is gone, and so
-// are the ends of connections: nobody is told.
+// carry carries bytes until either side ends. What is swallowed is lost, and so
+// are the ends of connections: the other side learns nothing.
 func (p *proxy) carry(from, to net.Conn) {
 	defer func() {
-		_ = from.Close()
-		_ = to.Close()
-		p.note(from, false)
-		p.note(to, false)
+		for _, one := range []net.Conn{from, to} {
+			_ = one.Close()
+			p.open.Delete(one)
+		}
 	}()
 	bytes, lost := make([]byte, 32<<10), false
 	for {
@@ -83,15 +72,14 @@ func (p *proxy) carry(from, to net.Conn) {
 
 // cut ends all connections.
 func (p *proxy) cut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for connection := range p.open {
-		_ = connection.Close()
-	}
+	p.open.Range(func(connection, _ any) bool {
+		_ = connection.(net.Conn).Close()
+		return true
+	})
 }
 
-// swallow has the proxy swallow what comes from now on, or carry it again: the
-// connections that lost something stay without an answer.
+// swallow makes the proxy swallow what arrives, or carry it again. Connections that
+// lost something get no answer any more.
 func (p *proxy) swallow(on bool) { p.swallows.Store(on) }
 
 func (p *proxy) stop() {

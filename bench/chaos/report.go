@@ -1,123 +1,89 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"maps"
 	"os"
-	"runtime"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
 // report is what a run found.
 type report struct {
-	Date       time.Time     `json:"date"`
-	Machine    string        `json:"machine"`
-	Processors int           `json:"processors"`
-	World      size          `json:"world"`
-	Memory     []memoryAfter `json:"memory"`
-	Limit      int64         `json:"memoryLimit"`
-	Flags      []string      `json:"flags,omitempty"`
-	Rows       []*row        `json:"attacks"`
-	Verdicts   []judged      `json:"verdicts"` // after attacks
-	Endured    []*endured    `json:"faults"`
-	Skipped    []string      `json:"skipped,omitempty"`
-	Unmeasured []string      `json:"unmeasured,omitempty"` // attacks, and why
-	Contained  bool          `json:"contained"`            // whether the system ends servers that take more memory
-	Rounds     int           `json:"rounds"`
-	Round      time.Duration `json:"round"`
-}
-
-// judged is what the claims on a database came to.
-type judged struct {
-	Database string `json:"database"`
-	verdict
+	options
+	head       measured.Line
+	rows       []*row
+	memory     []memory
+	verdicts   map[string]verdict // after attacks, by database
+	endured    []*endured
+	skipped    []string // what this machine does not allow
+	unmeasured []string // attacks, and why
+	contained  bool     // whether control groups limit memory
 }
 
 func newReport(o options) *report {
-	return &report{Date: time.Now().UTC(), Machine: processorModel(), Processors: runtime.NumCPU(), World: o.size, Limit: o.memory, Flags: o.flags, Rounds: o.rounds, Round: o.round}
+	r := &report{options: o, head: measured.NewRun(commandOf(o)), verdicts: map[string]verdict{}}
+	maps.Copy(r.head.Figures, map[string]float64{
+		"resources": float64(o.size.Resources), "items": float64(o.size.Items), "providers": float64(o.size.Providers),
+		"memoryLimit": float64(o.memory), "rounds": float64(o.rounds), "roundSeconds": o.round.Seconds(),
+	})
+	return r
 }
 
-// processorModel returns what the machine's processors are called, if it says so.
-func processorModel() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return runtime.GOARCH
-}
+// commandOf returns the command of a report.
+func commandOf(o options) string { return strings.Join(append([]string{"make chaos"}, o.args...), " ") }
 
-// load returns how many processes were ready to run in the last minute; 0 where
-// the system does not say.
-func load() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	number, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return 0
-	}
-	return number
-}
-
-// failures returns what must not be, of which is that others are told 503 for longer
-// than a time; with strict also what took too long.
+// failures returns what must not be: among others that somebody else than the
+// attacker gets 503 for longer than a time, and if strict also what took too long.
 func (r *report) failures(strict bool, unavailable time.Duration) []string {
-	all := slices.Clone(r.Unmeasured)
-	for _, row := range r.Rows {
-		all = append(all, row.failures(r.Limit, strict, unavailable)...)
+	all := slices.Clone(r.unmeasured)
+	for _, row := range r.rows {
+		all = append(all, row.failures(r.options.memory, strict, unavailable)...)
 	}
-	for _, of := range r.Memory {
+	for _, of := range r.memory {
 		if !of.holds() {
-			all = append(all, fmt.Sprintf("%s: memory is %d MiB after %.0f s, %d before", of.Database, of.After>>20, of.Seconds, of.Before>>20))
+			all = append(all, fmt.Sprintf("%s: memory is %d MiB after %.0f s, %d before", of.database, of.after>>20, of.seconds, of.before>>20))
 		}
 	}
-	for _, of := range r.Verdicts {
-		all = append(all, of.failed(of.Database)...)
+	for _, database := range slices.Sorted(maps.Keys(r.verdicts)) {
+		all = append(all, r.verdicts[database].failed(database)...)
 	}
-	for _, of := range r.Endured {
-		all = append(all, of.Verdict.failed(of.Database)...)
-		if len(of.Internal) > 0 {
-			all = append(all, fmt.Sprintf("%s: %d INTERNAL, such as %s", of.Database, len(of.Internal), of.Internal[0]))
+	for _, of := range r.endured {
+		all = append(all, of.verdict.failed(of.database)...)
+		if len(of.internal) > 0 {
+			all = append(all, fmt.Sprintf("%s: %d INTERNAL, such as %s", of.database, len(of.internal), of.internal[0]))
 		}
-		if of.Attacks["INTERNAL"] > 0 {
-			all = append(all, fmt.Sprintf("%s: %d INTERNAL of attackers", of.Database, of.Attacks["INTERNAL"]))
+		if of.attacks["INTERNAL"] > 0 {
+			all = append(all, fmt.Sprintf("%s: %d INTERNAL of attackers", of.database, of.attacks["INTERNAL"]))
 		}
 	}
 	return all
 }
 
 // failures returns what must not be of one attack.
-func (r *row) failures(limit int64, strict bool, unavailable time.Duration) []string {
-	var all []string
+func (r *row) failures(limit int64, strict bool, unavailable time.Duration) (all []string) {
 	fails := func(is bool, format string, args ...any) {
 		if is {
-			all = append(all, fmt.Sprintf("%s, %s: ", r.Database, r.Attack)+fmt.Sprintf(format, args...))
+			all = append(all, fmt.Sprintf("%s, %s: ", r.database, r.attack)+fmt.Sprintf(format, args...))
 		}
 	}
-	fails(r.Unavailable > unavailable.Seconds(), "others were told 503 for %.1f s", r.Unavailable)
-	fails(r.Ended > 0, "a server ended %d times", r.Ended)
-	fails(limit > 0 && r.PeakBytes > limit, "%d MiB of memory", r.PeakBytes>>20)
-	internal := r.Codes["INTERNAL"] + r.Attacker["INTERNAL"]
+	fails(r.unavailable > unavailable.Seconds(), "others got 503 for %.1f s", r.unavailable)
+	fails(r.ended > 0, "a server ended %d times", r.ended)
+	fails(limit > 0 && r.peak > limit, "%d MiB of memory", r.peak>>20)
+	internal := r.codes["INTERNAL"] + r.attackers["INTERNAL"]
 	fails(internal > 0, "%d INTERNAL", internal)
-	fails(strict && !(r.LookUps.holds() && r.Claims.holds()), "look-ups take %.1f, claims %.1f times as long", r.LookUps.Times, r.Claims.Times)
+	fails(strict && !(r.lookUps.holds() && r.claims.holds()), "look-ups take %.1f, claims %.1f times as long", r.lookUps.times, r.claims.times)
 	return all
 }
 
 // failed returns what is wrong with claims.
-func (v verdict) failed(database string) []string {
-	var all []string
+func (v verdict) failed(database string) (all []string) {
 	for what, list := range map[string][]string{"lost": v.Lost, "refused and made": v.Unasked, "over-allocated": v.OverAllocated, "miscounted": v.Miscounted} {
 		for _, one := range list {
 			all = append(all, fmt.Sprintf("%s: %s: %s", database, what, one))
@@ -127,118 +93,125 @@ func (v verdict) failed(database string) []string {
 	return all
 }
 
-// line returns a row of the table of attacks.
-func (r *row) line() string {
-	mark := func(of ratio) string {
-		if of.holds() {
-			return fmt.Sprintf("%.1f", of.Times)
+func (v verdict) figures() map[string]float64 {
+	return map[string]float64{
+		"claims": float64(v.Claims), "acknowledged": float64(v.Acknowledged), "lost": float64(len(v.Lost)), "unasked": float64(len(v.Unasked)),
+		"overallocated": float64(len(v.OverAllocated)), "miscounted": float64(len(v.Miscounted)),
+	}
+}
+
+// lines returns the measurements.
+func (r *report) lines() []measured.Line {
+	all := []measured.Line{r.head}
+	add := func(kind, work, database string, holds bool, notes map[string]string, figures map[string]float64) {
+		reached := "yes"
+		if !holds {
+			reached = "no"
 		}
-		return fmt.Sprintf("**%.1f**", of.Times)
+		day := map[string]string{"day": r.head.Notes["day"]}
+		maps.Copy(day, notes)
+		all = append(all, measured.Line{Kind: kind, Work: work, Database: database, Reached: reached, Notes: day, Figures: figures})
 	}
-	name := r.Attack
-	if r.Size > 0 {
-		name += fmt.Sprintf(" (%d)", r.Size)
-	}
-	return fmt.Sprintf("| %s | %s | %.1f / %.1f | %.1f / %.1f | %s | %.0f / %.0f | %.0f / %.0f | %s | %.1f | %d | %s | %s |", r.Database, name,
-		r.Quiet.LookUps.P50, r.Quiet.LookUps.P99, r.Attacked.LookUps.P50, r.Attacked.LookUps.P99, mark(r.LookUps),
-		r.Quiet.Claims.P50, r.Quiet.Claims.P99, r.Attacked.Claims.P50, r.Attacked.Claims.P99, mark(r.Claims),
-		r.Unavailable, r.PeakBytes>>20, counts(r.Attacker), counts(r.Codes))
-}
-
-// counts returns counts as a text, the most frequent first.
-func counts(of map[string]int) string {
-	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
-		if of[a] != of[b] {
-			return of[b] - of[a]
+	for _, of := range r.rows {
+		figures := map[string]float64{
+			"lookUpQuietP99Ms": of.quiet.lookUps.p99, "lookUpAttackedP99Ms": of.attacked.lookUps.p99, "lookUpTimes": of.lookUps.times,
+			"lookUpQuietP50Ms": of.quiet.lookUps.p50, "lookUpAttackedP50Ms": of.attacked.lookUps.p50,
+			"claimQuietP99Ms": of.quiet.claims.p99, "claimAttackedP99Ms": of.attacked.claims.p99, "claimTimes": of.claims.times,
+			"secondsOf503": of.unavailable, "peakBytes": float64(of.peak), "attackerProcessor": of.processor,
 		}
-		return strings.Compare(a, b)
-	})
-	var all []string
-	for _, name := range names {
-		all = append(all, fmt.Sprintf("%s %d", name, of[name]))
-	}
-	return strings.Join(all, ", ")
-}
-
-const attackHead = `
-| database | attack | look-up quiet, p50 / p99 ms | attacked | times | claim quiet, p50 / p99 ms | attacked | times | 503 s | peak MiB | the attacker is told | the innocents are told |
-|---|---|---|---|---|---|---|---|---|---|---|---|
-`
-
-// write writes the report as tables.
-func (r *report) write(to io.Writer) error {
-	out := &strings.Builder{}
-	fmt.Fprintf(out, "%s, %d processors (%s), %d resources x %d items, %d providers, %d MiB", r.Date.Format(time.DateOnly), r.Processors, r.Machine, r.World.Resources, r.World.Items, r.World.Providers, r.Limit>>20)
-	if len(r.Flags) > 0 {
-		fmt.Fprintf(out, ", %s", strings.Join(r.Flags, " "))
-	}
-	out.WriteString("\n")
-	if len(r.Rows) > 0 {
-		out.WriteString(attackHead)
-	}
-	for _, row := range r.Rows {
-		out.WriteString(row.line() + "\n")
-	}
-	r.writeMetrics(out)
-	r.writeMemory(out)
-	r.writeFaults(out)
-	_, err := io.WriteString(to, out.String())
-	return err
-}
-
-// writeMetrics writes what the servers' own metrics say of each attack.
-func (r *report) writeMetrics(out *strings.Builder) {
-	if len(r.Rows) > 0 {
-		out.WriteString("\n| database | attack | what the servers' metrics say |\n|---|---|---|\n")
-	}
-	for _, row := range r.Rows {
-		var all []string
-		for _, name := range sortedNames(row.Metrics) {
-			if strings.Contains(name, `project="calm"`) {
-				continue
-			}
-			all = append(all, fmt.Sprintf("`%s` %.4g", strings.TrimPrefix(name, "cadastre_"), row.Metrics[name]))
+		if of.size > 0 {
+			figures["size"] = float64(of.size)
 		}
-		fmt.Fprintf(out, "| %s | %s | %s |\n", row.Database, row.Attack, strings.Join(all, ", "))
+		add(measured.Attack, of.attack, of.database, len(of.failures(r.options.memory, true, maxOf503)) == 0,
+			map[string]string{"attacker": measured.Counts(of.attackers), "innocents": measured.Counts(of.codes)}, figures)
 	}
-}
-
-func (r *report) writeMemory(out *strings.Builder) {
-	if len(r.Memory) > 0 {
-		out.WriteString("\n| database | MiB before the attacks | peak | after them | s later |\n|---|---|---|---|---|\n")
+	for _, of := range r.memory {
+		add(measured.Memory, "", of.database, of.holds(), nil, map[string]float64{"beforeBytes": float64(of.before), "peakBytes": float64(of.peak), "afterBytes": float64(of.after), "seconds": of.seconds})
 	}
-	for _, of := range r.Memory {
-		fmt.Fprintf(out, "| %s | %d | %d | %d | %.0f |\n", of.Database, of.Before>>20, of.Peak>>20, of.After>>20, of.Seconds)
-	}
-}
-
-func (r *report) writeFaults(out *strings.Builder) {
-	if len(r.Endured) > 0 {
-		out.WriteString("\n| database | requests | answers | the attackers' | faults, times, and s until somebody was answered | claims | lost | refused and made | over-allocated | miscounted |\n|---|---|---|---|---|---|---|---|---|---|\n")
-	}
-	for _, of := range r.Endured {
+	for _, of := range r.endured {
 		var faults []string
-		for _, one := range of.Faults {
-			faults = append(faults, fmt.Sprintf("%s %d x, %.1f s", one.Fault, one.Times, one.Recovered))
+		for _, one := range of.faults {
+			faults = append(faults, fmt.Sprintf("%s %d x, %.1f s", one.fault, one.times, one.recovered))
 		}
-		v := of.Verdict
-		fmt.Fprintf(out, "| %s | %d | %s | %s | %s | %d | %d | %d | %d | %d |\n", of.Database, of.Requests, counts(of.Codes), counts(of.Attacks), strings.Join(faults, "; "),
-			v.Claims, len(v.Lost), len(v.Unasked), len(v.OverAllocated), len(v.Miscounted))
+		figures := of.verdict.figures()
+		figures["requests"] = float64(of.requests)
+		add(measured.Faults, "", of.database, len(of.verdict.failed("")) == 0,
+			map[string]string{"innocents": measured.Counts(of.codes), "attacker": measured.Counts(of.attacks), "faults": strings.Join(faults, "; ")}, figures)
 	}
-	for _, of := range r.Verdicts {
-		fmt.Fprintf(out, "\n%s: %d claims beside attacks, of %d consumers something was acknowledged; lost %d, refused and made %d, over-allocated %d, miscounted %d\n",
-			of.Database, of.Claims, of.Acknowledged, len(of.Lost), len(of.Unasked), len(of.OverAllocated), len(of.Miscounted))
+	for _, database := range slices.Sorted(maps.Keys(r.verdicts)) {
+		add(measured.Verdict, "", database, len(r.verdicts[database].failed("")) == 0, nil, r.verdicts[database].figures())
 	}
-	for _, text := range r.Skipped {
-		fmt.Fprintf(out, "\nnot done: %s\n", text)
-	}
+	return all
 }
 
-// writeJSON writes the report to a file.
-func (r *report) writeJSON(path string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
+// The files of the measurements and their page, in a folder.
+const (
+	linesFile = "attacks.jsonl"
+	pageFile  = "attacks.md"
+)
+
+// writeInto replaces the measurements of a folder that were measured again, and
+// writes their page. What stands in the page below its last mark is kept.
+func (r *report) writeInto(folder string) error {
+	old, err := measured.ReadFile(filepath.Join(folder, linesFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o600)
+	lines := merged(old, r.lines())
+	if err := measured.WriteFile(filepath.Join(folder, linesFile), lines); err != nil {
+		return err
+	}
+	path := filepath.Join(folder, pageFile)
+	page, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, kept, _ := strings.Cut(string(page), keptMark)
+	return os.WriteFile(path, []byte(pageOf(lines)+keptMark+kept), 0o644)
+}
+
+// merged returns lines with those that were measured again in place of the old
+// ones, attacks in their order.
+func merged(old, lines []measured.Line) []measured.Line {
+	all := slices.DeleteFunc(slices.Clone(old), func(line measured.Line) bool {
+		return slices.ContainsFunc(lines, func(again measured.Line) bool {
+			return again.Kind == line.Kind && again.Work == line.Work && again.Database == line.Database
+		})
+	})
+	all = append(all, lines...)
+	order := func(line measured.Line) int {
+		kinds := []string{measured.Run, measured.Attack, measured.Memory, measured.Verdict, measured.Faults}
+		return 1000*slices.Index(kinds, line.Kind) + slices.IndexFunc(attacks(), func(a attack) bool { return a.name == line.Work })
+	}
+	slices.SortStableFunc(all, func(a, b measured.Line) int {
+		if by := order(a) - order(b); by != 0 {
+			return by
+		}
+		return strings.Compare(b.Database, a.Database)
+	})
+	return all
+}
+
+const keptMark = "<!-- what follows is kept -->\n"
+
+// pageOf returns the page of measurements.
+func pageOf(lines []measured.Line) string {
+	of := lines[0]
+	return "# Attacks and faults\n\n" + fmt.Sprintf("The measurements behind [robustness](../robustness.md), written by `%s` on %s: %.0f resources of %.0f items, %.0f providers, "+
+		"%.0f MiB for each server, medians of %.0f rounds of %.0f s, on %.0f processors (%s). Rows of another day are from earlier runs.\n",
+		of.Notes["command"], of.Notes["day"], of.Figures["resources"], of.Figures["items"], of.Figures["providers"], of.Figures["memoryLimit"]/(1<<20),
+		of.Figures["rounds"], of.Figures["roundSeconds"], of.Figures["processors"], of.Notes["processor"]) + tables(lines)
+}
+
+// tables returns the tables of measurements.
+func tables(lines []measured.Line) string {
+	var out strings.Builder
+	for _, part := range []struct{ kind, title string }{
+		{measured.Attack, "Attacks"}, {measured.Memory, "Memory"}, {measured.Verdict, "Claims beside attacks"}, {measured.Faults, "Faults"},
+	} {
+		if table := measured.Table(lines, part.kind); table != "" {
+			fmt.Fprintf(&out, "\n## %s\n\n%s", part.title, table)
+		}
+	}
+	return out.String() + "\n"
 }

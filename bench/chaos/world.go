@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
 // size is how large a world is.
@@ -87,34 +90,34 @@ func (*world) values(count int) []object {
 }
 
 // lookUp is what is cheap: a resource by its uuid, with its metadata.
-func (w *world) lookUp(i int) request {
+func (w *world) lookUp(i int) local.Request {
 	const document = `query($uuid: UUID!) { resource(uuid: $uuid) { name metadata { key value } } }`
-	return request{Query: document, Variables: object{"uuid": w.resource(i)}}
+	return local.Request{Query: document, Variables: object{"uuid": w.resource(i)}}
 }
 
 // claimRequest claims an amount for a new consumer.
-func claimRequest(consumer, provider string, amount int) request {
+func claimRequest(consumer, provider string, amount int) local.Request {
 	const document = `mutation($input: SetAllocationsInput!) { setAllocations(input: $input) { consumers { generation } } }`
-	return request{Query: document, Variables: object{"input": object{"consumers": []object{{
+	return local.Request{Query: document, Variables: object{"input": object{"consumers": []object{{
 		"uuid": consumer, "projectId": "calm", "userId": "calm", "type": "INSTANCE",
 		"allocations": []object{{"provider": provider, "resources": []object{{"resourceClass": "VCPU", "amount": amount}}}},
 	}}}}}
 }
 
-func releaseRequest(consumer string) request {
+func releaseRequest(consumer string) local.Request {
 	const document = `mutation($input: DeleteAllocationsInput!) { deleteAllocations(input: $input) { consumer { uuid } } }`
-	return request{Query: document, Variables: object{"input": object{"consumer": consumer}}}
+	return local.Request{Query: document, Variables: object{"input": object{"consumer": consumer}}}
 }
 
-// What one request of the filling holds, and how many are under way at once.
+// How much one request of the filling holds, and how many are sent at once.
 const (
-	filledAtOnce  = 50
-	fillingAtOnce = 4
+	filledAtOnce = 200
+	fillers      = 4
 )
 
 // fill writes the world into an empty server.
-func (w *world) fill(ctx context.Context, of *party) error {
-	var resources, providers, inventories []object
+func (w *world) fill(ctx context.Context, of *local.Client) error {
+	var resources, providers []object
 	for i := range w.size.Resources + 1 {
 		one := object{"type": resourceType, "name": fmt.Sprintf("share-%06d", i), "uuid": w.uuid("resource", i), "visibility": "PUBLIC", "metadata": w.items(i)}
 		if i == w.size.Resources {
@@ -127,48 +130,29 @@ func (w *world) fill(ctx context.Context, of *party) error {
 		if i < scarce {
 			capacity = scarceCapacity
 		}
-		providers = append(providers, object{"uuid": w.uuid("provider", i), "name": fmt.Sprintf("host-%06d", i)})
-		inventories = append(inventories, object{"provider": w.uuid("provider", i), "inventories": []object{{"resourceClass": "VCPU", "total": capacity}}})
+		providers = append(providers, object{"uuid": w.uuid("provider", i), "name": fmt.Sprintf("host-%06d", i), "inventories": []object{{"resourceClass": "VCPU", "total": capacity}}})
 	}
-	for _, step := range []struct {
-		field, input string
-		inputs       []object
-	}{
-		{"createResource", "CreateResourceInput", resources},
-		{"createResourceProvider", "CreateResourceProviderInput", providers},
-		{"setInventories", "SetInventoriesInput", inventories},
-	} {
+	for field, inputs := range map[string][]object{"createResources(input: $input)": resources, "createResourceProviders(input: $input)": providers} {
 		group, sending := errgroup.WithContext(ctx)
-		group.SetLimit(fillingAtOnce)
-		for begin := 0; begin < len(step.inputs); begin += filledAtOnce {
-			some := step.inputs[begin:min(begin+filledAtOnce, len(step.inputs))]
-			group.Go(func() error { return of.ask(sending, manyFields(step.field, step.input, some), nil) })
+		group.SetLimit(fillers)
+		inputType := strings.ToUpper(field[:1]) + strings.TrimSuffix(field[1:], "(input: $input)") + "Input"
+		for some := range slices.Chunk(inputs, filledAtOnce) {
+			group.Go(func() error {
+				document := "mutation($input: " + inputType + "!) { " + field + " { __typename } }"
+				return of.Ask(sending, local.Request{Query: document, Variables: object{"input": object{"items": some}}}, nil)
+			})
 		}
 		if err := group.Wait(); err != nil {
-			return fmt.Errorf("%s: %w", step.field, err)
+			return fmt.Errorf("%s: %w", field, err)
 		}
 	}
 	return nil
 }
 
 // items returns the metadata of a resource.
-func (w *world) items(i int) []object {
-	var items []object
+func (w *world) items(i int) (items []object) {
 	for k := range w.size.Items {
 		items = append(items, object{"key": fmt.Sprintf("key-%02d", k), "value": fmt.Sprintf("value %d of %d, as a service wrote it", k, i%97)})
 	}
 	return items
-}
-
-// manyFields returns an operation that calls a field of Mutation with each of the
-// inputs.
-func manyFields(field, inputType string, inputs []object) request {
-	var parameters, fields strings.Builder
-	variables := object{}
-	for i, input := range inputs {
-		fmt.Fprintf(&parameters, " $i%d: %s!", i, inputType)
-		fmt.Fprintf(&fields, " f%d: %s(input: $i%d) { __typename }", i, field, i)
-		variables[fmt.Sprintf("i%d", i)] = input
-	}
-	return request{Query: fmt.Sprintf("mutation(%s) {%s }", parameters.String(), fields.String()), Variables: variables}
 }

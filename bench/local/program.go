@@ -14,8 +14,9 @@ import (
 // Module is the package of the program.
 const Module = "github.com/cadastre-dev/cadastre"
 
-// StartTime is how long a server may take until it is ready.
-const StartTime = 60 * time.Second
+// StartTime bounds the time until a server is ready: with a million providers on a
+// busy machine that takes minutes.
+const StartTime = 10 * time.Minute
 
 // Build builds the server of this tree, in the server's own module, with
 // variables of the environment: without C is how it is released.

@@ -20,7 +20,7 @@ import (
 // all. Viewers take turns, so that one of many claims, or of large ones, keeps
 // others waiting for a transaction or two.
 //
-// docs/performance.md says what that gains. A single client meets nobody, so the
+// docs/measured/steps.md says what that gains. A single client meets nobody, so the
 // queue changes nothing for it.
 type claimQueue struct {
 	mu      sync.Mutex

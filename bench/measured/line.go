@@ -1,0 +1,202 @@
+// Package measured holds measurements: lines of JSON, and tables of them.
+package measured
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Line is one measurement.
+type Line struct {
+	Kind     string `json:"kind"`               // run, work, followed, footprint, table, processes, lag, attack, memory, faults, verdict
+	Work     string `json:"work,omitempty"`     // or the attack or table
+	Database string `json:"database,omitempty"` // empty without one
+	Server   string `json:"server,omitempty"`   // name of the binary, or of the peer
+	Peer     bool   `json:"peer,omitempty"`
+	// Goal and Reached are of the last binary: what a work is to reach, and yes, no or
+	// unknown.
+	Goal    string             `json:"goal,omitempty"`
+	Reached string             `json:"reached,omitempty"`
+	Notes   map[string]string  `json:"notes,omitempty"`
+	Figures map[string]float64 `json:"figures"`
+	Rates   []float64          `json:"rates,omitempty"` // requests a second of each round
+}
+
+// The kinds of lines.
+const (
+	Run       = "run" // the first line of a file
+	Work      = "work"
+	Followed  = "followed"
+	Footprint = "footprint"
+	Stored    = "table"
+	Processes = "processes"
+	Lag       = "lag"
+	Attack    = "attack"
+	Memory    = "memory"
+	Faults    = "faults"
+	Verdict   = "verdict" // of the ledger after attacks
+)
+
+// The databases that a server can use.
+const (
+	SQLite   = "sqlite"
+	Postgres = "postgres"
+)
+
+// NewRun returns the first line of a file: the day, the machine and its load.
+func NewRun(command string) Line {
+	run := Line{Kind: Run, Notes: map[string]string{
+		"command": command, "day": time.Now().UTC().Format(time.DateOnly), "system": runtime.GOOS + "/" + runtime.GOARCH, "processor": processor(),
+	}, Figures: map[string]float64{"processors": float64(runtime.NumCPU()), "loadBefore": LoadAverage()}}
+	return run
+}
+
+// processor returns the name of the machine's processors, if the system tells it.
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(text), "model name")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimLeft(line, "\t :")
+}
+
+// LoadAverage returns the load of the machine in the last minute, 0 where the
+// system does not tell it.
+func LoadAverage() (load float64) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &load)
+	}
+	if err != nil {
+		return 0
+	}
+	return load
+}
+
+// Write writes lines of JSON.
+func Write(to io.Writer, lines []Line) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	for _, line := range lines {
+		if err := encoder.Encode(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteFile writes lines of JSON to a file.
+func WriteFile(path string, lines []Line) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := Write(file, lines); err != nil {
+		_ = file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+// ReadFile reads lines of JSON.
+func ReadFile(path string) (lines []Line, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	for decoder := json.NewDecoder(bufio.NewReader(file)); ; {
+		var line Line
+		if err := decoder.Decode(&line); err == io.EOF {
+			return lines, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		lines = append(lines, line)
+	}
+}
+
+// ReadSizes reads the files of a folder that are called by the number of
+// providers, the smallest first. Each line gets that number as a figure.
+func ReadSizes(folder string) (files [][]Line, err error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "[0-9]*.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no [0-9]*.jsonl in %s", folder)
+	}
+	for _, path := range paths {
+		lines, err := ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(lines) == 0 || lines[0].Kind != Run {
+			return nil, fmt.Errorf("%s does not begin with a line of kind %s", path, Run)
+		}
+		for _, line := range lines {
+			line.Figures["providers"], line.Figures["resources"] = lines[0].Figures["providers"], lines[0].Figures["resources"]
+		}
+		files = append(files, lines)
+	}
+	slices.SortFunc(files, func(a, b []Line) int { return int(a[0].Figures["providers"] - b[0].Figures["providers"]) })
+	return files, nil
+}
+
+// Of returns the lines of a kind.
+func Of(lines []Line, kind string) (some []Line) {
+	for _, line := range lines {
+		if line.Kind == kind {
+			some = append(some, line)
+		}
+	}
+	return some
+}
+
+// Find returns the work of a database by a binary, or by the peer where that has
+// no name; nil for none.
+func Find(lines []Line, work, database, server string) *Line {
+	for i, line := range lines {
+		here := line.Database == database || line.Peer && line.Database == ""
+		if line.Kind == Work && line.Work == work && here && line.Peer == (server == "") && (line.Peer || line.Server == server) {
+			return &lines[i]
+		}
+	}
+	return nil
+}
+
+// CPU returns the milliseconds of processor time of one request, the database's
+// included.
+func (l *Line) CPU() float64 { return l.Figures["serverCpuMs"] + l.Figures["databaseCpuMs"] }
+
+// Median returns the middle one of some numbers, the lower of two; 0 of none.
+func Median(numbers []float64) float64 {
+	if len(numbers) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(numbers))
+	return sorted[(len(sorted)-1)/2]
+}
+
+// Quantile returns the smallest of some times that a percentage of them does not
+// exceed, in milliseconds; 0 of none.
+func Quantile(times []time.Duration, percent int) float64 {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return Milliseconds(sorted[(len(sorted)*percent+99)/100-1])
+}
+
+// Milliseconds returns a duration in milliseconds.
+func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
