@@ -15,15 +15,21 @@ FUZZ ?= 5s
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: counts console console-figures run test check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
+.PHONY: counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
 
-test: ## every test, on SQLite and PostgreSQL; those that fail are told at the end
-	$(TOOL) gotestsum --format pkgname --format-hide-empty-pkg --raw-command -- $(GO) test -json $(RACE) -timeout 60m ./...
+# Runs tests and lists those that failed at the end.
+TESTS = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg --raw-command -- $(GO) test -json -timeout 60m
 
-check: test check-without-test ## everything that must hold before a change lands
+test: ## every test, on SQLite and PostgreSQL
+	$(TESTS) ./...
+
+race: ## every test with the race detector, which takes twice as long
+	$(TESTS) $(RACE) ./...
+
+check: test race check-without-test ## everything that must hold before a change lands
 
 check-without-test: generated
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt wants changes in the files above"; exit 1; }
