@@ -12,12 +12,12 @@ import (
 )
 
 // knownRoles returns the roles of a viewer, sorted, for the names that an
-// identity service has: those that the mapping has for them, or, without a
-// mapping, those names that are roles, in any case. It leaves out other names.
+// identity service returns. Names are compared exactly: by the mapping or,
+// without one, with the roles themselves. It drops other names.
 func knownRoles(names []string, mapping map[string]string) []string {
 	var roles []string
 	for _, name := range names {
-		role := strings.ToLower(name)
+		role := name
 		if len(mapping) > 0 {
 			role = mapping[name]
 		}

@@ -28,22 +28,28 @@ var asymmetric = []jose.SignatureAlgorithm{
 }
 
 // keys are the keys of an issuer. A key that the issuer revoked is dropped with
-// the next fetch. Clients that invent key ids cannot make the server fetch the
-// keys at every request.
+// the next fetch. Clients that invent key ids cause one fetch in issuerRetryTime.
 type keys struct {
 	url    string
 	client *http.Client
 	now    func() time.Time
 
+	fetching sync.Mutex // held for a fetch, before mu
+
 	mu      sync.Mutex
 	set     []jose.JSONWebKey
 	fetched time.Time
 	tried   time.Time
-	failed  error
+	failed  error // of the last fetch
 }
 
+// errNoKeys is the error of a token whose key can be neither found nor excluded,
+// because the issuer did not answer.
+var errNoKeys = errors.New("the keys of the issuer are not available")
+
 // VerifySignature returns the payload of a token that one of the keys signed.
-// The verifier has checked the algorithm before it calls this.
+// The error wraps errNoKeys if no known key did and the issuer cannot be asked
+// for others. The verifier has checked the algorithm before it calls this.
 func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	signed, err := jose.ParseSignedCompact(token, asymmetric)
 	if err != nil {
@@ -54,9 +60,6 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 	}
 	for _, refetch := range []bool{false, true} {
 		set, err := k.current(ctx, refetch)
-		if err != nil {
-			return nil, err
-		}
 		for i := range set {
 			if id := signed.Signatures[0].Header.KeyID; id != "" && set[i].KeyID != id || set[i].Use == "enc" {
 				continue
@@ -65,29 +68,47 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 				return payload, nil
 			}
 		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errNoKeys, err)
+		}
 	}
 	return nil, errors.New("no key of the issuer signed the token")
 }
 
 // current returns the keys. It fetches them when they are old, or when refetch
-// is set, unless the last attempt was a moment ago.
+// is set, unless the last attempt was a moment ago. Keys that are good come
+// together with the error where refetch is set and the last fetch failed. A fetch
+// delays only the callers that need it.
 func (k *keys) current(ctx context.Context, refetch bool) ([]jose.JSONWebKey, error) {
+	if k.wantsFetch(refetch) {
+		k.fetching.Lock()
+		defer k.fetching.Unlock()
+		if k.wantsFetch(refetch) { // nobody fetched them meanwhile
+			started := k.now()
+			set, err := k.fetch(ctx)
+			k.mu.Lock()
+			if k.tried, k.failed = started, err; err == nil {
+				k.set, k.fetched = set, started
+			}
+			k.mu.Unlock()
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.set == nil || k.now().Sub(k.fetched) > keysStaleTime:
+		return nil, k.failed
+	case refetch:
+		return k.set, k.failed
+	}
+	return k.set, nil
+}
+
+func (k *keys) wantsFetch(refetch bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	age := now.Sub(k.fetched)
-	if (refetch || k.set == nil || age > keysFreshTime) && now.Sub(k.tried) >= issuerRetryTime {
-		k.tried = now
-		var set []jose.JSONWebKey
-		if set, k.failed = k.fetch(ctx); k.failed == nil {
-			k.set, k.fetched = set, now
-			return set, nil
-		}
-	}
-	if k.set == nil || now.Sub(k.fetched) > keysStaleTime {
-		return nil, k.failed
-	}
-	return k.set, nil
+	return (refetch || k.set == nil || now.Sub(k.fetched) > keysFreshTime) && now.Sub(k.tried) >= issuerRetryTime
 }
 
 func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {

@@ -136,7 +136,8 @@ func TestKeystoneReturnsTheViewerOfAToken(t *testing.T) {
 	for token, want := range map[string]string{
 		"ada/operations/admin":         "ada operations [admin]",
 		"mel/demo/member,reader,_x_":   "mel demo [member reader]",
-		"rae/demo/Reader":              "rae demo [reader]",
+		"rae/demo/Reader,reader":       "rae demo [reader]",
+		"eve/demo/Admin":               "eve demo []", // names are compared exactly
 		"bot/service/service":          "bot service [service]",
 		"sys//admin":                   "sys  [admin]", // not for a project, of the whole cloud
 		"nil//member":                  "",

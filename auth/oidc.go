@@ -57,11 +57,10 @@ type discovered struct {
 
 // OIDC returns a source that knows the tokens of an OpenID Connect issuer:
 // signed by one of its keys with one of the algorithms, for this audience, not
-// expired. Other texts, and tokens of other issuers, are unknown. The issuer is
-// asked for its keys when the first token comes, every ten minutes from then
-// on, and, at most every ten seconds, when a key is not known. While it cannot
-// be reached the keys that are known stay good for an hour; after that, and
-// before the first were fetched, tokens cannot be checked.
+// expired. Other strings, and tokens of other issuers, are unknown. The source
+// fetches the issuer's keys with the first token, then every ten minutes, and for
+// an unknown key at most every ten seconds. While the issuer cannot be reached,
+// known keys are good for an hour, and tokens of other keys cannot be checked.
 func OIDC(options OIDCOptions, now func() time.Time) (Source, error) {
 	if !isHTTP(options.Issuer) {
 		return nil, fmt.Errorf("the issuer %q is not a URL", options.Issuer)
@@ -100,7 +99,10 @@ func (i *issuer) authenticate(ctx context.Context, token string) (access.Viewer,
 		return access.Viewer{}, unavailable(err)
 	}
 	verified, err := found.verifier.Verify(ctx, token)
-	if err != nil {
+	if err != nil { // which does not wrap that of the keys
+		if _, keyErr := found.keys.VerifySignature(ctx, token); errors.Is(keyErr, errNoKeys) {
+			return access.Viewer{}, unavailable(keyErr)
+		}
 		return access.Viewer{}, errUnknown().Because(err)
 	}
 	var claims map[string]any

@@ -133,7 +133,7 @@ func TestOIDCTakesTokensOfItsIssuerOnly(t *testing.T) {
 	claims := func(changes map[string]any) map[string]any {
 		out := map[string]any{
 			"iss": s.URL, "aud": []string{"other", "cadastre"}, "sub": "ada", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(),
-			"cloud": map[string]any{"project": "demo"}, "realm_access": map[string]any{"roles": []any{"team", "unknown", "admin"}},
+			"cloud": map[string]any{"project": "demo"}, "realm_access": map[string]any{"roles": []any{"team", "unknown", "admin", "TEAM"}},
 		}
 		maps.Copy(out, changes)
 		return out
@@ -238,8 +238,55 @@ func TestOIDCFollowsTheKeysOfItsIssuer(t *testing.T) {
 	s.mu.Unlock()
 	clock.turn(30 * time.Minute)
 	is(nil, signed("two", two), "while the issuer is down")
+	is(problem.ErrUnavailable, signed("three", newKey(t)), "an unknown key while the issuer is down")
+	is(problem.ErrUnavailable, signed("three", newKey(t)), "an unknown key directly after")
 	clock.turn(time.Hour)
 	is(problem.ErrUnavailable, signed("two", two), "while it is down for long")
+}
+
+// TestAnIssuerThatHangsDelaysNoKnownKey has the issuer hang on the fetch that an
+// unknown key causes: tokens of known keys are checked meanwhile.
+func TestAnIssuerThatHangsDelaysNoKnownKey(t *testing.T) {
+	t.Parallel()
+	s := newSigner(t)
+	clock := &clock{at: time.Now()}
+	source, err := auth.OIDC(auth.OIDCOptions{Issuer: s.URL, Audience: "cadastre"}, clock.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := func(id string, key *ecdsa.PrivateKey, role string) string {
+		return token(t, jose.ES256, id, key, map[string]any{
+			"iss": s.URL, "aud": "cadastre", "sub": "ada", "project": "demo", "roles": []string{role}, "exp": clock.Now().Add(time.Hour).Unix(),
+		})
+	}
+	known := signed("one", s.keys["one"], "Admin")
+	viewer, err := source(t.Context(), known)
+	if err != nil || len(viewer.Roles) > 0 {
+		t.Fatalf("got %v, %v: Admin is not the role admin", viewer, err)
+	}
+	clock.turn(10 * time.Second)
+	s.mu.Lock() // the issuer answers nothing until it is unlocked
+	hanging := make(chan error, 1)
+	go func() {
+		_, err := source(context.WithoutCancel(t.Context()), signed("two", newKey(t), "admin"))
+		hanging <- err
+	}()
+	for range 20 {
+		time.Sleep(10 * time.Millisecond) // the fetch begins meanwhile
+		if _, err := source(t.Context(), known); err != nil {
+			t.Error(err)
+		}
+		select {
+		case err := <-hanging:
+			t.Fatalf("the unknown key was answered: %v", err)
+		default:
+		}
+	}
+	s.down = true
+	s.mu.Unlock()
+	if err := <-hanging; !errors.Is(err, problem.ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
 }
 
 func TestOIDCRefusesSettingsThatCannotBeMeant(t *testing.T) {
