@@ -193,7 +193,7 @@ func ordersOrSearches(operator string) bool {
 func (s PropertySchema) checkTypes(operands []string, add func(rule, message string)) {
 	for _, one := range operands {
 		if _, ok := s.Type.read(one); !ok {
-			add("type", Shorten(one)+" is not of type "+s.Type.typeName())
+			add("type", s.Type.misread(one))
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (s PropertySchema) checkTypes(operands []string, add func(rule, message str
 func (s PropertySchema) checkOne(one string, add func(rule, message string)) {
 	value, ok := s.Type.read(one)
 	if !ok {
-		add("type", Shorten(one)+" is not of type "+s.Type.typeName())
+		add("type", s.Type.misread(one))
 		return
 	}
 	for _, violation := range s.brokenBy(value) {
@@ -221,7 +221,7 @@ func (s PropertySchema) checkItems(items []string, add func(rule, message string
 		item, ok := of.read(one)
 		switch {
 		case !ok:
-			add("itemType", Shorten(one)+" is not of type "+of.typeName())
+			add("itemType", of.misread(one))
 			continue
 		case of != String && listsText(s.ItemEnum, one):
 			item = jsonvalue.OfText(one)
@@ -253,18 +253,29 @@ func listsText(enum []text.JSON, one string) bool {
 	return slices.Contains(enum, jsonvalue.Quote(one))
 }
 
-// read returns the value of the type that a text in metadata stands for:
-// numbers are in JSON's notation, true and false in any case.
+// read returns the value of the type that a string in metadata stands for.
+// Numbers are in JSON's notation, booleans are true and false. There is one form
+// of each: a value with white space around it, or TRUE, is not of the type.
 func (t PropertyType) read(input string) (jsonvalue.Value, bool) {
-	trimmed := strings.TrimSpace(input)
 	switch t {
 	case Integer, Number:
-		value := jsonvalue.Value{Kind: jsonvalue.KindNumber, Raw: text.JSON(trimmed)}
-		_, ok := text.ParseDecimal(trimmed)
+		value := jsonvalue.Value{Kind: jsonvalue.KindNumber, Raw: text.JSON(input)}
+		_, ok := text.ParseDecimal(input)
 		return value, ok && t.matches(value)
 	case Boolean:
-		value := jsonvalue.Value{Kind: jsonvalue.KindBoolean, Raw: text.JSON(strings.ToLower(trimmed))}
-		return value, value.Raw == "true" || value.Raw == "false"
+		value := jsonvalue.Value{Kind: jsonvalue.KindBoolean, Raw: text.JSON(input)}
+		return value, input == "true" || input == "false"
 	}
 	return jsonvalue.OfText(input), true
+}
+
+// misread returns the message about a string that is not of the type, with the
+// value to write where it is clear.
+func (t PropertyType) misread(input string) string {
+	message := Shorten(input) + " is not of type " + t.typeName()
+	meant := strings.ToLower(strings.TrimSpace(input))
+	if _, ok := t.read(meant); ok {
+		return message + "; write " + Shorten(meant)
+	}
+	return message
 }

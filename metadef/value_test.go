@@ -68,7 +68,11 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 		{"ratio", "0.5", "0.5"},
 		{"ratio", "10", "10 !maximum"},
 		{"ratio", "NaN", "NaN !type"},
-		{"fast", "True", "True"},
+		{"fast", "true", "true"},
+		{"fast", "True", "True !type"},
+		{"fast", "TRUE", "TRUE !type"},
+		{"cores", " 5", " 5 !type"},
+		{"ratio", "1.5\n", "1.5\n !type"},
 		{"fast", "yes", "yes !type"},
 		{"mode", "a", "<or> a"},
 		{"mode", "x", "<or> x !enum"},
@@ -103,7 +107,8 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 		{"cores", "> 0", "> 0"},
 		{"cores", "== 0", "== 0 !minimum"},
 		{"cores", "<or> 1 <or> 2", "<or> 1|2 !operators"},
-		{"fast", "s== True", "s== True"},
+		{"fast", "s== true", "s== true"},
+		{"fast", "s== True", "s== True !type"},
 		{"own", "<bogus> a", "<bogus> a"},
 		{"odd", "a", "a"},
 		{"vif", "virtio", "virtio"},
@@ -123,6 +128,11 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 		}
 		if report.Valid == strings.Contains(c.want, "!") {
 			t.Errorf("%s = %q: valid is %v", c.key, c.value, report.Valid)
+		}
+	}
+	for value, want := range map[string]string{" 5": " 5 is not of type integer; write 5", "five": "five is not of type integer"} {
+		if got := validate(definitions, []KeyValue{{"cores", value}}).Items[0].Violations[0].Message; got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
