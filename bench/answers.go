@@ -40,7 +40,7 @@ func sameRows(own, peers []string) error {
 	return nil
 }
 
-// rowsAt returns the canonical texts of a list in an answer, sorted, at a path
+// rowsAt returns the canonical JSON of the elements of a list in an answer, sorted, at a path
 // with dots; without a path, of the whole data. An element with the member that is
 // named stands for that member.
 func rowsAt(answer []byte, path, member string) ([]string, error) {
@@ -107,7 +107,7 @@ func canonical(value any) any {
 	return value
 }
 
-// textOf returns a value of strings, numbers and lists as a text.
+// textOf returns a value as JSON.
 func textOf(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -116,15 +116,15 @@ func textOf(value any) string {
 	return string(text)
 }
 
-// candidates are the candidates of an answer as texts, and each provider that the
-// answer describes as a text by its uuid.
+// candidates holds the candidates of an answer as JSON, and the JSON of each
+// provider in the answer by its uuid.
 type candidates struct {
 	all       map[string]bool
 	providers map[string]string
 }
 
-// candidate is what a candidate takes, by provider and class, and which providers
-// serve each group.
+// candidate has the amounts by provider and class, and the providers of each
+// group.
 type candidate struct {
 	Resources map[string]map[string]int
 	Mappings  map[string][]string

@@ -86,17 +86,10 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 			goals++
 		}
 	}
-	for kind, want := range map[string]int{
+	checkTables(t, lines, map[string]int{
 		measured.Run: 1, measured.Work: len(allWorks(t))*targets + 1, // the floor
 		measured.Followed: targets, measured.Footprint: targets, measured.Processes: 2 * 5 * clustered, measured.Lag: 2 * clustered,
-	} {
-		if got := measured.Of(lines, kind); len(got) != want {
-			t.Errorf("%d lines of kind %s, want %d", len(got), kind, want)
-		}
-		if table := measured.Table(lines, kind); kind != measured.Run && strings.Count(table, "\n|") != max(0, want+1) && want > 0 {
-			t.Errorf("the table of kind %s has other lines than %d:\n%s", kind, want, table)
-		}
-	}
+	})
 	judged := 0
 	for _, line := range lines {
 		checkLine(t, line)
@@ -113,6 +106,19 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	}
 	if read, err := measured.ReadFile(file); err != nil || !reflect.DeepEqual(read, lines) {
 		t.Errorf("lines are read as other ones: %v", err)
+	}
+}
+
+// checkTables checks how many lines there are of each kind, and in its table.
+func checkTables(t *testing.T, lines []measured.Line, wanted map[string]int) {
+	t.Helper()
+	for kind, want := range wanted {
+		if got := measured.Of(lines, kind); len(got) != want {
+			t.Errorf("%d lines of kind %s, want %d", len(got), kind, want)
+		}
+		if table := measured.Table(lines, kind); kind != measured.Run && want > 0 && strings.Count(table, "\n|") != want+1 {
+			t.Errorf("the table of kind %s has other lines than %d:\n%s", kind, want, table)
+		}
 	}
 }
 
@@ -235,7 +241,7 @@ func TestStoppedProcessIsGone(t *testing.T) {
 	}
 }
 
-// TestFlags reads what the command takes and refuses.
+// TestFlags parses valid and invalid flags.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	o, err := parse(strings.Fields("-binary a=/x -binary b=/y -db postgres -peers floor -works clients -skip viewer -rounds 2 -operations 9 -within 1m -providers 30 -resources 40 -small 25 -seed 5 -json f"), t.Output())

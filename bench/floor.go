@@ -25,8 +25,7 @@ import (
 // manyPoints is a limit that no client reaches.
 const manyPoints = 1_000_000_000
 
-// floorCommand makes the benchmark be the floor: what a request costs before
-// anything is done for it.
+// floorCommand makes this program the floor: the least that a request costs.
 const floorCommand = "floor"
 
 // runFloor serves the same answer to every request until the context ends,

@@ -57,7 +57,7 @@ func (o options) isFollowed() bool {
 	return o.following.subscriptions > 0 && o.isChosen(followingName)
 }
 
-// commits are what was measured of commits in rounds.
+// commits are the measurements of commits in rounds.
 type commits struct {
 	rates, medians []float64
 	times          []time.Duration
@@ -155,8 +155,8 @@ func (w *commitWriter) write(ctx context.Context, limit time.Duration, into *com
 	return nil
 }
 
-// pair returns two requests, each of one commit, of which the second takes back the
-// first: claims of a host or, one time in five, metadata of a resource.
+// pair returns two requests of one commit each. The second takes back the first:
+// claims of a host or, one time in five, metadata of a resource.
 func (w *commitWriter) pair(n int) []local.Request {
 	of := w.target.world
 	if n%5 != 0 {
@@ -227,8 +227,8 @@ func (w *commitWriter) beside(ctx context.Context, figures map[string]float64, i
 	return errors.Join(err, heard.err)
 }
 
-// open opens a WebSocket with the subscriptions of some numbers. Each is that of
-// one viewer at an address of its own.
+// open opens a WebSocket with a range of subscriptions. Each WebSocket has one
+// viewer and one address.
 func (w *commitWriter) open(ctx context.Context, from, to int) (*websocket.Conn, error) {
 	viewer := from / socketShare % maxClients
 	dialer := &net.Dialer{LocalAddr: local.LocalAddress(addressOf(viewer))}

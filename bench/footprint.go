@@ -20,8 +20,8 @@ const footprintName = "footprint"
 // starts is how often a server is started to time it.
 const starts = 3
 
-// Of the tables of a database, those of minStored bytes are measured, the largest
-// maxTables of them.
+// The largest maxTables tables of a database are measured, if they have minStored
+// bytes.
 const (
 	minStored = 128 << 10
 	maxTables = 16
@@ -92,7 +92,7 @@ func (b *bench) footprint(ctx context.Context, t *target, line *measured.Line) (
 	return err
 }
 
-// startEmpty starts a server like that of a target on a database without a world,
+// startEmpty starts a target's program on a database without a world,
 // twice, for the first time makes the tables. It returns how long the second start
 // took, and the heap after it.
 func (b *bench) startEmpty(ctx context.Context, t *target) (took, heap float64, err error) {
@@ -123,7 +123,7 @@ func (b *bench) startEmpty(ctx context.Context, t *target) (took, heap float64, 
 func (t *target) heap(ctx context.Context) (float64, error) {
 	profiles := local.NewClient(t.server.Profiles, "", "", 1, requestTime)
 	defer profiles.Close()
-	for range 2 { // what has a finalizer goes the second time
+	for range 2 { // the second one frees objects with finalizers
 		if _, err := profiles.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 			return 0, err
 		}

@@ -45,8 +45,8 @@ func (g goal) reached(own *measured.Line, met bool, than *measured.Line) string 
 	return "yes"
 }
 
-// times returns how many times the rate of one is that of another: the median of
-// the rounds, in each of which both met the same machine.
+// times returns the ratio of two rates: the median of the ratios of rounds, since
+// both met the same machine in a round.
 func times(one, other *measured.Line) float64 {
 	if other == nil {
 		return 0

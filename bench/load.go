@@ -24,8 +24,8 @@ type definitions struct {
 // minNamespaces is the smallest number of namespaces of a world.
 const minNamespaces = 33
 
-// readDefinitions returns the definitions that come with the program, those of a
-// folder unless its name is empty, and generated ones where that is too few.
+// readDefinitions returns the definitions in the program and in a folder, unless
+// its name is empty. Without a folder it adds generated ones.
 func readDefinitions(folder string) ([]definitions, error) {
 	all := []definitions{{origin: "cadastre", texts: defaults.Definitions()}}
 	if folder == "" {
@@ -53,7 +53,7 @@ func readDefinitions(folder string) ([]definitions, error) {
 	return append(all, own), nil
 }
 
-// generatedDefinitions returns definition files like those of a cloud.
+// generatedDefinitions returns definition files of a usual size.
 func generatedDefinitions(count int) (more definitions) {
 	for i := range count {
 		properties := object{}
@@ -120,7 +120,7 @@ func (w *world) load(ctx context.Context, c *local.Client) error {
 	return inChunks(ctx, c, "setAllocations", "SetAllocationsInput", "consumers", consumers, claimedAtOnce)
 }
 
-// importDefinitions imports definition files, all of which must be new.
+// importDefinitions imports definition files. All of them must be new.
 func importDefinitions(ctx context.Context, c *local.Client, origin string, texts []string) error {
 	input := object{"documents": texts}
 	if origin != "" {

@@ -1,8 +1,8 @@
-// Bench times Cadastre. It fills servers of its own with deterministic worlds
+// Bench times Cadastre. It starts servers, fills them with deterministic worlds
 // through the API and times works, the rows of works.yaml. Rounds are interleaved
 // over binaries, databases and peers, so that other load on the machine meets all
-// of them alike. Servers have their default limits: a figure is what a client
-// gets from a server in production.
+// of them alike. Servers have their default limits: a client of a server
+// in production gets the same.
 //
 //	go -C bench run .                                          this tree, SQLite and PostgreSQL
 //	go -C bench run . -binary before=/old -binary after=/new   two versions side by side
@@ -170,7 +170,7 @@ func (o *options) addBinary(text string) error {
 	return nil
 }
 
-// someOf reads a list of distinct names, each of which must be among all.
+// someOf parses a list of distinct names that must be among all.
 func someOf(all []string, text string) ([]string, error) {
 	names := strings.Split(text, ",")
 	for i, name := range names {
@@ -269,7 +269,7 @@ func run(ctx context.Context, o options, progress io.Writer) (lines []measured.L
 	return append([]measured.Line{head}, lines...), nil
 }
 
-// describe adds to the first line what was measured.
+// describe adds the sizes and programs to the first line.
 func (b *bench) describe(head *measured.Line) {
 	head.Figures["seed"], head.Figures["rounds"] = float64(b.seed), float64(b.rounds)
 	head.Figures["providers"], head.Figures["resources"], head.Figures["small"] = float64(b.size.providers), float64(b.size.resources), float64(b.smallProviders)

@@ -90,60 +90,71 @@ func (b *bench) timeRounds(ctx context.Context, all [][]*series) error {
 // prepare asks every target of a work once and compares their answers to a read:
 // the bytes of servers, and the rows of peers.
 func (b *bench) prepare(ctx context.Context, work work) (all []*series, err error) {
-	var wanted json.RawMessage
+	var first *series // that was not refused
 	for _, t := range b.targets {
 		if t.server == nil || t.world != b.worldOf(work) {
 			continue
 		}
 		s := &series{work: work, target: t, rows: 1}
 		all = append(all, s)
-		if err := s.ask(ctx); err != nil {
+		if err := s.askServer(ctx, first); err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
-		if s.refused != "" {
-			continue
-		}
-		data, err := dataOf(s.answer)
-		if err == nil && work.List != "" {
-			s.rows, err = length(data, work.List)
-		}
-		if err == nil && s.rows == 0 && !work.MayBeEmpty {
-			err = fmt.Errorf("the list at %s is empty", work.List)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t, err)
-		}
-		if work.Undo != nil {
-			continue
-		}
-		if s.exact = true; wanted == nil {
-			wanted = data
-		}
-		if !bytes.Equal(data, wanted) {
-			return nil, fmt.Errorf("%s and %s answer differently: %s", all[0].target, t, difference(wanted, data))
+		if first == nil && s.refused == "" {
+			first = s
 		}
 	}
 	for _, t := range b.targets {
-		own := all[len(all)-1]
-		if work.Peer == nil || t.peer != work.Peer.With || t.world != nil && t.world != b.worldOf(work) || own.refused != "" {
+		if work.Peer == nil || first == nil || t.peer != work.Peer.With || t.world != nil && t.world != b.worldOf(work) {
 			continue
 		}
-		s := &series{work: work, target: t, rows: own.rows, exact: t.peer != placementPeer}
-		if n := work.Peer.Operations; n > 0 {
-			s.work.Operations = n
-		}
-		if s.call, err = work.Peer.call(ctx, t); err == nil {
-			err = s.ask(ctx)
-		}
-		if err == nil {
-			err = sameAnswer(ctx, own, s)
-		}
+		s, err := askPeer(ctx, first, t)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// askServer asks a server and compares its answer to a read with the first
+// server's.
+func (s *series) askServer(ctx context.Context, first *series) error {
+	if err := s.ask(ctx); err != nil || s.refused != "" {
+		return err
+	}
+	data, err := dataOf(s.answer)
+	if err == nil && s.work.List != "" {
+		s.rows, err = length(data, s.work.List)
+	}
+	if err == nil && s.rows == 0 && !s.work.MayBeEmpty {
+		err = fmt.Errorf("the list at %s is empty", s.work.List)
+	}
+	if err != nil || s.work.Undo != nil {
+		return err
+	}
+	s.exact = true
+	if first != nil && !bytes.Equal(unpriced(s.answer), unpriced(first.answer)) {
+		return fmt.Errorf("%s and %s answer differently: %s", first.target, s.target, difference(first.answer, s.answer))
+	}
+	return nil
+}
+
+// askPeer asks a peer the question of a work and compares the rows of its answer
+// with Cadastre's.
+func askPeer(ctx context.Context, own *series, peer *target) (*series, error) {
+	s := &series{work: own.work, target: peer, rows: own.rows, exact: peer.peer != placementPeer}
+	if n := own.work.Peer.Operations; n > 0 {
+		s.work.Operations = n
+	}
+	var err error
+	if s.call, err = own.work.Peer.call(ctx, peer); err != nil {
+		return nil, err
+	}
+	if err := s.ask(ctx); err != nil {
+		return nil, err
+	}
+	return s, sameAnswer(ctx, own, s)
 }
 
 // ask sends a request that is not timed and keeps the answer.
@@ -251,7 +262,7 @@ func (s *series) send(ctx context.Context, clients []*connection, count int) ([]
 	return times, time.Since(began), err
 }
 
-// takeBack takes back what the requests from a number on did.
+// takeBack takes back the requests from a number on.
 func (s *series) takeBack(ctx context.Context, first int) error {
 	if s.work.Undo == nil {
 		return nil
@@ -264,7 +275,7 @@ func (s *series) takeBack(ctx context.Context, first int) error {
 	return nil
 }
 
-// line returns what was measured.
+// line returns the measurement.
 func (s *series) line() measured.Line {
 	line := measured.Line{Kind: measured.Work, Work: s.work.Name, Database: s.target.database, Server: s.target.name, Peer: s.target.peer != "", Rates: s.rates,
 		Figures: map[string]float64{"clients": float64(s.work.Clients), "rows": float64(s.rows), "bytes": float64(len(s.answer))}}
@@ -324,7 +335,7 @@ func (s *series) count(ctx context.Context) error {
 	}
 	s.counted = map[string]float64{}
 	for figure, metric := range map[string]string{"statements": "cadastre_sql_statements_total", "allocations": "go_memstats_mallocs_total", "allocatedBytes": "go_memstats_alloc_bytes_total"} {
-		if _, ok := read[0][metric]; ok { // the difference of the first two is that of reading the counters
+		if _, ok := read[0][metric]; ok { // without the cost of reading the counters itself
 			s.counted[figure] = (read[2][metric] - 2*read[1][metric] + read[0][metric]) / float64(operations)
 		}
 	}
@@ -348,7 +359,7 @@ func length(data json.RawMessage, path string) (int, error) {
 	return len(elements), nil
 }
 
-// difference shows where two texts begin to differ.
+// difference shows two texts around their first difference.
 func difference(a, b []byte) string {
 	at := 0
 	for at < min(len(a), len(b)) && a[at] == b[at] {

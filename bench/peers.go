@@ -30,8 +30,8 @@ func peers() []string { return []string{postgraphilePeer, placementPeer, floorPe
 // how to install the peer.
 var errAbsent = errors.New("absent")
 
-// startPeers starts the peers that a work is compared with. Those that are not on
-// the machine are named in the report.
+// startPeers starts the peers of the works. The report names peers that are not on
+// the machine.
 func (b *bench) startPeers(ctx context.Context) error {
 	for _, peer := range b.peers {
 		for _, w := range b.worlds() {
@@ -45,7 +45,7 @@ func (b *bench) startPeers(ctx context.Context) error {
 			case placementPeer:
 				err = b.startPlacement(ctx, w)
 			case floorPeer:
-				err = b.startFloor(ctx)
+				err = b.startFloor()
 			}
 			if errors.Is(err, errAbsent) {
 				b.missing = append(b.missing, fmt.Sprintf("%s: %v", peer, err))
@@ -135,8 +135,8 @@ connection = postgresql+psycopg2://cadastre@%s/%s
 //go:embed peers/placement/load.sql
 var placementLoad string
 
-// startPlacement starts the reference placement on a database of its own and
-// fills it with a world.
+// startPlacement starts the reference placement on a new database and fills it
+// with a world.
 func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	if b.cluster == nil {
 		return fmt.Errorf("%w: it runs on PostgreSQL", errAbsent)
@@ -189,7 +189,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 }
 
 // startFloor starts a handler that only writes the answer to the viewer's query.
-func (b *bench) startFloor(ctx context.Context) error {
+func (b *bench) startFloor() error {
 	var own *target
 	for _, t := range b.targets {
 		if t.server != nil && t.world == b.large {

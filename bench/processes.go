@@ -34,14 +34,14 @@ func defaultSharing(rounds int) sharing {
 	return sharing{processes: []int{1, 2, 4}, clients: maxClients, rounds: min(rounds, 3), each: 2 * time.Second, lags: 100, raced: 20}
 }
 
-// shared is what was measured of a number of servers.
+// shared holds the measurements of a number of servers.
 type shared struct {
 	works          map[string]*timed
 	lag, lagBeside []time.Duration
-	figures        map[string]float64 // of races, and of what a commit adds
+	figures        map[string]float64 // of races, and of rows that a commit adds
 }
 
-// timed is what was measured of a work in all rounds.
+// timed holds the measurements of a work in all rounds.
 type timed struct {
 	rates []float64
 	times []time.Duration
@@ -134,8 +134,7 @@ func (s *sharedBench) pair(n, from, cpus int) []local.Request {
 	return s.on.world.claimAndRelease("shared", n, from, cpus)
 }
 
-// round times all works on a number of servers, of which it starts all but the
-// first.
+// round times all works on a number of servers. It starts all but the first.
 func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWork, into *shared) (err error) {
 	servers := []*target{s.on}
 	defer func() {
@@ -248,7 +247,7 @@ func (s *sharedBench) added(ctx context.Context) (counts [3]float64, err error) 
 	return counts, err
 }
 
-// shownUse asks for what is taken of a provider, from the world in memory.
+// shownUse asks for the use of a provider in the world in memory.
 const shownUse = `query($provider: UUID!) {
 	allocationCandidates(first: 1, inTree: $provider, resources: [{resourceClass: "VCPU", amount: 1}]) {
 		providerSummaries { inventories { resourceClass used } }
@@ -335,7 +334,7 @@ const (
 )
 
 // race lets all clients claim more than some providers have, all at once, and
-// counts in the database what they got. It takes the claims back.
+// counts the allocations in the database. It takes the claims back.
 func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[string]float64) error {
 	seen := map[string]bool{}
 	var pairs [][]local.Request

@@ -105,7 +105,7 @@ func (b *bench) worldOf(one work) *world {
 	return b.large
 }
 
-// startServer starts a binary on a database of its own.
+// startServer starts a binary on a new database.
 func (b *bench) startServer(ctx context.Context, program binary, kind string, w *world) error {
 	number := len(b.targets)
 	t := &target{name: program.name, database: kind, world: w}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// value returns what a variable of a work stands for, in its n-th request.
+// value returns the value for a $name in the n-th request of a work.
 func (w *world) value(name string, n int) any {
 	switch name {
 	case "consumer": // another one in each request

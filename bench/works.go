@@ -47,7 +47,7 @@ type comparison struct {
 	Question   `yaml:",inline"`
 }
 
-// goal is what a work must reach; a member that is 0 demands nothing.
+// goal has the limits for a work. Members that are 0 are no limit.
 type goal struct {
 	Median, Rate, Ratio, CPU, Times float64
 	Than                            string
@@ -67,7 +67,7 @@ type object = local.Object
 
 var spread = regexp.MustCompile(`\.\.\.\s*([a-z]\w*)`)
 
-// works reads what is timed.
+// works reads works.yaml.
 func works() ([]work, error) {
 	var file struct {
 		Fragments map[string]string

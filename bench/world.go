@@ -143,8 +143,7 @@ func (w *world) newHost(random *rand.Rand, number, rank, all int, inventories []
 	return p
 }
 
-// claim returns what a consumer takes from one provider, as setAllocations wants
-// it.
+// claim returns the input of setAllocations for a consumer of one provider.
 func claim(consumer, from string, cpus, memory, disk int) object {
 	return object{
 		"uuid": consumer, "projectId": "bench", "userId": "bench", "type": "INSTANCE",
@@ -183,7 +182,7 @@ func (w *world) addResources(random *rand.Rand, count int) {
 	}
 }
 
-// What the trees of the nested world are like: a root with disks, two NUMA nodes
+// Trees of the nested world have a root with disks, two NUMA nodes
 // below it with processors and memory, and below each of these two network
 // devices, each in one of the physical networks.
 const (

@@ -20,8 +20,8 @@ import (
 // attackCommand is the argument that makes the program an attacker.
 const attackCommand = "attack"
 
-// orders say what an attacker does. An attacker is a process of its own, so that
-// its time on processors can be told from that of everybody else.
+// orders tell an attacker its work. An attacker is a separate process, so that
+// its processor time can be measured.
 type orders struct {
 	Addresses   []string // of the servers, which the connections are divided among
 	From        string   // address to connect from
@@ -36,14 +36,14 @@ type orders struct {
 	Processor float64
 }
 
-// toll is what an attacker did.
+// toll is the result of an attacker.
 type toll struct {
 	Codes     map[string]int
 	Processor float64 // of a processor that it used
 	Bytes     int64   // that it read
 }
 
-// attackIn runs an attacker in a process of its own until its time is over.
+// attackIn runs an attacker in a separate process until its time is over.
 func attackIn(ctx context.Context, given orders) (toll, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -79,7 +79,7 @@ func runAttacker(in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), given.For)
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // until whoever gave the orders ends
+		_, _ = io.Copy(io.Discard, in) // until the parent ends
 		cancel()
 	}()
 	a := &attacker{orders: given, began: time.Now(), toll: toll{Codes: map[string]int{}}}
@@ -210,7 +210,7 @@ func sendSlowly(ctx context.Context, connection net.Conn, message []byte) string
 	return "sent"
 }
 
-// readSlowly reads the beginning of an answer, where it says what it is, and then
+// readSlowly reads the status of an answer, and then
 // a byte a second or nothing, until the server closes the connection.
 func (a *attacker) readSlowly(ctx context.Context, connection net.Conn) string {
 	status := make([]byte, len("HTTP/1.1 200"))

@@ -17,17 +17,17 @@ const (
 	readingSlowly manner = "reading slowly"  // read a byte a second
 	sendingSlowly manner = "sending slowly"  // send a byte a second
 	connecting    manner = "connecting"      // open a connection, send nothing, open the next one
-	guessing      manner = "guessing tokens" // send a token that nobody has, from the address of those who have one
+	guessing      manner = "guessing tokens" // send an unknown token, from the address of the innocents
 )
 
-// attack is one way to take what belongs to all. Each is that of one viewer.
+// attack is one way for one viewer to exhaust a server.
 type attack struct {
 	name   string
 	manner manner
 	// connections are used at once.
 	connections int
-	// service is whether the attacker has that role, not that of a member: members
-	// do not claim.
+	// service is whether the attacker has the role service in place of member:
+	// members may not claim.
 	service bool
 	// most is up to how large the request may be made; the largest that is not too
 	// complex is sent. 0 is one size.
@@ -127,7 +127,7 @@ func attacks() []attack {
 // object is a value of an input type.
 type object = local.Object
 
-// aliases returns what makes documents of so many fields.
+// aliases returns a request function for documents of `size` fields.
 func aliases(field func(w *world, i int) string) func(*world, int, int) local.Request {
 	return func(w *world, size, _ int) local.Request {
 		var fields strings.Builder
@@ -171,7 +171,7 @@ func largeDefinitions(n int) string {
 	}
 	text, err := json.Marshal(object{"namespace": fmt.Sprint("flood", n), "properties": properties})
 	if err != nil {
-		panic(err) // texts and maps
+		panic(err) // strings and maps
 	}
 	return string(text)
 }

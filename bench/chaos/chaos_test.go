@@ -35,7 +35,7 @@ const shortly = "-round 1s -rounds 1 -resources 400 -providers 60 -items 10 -cli
 
 // TestChaos attacks and breaks a small world. What takes how long is not judged:
 // nothing is lost, over-allocated or INTERNAL, memory is below its limit, and
-// nobody else than the attacker is told 503 for longer than a second.
+// only the attacker gets 503 for longer than a second.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cadastre")
@@ -92,7 +92,7 @@ func happened(t *testing.T, r *report, kinds int) {
 	}
 }
 
-// TestTheLedgerFindsWhatIsWrong has a ledger compare what it never saw.
+// TestTheLedgerFindsWhatIsWrong compares a ledger with a different database.
 func TestTheLedgerFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -202,7 +202,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestFlags reads what the command takes and refuses.
+// TestFlags parses valid and invalid flags.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	o, err := parse(strings.Fields("-db postgres -attacks contains -rounds 3 -memory 0 -server --profile=locked"), t.Output())
@@ -216,7 +216,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestMeasurementsAreMerged replaces what was measured again.
+// TestMeasurementsAreMerged replaces measurements by newer ones.
 func TestMeasurementsAreMerged(t *testing.T) {
 	t.Parallel()
 	line := func(kind, work, database string, figure float64) measured.Line {

@@ -39,7 +39,7 @@ const (
 	othersAddress   = "127.0.0.5"
 )
 
-// tokens are what the viewers send.
+// tokens are the tokens of the viewers.
 type tokens struct {
 	file, withoutGreedy   string // two files: in one of them the attacker is unknown
 	admin                 string
@@ -240,7 +240,7 @@ func (c *cloud) besides(ctx context.Context, do func(*local.Client) error) (err 
 
 // resetPeak makes the system count the peak of a process's memory from now on.
 func (s *server) resetPeak() {
-	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID), []byte("5"), 0) // else the peak is that of its life
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID), []byte("5"), 0) // without that right, the peak includes everything since the start
 }
 
 // resident returns the memory of a process, and its peak.

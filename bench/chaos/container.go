@@ -18,7 +18,7 @@ var errNoContainer = errors.New("this user may not make a control group with a l
 // names of their own.
 type container struct{ folder string }
 
-// newContainer makes a control group that may have so many bytes.
+// newContainer makes a control group with a limit of memory in bytes.
 func newContainer(name string, bytes int64) (*container, error) {
 	const root = "/sys/fs/cgroup"
 	c, limits := &container{}, map[string]string{}

@@ -59,7 +59,7 @@ type endured struct {
 // faultTime is how long a fault lasts that ends.
 const faultTime = 2 * time.Second
 
-// faults returns what can go wrong with a cloud.
+// faults returns the faults of a cloud.
 func (c *cloud) faults() []fault {
 	all := []fault{{"a server is killed", killed}}
 	if c.kind == postgres {

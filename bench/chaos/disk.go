@@ -19,13 +19,13 @@ import (
 var errNoDisk = errors.New("this user may not mount a file system in a namespace of its own")
 
 // disk is a small file system that only processes in its namespace see. It goes
-// when it is stopped. It is in a file, not in memory, of which servers have little.
+// when it is stopped. It is in a file: servers have little memory.
 type disk struct {
 	*local.Process // holds the namespace
 	folder         string
 }
 
-// newDisk makes a file system of so many bytes.
+// newDisk makes a file system of a size in bytes.
 func newDisk(folder string, bytes int64) (*disk, error) {
 	if err := os.MkdirAll(folder, 0o711); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ type innocents struct {
 	ledger *ledger
 	reads  *local.Client
 	writes *local.Client
-	asked  int // requests so far, for names that nobody else has
+	asked  int // requests so far, for unique names
 
 	mu      sync.Mutex
 	lookUps fared

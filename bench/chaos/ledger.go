@@ -20,18 +20,18 @@ type ledger struct {
 	asked    int
 }
 
-// expectation is what a consumer may have: what was acknowledged last, and what
-// was asked for since without a clear answer.
+// expectation is the state that a consumer may have: the last acknowledged one,
+// or one of the requests since then that had no clear answer.
 type expectation struct {
-	acknowledged string // what it has, see holding
+	acknowledged string // see holding
 	possible     []string
 	claimed      bool // whether anything was acknowledged
 }
 
-// nothing is what a consumer has without allocations.
+// nothing is the state of a consumer without allocations.
 const nothing = ""
 
-// holding is what a consumer has after a claim, as a text.
+// holding returns the state of a consumer after a claim.
 func holding(provider string, amount int) string { return fmt.Sprint(provider, ":", amount) }
 
 func newLedger() *ledger { return &ledger{expected: map[string]*expectation{}} }
@@ -54,7 +54,7 @@ func (l *ledger) note(consumer, with, code string) {
 	}
 }
 
-// verdict is what a database has instead of what was acknowledged.
+// verdict lists the differences of a database from the acknowledged claims.
 type verdict struct {
 	Claims        int      // requests
 	Acknowledged  int      // consumers with an acknowledged claim
@@ -64,12 +64,7 @@ type verdict struct {
 	Miscounted    []string // inventories whose use is not the sum of their allocations
 }
 
-// failures returns how many there are.
-func (v verdict) failures() int {
-	return len(v.Lost) + len(v.Unasked) + len(v.OverAllocated) + len(v.Miscounted)
-}
-
-// judge compares what a server shows with what was acknowledged.
+// judge compares the allocations of a server with the acknowledged claims.
 func (l *ledger) judge(ctx context.Context, admin *local.Client) (verdict, error) {
 	found, of, err := allocationsOf(ctx, admin)
 	if err == nil {
@@ -78,7 +73,7 @@ func (l *ledger) judge(ctx context.Context, admin *local.Client) (verdict, error
 	return of, err
 }
 
-// compare adds to a verdict what consumers have instead of what was acknowledged.
+// compare adds the wrong allocations of consumers to a verdict.
 func (l *ledger) compare(found map[string][]string, of *verdict) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,8 +147,8 @@ func allocationsOf(ctx context.Context, admin *local.Client) (map[string][]strin
 	}
 }
 
-// add adds what consumers have of a provider, and what is wrong with its
-// inventories.
+// add adds the allocations of a provider to found, and its wrong inventories to a
+// verdict.
 func (p providerFound) add(ctx context.Context, admin *local.Client, found map[string][]string, to *verdict) error {
 	const more = `query($uuid: UUID!, $after: String) { resourceProvider(uuid: $uuid) {
 		allocations(first: 1000, after: $after) { pageInfo { endCursor hasNextPage } nodes { used consumer { uuid } } } } }`

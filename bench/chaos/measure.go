@@ -13,7 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// row is what one attack did on one database.
+// row is the result of one attack on one database.
 type row struct {
 	database, attack string
 	size             int // of the request, where there are several
@@ -39,7 +39,7 @@ type ratio struct{ times, most float64 }
 
 func (r ratio) holds() bool { return r.times <= r.most }
 
-// What an innocent project may notice of an attack.
+// Limits for the effect of an attack on an innocent project.
 const (
 	maxOfLookUps = 5
 	maxOfClaims  = 10
@@ -73,8 +73,8 @@ type attackSide struct {
 	rounds    int
 }
 
-// measure attacks in rounds, each of which is followed by a quiet one, and
-// returns what the innocents noticed.
+// measure attacks in rounds, with a quiet round after each, and returns how the
+// innocents fared.
 func (m *attackSide) measure(ctx context.Context, of attack) (*row, error) {
 	out := &row{database: m.kind, attack: of.name, codes: map[string]int{}, attackers: map[string]int{}}
 	given, err := m.ordersOf(ctx, of, out)
@@ -122,8 +122,8 @@ func (m *attackSide) measure(ctx context.Context, of attack) (*row, error) {
 	return out, nil
 }
 
-// medianOf returns the medians of what was found in rounds: what else the machine
-// did in one of them does not count.
+// medianOf returns the medians of rounds, so that other load during one of them
+// does not count.
 func medianOf(rounds []kinds) kinds {
 	median := func(of func(kinds) float64) float64 {
 		var all []float64
@@ -238,7 +238,7 @@ func (m *attackSide) largest(ctx context.Context, of attack) (int, error) {
 	return fits, nil
 }
 
-// memory is that of the servers before and after all attacks, in bytes.
+// memory is the memory of the servers before and after all attacks, in bytes.
 type memory struct {
 	database                   string
 	before, peak, after, limit int64
@@ -268,7 +268,7 @@ func (c *cloud) most() (now int64) {
 // all measures all attacks on a cloud.
 func (m *attackSide) all(ctx context.Context, of []attack, progress io.Writer) (rows []*row, after memory, unmeasured []string, err error) {
 	after = memory{database: m.kind, limit: m.memory}
-	m.innocents.ask(ctx, m.round) // so that what is kept is kept
+	m.innocents.ask(ctx, m.round) // fills caches
 	after.before = m.most()
 	for _, one := range of {
 		row, err := m.measure(ctx, one)

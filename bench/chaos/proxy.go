@@ -7,7 +7,7 @@ import (
 )
 
 // proxy stands between servers and their database. It cuts connections, or
-// swallows what they carry.
+// swallows their bytes.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -46,8 +46,8 @@ func (p *proxy) accept() {
 	}
 }
 
-// carry carries bytes until either side ends. What is swallowed is lost, and so
-// are the ends of connections: the other side learns nothing.
+// carry carries bytes until either side ends. Swallowed bytes and ends of
+// connections are lost: the other side learns nothing.
 func (p *proxy) carry(from, to net.Conn) {
 	defer func() {
 		for _, one := range []net.Conn{from, to} {

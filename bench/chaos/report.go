@@ -14,7 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
-// report is what a run found.
+// report is the result of a run.
 type report struct {
 	options
 	head       measured.Line
@@ -39,8 +39,8 @@ func newReport(o options) *report {
 // commandOf returns the command of a report.
 func commandOf(o options) string { return strings.Join(append([]string{"make chaos"}, o.args...), " ") }
 
-// failures returns what must not be: among others that somebody else than the
-// attacker gets 503 for longer than a time, and if strict also what took too long.
+// failures returns broken promises, such as 503 for innocents for longer than a
+// time, and if strict also slow answers.
 func (r *report) failures(strict bool, unavailable time.Duration) []string {
 	all := slices.Clone(r.unmeasured)
 	for _, row := range r.rows {
@@ -66,7 +66,7 @@ func (r *report) failures(strict bool, unavailable time.Duration) []string {
 	return all
 }
 
-// failures returns what must not be of one attack.
+// failures returns the broken promises of one attack.
 func (r *row) failures(limit int64, strict bool, unavailable time.Duration) (all []string) {
 	fails := func(is bool, format string, args ...any) {
 		if is {
@@ -82,7 +82,7 @@ func (r *row) failures(limit int64, strict bool, unavailable time.Duration) (all
 	return all
 }
 
-// failed returns what is wrong with claims.
+// failed returns the wrong claims.
 func (v verdict) failed(database string) (all []string) {
 	for what, list := range map[string][]string{"lost": v.Lost, "refused and made": v.Unasked, "over-allocated": v.OverAllocated, "miscounted": v.Miscounted} {
 		for _, one := range list {
@@ -151,7 +151,7 @@ const (
 )
 
 // writeInto replaces the measurements of a folder that were measured again, and
-// writes their page. What stands in the page below its last mark is kept.
+// writes their page. It keeps the text below the mark of the page.
 func (r *report) writeInto(folder string) error {
 	old, err := measured.ReadFile(filepath.Join(folder, linesFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -170,8 +170,8 @@ func (r *report) writeInto(folder string) error {
 	return os.WriteFile(path, []byte(pageOf(lines)+keptMark+kept), 0o644)
 }
 
-// merged returns lines with those that were measured again in place of the old
-// ones, attacks in their order.
+// merged returns old lines with newer ones in place of their predecessors, attacks
+// in their order.
 func merged(old, lines []measured.Line) []measured.Line {
 	all := slices.DeleteFunc(slices.Clone(old), func(line measured.Line) bool {
 		return slices.ContainsFunc(lines, func(again measured.Line) bool {

@@ -19,7 +19,7 @@ type size struct {
 	Providers int `json:"providers"`
 }
 
-// world is what the servers of a database are filled with.
+// world is the data of the servers of a database.
 type world struct{ size size }
 
 // resourceType is the type of all resources.
@@ -89,7 +89,7 @@ func (*world) values(count int) []object {
 	return values
 }
 
-// lookUp is what is cheap: a resource by its uuid, with its metadata.
+// lookUp returns a cheap request: a resource by its uuid, with its metadata.
 func (w *world) lookUp(i int) local.Request {
 	const document = `query($uuid: UUID!) { resource(uuid: $uuid) { name metadata { key value } } }`
 	return local.Request{Query: document, Variables: object{"uuid": w.resource(i)}}

@@ -62,7 +62,7 @@ func LocalAddress(from string) net.Addr {
 // Close closes idle connections.
 func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
 
-// Codes of answers besides those of the API.
+// Codes of answers in addition to the codes of the API.
 const (
 	Answered     = "answered"      // without an error
 	Disconnected = "no connection" // before the request was sent
@@ -140,7 +140,7 @@ func (c *Client) Ask(ctx context.Context, r Request, into any) error {
 	}
 }
 
-// Beginning returns as much of a text as an error message should repeat.
+// Beginning returns the first 500 bytes, for error messages.
 func Beginning(text []byte) []byte { return text[:min(len(text), 500)] }
 
 // Get returns the text at a path of the server.

@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
-// Cluster is a PostgreSQL server that belongs to whoever started it.
+// Cluster is a PostgreSQL server for this program alone.
 type Cluster struct {
 	*Process
 	Version  string
@@ -99,8 +99,8 @@ func (c *Cluster) CreateDatabase(ctx context.Context, name string) error {
 	return c.Run(ctx, "postgres", "CREATE DATABASE "+name)
 }
 
-// Settle does what a database does by itself some time after it was filled, so
-// that it does not do so while something is timed.
+// Settle vacuums and checkpoints a database, so that PostgreSQL does not start
+// that during a measurement.
 func (c *Cluster) Settle(ctx context.Context, database string) error {
 	return c.Run(ctx, database, "VACUUM (ANALYZE)", "CHECKPOINT")
 }

@@ -1,5 +1,5 @@
 // Package local runs servers on this machine for the programs that time them and
-// break them: processes that end with whoever started them, and a PostgreSQL of
+// break them: processes that end with their parent, and a PostgreSQL of
 // their own.
 package local
 
@@ -36,7 +36,7 @@ exit $code`
 // Process is a program that runs under a guard.
 type Process struct {
 	PID   int
-	log   string // file with what it wrote
+	log   string // file with its output
 	guard *exec.Cmd
 	input io.Closer
 	done  chan struct{} // closed once it ended
@@ -44,7 +44,7 @@ type Process struct {
 }
 
 // Start starts a program that a signal ends, as the user of a credential; nil is
-// the user of whoever starts it. Its output goes to a file.
+// the current user. Its output goes to a file.
 func Start(log, signal string, as *syscall.Credential, env []string, program string, args ...string) (*Process, error) {
 	output, err := os.Create(log)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *Process) Signal(signal syscall.Signal) error {
 	}
 }
 
-// Ended returns what is closed once the process has ended.
+// Ended returns a channel that is closed once the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.done }
 
 // Await asks until something is ready, at most until a deadline. It returns an
@@ -132,7 +132,7 @@ func (p *Process) Await(atMost time.Duration, ready func() error) error {
 	}
 }
 
-// LastLines returns the end of what the process wrote.
+// LastLines returns the end of the log.
 func (p *Process) LastLines() string {
 	const enough = 2000
 	text, err := os.ReadFile(p.log)
@@ -177,7 +177,7 @@ func CPUOf(pid int) (time.Duration, error) {
 const clockTick = 10 * time.Millisecond
 
 // CPUOfFamily returns the time on processors of a process and of its children,
-// those that ended included.
+// ended ones included.
 func CPUOfFamily(pid int) (time.Duration, error) {
 	sum, err := CPUOf(pid)
 	if err != nil {

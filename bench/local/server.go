@@ -26,7 +26,7 @@ type Setup struct {
 	Wrap func(program string, args []string) (string, []string)
 }
 
-// Server is a server of Cadastre in a process of its own.
+// Server is a process of Cadastre.
 type Server struct {
 	*Process
 	Setup
@@ -84,7 +84,7 @@ func environment() (env []string) {
 // Kill ends the server as the system ends a process that takes too much memory.
 func (s *Server) Kill() error { return s.Signal(syscall.SIGKILL) }
 
-// Token is what a viewer sends, and who that is.
+// Token is a token with its viewer.
 type Token struct{ Token, User, Project, Role string }
 
 // WriteTokens writes a file of tokens.

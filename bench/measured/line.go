@@ -21,7 +21,7 @@ type Line struct {
 	Database string `json:"database,omitempty"` // empty without one
 	Server   string `json:"server,omitempty"`   // name of the binary, or of the peer
 	Peer     bool   `json:"peer,omitempty"`
-	// Goal and Reached are of the last binary: what a work is to reach, and yes, no or
+	// Goal and Reached are of the last binary: the goal of the work, and yes, no or
 	// unknown.
 	Goal    string             `json:"goal,omitempty"`
 	Reached string             `json:"reached,omitempty"`

@@ -73,12 +73,12 @@ func Table(lines []Line, kind string) string {
 	var heads []string
 	rows := make([][]string, len(lines))
 	for _, column := range Columns(kind) {
-		cells, any := make([]string, len(lines)), false
+		cells, found := make([]string, len(lines)), false
 		for i, line := range lines {
 			cells[i] = line.cell(column)
-			any = any || cells[i] != "-"
+			found = found || cells[i] != "-"
 		}
-		if !any {
+		if !found {
 			continue
 		}
 		heads = append(heads, cmp.Or(column.Head, column.Name))
@@ -89,7 +89,7 @@ func Table(lines []Line, kind string) string {
 	return Grid(append([][]string{heads}, rows...))
 }
 
-// cell returns what a line has in a column.
+// cell returns the text of a line in a column.
 func (l Line) cell(column Column) string {
 	names := map[string]string{"work": l.Work, "database": l.Database, "server": l.Server, "goal": l.Goal, "reached": l.Reached}
 	if text := cmp.Or(names[column.Name], l.Notes[column.Name]); text != "" {
@@ -150,7 +150,7 @@ func Thousands(number int) string {
 	return text
 }
 
-// Counts returns counts as a text, the largest first.
+// Counts returns names with their counts, the largest first.
 func Counts(of map[string]int) string {
 	names := make([]string, 0, len(of))
 	for name := range of {

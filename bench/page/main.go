@@ -117,18 +117,18 @@ func (s sizes) pivot(works []string, cell func(*measured.Line) string, heads ...
 	}
 	for _, database := range []string{measured.Postgres, measured.SQLite} {
 		for _, of := range s {
-			column, any := []string{database + ", " + providers(of)}, false
+			column, some := []string{database + ", " + providers(of)}, false
 			for _, work := range works {
 				text := "-"
 				if line := measured.Find(of, work, database, last(of)); line != nil {
 					if found := cell(line); found != "" {
-						text, any = found, true
+						text, some = found, true
 					}
 				}
 				column = append(column, text)
 			}
 			for i := range lines {
-				if any {
+				if some {
 					lines[i] = append(lines[i], column[i])
 				}
 			}
@@ -137,7 +137,7 @@ func (s sizes) pivot(works []string, cell func(*measured.Line) string, heads ...
 	return measured.Grid(lines)
 }
 
-// names returns the works of the main size, then those that only others have.
+// names returns the works of the main size, then works of other sizes.
 func (s sizes) names(wanted func(measured.Line) bool) (names []string) {
 	for _, line := range append(measured.Of(s.main(), measured.Work), s.all(measured.Work)...) {
 		if !line.Peer && wanted(line) && !slices.Contains(names, line.Work) {

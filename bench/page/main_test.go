@@ -12,7 +12,7 @@ import (
 )
 
 // TestDocumentsAreDrawnFromMeasurements draws the documents and compares them with
-// those that are committed.
+// the committed ones.
 func TestDocumentsAreDrawnFromMeasurements(t *testing.T) {
 	t.Parallel()
 	const docs = "../../docs"

@@ -13,7 +13,7 @@ import (
 // plot is a drawing of costs against a size, on logarithmic axes.
 type plot struct {
 	file, title string
-	x, y        string // what the axes are
+	x, y        string // titles of the axes
 	lines       []line
 }
 
@@ -109,11 +109,11 @@ func colors() []string {
 	return []string{"#3b82d0", "#d9730d", "#2f9e5b", "#c94f7c", "#8a63d2", "#a3851a", "#159a9c", "#c0392b"}
 }
 
-// axis is a logarithmic axis: the numbers beside it, of which the first and the
-// last are its ends.
+// axis is a logarithmic axis: the numbers beside it. The first and the last are
+// its ends.
 type axis []float64
 
-// axes returns those of lines: each size, and powers of ten.
+// axes returns the axes of lines: each size, and powers of ten.
 func axes(lines []line) (x, y axis) {
 	var xs, ys []float64
 	for _, one := range lines {
