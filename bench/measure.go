@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -222,8 +223,12 @@ func disconnect(clients []*connection) {
 	}
 }
 
+// maxRound ends a round of reads that the rate limit of a viewer makes long.
+const maxRound = 20 * time.Second
+
 // send sends the next requests by all clients at once, each client one after the
-// other, and returns how long each of them took, and all together.
+// other, and returns how long each of them took, and all together. It sends fewer
+// reads where they take longer than maxRound.
 func (s *series) send(ctx context.Context, clients []*connection, count int) ([]time.Duration, time.Duration, error) {
 	calls := make([]call, count)
 	for i := range calls {
@@ -237,15 +242,19 @@ func (s *series) send(ctx context.Context, clients []*connection, count int) ([]
 		}
 	}
 	s.next += count
-	times := make([]time.Duration, count)
+	var mu sync.Mutex
+	var times []time.Duration
 	var next atomic.Int64
 	group, sending := errgroup.WithContext(ctx)
 	began := time.Now()
 	for _, c := range clients {
 		group.Go(func() error {
-			for n := int(next.Add(1)) - 1; n < count; n = int(next.Add(1)) - 1 {
+			for n := int(next.Add(1)) - 1; n < count && (n == 0 || s.work.Undo != nil || time.Since(began) < maxRound); n = int(next.Add(1)) - 1 {
 				took, answer, err := c.timed(calls[n])
-				if times[n] = took; err == nil {
+				mu.Lock()
+				times = append(times, took)
+				mu.Unlock()
+				if err == nil {
 					err = sending.Err()
 				}
 				if err == nil && s.exact && s.answer != nil && !bytes.Equal(unpriced(answer), unpriced(s.answer)) {
@@ -317,15 +326,15 @@ func (s *series) count(ctx context.Context) error {
 	defer disconnect(clients)
 	first := s.next
 	warm := max(len(clients), minCounted)
-	_, took, err := s.send(ctx, clients, warm)
+	times, took, err := s.send(ctx, clients, warm)
 	if err != nil {
 		return err
 	}
-	operations := min(max(int(countedTime/(took/time.Duration(warm))), minCounted), maxCounted)
+	operations := min(max(int(countedTime/(took/time.Duration(len(times)))), minCounted), maxCounted)
 	var read [3]map[string]float64
 	for i := range read {
 		if i == 2 {
-			if _, _, err := s.send(ctx, clients, operations); err != nil {
+			if times, _, err = s.send(ctx, clients, operations); err != nil {
 				return err
 			}
 		}
@@ -336,7 +345,7 @@ func (s *series) count(ctx context.Context) error {
 	s.counted = map[string]float64{}
 	for figure, metric := range map[string]string{"statements": "cadastre_sql_statements_total", "allocations": "go_memstats_mallocs_total", "allocatedBytes": "go_memstats_alloc_bytes_total"} {
 		if _, ok := read[0][metric]; ok { // without the cost of reading the counters itself
-			s.counted[figure] = (read[2][metric] - 2*read[1][metric] + read[0][metric]) / float64(operations)
+			s.counted[figure] = (read[2][metric] - 2*read[1][metric] + read[0][metric]) / float64(len(times))
 		}
 	}
 	return s.takeBack(ctx, first)
