@@ -255,10 +255,7 @@ func (s *series) send(ctx context.Context, clients []*connection, count int) ([]
 				times = append(times, took)
 				mu.Unlock()
 				if err == nil {
-					err = sending.Err()
-				}
-				if err == nil && s.exact && s.answer != nil && !bytes.Equal(unpriced(answer), unpriced(s.answer)) {
-					err = fmt.Errorf("the answer is another one than at first: %s", difference(s.answer, answer))
+					err = errors.Join(sending.Err(), s.check(answer))
 				}
 				if err != nil {
 					return err
@@ -269,6 +266,14 @@ func (s *series) send(ctx context.Context, clients []*connection, count int) ([]
 	}
 	err := group.Wait()
 	return times, time.Since(began), err
+}
+
+// check returns an error for an answer that differs from the first one.
+func (s *series) check(answer []byte) error {
+	if s.exact && s.answer != nil && !bytes.Equal(unpriced(answer), unpriced(s.answer)) {
+		return fmt.Errorf("the answer is another one than at first: %s", difference(s.answer, answer))
+	}
+	return nil
 }
 
 // takeBack takes back the requests from a number on.
