@@ -115,17 +115,14 @@ func Grid(lines [][]string) string {
 	if len(lines) < 2 {
 		return ""
 	}
-	rule := make([]string, len(lines[0]))
-	for i := range rule {
-		rule[i] = "---"
-	}
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 1, ' ', 0)
-	for _, cells := range slices.Insert(slices.Clone(lines), 1, rule) {
+	for _, cells := range lines {
 		_, _ = fmt.Fprintf(table, "| %s\t|\n", strings.Join(cells, "\t| ")) // a builder takes everything
 	}
 	_ = table.Flush()
-	return out.String()
+	head, rows, _ := strings.Cut(out.String(), "\n")
+	return head + "\n|" + strings.Repeat("---|", len(lines[0])) + "\n" + rows
 }
 
 // Short returns a number with three digits that count.
