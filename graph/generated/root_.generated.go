@@ -273,18 +273,18 @@ func newExecutionContext(
 var sources = []*ast.Source{
 	{Name: "../../schema/audit.graphql", Input: `extend type Query {
   """
-  What was changed, by whom, and how: one event for each thing that an accepted
-  mutation was about, the newest first. For administrators (` + "`" + `FORBIDDEN` + "`" + `). Events are kept for 90 days
-  unless the server is told otherwise.
+  The audit log, newest first: one event per object of an accepted mutation, with
+  user and content. For administrators (` + "`" + `FORBIDDEN` + "`" + `). Events are kept for 90 days
+  by default.
   """
   auditEvents(
-    "Which events; all conditions must hold. Absent means all."
+    "Which events; all conditions must hold (default: all)."
     filter: AuditFilter
-    "How many rows at most, from the newest: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the newest, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor, that is older ones."
     after: String
-    "How many rows at most, from the oldest: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the oldest, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor, that is newer ones."
     before: String
@@ -299,9 +299,9 @@ input AuditFilter {
   projectId: String
   "Done by this mutation, for example ` + "`" + `createNamespace` + "`" + `."
   action: String
-  "Done to a thing of this type."
+  "On an object of this type."
   kind: AuditKind
-  "Done to the thing with this name or uuid, as ` + "`" + `key` + "`" + ` has it."
+  "On the object with this name or uuid, compared with ` + "`" + `key` + "`" + `."
   key: String
   "Done at this time or later."
   since: DateTime
@@ -309,9 +309,9 @@ input AuditFilter {
   until: DateTime
 }
 
-"The type of a thing that a mutation changed."
+"The type of a changed object."
 enum AuditKind {
-  "A namespace, or what it holds as a whole."
+  "A namespace, or its whole contents."
   NAMESPACE
   "A property of a namespace or of an object in it."
   PROPERTY_DEFINITION
@@ -323,11 +323,11 @@ enum AuditKind {
   RESOURCE_TYPE
   "An association of a namespace with a resource type."
   RESOURCE_TYPE_ASSOCIATION
-  "A resource, or what is on it."
+  "A resource, its metadata, tags or capabilities."
   RESOURCE
   "A capability of a resource type."
   CAPABILITY
-  "A resource provider, or what it has."
+  "A resource provider, its inventories, traits or aggregates."
   RESOURCE_PROVIDER
   "A consumer and its allocations."
   CONSUMER
@@ -343,21 +343,21 @@ type AuditEventConnection {
   nodes: [AuditEvent!]!
   "The events of the page, each with its cursor."
   edges: [AuditEventEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many events the whole list has. Counted only when selected."
+  "Number of events in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "An audit event in a page."
 type AuditEventEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The event."
   node: AuditEvent!
 }
 
-"What an accepted mutation did to one thing."
+"The effect of an accepted mutation on one object."
 type AuditEvent implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
@@ -369,28 +369,28 @@ type AuditEvent implements Node {
   projectId: String!
   "The mutation, for example ` + "`" + `createNamespace` + "`" + `."
   action: String!
-  "The mutation, as ` + "`" + `Viewer.can` + "`" + ` knows it; ` + "`" + `null` + "`" + ` for one that this version does not have."
+  "The mutation, as in ` + "`" + `Viewer.can` + "`" + `; ` + "`" + `null` + "`" + ` for a mutation of another version."
   operation: Operation
-  "The type of what was changed."
+  "The type of the changed object."
   kind: AuditKind!
   """
-  The name or uuid of what was changed: ` + "`" + `namespace/name` + "`" + ` for what lies in a namespace,
-  ` + "`" + `resourceType/name` + "`" + ` for a capability; empty where a mutation found nothing that it was about.
+  The name or uuid of the changed object: ` + "`" + `namespace/name` + "`" + ` in a namespace,
+  ` + "`" + `resourceType/name` + "`" + ` for a capability; empty if the mutation found no object.
   """
   key: String!
-  "What it was before; ` + "`" + `null` + "`" + ` for what did not exist, for what stayed as it was, and for claims, which are recorded by id only."
+  "The content before; ` + "`" + `null` + "`" + ` for a created or unchanged object, and for claims, recorded by id only."
   before: JSON
-  "What it became; ` + "`" + `null` + "`" + ` for what exists no more, for what stayed as it was, and for claims, which are recorded by id only."
+  "The content after; ` + "`" + `null` + "`" + ` for a deleted or unchanged object, and for claims, recorded by id only."
   after: JSON
 }
 `, BuiltIn: false},
 	{Name: "../../schema/capability.graphql", Input: `extend type ResourceType {
   """
-  What resources of the type can be asked for, by name: the capabilities that some
-  resource of the type has a value for, whoever can see that resource. ` + "`" + `null` + "`" + `
-  with ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators until the operator opens discovery:
-  one error for the place in the document, however many types are there. At most as
-  many as are registered for the type.
+  The capabilities of the type, by name: every capability with a value on at least
+  one resource of the type, visible or hidden. ` + "`" + `null` + "`" + ` with ` + "`" + `FORBIDDEN` + "`" + ` for all but
+  administrators until the operator opens discovery: one error for the place in
+  the document, however many types are there. At most as many as are registered
+  for the type.
   """
   capabilities(
     "Whether private ones are included; they never are for anyone but administrators."
@@ -419,17 +419,16 @@ type Capability implements Node {
   private: Boolean!
   """
   The values in use, by code point, each with the number of resources that have
-  it. Every member of a list is a value. Values of all resources of the type count,
-  also of those that the viewer cannot see.
+  it. Every member of a list is a value. Hidden resources count, too.
   """
   values(
-    "Only values that begin with this text, at most 4096 characters. Absent means all."
+    "Only values that start with this string, at most 4096 characters (default: all)."
     startsWith: String
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -444,9 +443,9 @@ type CapabilityValueConnection {
   nodes: [CapabilityValue!]!
   "The values of the page, each with its cursor."
   edges: [CapabilityValueEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many values the whole list has. Counted only when selected."
+  "Number of values in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
@@ -460,7 +459,7 @@ type CapabilityValueEdge {
 
 "A value in use."
 type CapabilityValue {
-  "The key of the value in a cache, unique among all objects of all types: made from the capability and the value. ` + "`" + `node` + "`" + ` does not look it up."
+  "A cache key, unique among all types, made from the capability and the value. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
   "The value, or one member of a list."
   value: String!
@@ -484,7 +483,7 @@ extend type Resource {
 type ResourceCapability {
   "The name."
   name: String!
-  "The value; the JSON text of an array of strings is a list."
+  "The value; a JSON array of strings is a list."
   value: String!
   "Whether only administrators discover it."
   private: Boolean!
@@ -503,9 +502,9 @@ extend type Mutation {
     input: SetCapabilitiesInput!
   ): SetCapabilitiesPayload @semanticNonNull
   """
-  Takes capabilities away from a resource; all of them or none. Needs an
-  administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name that the resource has no value
-  for is ` + "`" + `NOT_FOUND` + "`" + `.
+  Removes capabilities from a resource; all of them or none. Needs an
+  administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name without a value on the resource
+  is ` + "`" + `NOT_FOUND` + "`" + `.
   """
   unsetCapabilities(
     "The names."
@@ -520,19 +519,18 @@ extend type Mutation {
     input: CreateCapabilityInput!
   ): CreateCapabilityPayload @semanticNonNull
   """
-  Says whether a capability is private; every answer from then on follows it.
-  Saying it again changes nothing. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
-  type or name is ` + "`" + `NOT_FOUND` + "`" + `.
+  Sets whether a capability is private, with immediate effect. Needs the admin
+  role (` + "`" + `FORBIDDEN` + "`" + `). An unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `.
   """
   setCapabilityVisibility(
     "The capability."
     input: SetCapabilityVisibilityInput!
   ): SetCapabilityVisibilityPayload @semanticNonNull
   """
-  Takes a capability out of the registry. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). An
-  unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `; one that some resource has a value for is
-  ` + "`" + `IN_USE` + "`" + `, unless ` + "`" + `force` + "`" + ` is set: then the values are removed with it, and the
-  revision of each of the resources grows by 1.
+  Removes a capability from the registry. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). An
+  unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `; a capability with values is ` + "`" + `IN_USE` + "`" + `,
+  unless ` + "`" + `force` + "`" + ` is set: then the values are removed, too, and the revision of
+  each resource grows by 1.
   """
   deleteCapability(
     "The capability."
@@ -544,9 +542,9 @@ extend type Mutation {
 input SetCapabilitiesInput {
   "The uuid of the resource."
   resource: UUID!
-  "The capabilities: names 1 to 255, values 0 to 4096 characters, each name once; not empty, at most 1000. A value that is the JSON text of an array of strings is a list."
+  "The capabilities: names 1 to 255, values 0 to 4096 characters, each name once; not empty, at most 1000. A value that is a JSON array of strings is a list."
   capabilities: [KeyValueInput!]!
-  "The revision of the resource that the change is based on; any when absent."
+  "The expected revision of the resource (default: any)."
   revision: Int
 }
 
@@ -556,13 +554,13 @@ type SetCapabilitiesPayload {
   resource: Resource!
 }
 
-"Capabilities to take away."
+"Capabilities to remove."
 input UnsetCapabilitiesInput {
   "The uuid of the resource."
   resource: UUID!
   "The names, each once; not empty."
   names: [String!]!
-  "The revision of the resource that the change is based on; any when absent."
+  "The expected revision of the resource (default: any)."
   revision: Int
 }
 
@@ -578,7 +576,7 @@ input CreateCapabilityInput {
   resourceType: String!
   "The name, 1 to 255 characters."
   name: String!
-  "Whether only administrators discover it; as the operator chose when absent, which is ` + "`" + `true` + "`" + ` unless configured otherwise."
+  "Whether only administrators discover it. The operator sets the default, normally ` + "`" + `true` + "`" + `."
   private: Boolean
 }
 
@@ -610,7 +608,7 @@ input DeleteCapabilityInput {
   resourceType: String!
   "The name."
   name: String!
-  "Whether values that resources have of it are removed with it."
+  "Whether to remove its values from resources."
   force: Boolean! = false
 }
 
@@ -620,62 +618,63 @@ type DeleteCapabilityPayload {
   capability: Capability!
   "The values that were removed with it, by uuid of the resource; the first 1000. The audit log has all of them."
   removed: [RemovedCapability!]!
-  "How many resources had a value, which was removed."
+  "Number of resources whose value was removed."
   removedCount: Int!
 }
 
-"The value that a resource had of a capability which was deleted."
+"The removed value of one resource."
 type RemovedCapability {
   "The resource as it is now; ` + "`" + `null` + "`" + ` where the viewer may not see it."
   resource: Resource
-  "The value; the JSON text of an array of strings is a list."
+  "The value; a JSON array of strings is a list."
   value: String!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/change.graphql", Input: `extend type Query {
   """
-  What happened, as the viewer may see it: one change for each thing that a transaction created, changed or deleted, the
-  oldest first, in the order in which the transactions were committed. For every role that reads. What the viewer sees for
-  the first time, since it was shared or made public, is ` + "`" + `CREATED` + "`" + `, and what they see no more ` + "`" + `DELETED` + "`" + `. What they may
-  not see is not there, and moves no cursor.
+  The changes of visible objects, oldest first, in commit order: one change per
+  object that a transaction created, changed or deleted. An object that becomes
+  visible is ` + "`" + `CREATED` + "`" + `, one that becomes hidden ` + "`" + `DELETED` + "`" + `. Hidden objects have no
+  changes and move no cursor. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
 
-  To follow what happens, ask for ` + "`" + `cursor` + "`" + ` and give it as ` + "`" + `after` + "`" + ` the next time; to begin, read what there is and ask
-  for ` + "`" + `latest` + "`" + ` in the same request. A cursor works on every server of the database and after a restart. Changes are kept
-  as long as audit events, 90 days unless the server is told otherwise: an older cursor is ` + "`" + `BAD_USER_INPUT` + "`" + `, and its
-  message says to read everything anew.
+  To follow changes, read the data and ` + "`" + `latest` + "`" + ` in one request. Then send the last
+  ` + "`" + `cursor` + "`" + ` as ` + "`" + `after` + "`" + `. A cursor is valid on every server of the database and after
+  a restart. Changes are kept as long as audit events (default 90 days). An older
+  cursor is ` + "`" + `BAD_USER_INPUT` + "`" + `: read everything again.
 
-  A transaction that is about to commit can hold a lower place than one that is committed. It is waited for, 200 ms at
-  most, and what comes behind it is answered once it has ended: the order never changes afterwards.
+  A transaction that has not committed yet can precede a committed one in the
+  order. The query waits for it, at most 200 ms, and returns later changes only
+  after it has ended. So the order never changes.
   """
   changes(
-    "Which changes; all conditions must hold. Absent means all."
+    "Which changes; all conditions must hold (default: all)."
     filter: ChangeFilter
-    "How many changes at most: 0 to 1000, 50 when absent."
+    "Maximum number of changes, 0 to 1000 (default 50)."
     first: Int
-    "Only changes after this cursor, that is newer ones. Absent begins with the oldest change that is kept."
+    "Only changes after (newer than) this cursor (default: from the oldest kept change)."
     after: String
   ): ChangeConnection @semanticNonNull
 }
 
 "Which changes; all given conditions must hold."
 input ChangeFilter {
-  "Changes of things of any of these kinds; empty means of all."
+  "Changes of objects of these kinds; empty means all."
   kinds: [ChangeKind!]
-  "Changes of things with any of these names or uuids, as ` + "`" + `key` + "`" + ` has them; empty means of all. At most 100."
+  "Changes of objects with these names or uuids, compared with ` + "`" + `key` + "`" + `; empty means all. At most 100."
   keys: [String!]
 }
 
-"The type of a thing that changes. What is a part of a thing changes with it."
+"The type of a changed object. An object changes with its parts."
 enum ChangeKind {
   "A namespace, with its definitions, tags, associations and members."
   NAMESPACE
-  "A resource type. That the viewer sees it on account of one of its resources is no change of it."
+  "A resource type. Becoming visible through a resource is no change of the type."
   RESOURCE_TYPE
   "A resource, with its metadata, tags and capabilities."
   RESOURCE
   "A capability of a resource type, without the values that resources have."
   CAPABILITY
-  "A resource provider, with its inventories, traits and aggregates, and with how much of it is used."
+  "A resource provider, with its inventories, traits, aggregates and use."
   RESOURCE_PROVIDER
   "A trait."
   TRAIT
@@ -685,13 +684,13 @@ enum ChangeKind {
   CONSUMER
 }
 
-"What happened to a thing, as the viewer sees it."
+"The kind of a change, from the viewer's side."
 enum ChangeWhat {
-  "It is there, and was not, or could not be seen."
+  "Created, or became visible."
   CREATED
-  "It was there before and is still, and the transaction wrote it; what the viewer sees of it may be the same."
+  "Written by the transaction. The visible fields may be unchanged."
   UPDATED
-  "It is not there any more, or can be seen no more."
+  "Deleted, or became hidden."
   DELETED
 }
 
@@ -701,13 +700,14 @@ type ChangeConnection {
   nodes: [Change!]!
   "The changes of the page, each with its cursor."
   edges: [ChangeEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "Where to go on: behind the last change of the page, or, where there is none, where ` + "`" + `after` + "`" + ` was. Never ` + "`" + `null` + "`" + `."
+  "The position after the page, for ` + "`" + `after` + "`" + `. For an empty page, the position of ` + "`" + `after` + "`" + `. Never ` + "`" + `null` + "`" + `."
   cursor: String!
   """
-  Behind the newest change that there is for the viewer under the filter. What else the request reads is at least as
-  new, so that who goes on from here misses nothing. Read only when selected.
+  The position after the newest change that matches the filter. All other data of
+  the request is at least as new, so a client that continues from here misses
+  nothing. Read only when selected.
   """
   latest: String @semanticNonNull
 }
@@ -720,34 +720,33 @@ type ChangeEdge {
   node: Change!
 }
 
-"One change of one thing."
+"A change of one object."
 type Change {
-  "The type of the thing."
+  "The type of the object."
   kind: ChangeKind!
   """
-  The name or uuid of the thing, as of the change: ` + "`" + `resourceType/name` + "`" + ` for a capability. A thing that gets another name
-  is deleted under the one and created under the other.
+  The name or uuid of the object at the time of the change: ` + "`" + `resourceType/name` + "`" + `
+  for a capability. A rename is a deletion of the old name and a creation of the
+  new one.
   """
   key: String!
-  "What happened to it, as the viewer sees it."
+  "The kind of the change, from the viewer's side."
   what: ChangeWhat!
-  "When it was written, just before the commit. Of two changes the later one can have the earlier time, by little."
+  "When it was written, just before the commit. Times may deviate slightly from the order of changes."
   changedAt: DateTime!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/common.graphql", Input: `"""
-One graph of what a cloud knows about its resources: definitions of metadata
-(namespaces, properties, objects, tags), resources with their metadata and
-capabilities, and placement (providers, inventories, traits, consumers, and
-where a request would fit).
+One graph of the four registers of a cloud: definitions of metadata (namespaces,
+properties, objects, tags), resources with metadata and capabilities, and
+placement (providers, inventories, traits, consumers, candidates).
 
-Every list is a connection or says its bound, and every object with an identity
-has an ` + "`" + `id` + "`" + ` that is unique among all objects of all types. What a viewer may not
-see is answered as if it did not exist. A field that can fail for itself is
-nullable; where its ` + "`" + `null` + "`" + ` always comes with an error it is marked
-` + "`" + `@semanticNonNull` + "`" + `. Errors carry one of a closed set of codes in
-` + "`" + `extensions.code` + "`" + `: ` + "`" + `BAD_USER_INPUT` + "`" + `, ` + "`" + `UNAUTHENTICATED` + "`" + ` and their kin. Those that
-can pass have ` + "`" + `retryAfter` + "`" + `, in seconds.
+Every list is a connection or documents its limit. Every object with an identity
+has an ` + "`" + `id` + "`" + ` that is unique among all types. A hidden object looks like a missing
+one. A field that can fail alone is nullable, and ` + "`" + `@semanticNonNull` + "`" + ` marks it if
+` + "`" + `null` + "`" + ` always comes with an error. ` + "`" + `extensions.code` + "`" + ` of an error is one of a
+closed set, such as ` + "`" + `BAD_USER_INPUT` + "`" + `. Temporary errors have ` + "`" + `retryAfter` + "`" + `, in
+seconds.
 """
 schema {
   query: Query
@@ -756,87 +755,78 @@ schema {
 }
 
 """
-Says that a field is ` + "`" + `null` + "`" + ` only together with an error whose ` + "`" + `path` + "`" + ` leads to it
-or to something below it: its type allows ` + "`" + `null` + "`" + ` so that it can fail alone. A
-client that handles errors may read the field as if its type ended in ` + "`" + `!` + "`" + `. The
-fields of Query and Mutation are marked, except for look-ups by key; below them
-pages, and what is read elsewhere than the object itself: resources of a type,
-definitions of a metadata item.
+Marks a field that is ` + "`" + `null` + "`" + ` only together with an error at it or below it, so
+that it can fail alone. A client that handles errors may read the field as if its
+type ended in ` + "`" + `!` + "`" + `. Marked are the fields of Query and Mutation except look-ups by
+key, pages, and fields with separate reads, such as the resources of a type.
 """
 directive @semanticNonNull(
-  "The levels of the type that this is said of: 0 is the field itself, 1 the members of its list."
+  "The marked levels of the type: 0 is the field, 1 the members of its list."
   levels: [Int!]! = [0]
 ) on FIELD_DEFINITION
 
 """
-Says that a text, or each text of a list, is the name of something that exists and
-that the viewer may see. Any other name is ` + "`" + `BAD_USER_INPUT` + "`" + `, with the nearest name
-there is where one is like it; what the viewer may not see is as unknown as what
-does not exist. Look-ups by key are not marked: they answer ` + "`" + `null` + "`" + `. Metadata keys,
-tags and the names of resources are free, and what has none of them is not found.
+Marks a string, or each string of a list, that must be the name of a visible
+object. An unknown or hidden name is ` + "`" + `BAD_USER_INPUT` + "`" + `, with the nearest visible
+name. Look-ups by key are not marked: they return ` + "`" + `null` + "`" + `. Metadata keys, tags and
+names of resources are free: an unknown one matches nothing.
 """
 directive @nameOf(
-  "The type of what has the name: ` + "`" + `ResourceType` + "`" + `, ` + "`" + `Namespace` + "`" + `, ` + "`" + `Capability` + "`" + `, ` + "`" + `Trait` + "`" + ` or ` + "`" + `ResourceClass` + "`" + `."
+  "The type of the named object: ` + "`" + `ResourceType` + "`" + `, ` + "`" + `Namespace` + "`" + `, ` + "`" + `Capability` + "`" + `, ` + "`" + `Trait` + "`" + ` or ` + "`" + `ResourceClass` + "`" + `."
   type: String!
 ) on ARGUMENT_DEFINITION | INPUT_FIELD_DEFINITION
 
 """
-The entry points for reading. Every list is a connection or says its bound; a
-look-up by key answers ` + "`" + `null` + "`" + ` for what does not exist or is not visible to the
-viewer, and the two cannot be told apart. Each field fails alone: it is ` + "`" + `null` + "`" + `,
-with an error whose ` + "`" + `path` + "`" + ` begins with it, and the others keep their answers. A
-field that is no look-up by key is ` + "`" + `null` + "`" + ` in no other case, which its mark
-` + "`" + `@semanticNonNull` + "`" + ` in the text of the schema says to generators of clients.
+The entry points for reading. Every list is a connection or documents its limit. A
+look-up by key is ` + "`" + `null` + "`" + ` for a missing or hidden object, without distinction. Each
+field fails alone: it is ` + "`" + `null` + "`" + `, with an error whose ` + "`" + `path` + "`" + ` starts with it, and
+the other fields keep their answers. Other fields are ` + "`" + `null` + "`" + ` in no other case, as
+` + "`" + `@semanticNonNull` + "`" + ` says to generators of clients.
 """
 type Query {
   """
-  Looks up any object by its global id, for example one that an earlier answer
-  held. ` + "`" + `null` + "`" + ` when there is no such object or the viewer may not see it; a text
-  that is no id at all is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Looks up any object by the ` + "`" + `id` + "`" + ` of an earlier answer. ` + "`" + `null` + "`" + ` for a missing or
+  hidden object; a malformed id is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   node(
-    "The ` + "`" + `id` + "`" + ` of the object, as an earlier answer gave it."
+    "The ` + "`" + `id` + "`" + ` of the object."
     id: ID!
   ): Node
   """
-  Looks up several objects by their global ids, in the order of the ids; ` + "`" + `null` + "`" + `
-  stands where there is no such object or the viewer may not see it. At most 100
-  ids, more are ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Looks up several objects by their global ids, in the order of the ids, with
+  ` + "`" + `null` + "`" + ` for missing and hidden objects. More than 100 ids are ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   nodes(
     "The ` + "`" + `id` + "`" + `s of the objects, at most 100."
     ids: [ID!]!
   ): [Node] @semanticNonNull
-  "Who is asking, as the credentials of the request say."
+  "The user of the request's credentials."
   viewer: Viewer @semanticNonNull
 }
 
 """
-The entry points for writing. Each does one thing, as a whole or not at all: an
-input with anything wrong stores nothing, and every bad field is reported in one
-answer, each with its path in ` + "`" + `extensions.field` + "`" + `. An input that names one thing
-twice is such a bad one (` + "`" + `BAD_USER_INPUT` + "`" + `), unless it says that this counts once;
-in filters a name twice counts once.
+The entry points for writing. Each field is one transaction. An invalid input
+stores nothing, and one answer reports every invalid field with its path in
+` + "`" + `extensions.field` + "`" + `. Naming one thing twice is ` + "`" + `BAD_USER_INPUT` + "`" + ` unless the input
+says that duplicates count once. In filters duplicates count once.
 
-The fields of one request run one after the other, and each fails alone: it is
-` + "`" + `null` + "`" + `, always with an error whose ` + "`" + `path` + "`" + ` begins with it, and what the others
-stored stays stored and is answered. When the time of the operation is over, no
-further field begins: each of them is ` + "`" + `null` + "`" + `, with a ` + "`" + `TIMEOUT` + "`" + ` of its own.
+The fields of one request run in order, and each fails alone: it is ` + "`" + `null` + "`" + `, with
+an error whose ` + "`" + `path` + "`" + ` starts with it. Changes of the other fields stay stored.
+After the time limit no further field starts: each is ` + "`" + `null` + "`" + ` with ` + "`" + `TIMEOUT` + "`" + `.
 
-With the header ` + "`" + `Idempotency-Key` + "`" + ` of the request each field is made once, however
-often the request is sent within 24 hours: sent again, it answers what was done.
-So does whoever got no answer or ` + "`" + `OUTCOME_UNKNOWN` + "`" + `, which says that a change may
-have been made. ` + "`" + `UNAVAILABLE` + "`" + ` and ` + "`" + `TIMEOUT` + "`" + ` at a field say that it changed nothing.
-An error below a field is about what is shown: the change is made.
+With the header ` + "`" + `Idempotency-Key` + "`" + ` each field runs once within 24 hours, and a
+request sent again returns the stored answer. Use it after a lost answer and after
+` + "`" + `OUTCOME_UNKNOWN` + "`" + `, which means that the change may have been made. After
+` + "`" + `UNAVAILABLE` + "`" + ` and ` + "`" + `TIMEOUT` + "`" + ` at a field nothing has changed. An error below a field
+concerns the answer: the change is made.
 """
 type Mutation
 
 """
-Something with a global id, by which ` + "`" + `node` + "`" + ` and ` + "`" + `nodes` + "`" + ` find it again. It is made
-of a uuid, or of the uuid of a resource and the key of its metadata item, so it
-stays when the thing is renamed, and tells nothing of other things. One id
-never has two contents: a property seen through an association, where its name
-carries a prefix, has another id than the property itself.
+An object with a global id for ` + "`" + `node` + "`" + ` and ` + "`" + `nodes` + "`" + `. The id is made from a uuid, or
+from the uuid of a resource and the key of its metadata item. It survives a
+rename. An id never has two contents: a property with the prefix of an association
+has a different id than the property itself.
 """
 interface Node {
   "The global id: opaque, and unique among all objects of all types."
@@ -851,13 +841,12 @@ dashes, in upper or lower case); answers are lower case with dashes, for example
 scalar UUID @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc9562")
 
 """
-A time in UTC as text, for example ` + "`" + `2026-03-01T09:30:00.123456Z` + "`" + `, with
-microseconds at most.
+A time in UTC, for example ` + "`" + `2026-03-01T09:30:00.123456Z` + "`" + `, with up to six decimals.
 """
 scalar DateTime @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc3339")
 
 """
-Any JSON value, kept as it came in: numbers are not rounded and members are not
+Any JSON value, stored unchanged: numbers are not rounded and members are not
 reordered.
 """
 scalar JSON @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc8259")
@@ -865,46 +854,45 @@ scalar JSON @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc8259")
 "A whole number of up to 64 bits, as a JSON number. JavaScript keeps whole numbers exactly up to 2^53."
 scalar Int64 @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc8259#section-6")
 
-"Where a page stands in its list."
+"The position of a page in its list."
 type PageInfo {
   "Whether rows follow the page."
   hasNextPage: Boolean!
-  "Whether rows precede the page. Costs one look into the database where a cursor was given."
+  "Whether rows precede the page. Needs one SQL query if a cursor was given."
   hasPreviousPage: Boolean!
   "The cursor of the first row; ` + "`" + `null` + "`" + ` for an empty page."
   startCursor: String
-  "The cursor of the last row; ` + "`" + `null` + "`" + ` for an empty page. Give it as ` + "`" + `after` + "`" + ` to go on."
+  "The cursor of the last row; ` + "`" + `null` + "`" + ` for an empty page. Send it as ` + "`" + `after` + "`" + ` to continue."
   endCursor: String
 }
 
 "The direction of an order."
 enum OrderDirection {
-  "From the least to the greatest: A to Z by code point, oldest first."
+  "Ascending: A to Z by code point, oldest first."
   ASC
-  "From the greatest to the least."
+  "Descending."
   DESC
 }
 
 "A key with its value."
 input KeyValueInput {
-  "The key, case-sensitive. Its limits are those of what is written; in a filter it is compared exactly."
+  "The key, case-sensitive. A filter compares it exactly."
   key: String!
   """
-  The value. Its limits are those of what is written; in a filter it is compared
-  exactly. What definitions read in it: a number as JSON writes it, ` + "`" + `true` + "`" + ` or
-  ` + "`" + `false` + "`" + `, an array as ` + "`" + `aes,avx2` + "`" + ` or ` + "`" + `["aes","avx2"]` + "`" + `, and the operators of
-  ` + "`" + `RequirementInput.requirement` + "`" + `.
+  The value. A filter compares it exactly. Definitions read it as a JSON number,
+  as ` + "`" + `true` + "`" + ` or ` + "`" + `false` + "`" + `, as an array (` + "`" + `aes,avx2` + "`" + ` or ` + "`" + `["aes","avx2"]` + "`" + `), or with the
+  operators of ` + "`" + `RequirementInput.requirement` + "`" + `.
   """
   value: String!
 }
 
-"Who is asking."
+"The user of the request."
 type Viewer {
-  "The key of the viewer in a cache, unique among all objects of all types: made from the user and the project. ` + "`" + `node` + "`" + ` does not look it up."
+  "A cache key, unique among all types, made from the user and the project. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
-  "The id of the user, as the identity service knows it."
+  "The id of the user in the identity service."
   userId: String!
-  "The id of the project that the credentials are for."
+  "The id of the project of the credentials."
   projectId: String!
   "The roles held in that project, in the order of their names."
   roles: [Role!]!
@@ -912,49 +900,49 @@ type Viewer {
   isAdmin: Boolean!
 }
 
-"One thing that is wrong with an item of a mutation for many."
+"A problem of one item of a bulk mutation."
 type RowError {
-  "The kind of refusal, as the code of an error."
+  "The kind of refusal, one of the error codes."
   code: RowErrorCode!
-  "Where in the input, for example ` + "`" + `input.items[3].name` + "`" + `; ` + "`" + `null` + "`" + ` where it is about the whole item."
+  "The path in the input, for example ` + "`" + `input.items[3].name` + "`" + `; ` + "`" + `null` + "`" + ` for the whole item."
   field: String
-  "What is wrong, in words, without the code and the field."
+  "The message, without the code and the field."
   message: String!
 }
 
-"The kinds of refusal of an item of a mutation for many."
+"The kinds of refusal of an item of a bulk mutation."
 enum RowErrorCode {
-  "What the item says is invalid, or refers to what does not exist."
+  "The item is invalid or names a missing object."
   BAD_USER_INPUT
-  "The viewer may not do that."
+  "The viewer may not write the item."
   FORBIDDEN
-  "The thing to change does not exist, or the viewer may not see it."
+  "The object does not exist or is hidden."
   NOT_FOUND
-  "What the item asks for is taken."
+  "A name, uuid or link is taken."
   ALREADY_EXISTS
-  "The thing was changed since the client saw it."
+  "The object has changed since the client read it."
   CONCURRENT_UPDATE
-  "What the item takes away is in use."
+  "The removed object is in use."
   IN_USE
-  "There would be more than is allowed."
+  "A quota would be exceeded."
   QUOTA_EXCEEDED
 }
 `, BuiltIn: false},
 	{Name: "../../schema/metadef.graphql", Input: `extend type Query {
   """
-  The namespaces that the viewer may see: public ones, those of the viewer's
-  project, those shared with it; for an administrator all.
+  The visible namespaces: public ones, namespaces of the viewer's project, and
+  namespaces shared with it; all for administrators.
   """
   namespaces(
-    "Which namespaces; all conditions must hold. Absent means all."
+    "Which namespaces; all conditions must hold (default: all)."
     filter: NamespaceFilter
     "The order; by name when absent. The id breaks ties, so no page repeats or loses a row."
     orderBy: NamespaceOrder
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -964,17 +952,17 @@ enum RowErrorCode {
     "The name, case-sensitive."
     name: String!
   ): Namespace
-  "The resource types that exist, except those which only namespaces use that the viewer may not see."
+  "The resource types, except types used only by hidden namespaces."
   resourceTypes(
-    "Which types; all conditions must hold. Absent means all."
+    "Which types; all conditions must hold (default: all)."
     filter: ResourceTypeFilter
     "The order; by name when absent."
     orderBy: ResourceTypeOrder
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -989,50 +977,49 @@ enum RowErrorCode {
   case: which tags exist. The same name in two namespaces is two tags.
   """
   tags(
-    "Only tags whose name has this text, whatever its case; at most 200 characters."
+    "Only tags whose name contains this string, case-insensitive; at most 200 characters."
     search: String
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
   ): TagConnection @semanticNonNull
   """
-  Everything that a metadata dialog shows for a resource type: the namespaces
-  that apply to it, once for each of their associations with it, by display name,
-  with the names that their definitions have on it; at most as many as the type has
+  Everything that a metadata dialog shows for a resource type: the namespaces that
+  apply to it, once for each of their associations with it, by display name, with
+  the names that their definitions have on it; at most as many as the type has
   associations.
   """
   definitions(
     "The name of the resource type, case-sensitive."
     resourceType: String! @nameOf(type: "ResourceType")
-    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, ` + "`" + `\"\"` + "`" + ` those without one."
+    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, ` + "`" + `\"\"` + "`" + ` associations without one."
     target: String
-    "Only what has this text in a name, title or description, whatever its case: a whole namespace, a whole object, or single properties; at most 200 characters."
+    "Only namespaces, objects and single properties with this string in a name, title or description, case-insensitive; at most 200 characters."
     search: String
   ): [AppliedNamespace!] @semanticNonNull
   """
-  Says what a write of keys and values would be told: by ` + "`" + `setMetadata` + "`" + ` on a
-  resource, or without ` + "`" + `resource` + "`" + ` by ` + "`" + `createResource` + "`" + ` of a type. They are judged by
-  the definitions that the resource's project sees, as the write judges them.
-  Nothing is stored. That the viewer may not write at all, a quota, a rate and a
-  revision are for the write to refuse. An unknown type and an unknown resource are
-  ` + "`" + `NOT_FOUND` + "`" + `, a resource of another project is ` + "`" + `FORBIDDEN` + "`" + `, and whatever may not be
-  combined is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Validates keys and values without storing them, like ` + "`" + `setMetadata` + "`" + ` on a resource
+  or, without ` + "`" + `resource` + "`" + `, ` + "`" + `createResource` + "`" + ` of a type. The definitions visible to
+  the resource's project apply. Permission to write, quotas, rates and revisions
+  are not checked. An unknown type or resource is ` + "`" + `NOT_FOUND` + "`" + `, a resource of
+  another project ` + "`" + `FORBIDDEN` + "`" + `, and mutually exclusive arguments are
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   validateMetadata(
     "The name of the resource type, case-sensitive. Required without ` + "`" + `resource` + "`" + `, with it the type of the resource or absent."
     resourceType: String
-    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, as a write has it; ` + "`" + `\"\"` + "`" + ` those without one."
+    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, like a write; ` + "`" + `\"\"` + "`" + ` associations without one."
     target: String
-    "The keys and values, at most 1000, each of another key; else ` + "`" + `BAD_USER_INPUT` + "`" + `."
+    "The keys and values, at most 1000, with distinct keys; else ` + "`" + `BAD_USER_INPUT` + "`" + `."
     values: [KeyValueInput!]!
-    "The uuid of the resource that is to be written. What it has and is not among the values stays, and counts."
+    "The uuid of the resource to write. Its other items stay, and are validated, too."
     resource: UUID
-    "The id of the project that the resource is to belong to; the viewer's when absent. A project other than the viewer's is ` + "`" + `NOT_FOUND` + "`" + `, except for administrators and services. Not together with ` + "`" + `resource` + "`" + `."
+    "The project of the new resource (default: the viewer's). A project other than the viewer's is ` + "`" + `NOT_FOUND` + "`" + `, except for administrators and services. Mutually exclusive with ` + "`" + `resource` + "`" + `."
     project: String
   ): MetadataReport @semanticNonNull
   """
@@ -1040,23 +1027,23 @@ enum RowErrorCode {
   namespaces give equal bytes, and importing them gives the same definitions.
   Members and the origin are no part of a file. At most 1000 namespaces, more are
   ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is one name twice; a name that there is none of is
-  ` + "`" + `NOT_FOUND` + "`" + `. More than 8 MiB of definitions are ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `: ask for fewer
-  namespaces, or for one by ` + "`" + `exportNamespacePart` + "`" + `.
+  ` + "`" + `NOT_FOUND` + "`" + `. More than 8 MiB of definitions are ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `: ask for
+  fewer namespaces, or for one by ` + "`" + `exportNamespacePart` + "`" + `.
   """
   exportNamespaces(
     "Only namespaces with these names, at most 1000. Absent means any."
     names: [String!]
     "Only namespaces that apply to any of these resource types, at most 1000. Absent means any."
     resourceTypes: [String!] @nameOf(type: "ResourceType")
-    "Whether the files are for import elsewhere and name no owner: a new namespace belongs to the project of whoever imports it, and one that exists there keeps its owner."
+    "Whether to leave out the owner, for import elsewhere: a new namespace then belongs to the importing project, and an existing one keeps its owner."
     portable: Boolean! = false
   ): [String!] @semanticNonNull
   """
   A part of a namespace as a definition file, for one that is too large for
-  ` + "`" + `exportNamespaces` + "`" + `: joined in their order, the parts are the file. Begin without
-  ` + "`" + `after` + "`" + ` and go on with ` + "`" + `next` + "`" + ` until it is ` + "`" + `null` + "`" + `. All parts are of one revision: where
-  the namespace has changed since the first one, it is ` + "`" + `CONCURRENT_UPDATE` + "`" + `, and you begin
-  again. A name that there is none of is ` + "`" + `NOT_FOUND` + "`" + `.
+  ` + "`" + `exportNamespaces` + "`" + `: joined in order, the parts are the file. Start without
+  ` + "`" + `after` + "`" + ` and continue with ` + "`" + `next` + "`" + ` until it is ` + "`" + `null` + "`" + `. All parts have one
+  revision. If the namespace has changed since the first part, the error is
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `: start again. An unknown name is ` + "`" + `NOT_FOUND` + "`" + `.
   """
   exportNamespacePart(
     "The name of the namespace."
@@ -1071,8 +1058,8 @@ enum RowErrorCode {
 "A part of a namespace as a definition file."
 type NamespacePart {
   """
-  The part, about 4 MiB at most: a definition file with the name of the namespace and
-  some of what it has. An object whose properties are in several parts has
+  The part, about 4 MiB at most: a definition file with the name of the namespace
+  and some of its contents. An object whose properties are in several parts has
   ` + "`" + `"continued": true` + "`" + `, its name and properties in the later ones.
   """
   text: String!
@@ -1088,13 +1075,13 @@ input NamespaceFilter {
   visibility: Visibility
   "Owned by the project with this id."
   owner: String
-  "With this text, whatever its case, in the name, display name or description, or in that of a property, object or tag in it; at most 200 characters."
+  "With this string, case-insensitive, in the name, display name or description of the namespace or of a property, object or tag in it; at most 200 characters."
   search: String
   "Associated with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one."
   propertiesTarget: String
   "Defining a property of this key: by its own name, or by its name under the prefix of an association; at most 255 characters."
   definesKey: String
-  "Having a tag of this name, whatever its case."
+  "Having a tag of this name, case-insensitive."
   tag: String
 }
 
@@ -1110,7 +1097,7 @@ input NamespaceOrder {
 enum NamespaceOrderField {
   "The name, by code point."
   NAME
-  "The display name, by code point; a namespace without one stands at its name."
+  "The display name, by code point; the name where it is missing."
   DISPLAY_NAME
   "The time of creation."
   CREATED_AT
@@ -1124,15 +1111,15 @@ type NamespaceConnection {
   nodes: [Namespace!]!
   "The namespaces of the page, each with its cursor."
   edges: [NamespaceEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many namespaces the whole list has. Counted only when selected."
+  "Number of namespaces in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "A namespace in a page."
 type NamespaceEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The namespace."
   node: Namespace!
@@ -1158,17 +1145,17 @@ type Namespace implements Node {
   name: String!
   "What to show people, 1 to 80 characters; the name where none was given."
   displayName: String!
-  "What the namespace is for, up to 500 characters."
+  "The description, up to 500 characters."
   description: String
-  "Who may see the namespace and all that is in it."
+  "Who may see the namespace and its contents."
   visibility: Visibility!
-  "Whether the namespace and all that is in it refuses deletion."
+  "Whether the namespace and its contents refuse deletion."
   protected: Boolean!
   "The id of the project that owns the namespace."
   owner: String!
   "The bundle that an import brought the namespace with, ` + "`" + `cadastre` + "`" + ` for the product's own definitions; ` + "`" + `null` + "`" + ` for none."
   origin: String
-  "Counts the changes of the namespace and of all that is in it. Give it back in an update to be told of changes made meanwhile."
+  "A counter of changes of the namespace and its contents. Send it with an update to detect concurrent changes."
   revision: Int!
   "When the namespace was created."
   createdAt: DateTime!
@@ -1213,9 +1200,9 @@ type Namespace implements Node {
     prefix: String
   ): [ObjectDefinition!] @semanticNonNull
   """
-  One object; ` + "`" + `null` + "`" + ` when there is none. With ` + "`" + `resourceType` + "`" + ` it is seen through the
-  first association of the type, and the answer is ` + "`" + `null` + "`" + ` where the type is not
-  associated.
+  One object; ` + "`" + `null` + "`" + ` when there is none. With ` + "`" + `resourceType` + "`" + ` it is seen through
+  the first association of the type, and the answer is ` + "`" + `null` + "`" + ` where the type is
+  not associated.
   """
   object(
     "The name, case-sensitive."
@@ -1227,7 +1214,7 @@ type Namespace implements Node {
   tags: [Tag!]!
   "One tag; ` + "`" + `null` + "`" + ` when there is none."
   tag(
-    "The name, whatever its case."
+    "The name, case-insensitive."
     name: String!
   ): Tag
   "The same as ` + "`" + `properties` + "`" + `, by name, in pages."
@@ -1238,11 +1225,11 @@ type Namespace implements Node {
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -1255,34 +1242,34 @@ type Namespace implements Node {
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
   ): ObjectDefinitionConnection @semanticNonNull
   "The same as ` + "`" + `tags` + "`" + `, by name without regard to case, in pages."
   tagConnection(
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
   ): TagConnection @semanticNonNull
   "The resource types that the namespace applies to, by type, prefix and target; at most 1000."
   resourceTypeAssociations(
-    "Which of them; all conditions must hold. Absent means all."
+    "Which of them; all conditions must hold (default: all)."
     filter: ResourceTypeAssociationFilter
   ): [ResourceTypeAssociation!] @semanticNonNull
   """
-  The projects that the namespace is shared with, by id: all of them for
-  administrators and the owning project, for others those that concern their own.
+  The projects that the namespace is shared with, by id. Administrators and the
+  owning project see all, other projects only themselves.
   """
   members: [NamespaceMember!]!
 }
@@ -1291,13 +1278,13 @@ type Namespace implements Node {
 type NamespaceMember {
   "The id of the project; ` + "`" + `*` + "`" + ` is every project."
   projectId: String!
-  "What the project may do with the namespace."
+  "The rights of the project on the namespace."
   role: MemberRole!
   "When the namespace was first shared with the project."
   createdAt: DateTime!
 }
 
-"What a project may do with a namespace that is shared with it."
+"The rights of a project on a namespace shared with it."
 enum MemberRole {
   "See and use the definitions."
   READER
@@ -1329,7 +1316,7 @@ type PropertyDefinition implements Node {
   baseName: String!
   "What to show people."
   title: String!
-  "What the property is for."
+  "The description."
   description: String
   "The type of its values."
   type: PropertyType!
@@ -1339,9 +1326,9 @@ type PropertyDefinition implements Node {
   enum: [JSON!]
   "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; ` + "`" + `null` + "`" + ` where any is valid."
   itemEnum: [JSON!]
-  "The value to offer first, of the property's own type; ` + "`" + `null` + "`" + ` where there is none."
+  "The default value, of the property's type; ` + "`" + `null` + "`" + ` for none."
   default: JSON
-  "` + "`" + `default` + "`" + ` by its type; ` + "`" + `null` + "`" + ` where there is none."
+  "` + "`" + `default` + "`" + `, typed; ` + "`" + `null` + "`" + ` for none."
   defaultValue: PropertyValue
   "The members of ` + "`" + `enum` + "`" + ` by their type, with their labels; ` + "`" + `null` + "`" + ` where ` + "`" + `enum` + "`" + ` is."
   enumMembers: [EnumMember!]
@@ -1361,21 +1348,21 @@ type PropertyDefinition implements Node {
   minItems: Int
   "The greatest number of items of a valid array."
   maxItems: Int
-  "Whether the items of a valid array differ; ` + "`" + `null` + "`" + ` where nothing is said."
+  "Whether the items of a valid array differ; ` + "`" + `null` + "`" + ` if not set."
   uniqueItems: Boolean
-  "Whether an array may have further items; ` + "`" + `null` + "`" + ` where nothing is said."
+  "Whether an array may have further items; ` + "`" + `null` + "`" + ` if not set."
   additionalItems: Boolean
-  "Whether users should not be offered to change the value; ` + "`" + `null` + "`" + ` where nothing is said."
+  "Whether forms should show the value read-only; ` + "`" + `null` + "`" + ` if not set."
   readOnly: Boolean
-  "Whether whoever uses the property's object should give it: it is named in the object's ` + "`" + `required` + "`" + `. Always false outside an object."
+  "Whether the object requires the property: the object's ` + "`" + `required` + "`" + ` names it. Always false outside an object."
   required: Boolean!
   "The operators that a requirement on the property can use, for example ` + "`" + `<or>` + "`" + `, verbatim and in their order; empty when absent."
   operators: [String!]!
   """
-  The operators that a value may have: ` + "`" + `operators` + "`" + ` or, where the definition names
-  none, those that compare values of its type: ` + "`" + `= == != >= <= > <` + "`" + ` for numbers,
-  ` + "`" + `s== s!= s< s<= s> s>=` + "`" + ` for texts, ` + "`" + `s== s!=` + "`" + ` for ` + "`" + `BOOLEAN` + "`" + `, ` + "`" + `<in> <or> <all-in>` + "`" + `
-  for ` + "`" + `ARRAY` + "`" + `. Exports and ` + "`" + `jsonSchema` + "`" + ` have only what the definition names.
+  The operators allowed in a value: ` + "`" + `operators` + "`" + ` or, if the definition names none,
+  the comparisons of its type: ` + "`" + `= == != >= <= > <` + "`" + ` for numbers, ` + "`" + `s== s!= s< s<= s>
+  s>=` + "`" + ` for strings, ` + "`" + `s== s!=` + "`" + ` for ` + "`" + `BOOLEAN` + "`" + `, ` + "`" + `<in> <or> <all-in>` + "`" + ` for ` + "`" + `ARRAY` + "`" + `.
+  Exports and ` + "`" + `jsonSchema` + "`" + ` contain only ` + "`" + `operators` + "`" + `.
   """
   offeredOperators: [String!]!
   "The whole definition as JSON, with every keyword as it came in; an absent keyword and an empty one differ here."
@@ -1395,9 +1382,9 @@ A value of a definition, for programs that read no JSON. The field of its type h
 it; a number has two, and all others are ` + "`" + `null` + "`" + `.
 """
 type PropertyValue {
-  "The value as metadata has it: a text as it is, any other value as JSON."
+  "The value as in metadata: a string unchanged, any other value as JSON."
   text: String!
-  "The value of a text."
+  "The value of a string."
   stringValue: String
   "The value of a whole number from -2^63 to 2^63-1."
   integerValue: Int64
@@ -1423,9 +1410,9 @@ type ObjectDefinition implements Node {
   id: ID!
   "The name, unique in its namespace, 1 to 80 characters. It takes no prefix."
   name: String!
-  "What the object is for."
+  "The description."
   description: String
-  "The names of the properties that whoever uses the object should give; seen through an association they carry the prefix."
+  "The names of the required properties; with the prefix when seen through an association."
   required: [String!]!
   "The properties of the object, in their order; at most 1000."
   properties: [PropertyDefinition!] @semanticNonNull
@@ -1451,7 +1438,7 @@ type Tag implements Node {
   descendants: [Tag!]!
   "The namespace that defines the tag."
   namespace: Namespace!
-  "How many of the resources that the viewer may see carry the tag, by its name whatever its case."
+  "Number of visible resources with the tag, case-insensitive."
   resourceCount: Int @semanticNonNull
   "When the tag was created."
   createdAt: DateTime!
@@ -1463,15 +1450,15 @@ type PropertyDefinitionConnection {
   nodes: [PropertyDefinition!]!
   "The properties of the page, each with its cursor."
   edges: [PropertyDefinitionEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many properties the whole list has. Counted only when selected."
+  "Number of properties in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "A property in a page."
 type PropertyDefinitionEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The property."
   node: PropertyDefinition!
@@ -1483,15 +1470,15 @@ type ObjectDefinitionConnection {
   nodes: [ObjectDefinition!]!
   "The objects of the page, each with its cursor."
   edges: [ObjectDefinitionEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many objects the whole list has. Counted only when selected."
+  "Number of objects in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "An object in a page."
 type ObjectDefinitionEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The object."
   node: ObjectDefinition!
@@ -1503,15 +1490,15 @@ type TagConnection {
   nodes: [Tag!]!
   "The tags of the page, each with its cursor."
   edges: [TagEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many tags the whole list has. Counted only when selected."
+  "Number of tags in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "A tag in a page."
 type TagEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The tag."
   node: Tag!
@@ -1523,15 +1510,15 @@ type ResourceTypeAssociationConnection {
   nodes: [ResourceTypeAssociation!]!
   "The associations of the page, each with its cursor."
   edges: [ResourceTypeAssociationEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many associations the whole list has. Counted only when selected."
+  "Number of associations in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "An association in a page."
 type ResourceTypeAssociationEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The association."
   node: ResourceTypeAssociation!
@@ -1561,11 +1548,11 @@ type DefinitionConflict {
   definitions: [PropertyDefinition!]!
 }
 
-"What definitions have to say about keys and values: those that the project of the resource sees."
+"The result of a validation by the definitions visible to the resource's project."
 type MetadataReport {
-  "Whether nothing has a violation."
+  "Whether there are no violations."
   valid: Boolean!
-  "Whether a write of all of it is accepted. On a type that is not ` + "`" + `strict` + "`" + ` that is what has violations of ` + "`" + `key` + "`" + ` and ` + "`" + `value` + "`" + ` only; on a strict type what has none, or was there with the same value before."
+  "Whether a write of all items is accepted. On a type that is not ` + "`" + `strict` + "`" + `, only violations of ` + "`" + `key` + "`" + ` and ` + "`" + `value` + "`" + ` are refused. On a strict type all violations are refused, except in items that keep their value."
   accepted: Boolean!
   "Whether the type is strict: a write that breaks its definitions is refused."
   strict: Boolean!
@@ -1580,9 +1567,9 @@ type MetadataReportItem {
   "The path of the argument that the item is about, for example ` + "`" + `values[0]` + "`" + `; ` + "`" + `null` + "`" + ` in a report on metadata as it is."
   path: String
   """
-  The definitions of the key that the viewer may see; several where they are in
-  conflict. Where there is none of the exact spelling, those that differ in case or
-  in the scope ` + "`" + `capabilities:` + "`" + ` only are candidates.
+  The visible definitions of the key; several if definitions conflict. Without an
+  exact match, keys that differ only in case or in the scope ` + "`" + `capabilities:` + "`" + `
+  match.
   """
   definitions: [PropertyDefinition!]!
   "Whether no definition fits, not even as a candidate."
@@ -1603,7 +1590,7 @@ type MetadataReportItem {
 type Violation {
   "The field of the definition that is not met, or what else is wrong."
   rule: ViolationRule!
-  "What is wrong, in words."
+  "The message."
   message: String!
 }
 
@@ -1655,9 +1642,9 @@ type ResourceTypeAssociation implements Node {
   resourceType: ResourceType!
   "The namespace."
   namespace: Namespace!
-  "What the names of the namespace's properties begin with on this type, with its separator, for example ` + "`" + `hw:` + "`" + `; ` + "`" + `null` + "`" + ` for none."
+  "The prefix of the namespace's property names on this type, with its separator, for example ` + "`" + `hw:` + "`" + `; ` + "`" + `null` + "`" + ` for none."
   prefix: String
-  "Which of several sets of key-values of the type is meant, for example ` + "`" + `image` + "`" + ` on a volume; ` + "`" + `null` + "`" + ` where the type has only one."
+  "The set of key-values of the type, for example ` + "`" + `image` + "`" + ` on a volume; ` + "`" + `null` + "`" + ` where the type has only one."
   propertiesTarget: String
   "When the association was made."
   createdAt: DateTime!
@@ -1710,15 +1697,15 @@ type ResourceTypeConnection {
   nodes: [ResourceType!]!
   "The resource types of the page, each with its cursor."
   edges: [ResourceTypeEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many resource types the whole list has. Counted only when selected."
+  "Number of resource types in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "A resource type in a page."
 type ResourceTypeEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The resource type."
   node: ResourceType!
@@ -1735,8 +1722,8 @@ type ResourceType implements Node {
   """
   Whether metadata on resources of the type must satisfy the definitions that the
   resource's project sees: every key is defined, every value valid, and what an
-  object requires is there once one of its properties is. A value that was there
-  stays, whatever it breaks, until it is changed.
+  object requires must be present if one of its properties is. Existing invalid
+  values are kept until someone changes them.
   """
   strict: Boolean!
   "When the type was created."
@@ -1747,24 +1734,24 @@ type ResourceType implements Node {
   namespaces(
     "The order; by name when absent."
     orderBy: NamespaceOrder
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
   ): NamespaceConnection @semanticNonNull
   "The associations of the type with visible namespaces, the oldest first."
   associations(
-    "Which of them; all conditions must hold. Absent means all."
+    "Which of them; all conditions must hold (default: all)."
     filter: ResourceTypeAssociationFilter
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -1785,10 +1772,10 @@ type ResourceType implements Node {
     input: CreateNamespaceInput!
   ): CreateNamespacePayload @semanticNonNull
   """
-  Changes a namespace's own fields; what it holds stays, and its revision where
-  nothing is different. A namespace that is not
-  visible is ` + "`" + `NOT_FOUND` + "`" + `, a role that does not suffice ` + "`" + `FORBIDDEN` + "`" + `, a new name that
-  is taken ` + "`" + `ALREADY_EXISTS` + "`" + `, a stale revision ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
+  Changes fields of a namespace; its contents stay. The revision grows only if
+  something changes. A hidden namespace is ` + "`" + `NOT_FOUND` + "`" + `, a missing role
+  ` + "`" + `FORBIDDEN` + "`" + `, a taken name ` + "`" + `ALREADY_EXISTS` + "`" + `, a stale revision
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
   """
   updateNamespace(
     "The namespace and what changes."
@@ -1805,18 +1792,18 @@ type ResourceType implements Node {
     input: DeleteNamespaceInput!
   ): DeleteNamespacePayload @semanticNonNull
   """
-  Deletes all of what a namespace holds of some kinds. Without any it succeeds and
-  changes nothing. A protected namespace is ` + "`" + `PROTECTED` + "`" + `.
+  Deletes all contents of a namespace of the given kinds. It succeeds if there are
+  none. A protected namespace is ` + "`" + `PROTECTED` + "`" + `.
   """
   deleteNamespaceContents(
-    "Which namespace, and what of it."
+    "The namespace and the kinds of contents."
     input: DeleteNamespaceContentsInput!
   ): DeleteNamespaceContentsPayload @semanticNonNull
   """
   Defines a property, at the end of a namespace or of an object in it. A name that
-  is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; more properties than 1000 in the namespace, or
-  a definition of more than 65536 bytes, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `, or beyond less where
-  the server is told so.
+  is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; more properties than 1000 in the namespace,
+  or a definition of more than 65536 bytes, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `. The operator may
+  set lower limits.
   """
   createProperty(
     "Where, and the property."
@@ -1848,9 +1835,10 @@ type ResourceType implements Node {
     input: CreateObjectInput!
   ): CreateObjectPayload @semanticNonNull
   """
-  Changes an object. Properties that are given replace all of its own: those of a
-  name that is there keep their id, others go, which is ` + "`" + `PROTECTED` + "`" + ` in a protected
-  namespace. Too many properties for the namespace are ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  Changes an object. Given properties replace all properties of the object.
+  Properties with an existing name keep their id. Others are deleted, which is
+  ` + "`" + `PROTECTED` + "`" + ` in a protected namespace. Too many properties for the namespace are
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   updateObject(
     "Which object, and what changes."
@@ -1866,9 +1854,10 @@ type ResourceType implements Node {
   """
   Sets the tags of a namespace, all or none: instead of those it has, which is
   ` + "`" + `PROTECTED` + "`" + ` where a protected namespace would lose one, or besides them, where a
-  name that is there is ` + "`" + `ALREADY_EXISTS` + "`" + `. An empty list with ` + "`" + `REPLACE` + "`" + ` clears. A name twice, whatever
-  its case, a parent that is no tag of the namespace, and a circle are
-  ` + "`" + `BAD_USER_INPUT` + "`" + `; more than 1000 in the namespace are ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  name that exists is ` + "`" + `ALREADY_EXISTS` + "`" + `. An empty list with ` + "`" + `REPLACE` + "`" + ` clears. A
+  duplicate name, case-insensitive, a parent that is no tag of the namespace, and
+  a cycle are ` + "`" + `BAD_USER_INPUT` + "`" + `; more than 1000 in the namespace are
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   setTags(
     "Which namespace, and the tags."
@@ -1909,9 +1898,9 @@ type ResourceType implements Node {
     input: DeleteResourceTypeInput!
   ): DeleteResourceTypePayload @semanticNonNull
   """
-  Makes the definitions of a namespace applicable to a resource type, which is
-  created where there is none of the name. The same type, prefix and target twice
-  is ` + "`" + `ALREADY_EXISTS` + "`" + `, one association too many (1000) ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  Makes the definitions of a namespace apply to a resource type. An unknown type
+  is created. The same type, prefix and target twice is ` + "`" + `ALREADY_EXISTS` + "`" + `, one
+  association too many (1000) ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   associateResourceType(
     "Which namespace and type, and how."
@@ -1939,13 +1928,13 @@ type ResourceType implements Node {
   ): UnshareNamespacePayload @semanticNonNull
   """
   Imports definition files. Each document is read and judged for itself, and is
-  stored as a whole or not at all; a bad one never stops the others. Of several sound
-  ones for one namespace the first is taken, and the others fail. Needs the
+  stored as a whole or not at all; a bad one never stops the others. Of several
+  sound ones for one namespace the first is taken, and the others fail. Needs the
   admin role or the member role (` + "`" + `FORBIDDEN` + "`" + `). Members import into namespaces that
-  their project edits whatever leaves visibility, protection, owner and
-  associations as they are, and without an origin; where the server lets owners
-  write, they import into those of their project without limits, and create them.
-  What a viewer may not do with single namespaces is in the reports.
+  their project edits, without an origin and without changes of visibility,
+  protection, owner and associations. If the server lets owners write, members
+  also create namespaces of their project and import into them without these
+  limits. Refusals for single namespaces are in the reports.
   """
   importNamespaces(
     "The documents and what to do with namespaces that exist."
@@ -1956,9 +1945,9 @@ type ResourceType implements Node {
 
   """
   Stages a part of a definition file that is larger than a request, for
-  ` + "`" + `importNamespaces` + "`" + ` with ` + "`" + `uploads` + "`" + `. Whoever may import may stage. Nobody else sees what
-  is staged. A project stages 160 MiB at most at a time (` + "`" + `QUOTA_EXCEEDED` + "`" + `), and every
-  part for an hour. What is no part of a definition file is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  ` + "`" + `importNamespaces` + "`" + ` with ` + "`" + `uploads` + "`" + `. Needs the right to import. Staged parts are
+  private to the viewer and expire after an hour. A project stages at most 160 MiB
+  at a time (` + "`" + `QUOTA_EXCEEDED` + "`" + `). A malformed part is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   stageNamespacePart(
     "The part."
@@ -1980,7 +1969,7 @@ input CreateNamespaceInput {
   name: String!
   "What to show people, up to 80 characters; the name is shown when absent or empty."
   displayName: String
-  "What the namespace is for, up to 500 characters."
+  "The description, up to 500 characters."
   description: String
   "Who may see it."
   visibility: Visibility! = PRIVATE
@@ -1988,7 +1977,7 @@ input CreateNamespaceInput {
   protected: Boolean! = false
   "The id of the project that owns it, 1 to 255 characters; the viewer's project when absent."
   owner: String
-  "Properties of the namespace itself, in their order; at most 1000, those of its objects included, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
+  "Properties of the namespace itself, in their order; at most 1000 including properties of objects, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
   properties: [PropertyInput!]
   "Objects, in their order; at most 1000, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
   objects: [ObjectInput!]
@@ -2000,9 +1989,9 @@ input CreateNamespaceInput {
 
 "What to show people in the place of a member of an enum."
 input EnumLabelInput {
-  "The member, as metadata has it: a text as it is, any other value as JSON, for example ` + "`" + `4` + "`" + ` or ` + "`" + `true` + "`" + `."
+  "The member as in metadata: a string unchanged, any other value as JSON, for example ` + "`" + `4` + "`" + ` or ` + "`" + `true` + "`" + `."
   value: String!
-  "What to show, 1 to 80 characters."
+  "The label, 1 to 80 characters."
   label: String!
 }
 
@@ -2010,9 +1999,9 @@ input EnumLabelInput {
 input PropertyInput {
   "The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "What to show people; not empty."
+  "The label for people; not empty."
   title: String!
-  "What the property is for."
+  "The description."
   description: String
   "The type of its values."
   type: PropertyType!
@@ -2054,9 +2043,9 @@ input PropertyInput {
 input ObjectInput {
   "The name, unique in its namespace: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "What the object is for."
+  "The description."
   description: String
-  "The names of the properties that whoever uses the object should give; each one of ` + "`" + `properties` + "`" + `, none twice."
+  "The names of the required properties, each one of ` + "`" + `properties` + "`" + `, distinct."
   required: [String!]
   "The properties, in their order; at most 1000."
   properties: [PropertyInput!]
@@ -2074,13 +2063,13 @@ input TagInput {
 input ResourceTypeAssociationInput {
   "The name of the resource type, 1 to 80 characters; a type that does not exist yet is created."
   resourceType: String!
-  "What the names of properties begin with on this type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
+  "The prefix of property names on this type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
   prefix: String
-  "Which of several sets of key-values of the type is meant, 1 to 80 characters."
+  "The set of key-values of the type, 1 to 80 characters."
   propertiesTarget: String
 }
 
-"A namespace and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+"The changes of a namespace. Absent fields keep their values, ` + "`" + `null` + "`" + ` clears."
 input UpdateNamespaceInput {
   "The name of the namespace."
   name: String!
@@ -2088,7 +2077,7 @@ input UpdateNamespaceInput {
   newName: String
   "What to show people, up to 80 characters; ` + "`" + `null` + "`" + ` or an empty text shows the name."
   displayName: String
-  "What the namespace is for, up to 500 characters."
+  "The description, up to 500 characters."
   description: String
   "Who may see it; ` + "`" + `null` + "`" + ` is ` + "`" + `PRIVATE` + "`" + `."
   visibility: Visibility
@@ -2096,7 +2085,7 @@ input UpdateNamespaceInput {
   protected: Boolean
   "The id of the project that is to own it; cannot be ` + "`" + `null` + "`" + `. To give it to another project takes the admin role."
   owner: String
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
   """
   Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
@@ -2110,21 +2099,21 @@ input UpdateNamespaceInput {
 input DeleteNamespaceInput {
   "The name of the namespace."
   name: String!
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
-"A namespace and what of it to delete."
+"A namespace and the contents to delete."
 input DeleteNamespaceContentsInput {
   "The name of the namespace."
   namespace: String!
   "What to delete all of, each kind once."
   kinds: [NamespaceContent!]!
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
-"A kind of what a namespace holds."
+"A kind of contents of a namespace."
 enum NamespaceContent {
   "The properties of the namespace itself."
   PROPERTIES
@@ -2140,13 +2129,13 @@ input CreatePropertyInput {
   namespace: String!
   "The name of the object that the property belongs to; absent or ` + "`" + `null` + "`" + ` for a property of the namespace itself."
   object: String
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
   "The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "What to show people; not empty."
+  "The label for people; not empty."
   title: String!
-  "What the property is for."
+  "The description."
   description: String
   "The type of its values."
   type: PropertyType!
@@ -2184,7 +2173,7 @@ input CreatePropertyInput {
   operators: [String!]
 }
 
-"A property and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+"The changes of a property. Absent fields keep their values, ` + "`" + `null` + "`" + ` clears."
 input UpdatePropertyInput {
   "The name of the namespace."
   namespace: String!
@@ -2194,11 +2183,11 @@ input UpdatePropertyInput {
   name: String!
   "The new name; cannot be ` + "`" + `null` + "`" + `."
   newName: String
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
-  "What to show people; not empty, and cannot be cleared."
+  "The label for people; not empty, and cannot be cleared."
   title: String
-  "What the property is for."
+  "The description."
   description: String
   "The type of its values; cannot be cleared."
   type: PropertyType
@@ -2250,7 +2239,7 @@ input DeletePropertyInput {
   object: String
   "The name of the property."
   name: String!
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
@@ -2258,19 +2247,19 @@ input DeletePropertyInput {
 input CreateObjectInput {
   "The name of the namespace."
   namespace: String!
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
   "The name, unique in its namespace: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "What the object is for."
+  "The description."
   description: String
-  "The names of the properties that whoever uses the object should give; each one of ` + "`" + `properties` + "`" + `, none twice."
+  "The names of the required properties, each one of ` + "`" + `properties` + "`" + `, distinct."
   required: [String!]
   "The properties, in their order; at most 1000."
   properties: [PropertyInput!]
 }
 
-"An object and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+"The changes of an object. Absent fields keep their values, ` + "`" + `null` + "`" + ` clears."
 input UpdateObjectInput {
   "The name of the namespace."
   namespace: String!
@@ -2278,13 +2267,13 @@ input UpdateObjectInput {
   name: String!
   "The new name; cannot be ` + "`" + `null` + "`" + `."
   newName: String
-  "What the object is for."
+  "The description."
   description: String
-  "The names of the properties that whoever uses the object should give; each a property of the object as it is to be, none twice."
+  "The names of the required properties, each a property of the changed object, distinct."
   required: [String!]
-  "All its properties, in their order; at most 1000. ` + "`" + `null` + "`" + ` takes all away."
+  "All its properties, in order; at most 1000. ` + "`" + `null` + "`" + ` removes all."
   properties: [PropertyInput!]
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
   """
   Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
@@ -2300,7 +2289,7 @@ input DeleteObjectInput {
   namespace: String!
   "The name of the object."
   name: String!
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
@@ -2312,29 +2301,29 @@ input SetTagsInput {
   tags: [TagInput!]!
   "Whether they replace the tags that are there."
   mode: SetTagsMode! = REPLACE
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
-"What setting tags does with those that are there."
+"The effect of setting tags on existing ones."
 enum SetTagsMode {
-  "They go, unless they are among the new ones."
+  "Existing tags are deleted unless they are among the new ones."
   REPLACE
   "They stay."
   APPEND
 }
 
-"A tag and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+"The changes of a tag. Absent fields keep their values, ` + "`" + `null` + "`" + ` clears."
 input UpdateTagInput {
   "The name of the namespace."
   namespace: String!
-  "The name of the tag, whatever its case."
+  "The name of the tag, case-insensitive."
   name: String!
   "The new name; cannot be ` + "`" + `null` + "`" + `."
   newName: String
   "The name of the tag that this one is to be a kind of, in the same namespace; no circles."
   parent: String
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
@@ -2342,9 +2331,9 @@ input UpdateTagInput {
 input DeleteTagInput {
   "The name of the namespace."
   namespace: String!
-  "The name of the tag, whatever its case."
+  "The name of the tag, case-insensitive."
   name: String!
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
@@ -2358,7 +2347,7 @@ input CreateResourceTypeInput {
   protected: Boolean! = false
 }
 
-"A resource type and what changes. What is absent stays; ` + "`" + `null` + "`" + ` is false."
+"The changes of a resource type. Absent fields keep their values, ` + "`" + `null` + "`" + ` is false."
 input UpdateResourceTypeInput {
   "The name of the resource type."
   name: String!
@@ -2386,25 +2375,25 @@ input DeleteResourceTypeInput {
 input AssociateResourceTypeInput {
   "The name of the namespace."
   namespace: String!
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
   "The name of the resource type, 1 to 80 characters; a type that does not exist yet is created."
   resourceType: String!
-  "What the names of properties begin with on this type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
+  "The prefix of property names on this type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
   prefix: String
-  "Which of several sets of key-values of the type is meant, 1 to 80 characters."
+  "The set of key-values of the type, 1 to 80 characters."
   propertiesTarget: String
 }
 
-"An association and what changes. What is absent stays; ` + "`" + `null` + "`" + ` clears."
+"The changes of an association. Absent fields keep their values, ` + "`" + `null` + "`" + ` clears."
 input UpdateResourceTypeAssociationInput {
   "The id of the association."
   id: ID!
-  "What the names of properties begin with on the type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
+  "The prefix of property names on the type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
   newPrefix: String
-  "Which of several sets of key-values of the type is meant, 1 to 80 characters."
+  "The set of key-values of the type, 1 to 80 characters."
   newPropertiesTarget: String
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
@@ -2412,7 +2401,7 @@ input UpdateResourceTypeAssociationInput {
 input DisassociateResourceTypeInput {
   "The id of the association."
   id: ID!
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
@@ -2422,9 +2411,9 @@ input ShareNamespaceInput {
   namespace: String!
   "The id of the project, 1 to 255 characters; ` + "`" + `*` + "`" + ` is every project."
   projectId: String!
-  "What the project may do with the namespace."
+  "The rights of the project on the namespace."
   role: MemberRole! = READER
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
@@ -2434,7 +2423,7 @@ input UnshareNamespaceInput {
   namespace: String!
   "The id of the project; ` + "`" + `*` + "`" + ` is the sharing with every project, no other."
   projectId: String!
-  "The namespace's revision as it was last seen; another one by now is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Absent or ` + "`" + `null` + "`" + ` means whatever it is."
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }
 
@@ -2449,16 +2438,15 @@ type UpdateNamespacePayload {
   "The namespace as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   namespace: Namespace
   """
-  The resources whose metadata would break their definitions by rules that they do
-  not break now, as the viewer would see them: those of the types that the change
-  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The visible resources of the affected types whose metadata would break further
+  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
 
 "What ` + "`" + `deleteNamespace` + "`" + ` returns."
 type DeleteNamespacePayload {
-  "The namespace as it was; what it held is gone."
+  "The namespace before the deletion."
   namespace: Namespace!
 }
 
@@ -2483,9 +2471,8 @@ type UpdatePropertyPayload {
   "The namespace as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   namespace: Namespace
   """
-  The resources whose metadata would break their definitions by rules that they do
-  not break now, as the viewer would see them: those of the types that the change
-  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The visible resources of the affected types whose metadata would break further
+  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
@@ -2513,9 +2500,8 @@ type UpdateObjectPayload {
   "The namespace as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   namespace: Namespace
   """
-  The resources whose metadata would break their definitions by rules that they do
-  not break now, as the viewer would see them: those of the types that the change
-  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The visible resources of the affected types whose metadata would break further
+  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
@@ -2563,9 +2549,8 @@ type UpdateResourceTypePayload {
   "The resource type as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   resourceType: ResourceType
   """
-  The resources whose metadata would break their definitions by rules that they do
-  not break now, as the viewer would see them: those of the types that the change
-  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The visible resources of the affected types whose metadata would break further
+  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
@@ -2618,13 +2603,13 @@ type UnshareNamespacePayload {
 
 "Documents to import."
 input ImportNamespacesInput {
-  "The text of one definition file each; at most 1000 of them, each of 1 MiB at most without the white space between its tokens, and together what the body of a request holds. A larger file goes in parts, see ` + "`" + `uploads` + "`" + `."
+  "Definition files, at most 1000, each at most 1 MiB without white space between tokens, together at most the request body limit. Send larger files in parts, see ` + "`" + `uploads` + "`" + `."
   documents: [String!]! = []
   """
-  Files of which all parts were sent by ` + "`" + `stageNamespacePart` + "`" + `, together with ` + "`" + `documents` + "`" + `
-  at most 1000. A file is imported as a whole or not at all, however many parts it has.
-  An upload is used once: it is gone after an import that answers with reports, also
-  where the file failed. A dry run keeps it.
+  Files whose parts were all staged by ` + "`" + `stageNamespacePart` + "`" + `, together with
+  ` + "`" + `documents` + "`" + ` at most 1000. A file is imported as a whole or not at all, however
+  many parts it has. An upload is used once: it is gone after an import that
+  answers with reports, also where the file failed. A dry run keeps it.
   """
   uploads: [StagedFileInput!]
   "What to do with a namespace that exists. A new one is created in every mode."
@@ -2632,30 +2617,30 @@ input ImportNamespacesInput {
   "Whether ` + "`" + `OVERWRITE` + "`" + ` overwrites protected namespaces, and ` + "`" + `PREFER_NEW` + "`" + ` replaces objects in them by ones with fewer properties. Without it that is ` + "`" + `PROTECTED` + "`" + ` in the report."
   includeProtected: Boolean! = false
   """
-  Whether nothing is stored and the payload says what would be: what would become of
-  each document after those before it, and in ` + "`" + `problems` + "`" + ` what would break.
+  Whether nothing is stored and the payload says what would be: what would become
+  of each document after those before it, and in ` + "`" + `problems` + "`" + ` what would break.
   """
   dryRun: Boolean! = false
   """
   The name of the bundle that the documents come from, 1 to 255 characters;
-  ` + "`" + `cadastre` + "`" + ` is the product's own and takes an administrator. A namespace that the same bundle brought is, in
-  the mode ` + "`" + `SKIP` + "`" + `, upgraded three ways: what only the bundle changed since is
-  changed, local edits stay and are reported as warnings.
+  ` + "`" + `cadastre` + "`" + ` is the product's own and takes an administrator. A namespace that the
+  same bundle brought is, in the mode ` + "`" + `SKIP` + "`" + `, upgraded three ways: what only the
+  bundle changed since is changed, local edits stay and are reported as warnings.
   """
   origin: String
   """
-  Whether namespaces that ` + "`" + `cadastre` + "`" + ` brought and that were unloaded or deleted since are
-  created again. Without it they are ` + "`" + `UNLOADED` + "`" + ` in the report. It makes no difference
-  for other bundles and for documents without one.
+  Whether namespaces that ` + "`" + `cadastre` + "`" + ` brought and that were unloaded or deleted
+  since are created again. Without it they are ` + "`" + `UNLOADED` + "`" + ` in the report. It makes
+  no difference for other bundles and for documents without one.
   """
   includeUnloaded: Boolean! = false
 }
 
 "A file whose parts are staged."
 input StagedFileInput {
-  "The uuid under which the viewer staged the parts. One that is unknown, or of somebody else, is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  "The uuid of the staged parts. An unknown one, or the uuid of another user, is ` + "`" + `BAD_USER_INPUT` + "`" + `."
   upload: UUID!
-  "How many parts the file has, 1 to 4096: the parts 0 to one less. A part that is missing or expired is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  "Number of parts, 1 to 4096, counted from 0. A missing or expired part is ` + "`" + `BAD_USER_INPUT` + "`" + `."
   parts: Int!
 }
 
@@ -2663,39 +2648,39 @@ input StagedFileInput {
 input StageNamespacePartInput {
   "A uuid that the client makes for the file, the same for all of its parts."
   upload: UUID!
-  "The number of the part, 0 to 4095. A part that is sent again takes the place of the former."
+  "The number of the part, 0 to 4095. A part sent again replaces the earlier one."
   part: Int!
   """
-  The part: a definition file of at most 1 MiB with the name of the namespace and some of
-  its properties, objects, tags and associations. What else the namespace has stands in
-  one of the parts. An object whose properties are in several parts has
-  ` + "`" + `"continued": true` + "`" + `, its name and properties in the later ones. The lists are joined in
-  the order of the parts.
+  The part: a definition file of at most 1 MiB with the name of the namespace and
+  some of its properties, objects, tags and associations. The other fields of the
+  namespace are in one of the parts. An object whose properties are in several
+  parts has ` + "`" + `"continued": true` + "`" + `, its name and properties in the later ones. The
+  lists are joined in the order of the parts.
   """
   text: String!
 }
 
-"What is staged of a file."
+"The staged parts of a file."
 type StageNamespacePartPayload {
   "The uuid of the upload."
   upload: UUID!
   "How many of its parts are staged."
   parts: Int!
-  "How many bytes their texts have."
+  "The size of the parts in bytes."
   bytes: Int64!
-  "When this part is dropped, an hour from now, unless it is imported before."
+  "When this part expires, an hour from now, unless imported before."
   expiresAt: DateTime!
 }
 
-"What an import does with a namespace that exists. What a file is silent about stays in every mode, but for display name and description, which ` + "`" + `OVERWRITE` + "`" + ` clears."
+"The effect of an import on an existing namespace. Fields that the file leaves out stay in every mode, except that ` + "`" + `OVERWRITE` + "`" + ` clears display name and description."
 enum ImportMode {
   "Leave it as it is."
   SKIP
-  "Add what is missing in it, change nothing."
+  "Add missing contents, change nothing."
   MERGE
-  "Add what is missing in it and replace what the file has, too; what the file lacks stays."
+  "Add missing contents and replace existing ones by the contents of the file. Contents that are not in the file stay."
   PREFER_NEW
-  "Make it what the file says. A protected namespace that it would change fails unless protected ones are included."
+  "Make the namespace equal to the file. A change of a protected namespace fails unless protected ones are included."
   OVERWRITE
 }
 
@@ -2704,9 +2689,8 @@ type ImportNamespacesPayload {
   "What became of each document, in the order of the documents."
   reports: [ImportReport!]!
   """
-  The resources whose metadata would break their definitions by rules that they do
-  not break now, as the viewer would see them: those of the types that the change
-  concerns. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The visible resources of the affected types whose metadata would break further
+  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
@@ -2715,37 +2699,36 @@ type ImportNamespacesPayload {
 type ImportReport {
   "The name of the namespace; empty where the document does not even say it."
   namespace: String!
-  "What was done, or in a dry run would be."
+  "The outcome, in a dry run the outcome it would have."
   outcome: ImportOutcome!
-  "What is odd or was repaired and was accepted nevertheless, and after an upgrade what was edited here, each with its path in the document."
+  "Accepted oddities, repairs and, after an upgrade, local edits, each with its path in the document."
   warnings: [String!]!
   "Why the document failed, each with its path in the document; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
   errors: [String!]!
   "The same as ` + "`" + `errors` + "`" + `, in their order, with code, path and words apart."
   problems: [ReportProblem!]!
-  "What is different from what was there, a line each, for example ` + "`" + `changed $.properties.x.default: 5 -> 6` + "`" + `; at most 1001."
+  "The differences from the existing namespace, one per line, for example ` + "`" + `changed $.properties.x.default: 5 -> 6` + "`" + `; at most 1001."
   differences: [String!]!
   """
-  The edits of here that keep the namespace from being what the bundle has, each of
-  the three beside the others; at most 1000, and empty but for an upgrade, see
-  ` + "`" + `importNamespaces` + "`" + `.
+  The local edits that an upgrade keeps, with the values of both bundles; at most
+  1000, and empty except for an upgrade, see ` + "`" + `importNamespaces` + "`" + `.
   """
   edits: [ImportEdit!]!
 }
 
-"What an upgrade leaves as it was edited here. Where there is nothing, and nothing but, the value is ` + "`" + `null` + "`" + `."
+"A local edit that an upgrade keeps. A missing value is ` + "`" + `null` + "`" + `."
 type ImportEdit {
   "Where it is in the document, for example ` + "`" + `$.properties.x.title` + "`" + `."
   path: String!
-  "What the bundle had there when it was imported last, which both others began as; a whole property, object, tag or association where that was added, removed or kept whole."
+  "The value in the last imported bundle; a whole property, object, tag or association if it was added, removed or kept whole."
   base: JSON
-  "What is there here, and stays."
+  "The local value, which stays."
   here: JSON
-  "What the bundle has there now."
+  "The value in the new bundle."
   shipped: JSON
 }
 
-"What an import did with one document."
+"The outcome of the import of one document."
 enum ImportOutcome {
   "The namespace is new."
   CREATED
@@ -2785,9 +2768,9 @@ type UnloadNamespacesPayload {
 type UnloadReport {
   "The name of the namespace."
   namespace: String!
-  "What was done."
+  "The outcome."
   outcome: UnloadOutcome!
-  "Why it was not deleted, each beginning with a code such as ` + "`" + `PROTECTED` + "`" + `; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
+  "Why it was not deleted, each starting with a code such as ` + "`" + `PROTECTED` + "`" + `; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
   errors: [String!]!
   "The same as ` + "`" + `errors` + "`" + `, in their order, with code and words apart."
   problems: [ReportProblem!]!
@@ -2799,15 +2782,15 @@ type ReportProblem {
   code: ReportCode!
   "Where in the document, for example ` + "`" + `$.properties.x.type` + "`" + `; ` + "`" + `null` + "`" + ` in the report of an unload, which has no document."
   path: String
-  "What is wrong, in words, without the code and the path."
+  "The message, without the code and the path."
   message: String!
 }
 
-"Why something in a report was not done: those of the codes of errors that there can be."
+"Why an item of a report failed: a subset of the error codes."
 enum ReportCode {
-  "What the document says is invalid."
+  "The document is invalid."
   BAD_USER_INPUT
-  "The viewer may not do that with the namespace."
+  "The viewer may not write the namespace in this way."
   FORBIDDEN
   "There is no such namespace, or the other conditions exclude it."
   NOT_FOUND
@@ -2831,7 +2814,7 @@ enum ReportCode {
   OUTCOME_UNKNOWN
 }
 
-"What an unload did with one namespace."
+"The outcome of the unload of one namespace."
 enum UnloadOutcome {
   "The namespace is deleted with everything in it."
   UNLOADED
@@ -2841,7 +2824,7 @@ enum UnloadOutcome {
 `, BuiltIn: false},
 	{Name: "../../schema/operation.graphql", Input: `# Code generated by internal/generate. DO NOT EDIT.
 
-"What can be asked for: every field of ` + "`" + `Query` + "`" + `, of ` + "`" + `Mutation` + "`" + ` and of ` + "`" + `Subscription` + "`" + `."
+"The fields of ` + "`" + `Query` + "`" + `, ` + "`" + `Mutation` + "`" + ` and ` + "`" + `Subscription` + "`" + `."
 enum Operation {
   "The field ` + "`" + `allocationCandidates` + "`" + ` of ` + "`" + `Query` + "`" + `."
   ALLOCATION_CANDIDATES
@@ -3025,17 +3008,16 @@ enum Operation {
 `, BuiltIn: false},
 	{Name: "../../schema/permission.graphql", Input: `extend type Viewer {
   """
-  The rules that the viewer's roles let them use, in the order of their names: of
-  the table in docs/permissions.md, as the operator's policy has it. A policy may
-  let others use a single operation, which ` + "`" + `can` + "`" + ` knows and this list does not.
+  The rules that the viewer's roles allow, by name: the table in
+  docs/permissions.md with the operator's policy applied. A policy can also allow
+  a single operation. ` + "`" + `can` + "`" + ` includes these, this list does not.
   """
   rules: [AccessRule!]!
   """
-  Whether the viewer may use an operation, by the same table that the operation
-  itself asks. With ` + "`" + `false` + "`" + ` it is refused whatever it is about: with ` + "`" + `FORBIDDEN` + "`" + `
-  or, where the viewer may not see the thing either, with ` + "`" + `NOT_FOUND` + "`" + `. With ` + "`" + `true` + "`" + `
-  there can be things that it works on; whether it does on a certain one say
-  ` + "`" + `viewerCanUpdate` + "`" + ` and ` + "`" + `viewerCanDelete` + "`" + ` of that thing.
+  Whether the viewer could use the operation on at least one object, by the table
+  of permissions. With ` + "`" + `false` + "`" + ` it is always refused, with ` + "`" + `FORBIDDEN` + "`" + ` or, for
+  hidden objects, ` + "`" + `NOT_FOUND` + "`" + `. With ` + "`" + `true` + "`" + `, ` + "`" + `viewerCanUpdate` + "`" + ` and
+  ` + "`" + `viewerCanDelete` + "`" + ` of an object answer for that object.
   """
   can(
     "The operation: a field of ` + "`" + `Query` + "`" + ` or ` + "`" + `Mutation` + "`" + `."
@@ -3043,37 +3025,37 @@ enum Operation {
   ): Boolean!
 }
 
-"What somebody is in the project that their credentials are for."
+"The viewer's role in the project of the credentials."
 enum Role {
   "Administers the whole cloud."
   ADMIN
-  "Writes what belongs to the project."
+  "Writes objects of the project."
   MEMBER
-  "Reads what belongs to the project, and what everyone sees."
+  "Reads objects of the project and public ones."
   READER
-  "Acts for the cloud itself, as an agent on a host does: writes placement, capabilities and metadata of any project."
+  "Acts for the cloud itself, like an agent on a host: writes placement, capabilities and metadata of any project."
   SERVICE
 }
 
-"A part of the API that some roles may use. Which roles these are stands in docs/permissions.md; an operator may choose others."
+"A part of the API that some roles may use. docs/permissions.md lists the roles; the operator may change them."
 enum AccessRule {
   "Read the audit log."
   AUDIT_READ
   "Read private capabilities and their values."
   CAPABILITIES_PRIVATE
-  "Register names of capabilities, choose who discovers them, and delete them."
+  "Register capabilities, set their visibility, and delete them."
   CAPABILITIES_REGISTRY
   "Set capabilities on resources."
   CAPABILITIES_WRITE
-  "Read what happened to the things that the viewer may see."
+  "Read changes of visible objects."
   CHANGES_READ
   "Read consumers, allocations and usages of any project."
   CONSUMERS_READ_ANY
-  "Read the visible namespaces and all that is in them."
+  "Read the visible namespaces and their contents."
   DEFINITIONS_READ
-  "Write any visible namespace. Those who own or edit a namespace write that one without this rule."
+  "Write any visible namespace. Owners and editors of a namespace do not need this rule."
   DEFINITIONS_WRITE
-  "Change metadata that users cannot change, and decide which that is."
+  "Change metadata that users cannot change, and set ` + "`" + `userModifiable` + "`" + `."
   METADATA_SERVICE_OWNED
   "Read providers, inventories, candidates, consumers and usages."
   PLACEMENT_READ
@@ -3087,83 +3069,83 @@ enum AccessRule {
   RESOURCES_WRITE_ANY
   "Write resource types."
   RESOURCE_TYPES_WRITE
-  "Ask who one is, and look up ids."
+  "Read ` + "`" + `viewer` + "`" + `, and look up ids."
   VIEWER
 }
 
 extend type Namespace {
   """
-  Whether the viewer may define in the namespace now: properties, objects and tags
-  and, by ` + "`" + `updateNamespace` + "`" + `, what it is called and described as. Names, visibility,
-  protection and owner take who may also share it.
+  Whether the viewer may now write properties, objects and tags of the namespace
+  and, by ` + "`" + `updateNamespace` + "`" + `, its display name and description. Name, visibility,
+  protection and owner need the right to share it.
   """
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteNamespace` + "`" + ` would work for the viewer now: a protected one is deleted by nobody."
+  "Whether ` + "`" + `deleteNamespace` + "`" + ` would work for the viewer now: never for a protected one."
   viewerCanDelete: Boolean!
 }
 
 extend type NamespaceMember {
-  "Whether the viewer may give the project another role now, by ` + "`" + `shareNamespace` + "`" + `."
+  "Whether the viewer may now change the project's role, by ` + "`" + `shareNamespace` + "`" + `."
   viewerCanUpdate: Boolean!
   "Whether ` + "`" + `unshareNamespace` + "`" + ` would work for the viewer now."
   viewerCanDelete: Boolean!
 }
 
 extend type PropertyDefinition {
-  "Whether ` + "`" + `updateProperty` + "`" + ` would work for the viewer now, given a right input."
+  "Whether ` + "`" + `updateProperty` + "`" + ` would work for the viewer now, with a valid input."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteProperty` + "`" + ` would work for the viewer now: in a protected namespace it does for nobody."
+  "Whether ` + "`" + `deleteProperty` + "`" + ` would work for the viewer now: never in a protected namespace."
   viewerCanDelete: Boolean!
 }
 
 extend type ObjectDefinition {
-  "Whether ` + "`" + `updateObject` + "`" + ` would work for the viewer now, given a right input."
+  "Whether ` + "`" + `updateObject` + "`" + ` would work for the viewer now, with a valid input."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteObject` + "`" + ` would work for the viewer now: in a protected namespace it does for nobody."
+  "Whether ` + "`" + `deleteObject` + "`" + ` would work for the viewer now: never in a protected namespace."
   viewerCanDelete: Boolean!
 }
 
 extend type Tag {
-  "Whether ` + "`" + `updateTag` + "`" + ` would work for the viewer now, given a right input."
+  "Whether ` + "`" + `updateTag` + "`" + ` would work for the viewer now, with a valid input."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteTag` + "`" + ` would work for the viewer now: in a protected namespace it does for nobody."
+  "Whether ` + "`" + `deleteTag` + "`" + ` would work for the viewer now: never in a protected namespace."
   viewerCanDelete: Boolean!
 }
 
 extend type ResourceTypeAssociation {
-  "Whether ` + "`" + `updateResourceTypeAssociation` + "`" + ` would work for the viewer now, given a right input."
+  "Whether ` + "`" + `updateResourceTypeAssociation` + "`" + ` would work for the viewer now, with a valid input."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `disassociateResourceType` + "`" + ` would work for the viewer now: of a protected namespace it does for nobody."
+  "Whether ` + "`" + `disassociateResourceType` + "`" + ` would work for the viewer now: never in a protected namespace."
   viewerCanDelete: Boolean!
 }
 
 extend type ResourceType {
-  "Whether ` + "`" + `updateResourceType` + "`" + ` would work for the viewer now, given a right input: a built-in type keeps its name and its protection."
+  "Whether ` + "`" + `updateResourceType` + "`" + ` would work for the viewer now, with a valid input: a built-in type keeps its name and its protection."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteResourceType` + "`" + ` would work for the viewer now: for nobody while the type is protected, or an association, a resource or a capability has it."
+  "Whether ` + "`" + `deleteResourceType` + "`" + ` would work for the viewer now: never while the type is protected or used by an association, a resource or a capability."
   viewerCanDelete: Boolean!
 }
 
 extend type Resource {
-  "Whether ` + "`" + `updateResource` + "`" + ` would work for the viewer now, given a right input. Metadata and tags take the same, unless a policy names their operations."
+  "Whether ` + "`" + `updateResource` + "`" + ` would work for the viewer now, with a valid input. Also for metadata and tags, unless a policy names their operations."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteResource` + "`" + ` would work for the viewer now: for nobody while the resource has children or a resource provider is linked to it."
+  "Whether ` + "`" + `deleteResource` + "`" + ` would work for the viewer now: never while the resource has children or a linked resource provider."
   viewerCanDelete: Boolean!
 }
 
 extend type MetadataItem {
-  "Whether the viewer may give the key another value now, by ` + "`" + `setMetadata` + "`" + `."
+  "Whether the viewer may now change the value, by ` + "`" + `setMetadata` + "`" + `."
   viewerCanUpdate: Boolean!
   """
-  Whether the viewer may delete the item now, by ` + "`" + `deleteMetadata` + "`" + `. Whether the
-  definitions of a strict type require its key is not looked at: ` + "`" + `validateMetadata` + "`" + `
-  of the items that would remain says that.
+  Whether the viewer may now delete the item, by ` + "`" + `deleteMetadata` + "`" + `. It does not
+  check whether the definitions of a strict type require the key: send the
+  remaining items to ` + "`" + `validateMetadata` + "`" + `.
   """
   viewerCanDelete: Boolean!
 }
 
 extend type ResourceCapability {
-  "Whether the viewer may give the capability another value now, by ` + "`" + `setCapabilities` + "`" + `."
+  "Whether the viewer may now change the value, by ` + "`" + `setCapabilities` + "`" + `."
   viewerCanUpdate: Boolean!
   "Whether ` + "`" + `unsetCapabilities` + "`" + ` of the name would work for the viewer now."
   viewerCanDelete: Boolean!
@@ -3177,53 +3159,53 @@ extend type Capability {
 }
 
 extend type ResourceProvider {
-  "Whether ` + "`" + `updateResourceProvider` + "`" + ` would work for the viewer now, given a right input. Inventories, traits and aggregates take the same, unless a policy names their operations."
+  "Whether ` + "`" + `updateResourceProvider` + "`" + ` would work for the viewer now, with a valid input. Also for inventories, traits and aggregates, unless a policy names their operations."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteResourceProvider` + "`" + ` would work for the viewer now: for nobody while the provider has children or allocations."
+  "Whether ` + "`" + `deleteResourceProvider` + "`" + ` would work for the viewer now: never while the provider has children or allocations."
   viewerCanDelete: Boolean!
 }
 
 extend type Inventory {
-  "Whether ` + "`" + `setInventory` + "`" + ` of the class would work for the viewer now, given a right input."
+  "Whether ` + "`" + `setInventory` + "`" + ` of the class would work for the viewer now, with a valid input."
   viewerCanUpdate: Boolean!
-  "Whether ` + "`" + `deleteInventory` + "`" + ` of the class would work for the viewer now: for nobody while some of it is used."
+  "Whether ` + "`" + `deleteInventory` + "`" + ` of the class would work for the viewer now: never while the inventory has allocations."
   viewerCanDelete: Boolean!
 }
 
 extend type Consumer {
-  "Whether the viewer may give the consumer other allocations now, by ` + "`" + `setAllocations` + "`" + `."
+  "Whether the viewer may now change the allocations, by ` + "`" + `setAllocations` + "`" + `."
   viewerCanUpdate: Boolean!
   "Whether ` + "`" + `deleteAllocations` + "`" + ` would work for the viewer now."
   viewerCanDelete: Boolean!
 }
 
 extend type Trait {
-  "Whether ` + "`" + `deleteTrait` + "`" + ` would work for the viewer now: a standard trait is deleted by nobody, nor is one that a provider has."
+  "Whether ` + "`" + `deleteTrait` + "`" + ` would work for the viewer now: never for a standard trait or a trait of a provider."
   viewerCanDelete: Boolean!
 }
 
 extend type ResourceClass {
-  "Whether ` + "`" + `deleteResourceClass` + "`" + ` would work for the viewer now: a standard class is deleted by nobody, nor is one that a provider has an inventory of."
+  "Whether ` + "`" + `deleteResourceClass` + "`" + ` would work for the viewer now: never for a standard class or a class of an inventory."
   viewerCanDelete: Boolean!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/placement.graphql", Input: `extend type Query {
   """
-  The resource providers, each judged by itself: its own inventories, traits and
-  aggregates, without what its tree or a sharing provider could add; only the
-  filter's ` + "`" + `resource` + "`" + ` is about the root of its tree. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
-  Answered from memory: without ` + "`" + `resource` + "`" + `, no SQL runs.
+  The resource providers. Conditions apply to the inventories, traits and
+  aggregates of the provider alone, without its tree and sharing providers. Only
+  the filter's ` + "`" + `resource` + "`" + ` applies to the root of the tree. Needs any role
+  (` + "`" + `FORBIDDEN` + "`" + `). Answered from memory: without ` + "`" + `resource` + "`" + `, no SQL runs.
   """
   resourceProviders(
-    "Which providers; all conditions must hold. Absent means all."
+    "Which providers; all conditions must hold (default: all)."
     filter: ResourceProviderFilter
     "The order; by name when absent. The uuid breaks ties, so no page repeats or loses a provider."
     orderBy: ResourceProviderOrder
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -3240,130 +3222,126 @@ extend type ResourceClass {
     name: String
   ): ResourceProvider
   """
-  Every way in which the providers could serve a request at this moment: for each
-  candidate, who gives what. The arguments up to ` + "`" + `inTree` + "`" + ` are the unsuffixed group,
-  whose resource classes may come from several providers of one tree and from
-  those that share with it; each of ` + "`" + `groups` + "`" + ` is served by exactly one provider.
+  Every combination of providers that could serve a request now. The arguments up
+  to ` + "`" + `inTree` + "`" + ` are the unsuffixed group: its resource classes may come from several
+  providers of one tree and from providers that share with the tree. Exactly one
+  provider serves each of ` + "`" + `groups` + "`" + `.
 
-  The candidates are in one total order, ` + "`" + `orderBy` + "`" + `. The whole answer, ` + "`" + `resource` + "`" + ` of
-  a provider excepted, is of one instant. It is advice: nothing is
-  held, and the claim checks again. The decision runs no SQL but the one statement
-  that finds ` + "`" + `hosts` + "`" + `. Needs any role (` + "`" + `FORBIDDEN` + "`" + `); a request that needs too long a
-  search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  Candidates have one total order, ` + "`" + `orderBy` + "`" + `. The answer shows one instant, except
+  ` + "`" + `resource` + "`" + ` of a provider. It reserves nothing: the claim checks again. Only
+  ` + "`" + `hosts` + "`" + ` runs SQL, in one statement. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). A request with
+  too long a search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   """
   allocationCandidates(
-    "What the unsuffixed group asks for, at most 64 classes, each once."
+    "The amounts of the unsuffixed group, at most 64 classes, each once."
     resources: [ResourceAmountInput!]
-    "Traits that the providers serving the unsuffixed group must have between them, every one of these. At most 256, here and in the other lists of traits; one twice counts once."
+    "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once."
     requiredAll: [String!] @nameOf(type: "Trait")
-    "Traits of which the providers serving the unsuffixed group must have at least one between them; ` + "`" + `[]` + "`" + ` is no constraint."
+    "At least one provider of the unsuffixed group must have at least one of these traits. ` + "`" + `[]` + "`" + ` is no constraint."
     requiredAny: [String!] @nameOf(type: "Trait")
-    "Further sets of traits, at most 64, of each of which at least one must be there."
+    "Further sets of traits, at most 64. The providers must have at least one trait of each set."
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
     forbidden: [String!] @nameOf(type: "Trait")
-    "Aggregates of every provider serving the unsuffixed group, or of the candidate's root; all filters must hold, at most 64."
+    "Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64."
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
-    "Further groups, at most 64, each with a suffix of its own."
+    "Further groups, at most 64, with distinct suffixes."
     groups: [RequestGroupInput!]
     "Whether groups with a suffix may share a provider."
     groupPolicy: GroupPolicy! = NONE
-    "Sets of groups whose providers must lie below one of them, each set by itself; at most 64."
+    "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets."
     sameSubtree: [SubtreeInput!]
     "Traits that the root of the candidate's tree itself must have."
     rootRequired: [String!] @nameOf(type: "Trait")
     "Traits that the root of the candidate's tree itself must not have."
     rootForbidden: [String!] @nameOf(type: "Trait")
     """
-    Only trees whose root is linked to a resource that matches: by its type, metadata,
-    tags, capabilities, expressions, whatever ` + "`" + `resources` + "`" + ` can be filtered by. A
-    resource that the viewer may not see matches nothing, and so does a root without
-    one; ` + "`" + `{}` + "`" + ` asks for any resource that the viewer may see. Providers that share
-    with such a tree may serve as ever. Looked up before the search, in one statement,
-    one more where resource types are named, and one more where capabilities are.
-    What is wrong with it is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
+    Only trees whose root is linked to a matching resource, with all conditions of
+    ` + "`" + `resources` + "`" + `. Hidden resources and roots without a resource do not match. ` + "`" + `{}` + "`" + `
+    requires any visible resource. Providers that share with such a tree may
+    serve. Found before the search by one statement, plus one for resource types
+    and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
     hosts: ResourceFilter
-    "The order of the candidates. A cursor continues in the order that it came from."
+    "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
-    "How many candidates at most: 0 to 1000, 50 when absent."
+    "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
-    "Only candidates after this cursor of the same request; it stays a position when providers come and go."
+    "Only candidates after this cursor of the same request. The position stays valid when providers change."
     after: String
   ): AllocationCandidateConnection @semanticNonNull
   """
-  The consumer with this uuid; ` + "`" + `null` + "`" + ` when it has no allocations, and where it is
-  of another project, unless the viewer is an administrator or a service. Needs
-  any role (` + "`" + `FORBIDDEN` + "`" + `).
+  The consumer with this uuid, or ` + "`" + `null` + "`" + ` if it has no allocations. Only
+  administrators and services see consumers of other projects; others get ` + "`" + `null` + "`" + `.
+  Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   consumer(
     "The uuid."
     uuid: UUID!
   ): Consumer
   """
-  The consumers of the viewer's project that have allocations; for administrators
-  and services those of all projects. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  The consumers with allocations in the viewer's project; for administrators and
+  services, in all projects. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   consumers(
-    "Which consumers; all conditions must hold. Absent means all."
+    "Which consumers; all conditions must hold (default: all)."
     filter: ConsumerFilter
     "The order; by time of creation when absent."
     orderBy: ConsumerOrder
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
   ): ConsumerConnection @semanticNonNull
   """
-  What consumers use, added up in groups that ` + "`" + `groupBy` + "`" + ` chooses, by their keys and
-  by code point: the id of a project or user, or a type of consumers, of which
-  those without a type come first. Whoever uses nothing has no group. For all but
-  administrators and services the consumers of other projects do not count, and
-  another project has no group. One statement, of the instant of the whole
-  answer. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  The use of consumers, summed by ` + "`" + `groupBy` + "`" + `. Groups are in the order of their keys
+  by code point: project id, user id, or consumer type with the group without a
+  type first. Projects and users without use have no group. Only administrators
+  and services see the use of other projects. One statement, in the snapshot of
+  the whole answer. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   usages(
-    "Only what this project uses, by its id, 1 to 255 characters."
+    "Only the use of the project with this id, 1 to 255 characters."
     projectId: String
-    "Only what this user uses, by their id, 1 to 255 characters."
+    "Only the use of the user with this id, 1 to 255 characters."
     userId: String
-    "Only what consumers of this type use: 1 to 255 of A-Z, 0-9 and _."
+    "Only the use of consumers of this type: 1 to 255 of A-Z, 0-9 and _."
     consumerType: String
-    "What the consumers of a group have in common."
+    "The key of the groups."
     groupBy: UsageGrouping! = TYPE
-    "How many groups at most: 0 to 1000, 50 when absent."
+    "Maximum number of groups, 0 to 1000 (default 50)."
     first: Int
-    "Only groups that come after this key: the ` + "`" + `projectId` + "`" + `, ` + "`" + `userId` + "`" + ` or ` + "`" + `consumerType` + "`" + ` of the last group that was read, at most 255 characters."
+    "Only groups after this key: ` + "`" + `projectId` + "`" + `, ` + "`" + `userId` + "`" + ` or ` + "`" + `consumerType` + "`" + ` of the last group read, at most 255 characters."
     after: String
   ): [UsageGroup!] @semanticNonNull
   "The traits that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
   traits(
-    "Which traits; all conditions must hold. Absent means all."
+    "Which traits; all conditions must hold (default: all)."
     filter: TraitFilter
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
   ): TraitConnection @semanticNonNull
   "The resource classes that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
   resourceClasses(
-    "Which classes; all conditions must hold. Absent means all."
+    "Which classes; all conditions must hold (default: all)."
     filter: ResourceClassFilter
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -3371,17 +3349,17 @@ extend type ResourceClass {
 }
 
 extend type Resource {
-  "The provider of what the resource provides; ` + "`" + `null` + "`" + ` for none, and for a viewer without any role."
+  "The provider linked to the resource; ` + "`" + `null` + "`" + ` for none, and for a viewer without any role."
   provider: ResourceProvider
   """
-  The resource as a consumer: the one with the same uuid, for example of an
-  instance. ` + "`" + `null` + "`" + ` while it uses nothing, for one of another project, and for a
-  viewer without any role; administrators and services see those of all projects.
+  The consumer with the same uuid, for example an instance. ` + "`" + `null` + "`" + ` while it has no
+  allocations, and for a viewer without any role. Only administrators and services
+  see consumers of other projects; others get ` + "`" + `null` + "`" + `.
   """
   consumer: Consumer
   """
-  What the resource uses, by provider and resource class, as a consumer with the
-  same uuid; at most 1000 providers. Empty where ` + "`" + `consumer` + "`" + ` is ` + "`" + `null` + "`" + `.
+  The allocations of the consumer with the same uuid, by provider and resource
+  class; at most 1000 providers. Empty where ` + "`" + `consumer` + "`" + ` is ` + "`" + `null` + "`" + `.
   """
   allocations: [Allocation!] @semanticNonNull
 }
@@ -3392,35 +3370,34 @@ extend type Mutation {
   and aggregates that are given. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A
   name or uuid that is taken, or a resource that another provider is linked to, is
   ` + "`" + `ALREADY_EXISTS` + "`" + `; a parent, resource, class or trait that does not exist is
-  ` + "`" + `BAD_USER_INPUT` + "`" + `. All that is wrong is told at once.
+  ` + "`" + `BAD_USER_INPUT` + "`" + `. The answer lists all problems.
   """
   createResourceProvider(
     "The provider."
     input: CreateResourceProviderInput!
   ): CreateResourceProviderPayload @semanticNonNull
   """
-  Creates up to 1000 resource providers in one transaction, each judged as
-  ` + "`" + `createResourceProvider` + "`" + ` would after those before it: a parent may stand before
-  its children. With ` + "`" + `atomic` + "`" + ` all of them are created or none, and an error tells
-  each thing that is wrong with any; without it those with which nothing is wrong
-  are created, and ` + "`" + `results` + "`" + ` tells what is wrong with the others. Each provider
-  has an event of its own in the audit log. Needs the admin or service role
-  (` + "`" + `FORBIDDEN` + "`" + `). No item, and more than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Creates up to 1000 resource providers in one transaction. The server checks them
+  in order with the rules of ` + "`" + `createResourceProvider` + "`" + `, so a parent may precede its
+  children. With ` + "`" + `atomic` + "`" + ` all are created or none, and the errors list the
+  problems. Without it, items without problems are created, and ` + "`" + `results` + "`" + ` lists
+  the problems of the others. Each provider has an audit event. Needs the admin or
+  service role (` + "`" + `FORBIDDEN` + "`" + `). No item, and more than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   createResourceProviders(
     "The providers."
     input: CreateResourceProvidersInput!
   ): CreateResourceProvidersPayload @semanticNonNull
   """
-  Renames a resource provider, moves it with everything below it to another
-  parent or to none, or links it to another resource or none. No generation moves.
+  Renames a resource provider, moves its subtree to another parent or to none, or
+  links it to another resource or none. Generations stay.
   Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
-  ` + "`" + `NOT_FOUND` + "`" + `; an unknown parent or resource, and a parent that is the provider
-  itself or lies below it, is ` + "`" + `BAD_USER_INPUT` + "`" + `; a name or resource that another
-  provider has is ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  ` + "`" + `NOT_FOUND` + "`" + `. An unknown parent or resource, and a parent inside the provider's
+  subtree, is ` + "`" + `BAD_USER_INPUT` + "`" + `. The name or resource of another provider is
+  ` + "`" + `ALREADY_EXISTS` + "`" + `.
   """
   updateResourceProvider(
-    "The provider and what shall change."
+    "The provider and its changes."
     input: UpdateResourceProviderInput!
   ): UpdateResourceProviderPayload @semanticNonNull
   """
@@ -3437,16 +3414,16 @@ extend type Mutation {
   nothing changes. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
   provider is ` + "`" + `NOT_FOUND` + "`" + `, an unknown class ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale generation
   ` + "`" + `CONCURRENT_UPDATE` + "`" + `, a class left out that has allocations ` + "`" + `IN_USE` + "`" + `. An
-  inventory may shrink below its use: what is allocated stays.
+  inventory may shrink below its use; allocations stay.
   """
   setInventories(
     "The provider and its inventories."
     input: SetInventoriesInput!
   ): SetInventoriesPayload @semanticNonNull
   """
-  Sets one inventory of a provider, which may have had it or not; its generation
-  grows by 1. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). Refuses as
-  ` + "`" + `setInventories` + "`" + ` does.
+  Creates or replaces one inventory of a provider; its generation grows by 1.
+  Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). Fails like
+  ` + "`" + `setInventories` + "`" + `.
   """
   setInventory(
     "The provider and its inventory."
@@ -3454,9 +3431,9 @@ extend type Mutation {
   ): SetInventoryPayload @semanticNonNull
   """
   Deletes one inventory of a provider; its generation grows by 1. Needs the admin
-  or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider, or a class that it has no
-  inventory of, is ` + "`" + `NOT_FOUND` + "`" + `; what no class can be called ` + "`" + `BAD_USER_INPUT` + "`" + `; a
-  stale generation ` + "`" + `CONCURRENT_UPDATE` + "`" + `; an inventory with allocations ` + "`" + `IN_USE` + "`" + `.
+  or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider, or a class without an
+  inventory, is ` + "`" + `NOT_FOUND` + "`" + `. A malformed class name is ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale
+  generation ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an inventory with allocations ` + "`" + `IN_USE` + "`" + `.
   """
   deleteInventory(
     "The provider and the class."
@@ -3483,19 +3460,18 @@ extend type Mutation {
     input: SetProviderAggregatesInput!
   ): SetProviderAggregatesPayload @semanticNonNull
   """
-  Replaces inventories, traits and aggregates of up to 1000 providers that exist,
-  in one transaction, and leaves what is absent. Each item is judged as
-  ` + "`" + `setInventories` + "`" + `, ` + "`" + `setProviderTraits` + "`" + ` and ` + "`" + `setProviderAggregates` + "`" + ` would: with
-  inventories or aggregates the provider's generation grows by 1, with traits alone
-  only if that changes any. With ` + "`" + `atomic` + "`" + ` all items are written or none, and an
-  error tells each thing that is wrong with any; without it those with which
-  nothing is wrong are written, and ` + "`" + `results` + "`" + ` tells what is wrong with the others.
-  Each provider has an event of its own in the audit log. Needs the admin or
+  Replaces inventories, traits and aggregates of up to 1000 existing providers in
+  one transaction. Absent fields keep their values. Items follow the rules of
+  ` + "`" + `setInventories` + "`" + `, ` + "`" + `setProviderTraits` + "`" + ` and ` + "`" + `setProviderAggregates` + "`" + `: inventories
+  or aggregates raise the provider's generation by 1, traits alone only if one
+  changes. With ` + "`" + `atomic` + "`" + ` all items are written or none, and the errors list the
+  problems. Without it, items without problems are written, and ` + "`" + `results` + "`" + ` lists
+  the problems of the others. Each provider has an audit event. Needs the admin or
   service role (` + "`" + `FORBIDDEN` + "`" + `). No item, more than 1000, and a provider twice is
   ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   setOnResourceProviders(
-    "The providers and what each shall have."
+    "The providers and their new inventories, traits and aggregates."
     input: SetOnResourceProvidersInput!
   ): SetOnResourceProvidersPayload @semanticNonNull
   """
@@ -3536,22 +3512,21 @@ extend type Mutation {
   ): DeleteResourceClassPayload @semanticNonNull
   """
   Replaces the allocations of consumers, all of them or none. Needs the admin or
-  service role (` + "`" + `FORBIDDEN` + "`" + `). The generation of every provider that gives
-  something, or that a cleared consumer leaves, grows by 1; that of each consumer
-  grows by 1 and starts at 1. Claims of others never make one fail, only what they
-  took: an amount that does not fit what is free, minUnit, maxUnit or stepSize, or
-  a class that the provider has no inventory of, is ` + "`" + `CAPACITY_EXCEEDED` + "`" + `; an
-  inventory that already gives more than it has accepts what does not raise its
-  use. A consumer generation that is not the current one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `;
-  an unknown provider or class is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  service role (` + "`" + `FORBIDDEN` + "`" + `). The generations of the new providers, of the
+  providers of a cleared consumer, and of each consumer grow by 1; a consumer
+  starts at 1. A concurrent claim is no conflict unless it took the capacity: an
+  amount beyond the free capacity, or against minUnit, maxUnit or stepSize, and a
+  class without an inventory, is ` + "`" + `CAPACITY_EXCEEDED` + "`" + `. An overcommitted inventory
+  accepts a claim that does not raise its use. A stale consumer generation is
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an unknown provider or class ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   setAllocations(
-    "The consumers and what each shall have."
+    "The consumers and their new allocations."
     input: SetAllocationsInput!
   ): SetAllocationsPayload @semanticNonNull
   """
-  Takes all allocations of a consumer away, whatever its generation; no provider's
-  generation moves. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A consumer
+  Deletes all allocations of a consumer, at any generation. Generations of
+  providers stay. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A consumer
   without allocations is ` + "`" + `NOT_FOUND` + "`" + `.
   """
   deleteAllocations(
@@ -3559,14 +3534,13 @@ extend type Mutation {
     input: DeleteAllocationsInput!
   ): DeleteAllocationsPayload @semanticNonNull
   """
-  Moves inventories between providers together with the allocations against them,
-  all of it or nothing. Allocations are judged against the old and the new
-  inventories together; then each provider is left with its new ones. A listed
-  provider's generation grows by 1, by 1 more if its new inventories are not
-  empty, and by 1 more if the allocations touch it. Needs the admin or service
-  role (` + "`" + `FORBIDDEN` + "`" + `). Refuses as ` + "`" + `setInventories` + "`" + ` and ` + "`" + `setAllocations` + "`" + ` do, but an
-  unknown provider is ` + "`" + `BAD_USER_INPUT` + "`" + `; a class left out that is still used
-  afterwards is ` + "`" + `IN_USE` + "`" + `.
+  Moves inventories and their allocations between providers in one transaction.
+  Allocations must fit the union of old and new inventories. The generation of a
+  listed provider grows by 1, by 1 more if its new inventories are not empty, and
+  by 1 more if the allocations touch it. Needs the admin or service role
+  (` + "`" + `FORBIDDEN` + "`" + `).   Fails like ` + "`" + `setInventories` + "`" + ` and ` + "`" + `setAllocations` + "`" + `, except
+  that an unknown provider is ` + "`" + `BAD_USER_INPUT` + "`" + `. Leaving out a class that is still
+  used afterwards is ` + "`" + `IN_USE` + "`" + `.
   """
   reshape(
     "The providers' new inventories and the consumers' new allocations."
@@ -3574,7 +3548,7 @@ extend type Mutation {
   ): ReshapePayload @semanticNonNull
 }
 
-"Which resource providers; all given conditions must hold, of each provider by itself."
+"Which resource providers; all given conditions must hold for the provider alone."
 input ResourceProviderFilter {
   "With this name, compared exactly."
   name: String
@@ -3584,7 +3558,7 @@ input ResourceProviderFilter {
   inTree: UUID
   "In these aggregates; all filters must hold, at most 64."
   memberOf: [AggregateFilter!]
-  "With every one of these traits, at most 256; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `. So it is with the other lists of traits."
+  "With every one of these traits. Each list of traits has at most 256, and an unknown trait is ` + "`" + `BAD_USER_INPUT` + "`" + `."
   requiredAll: [String!] @nameOf(type: "Trait")
   "With at least one of these traits; ` + "`" + `[]` + "`" + ` is no constraint."
   requiredAny: [String!] @nameOf(type: "Trait")
@@ -3595,16 +3569,15 @@ input ResourceProviderFilter {
   "With an inventory that could give each of these amounts now; at most 64 classes, each once."
   resources: [ResourceAmountInput!]
   """
-  In a tree whose root is linked to a resource that matches, as ` + "`" + `hosts` + "`" + ` of
-  ` + "`" + `allocationCandidates` + "`" + ` has it: children follow their root, whatever they are linked
-  to themselves.
+  In a tree whose root is linked to a matching resource, like ` + "`" + `hosts` + "`" + ` of
+  ` + "`" + `allocationCandidates` + "`" + `. Links of children do not count.
   """
   resource: ResourceFilter
-  "With ` + "`" + `true` + "`" + ` the roots of trees, with ` + "`" + `false` + "`" + ` those that have a parent."
+  "` + "`" + `true` + "`" + ` for roots of trees, ` + "`" + `false` + "`" + ` for providers with a parent."
   roots: Boolean
-  "With an inventory of this resource class, whatever is free of it; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  "With an inventory of this resource class, free or not. An unknown class is ` + "`" + `BAD_USER_INPUT` + "`" + `."
   hasClass: String @nameOf(type: "ResourceClass")
-  "With this text in the name or the uuid, without regard to case; at most 200 characters."
+  "With this string in the name or the uuid, case-insensitive; at most 200 characters."
   search: String
 }
 
@@ -3614,7 +3587,7 @@ input ResourceProviderOrder {
   field: ResourceProviderOrderField!
   "The direction."
   direction: OrderDirection! = ASC
-  "The resource class that ` + "`" + `FREE` + "`" + ` and ` + "`" + `SHARE_USED` + "`" + ` look at, which need it; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is one beside another field."
+  "The resource class, required by ` + "`" + `FREE` + "`" + ` and ` + "`" + `SHARE_USED` + "`" + ` and excluded by other fields (` + "`" + `BAD_USER_INPUT` + "`" + `)."
   resourceClass: String @nameOf(type: "ResourceClass")
 }
 
@@ -3627,15 +3600,15 @@ enum ResourceProviderOrderField {
   "The time of the last change of the provider, its inventories, traits, aggregates or allocations."
   UPDATED_AT
   """
-  How much of a resource class is free. Providers without an inventory of it come
-  last in either direction. Each page is of its own instant: what is claimed or
-  released between two pages moves providers, which the second may repeat or miss.
+  The free amount of a resource class. Providers without an inventory of it come
+  last in either direction. Claims and releases between two pages move providers:
+  the second page may repeat or miss them.
   """
   FREE
   """
-  What share of its capacity of a resource class is used, from 0 up. Providers
-  without an inventory of the class, or with a capacity of 0, come last in either
-  direction. Each page is of its own instant, as with ` + "`" + `FREE` + "`" + `.
+  The used share of the capacity of a resource class, from 0 up. Providers without
+  an inventory of the class, or with a capacity of 0, come last in either
+  direction. Pages may repeat or miss providers, as with ` + "`" + `FREE` + "`" + `.
   """
   SHARE_USED
 }
@@ -3646,24 +3619,23 @@ type ResourceProviderConnection {
   nodes: [ResourceProvider!]!
   "The providers of the page, each with its cursor."
   edges: [ResourceProviderEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many providers the whole list has."
+  "Number of providers in the whole list."
   totalCount: Int!
 }
 
 "A resource provider in a page."
 type ResourceProviderEdge {
-  "The position in the list; it stays valid when the provider is gone."
+  "The position in the list. It stays valid when the provider is deleted."
   cursor: String!
   "The provider."
   node: ResourceProvider!
 }
 
 """
-Something that provides resources: a host, a NUMA node or device of one, a storage
-pool. Providers form trees; each has inventories of resource classes, traits that
-say what it is like, and aggregates that it is in. A provider with the trait
+A host, a NUMA node, a device or a storage pool. Providers form trees and have
+inventories of resource classes, traits and aggregates. A provider with the trait
 ` + "`" + `MISC_SHARES_VIA_AGGREGATE` + "`" + ` serves every tree with a provider in one of its
 aggregates.
 """
@@ -3674,19 +3646,19 @@ type ResourceProvider implements Node {
   uuid: UUID!
   "The name, unique, 1 to 200 characters."
   name: String!
-  "A counter that moves as the mutations say; a mutation that is given a stale one refuses."
+  "A counter of changes. A mutation with a stale generation is refused."
   generation: Int!
   "The provider directly above; ` + "`" + `null` + "`" + ` for a root."
   parent: ResourceProvider
-  "The root of the tree; the provider itself where it has no parent."
+  "The root of the tree; the provider itself if it has no parent."
   root: ResourceProvider!
   "The providers directly below, by name."
   children(
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -3703,52 +3675,51 @@ type ResourceProvider implements Node {
   "The uuids of all aggregates, sorted."
   aggregates: [UUID!]!
   """
-  What is allocated of it, by the uuids of consumers and by resource class: to
-  consumers of the viewer's project; for administrators and services to those of
-  all projects.
-  ` + "`" + `used` + "`" + ` of its inventories counts everybody's.
+  The allocations to consumers of the viewer's project; for administrators and
+  services, of all projects. In the order of consumer uuid and resource class.
+  ` + "`" + `used` + "`" + ` of an inventory counts all projects.
   """
   allocations(
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
   ): AllocationConnection @semanticNonNull
-  "The resource that the provider is, for example a ` + "`" + `physical:host` + "`" + `; ` + "`" + `null` + "`" + ` for none, and where the viewer may not see it."
+  "The linked resource, for example a ` + "`" + `physical:host` + "`" + `; ` + "`" + `null` + "`" + ` for none and for a hidden one."
   resource: Resource
   "When the provider was created."
   createdAt: DateTime!
-  "When the provider or anything of it last changed, allocations included."
+  "When the provider, its inventories, traits, aggregates or allocations last changed."
   updatedAt: DateTime!
 }
 
 "How much of a resource class a provider has. Amounts are in units of the class: ` + "`" + `MEMORY_MB` + "`" + ` counts mebibytes."
 type Inventory {
-  "The key of the inventory in a cache, unique among all objects of all types: made from the provider and the resource class. ` + "`" + `node` + "`" + ` does not look it up."
+  "A cache key, unique among all types, made from the provider and the resource class. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
   "The name of the resource class."
   resourceClass: String!
-  "What there is in all, 1 to 2147483647."
+  "The total amount, 1 to 2147483647."
   total: Int!
-  "What is kept back of it."
+  "The reserved amount."
   reserved: Int!
-  "The least that one allocation may take."
+  "The minimum of one allocation."
   minUnit: Int!
-  "The most that one allocation may take."
+  "The maximum of one allocation."
   maxUnit: Int!
-  "What an allocation must be a multiple of."
+  "The step of allocations: an allocation is a multiple of it."
   stepSize: Int!
-  "How often the same unit may be given away."
+  "The overcommit ratio."
   allocationRatio: Float!
-  "What can be given away in all: (total - reserved) × allocationRatio without its fraction."
+  "(total - reserved) × allocationRatio, rounded down."
   capacity: Int64!
-  "What is allocated now. More than the capacity after the inventory shrank."
+  "The allocated amount. It can exceed the capacity after the inventory shrank."
   used: Int64!
-  "Capacity less used; negative when more is used than there is."
+  "Capacity minus used; negative when overcommitted beyond the capacity."
   free: Int64!
 }
 
@@ -3760,13 +3731,13 @@ input ResourceAmountInput {
   amount: Int!
 }
 
-"A set of traits of which at least one must be there."
+"A set of traits. At least one must be present."
 input TraitSetInput {
   "The names of the traits, at least one, at most 256."
   anyOf: [String!]! @nameOf(type: "Trait")
 }
 
-"A condition on the aggregates of a provider. An aggregate that nobody is in is no error: it has no members."
+"A condition on the aggregates of a provider. An unknown aggregate is no error: it has no members."
 input AggregateFilter {
   "In at least one of these, at most 1000; absent or empty is no constraint."
   anyOf: [UUID!]
@@ -3774,17 +3745,17 @@ input AggregateFilter {
   noneOf: [UUID!]
 }
 
-"A group of a request that one provider must serve as a whole."
+"A group of a request. One provider must serve it whole."
 input RequestGroupInput {
-  "What the group is called in the answer's mappings: 1 to 64 of A-Z, a-z, 0-9, _ and -, each once."
+  "The name of the group in the answer's mappings: 1 to 64 of A-Z, a-z, 0-9, _ and -, distinct."
   suffix: String!
-  "What the group asks for, at most 64 classes, each once. May be empty only for a group named in ` + "`" + `sameSubtree` + "`" + `."
+  "The amounts, at most 64 classes, each once. Empty only for a group named in ` + "`" + `sameSubtree` + "`" + `."
   resources: [ResourceAmountInput!]
-  "Traits that the provider must have, every one of these. At most 256, here and in the other lists of traits; one twice counts once."
+  "Traits that the provider must have, all of them. Each list of traits has at most 256. Duplicates count once."
   requiredAll: [String!] @nameOf(type: "Trait")
-  "Traits of which the provider must have at least one; ` + "`" + `[]` + "`" + ` is no constraint."
+  "The provider must have at least one of these traits; ` + "`" + `[]` + "`" + ` is no constraint."
   requiredAny: [String!] @nameOf(type: "Trait")
-  "Further sets of traits, at most 64, of each of which the provider must have at least one."
+  "Further sets of traits, at most 64. The provider must have at least one trait of each set."
   requiredAnySets: [TraitSetInput!]
   "Traits that the provider must not have."
   forbidden: [String!] @nameOf(type: "Trait")
@@ -3794,9 +3765,9 @@ input RequestGroupInput {
   inTree: UUID
 }
 
-"Groups whose providers belong together in a tree."
+"Groups of the same subtree."
 input SubtreeInput {
-  "The suffixes of the groups, at least one, one twice counts once: of their providers, one must be above all the others or the same."
+  "The suffixes of the groups, at least one; duplicates count once. One of their providers must be an ancestor of all the others, or the same."
   suffixes: [String!]!
 }
 
@@ -3806,16 +3777,16 @@ A total order of allocation candidates. Every server and every page has the same
 enum CandidateOrder {
   """
   By the uuid of the anchor root, then group by group: the unsuffixed group first,
-  then by suffix. Classes are in the order of their names, providers in the order of
-  their paths of uuids. All candidates of one root come before those of the next.
-  Pages neither repeat nor lose a candidate while others write.
+  then by suffix. Classes are in the order of their names, providers in the order
+  of their paths of uuids. All candidates of a root precede the next root. Pages
+  neither repeat nor lose a candidate while others write.
   """
   DEPTH_FIRST
   """
-  The first candidate of each root, then the second of each, and so on. Roots are in
-  the order of their uuids. A page of 10 shows 10 hosts where 10 can serve. A cursor
-  counts: where others change the candidates of a root meanwhile, later pages can
-  repeat or miss some of that root. A late page takes longer than the first.
+  The first candidate of each root, then the second of each, and so on. Roots are
+  in the order of their uuids. A page of 10 shows 10 hosts where 10 can serve. A
+  cursor is a count: if the candidates of a root change between pages, later pages
+  can repeat or miss some of that root. Late pages take longer than the first.
   """
   BREADTH_FIRST
 }
@@ -3824,7 +3795,7 @@ enum CandidateOrder {
 enum GroupPolicy {
   "They may."
   NONE
-  "Each must have a provider of its own."
+  "Each must have a different provider."
   ISOLATE
 }
 
@@ -3834,15 +3805,15 @@ type AllocationCandidateConnection {
   nodes: [AllocationCandidate!]!
   "The candidates of the page, each with its cursor."
   edges: [AllocationCandidateEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many candidates there are, counted up to 10000. Counted only when selected."
+  "Number of candidates, at most 10000. Counted only when selected."
   totalCount: Int!
-  "Whether ` + "`" + `totalCount` + "`" + ` is exact; false when there are more than it says."
+  "Whether ` + "`" + `totalCount` + "`" + ` is exact; false if there are more."
   totalCountIsExact: Boolean!
-  "Every provider of every tree that has a part in the page, parents first. Built only when selected."
+  "All providers of the trees in the page, parents first. Built only when selected."
   providerSummaries: [ProviderSummary!]!
-  "Where the providers went that are in no candidate. Worked out only when selected."
+  "Why providers are in no candidate. Computed only when selected."
   explain: CandidateExplanation @semanticNonNull
 }
 
@@ -3856,23 +3827,23 @@ type AllocationCandidateEdge {
 
 "One way to serve a request."
 type AllocationCandidate {
-  "What each provider gives, by the provider's uuid."
+  "The amounts of each provider, by provider uuid."
   allocations: [CandidateAllocation!]!
   "Which providers serve which group, the unsuffixed group first, then by suffix."
   mappings: [GroupMapping!]!
-  "The candidate as a claim: ready to be sent to ` + "`" + `setAllocations` + "`" + `, without ` + "`" + `__typename` + "`" + `."
+  "The candidate as input for ` + "`" + `setAllocations` + "`" + `. Do not select ` + "`" + `__typename` + "`" + `."
   claim: CandidateClaim!
 }
 
-"A candidate in the form that a consumer's claim has: its two fields are those of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
+"A candidate in the form of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
 type CandidateClaim {
-  "What each provider gives, by the provider's uuid."
+  "The amounts of each provider, by provider uuid."
   allocations: [ProviderAllocation!]!
   "Which providers serve which group, the unsuffixed group first, then by suffix."
   mappings: [ClaimMapping!]!
 }
 
-"What one provider gives, in the form of ` + "`" + `ProviderAllocationInput` + "`" + `."
+"The amounts of one provider, in the form of ` + "`" + `ProviderAllocationInput` + "`" + `."
 type ProviderAllocation {
   "The uuid of the provider."
   provider: UUID!
@@ -3882,13 +3853,13 @@ type ProviderAllocation {
 
 "Which providers serve a group, in the form of ` + "`" + `GroupMappingInput` + "`" + `."
 type ClaimMapping {
-  "The suffix of the group; the empty text for the unsuffixed group."
+  "The suffix of the group; the empty string for the unsuffixed group."
   suffix: String!
   "The uuids of the providers; one for a group with a suffix."
   providers: [UUID!]!
 }
 
-"What one provider gives."
+"The amounts of one provider."
 type CandidateAllocation {
   "The provider."
   provider: ResourceProvider!
@@ -3906,13 +3877,13 @@ type ResourceAmount {
 
 "Which providers serve a group."
 type GroupMapping {
-  "The suffix of the group; the empty text for the unsuffixed group."
+  "The suffix of the group; the empty string for the unsuffixed group."
   suffix: String!
   "The providers, by uuid; one for a group with a suffix."
   providers: [ResourceProvider!]!
 }
 
-"A provider with what it has, as it was when the candidates were decided."
+"A provider with its inventories and traits, at the instant of the candidates."
 type ProviderSummary {
   "The provider."
   provider: ResourceProvider!
@@ -3922,36 +3893,36 @@ type ProviderSummary {
   traits: [String!]!
 }
 
-"Where the providers went: constraint by constraint, and what lacked least."
+"The providers that each constraint eliminated, and the nearest misses."
 type CandidateExplanation {
-  "How many providers there are in all."
+  "Number of all providers."
   considered: Int!
   """
-  What each constraint took away. ` + "`" + `hosts` + "`" + ` comes first: it leaves the providers of
-  the trees that it allows and those that share with them. Every class of the
-  unsuffixed group and every suffixed group starts from these, or from all
-  providers; what concerns the request as a whole comes last.
+  The effect of each constraint. ` + "`" + `hosts` + "`" + ` comes first and keeps the providers of
+  allowed trees and those sharing with them. Every class of the unsuffixed group
+  and every suffixed group starts from these providers, or from all. Constraints
+  on the whole request come last.
   """
   steps: [ExplanationStep!]!
-  "The trees that lack least, at most 5: those with the fewest things missing first."
+  "The trees with the least missing, at most 5, fewest missing things first."
   nearest: [NearMiss!]!
 }
 
-"What one constraint did."
+"The effect of one constraint."
 type ExplanationStep {
-  "What the constraint is about."
+  "The subject of the constraint."
   kind: ConstraintKind!
-  "The path of the argument that it is about, for example ` + "`" + `groups[1].forbidden` + "`" + `; ` + "`" + `null` + "`" + ` where it is about the request as a whole."
+  "The path of the argument, for example ` + "`" + `groups[1].forbidden` + "`" + `; ` + "`" + `null` + "`" + ` for the whole request."
   path: String
   "The constraint, with the path of its argument: ` + "`" + `groups[1].forbidden CUSTOM_X` + "`" + `."
   constraint: String!
-  "How many providers it took away."
+  "Number of providers it eliminated."
   eliminated: Int!
-  "How many were left."
+  "Number of providers left."
   remaining: Int!
 }
 
-"What a constraint is about."
+"The subject of a constraint."
 enum ConstraintKind {
   "The providers are in a tree of the hosts, or share with one."
   HOSTS
@@ -3961,66 +3932,64 @@ enum ConstraintKind {
   RESOURCE_AMOUNT
   "The provider is in the tree."
   IN_TREE
-  "The provider is in the aggregates, or in none of them."
+  "The provider is in the required aggregates and outside the excluded ones."
   MEMBER_OF
   "The provider does not have the trait."
   FORBIDDEN_TRAIT
   "The provider has the trait, or one of the set."
   REQUIRED_TRAIT
-  "The root that a candidate is anchored at: its traits and aggregates."
+  "Traits and aggregates of the candidate's root."
   ANCHOR_ROOT
   "Every group can be served from one root."
   ONE_ROOT
   "The providers of the unsuffixed group have its required traits between them."
   REQUIRED_TOGETHER
-  "What is left fits together: policy, subtrees, sums of amounts, traits."
+  "The remaining providers fit together: policy, subtrees, sums of amounts, traits."
   COMBINATION
 }
 
-"A tree that lacks little."
+"A tree that almost fits."
 type NearMiss {
   "The root of the tree."
   provider: ResourceProvider!
-  "What is missing, by resource class."
+  "The missing amounts, by resource class."
   missing: [Shortage!]!
   "Required traits that were not found, all of an any-of set."
   traits: [String!]!
 }
 
-"What is missing of a resource class."
+"The missing amount of a resource class."
 type Shortage {
   "The name of the resource class."
   resourceClass: String!
-  "How many of the units asked for the best provider could not give."
+  "Requested units beyond the free capacity of the best provider."
   short: Int64!
 }
 
-"Who uses resources: it exists as long as it has allocations."
+"A user of resources. It exists while it has allocations."
 type Consumer implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The uuid, for example of an instance."
   uuid: UUID!
-  "The id of the project that pays, as it was last given; any text."
+  "The project id of the last claim; any string."
   projectId: String!
-  "The id of the user, as it was last given; any text."
+  "The user id of the last claim; any string."
   userId: String!
-  "What kind of consumer it is, for example ` + "`" + `INSTANCE` + "`" + `; ` + "`" + `null` + "`" + ` if never said."
+  "The type of the consumer, for example ` + "`" + `INSTANCE` + "`" + `; ` + "`" + `null` + "`" + ` if never given."
   type: String
-  "Grows by 1 with every write of its allocations, from 1; to be sent with the next write."
+  "Starts at 1 and grows by 1 with every write of its allocations. Send it with the next write."
   generation: Int!
-  "What it uses, by provider and resource class; at most 1000 providers."
+  "Its allocations, by provider and resource class; at most 1000 providers."
   allocations: [Allocation!]!
   """
-  Which providers serve which group of the request that it was placed by, as its last
-  claim said: the unsuffixed group first, then by suffix, the providers by uuid.
-  Providers that were deleted since are left out. Empty where that claim said nothing.
+  The providers of each request group, from its last claim: the unsuffixed group
+  first, then by suffix, the providers by uuid. Deleted providers are left out.
+  Empty if the claim had no mappings.
   """
   mappings: [GroupMapping!]!
   """
-  The resource with the same uuid: the two are one thing, seen as a user of
-  resources and as what it is itself. ` + "`" + `null` + "`" + ` for none, and where the viewer may not
-  see it.
+  The resource with the same uuid; ` + "`" + `null` + "`" + ` for none and for a hidden one.
   """
   resource: Resource
   "When it got its first allocation."
@@ -4029,17 +3998,17 @@ type Consumer implements Node {
   updatedAt: DateTime!
 }
 
-"What a consumer uses of a resource class on a provider."
+"The amount of a resource class that a consumer uses on a provider."
 type Allocation {
-  "The key of the allocation in a cache, unique among all objects of all types: made from the consumer, the provider and the resource class. ` + "`" + `node` + "`" + ` does not look it up."
+  "A cache key, unique among all types, made from the consumer, the provider and the resource class. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
-  "Who provides it."
+  "The provider."
   provider: ResourceProvider!
   "The name of the resource class."
   resourceClass: String!
   "How many units."
   used: Int64!
-  "Who uses it."
+  "The consumer."
   consumer: Consumer!
 }
 
@@ -4049,15 +4018,15 @@ type AllocationConnection {
   nodes: [Allocation!]!
   "The allocations of the page, each with its cursor."
   edges: [AllocationEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many allocations the whole list has. Counted only when selected."
+  "Number of allocations in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "An allocation in a page."
 type AllocationEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The allocation."
   node: Allocation!
@@ -4095,31 +4064,31 @@ type ConsumerConnection {
   nodes: [Consumer!]!
   "The consumers of the page, each with its cursor."
   edges: [ConsumerEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many consumers the whole list has. Counted only when selected."
+  "Number of consumers in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "A consumer in a page."
 type ConsumerEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The consumer."
   node: Consumer!
 }
 
-"What the consumers of a group have in common."
+"The key that consumers are grouped by."
 enum UsageGrouping {
   "The project."
   PROJECT
-  "The user, whatever the project."
+  "The user, across projects."
   USER
-  "The type; those that never had one are a group, too."
+  "The type. Consumers without a type are one group."
   TYPE
 }
 
-"What the consumers of one project, user or type use."
+"The use of one project, user or type."
 type UsageGroup {
   "The id of the project, when grouped by it; else ` + "`" + `null` + "`" + `."
   projectId: String
@@ -4129,7 +4098,7 @@ type UsageGroup {
   consumerType: String
   "How many consumers there are."
   consumerCount: Int!
-  "What they use between them, by resource class."
+  "Their total use, by resource class."
   usages: [ResourceUsage!]!
 }
 
@@ -4143,13 +4112,13 @@ type ResourceUsage {
 
 "Which traits; all given conditions must hold."
 input TraitFilter {
-  "With a name that begins so."
+  "With a name that starts with this string."
   startsWith: String
   "With one of these names, at most 250. An empty list matches nothing."
   names: [String!] @nameOf(type: "Trait")
-  "With ` + "`" + `true` + "`" + ` those that some provider has, with ` + "`" + `false` + "`" + ` those that none has."
+  "` + "`" + `true` + "`" + ` for traits of at least one provider, ` + "`" + `false` + "`" + ` for traits of none."
   associated: Boolean
-  "With ` + "`" + `true` + "`" + ` those created by hand, with ` + "`" + `false` + "`" + ` the standard ones."
+  "` + "`" + `true` + "`" + ` for custom ones, ` + "`" + `false` + "`" + ` for standard ones."
   custom: Boolean
 }
 
@@ -4159,15 +4128,15 @@ type TraitConnection {
   nodes: [Trait!]!
   "The traits of the page, each with its cursor."
   edges: [TraitEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many traits the whole list has. Counted only when selected."
+  "Number of traits in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "A trait in a page."
 type TraitEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The trait."
   node: Trait!
@@ -4177,7 +4146,7 @@ type TraitEdge {
 input ResourceClassFilter {
   "With one of these names, at most 250. An empty list matches nothing."
   names: [String!] @nameOf(type: "ResourceClass")
-  "With ` + "`" + `true` + "`" + ` those created by hand, with ` + "`" + `false` + "`" + ` the standard ones."
+  "` + "`" + `true` + "`" + ` for custom ones, ` + "`" + `false` + "`" + ` for standard ones."
   custom: Boolean
 }
 
@@ -4187,37 +4156,37 @@ type ResourceClassConnection {
   nodes: [ResourceClass!]!
   "The resource classes of the page, each with its cursor."
   edges: [ResourceClassEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many resource classes the whole list has. Counted only when selected."
+  "Number of resource classes in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
 "A resource class in a page."
 type ResourceClassEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The resource class."
   node: ResourceClass!
 }
 
-"A trait: something that a provider is or can do."
+"A trait: a quality of a provider."
 type Trait {
-  "The key of the trait in a cache, unique among all objects of all types: made from the name. ` + "`" + `node` + "`" + ` does not look it up."
+  "A cache key, unique among all types, made from the name. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
   "The name: A-Z, 0-9 and _, at most 255."
   name: String!
-  "Whether it was created by hand; standard traits are there from the start and stay."
+  "Whether a client created it. Standard traits exist from the start and cannot be deleted."
   custom: Boolean!
 }
 
-"A resource class: something that an inventory can hold."
+"A resource class: the unit of an inventory."
 type ResourceClass {
-  "The key of the resource class in a cache, unique among all objects of all types: made from the name. ` + "`" + `node` + "`" + ` does not look it up."
+  "A cache key, unique among all types, made from the name. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
   "The name: A-Z, 0-9 and _, at most 255."
   name: String!
-  "Whether it was created by hand; standard classes are there from the start and stay."
+  "Whether a client created it. Standard classes exist from the start and cannot be deleted."
   custom: Boolean!
 }
 
@@ -4225,19 +4194,19 @@ type ResourceClass {
 input CreateResourceProviderInput {
   "The name, 1 to 200 characters, unique."
   name: String!
-  "The uuid; a new one when absent."
+  "The uuid (default: a new one)."
   uuid: UUID
   "The uuid of the provider above; a root when absent."
   parent: UUID
-  "The uuid of the resource that this provider is, for example a ` + "`" + `physical:host` + "`" + `."
+  "The uuid of the linked resource, for example a ` + "`" + `physical:host` + "`" + `."
   resource: UUID
-  "The name of the provider above, in place of its uuid; not together with ` + "`" + `parent` + "`" + `."
+  "The name of the parent. Mutually exclusive with ` + "`" + `parent` + "`" + `."
   parentName: String
   "Its inventories, at most 1000, each class once; none when absent."
   inventories: [InventoryInput!]
   "The names of its traits, at most 1000; none when absent. A trait named twice counts once."
   traits: [String!]
-  "The uuids of the aggregates that it is a member of, at most 1000, each once; none when absent."
+  "The uuids of its aggregates, at most 1000, each once; none when absent."
   aggregates: [UUID!]
 }
 
@@ -4245,21 +4214,21 @@ input CreateResourceProviderInput {
 input CreateResourceProvidersInput {
   "The providers, 1 to 1000; parents before children."
   items: [CreateResourceProviderInput!]!
-  "Whether all of them are created or none; otherwise each has an outcome of its own."
+  "Whether all of them are created or none; otherwise each has its outcome."
   atomic: Boolean! = true
 }
 
-"What became of the resource providers to create."
+"The outcomes of the resource providers to create."
 type CreateResourceProvidersPayload {
-  "An outcome for each item of the input, in their order."
+  "One outcome per item of the input, in order."
   results: [CreateResourceProvidersResult!]!
 }
 
-"What became of one of the resource providers to create."
+"The outcome of one of the resource providers to create."
 type CreateResourceProvidersResult {
-  "The provider; ` + "`" + `null` + "`" + ` where something is wrong with it."
+  "The provider; ` + "`" + `null` + "`" + ` if it has problems."
   resourceProvider: ResourceProvider
-  "What is wrong with it; empty where it is created."
+  "Its problems; empty if it was created."
   errors: [RowError!]!
 }
 
@@ -4273,9 +4242,9 @@ type CreateResourceProviderPayload {
 input SetInventoriesInput {
   "The uuid of the provider."
   provider: UUID!
-  "The generation that the provider must have; any when absent."
+  "The expected generation (default: any)."
   generation: Int
-  "The inventories, at most 1000, each class once; ` + "`" + `[]` + "`" + ` takes all away."
+  "The inventories, at most 1000, each class once; ` + "`" + `[]` + "`" + ` removes all."
   inventories: [InventoryInput!]!
 }
 
@@ -4283,17 +4252,17 @@ input SetInventoriesInput {
 input InventoryInput {
   "The name of the resource class."
   resourceClass: String!
-  "What there is in all, 1 to 2147483647."
+  "The total amount, 1 to 2147483647."
   total: Int!
-  "What is kept back of it, 0 to the total."
+  "The reserved amount, 0 to the total."
   reserved: Int! = 0
-  "The least that one allocation may take, 1 to 2147483647."
+  "The minimum of one allocation, 1 to 2147483647."
   minUnit: Int! = 1
-  "The most that one allocation may take, 1 to 2147483647."
+  "The maximum of one allocation, 1 to 2147483647."
   maxUnit: Int! = 2147483647
-  "What an allocation must be a multiple of, 1 to 2147483647."
+  "The step of allocations, 1 to 2147483647: an allocation is a multiple of it."
   stepSize: Int! = 1
-  "How often the same unit may be given away, 0 to 3.40282e38; the capacity must stay below 2^63."
+  "The overcommit ratio, 0 to 3.40282e38; the capacity must stay below 2^63."
   allocationRatio: Float! = 1.0
 }
 
@@ -4307,9 +4276,9 @@ type SetInventoriesPayload {
 input SetProviderTraitsInput {
   "The uuid of the provider."
   provider: UUID!
-  "The generation that the provider must have; any when absent."
+  "The expected generation (default: any)."
   generation: Int
-  "The names of the traits, at most 1000; ` + "`" + `[]` + "`" + ` takes all away."
+  "The names of the traits, at most 1000; ` + "`" + `[]` + "`" + ` removes all."
   traits: [String!]!
 }
 
@@ -4323,9 +4292,9 @@ type SetProviderTraitsPayload {
 input SetProviderAggregatesInput {
   "The uuid of the provider."
   provider: UUID!
-  "The generation that the provider must have; any when absent."
+  "The expected generation (default: any)."
   generation: Int
-  "The uuids of the aggregates, at most 1000; ` + "`" + `[]` + "`" + ` takes all away. An aggregate exists while a provider is in it."
+  "The uuids of the aggregates, at most 1000; ` + "`" + `[]` + "`" + ` removes all. An aggregate exists while a provider is in it."
   aggregates: [UUID!]!
 }
 
@@ -4335,41 +4304,41 @@ type SetProviderAggregatesPayload {
   resourceProvider: ResourceProvider!
 }
 
-"What a provider shall have. What is absent or ` + "`" + `null` + "`" + ` stays."
+"The new inventories, traits and aggregates of a provider. Absent and ` + "`" + `null` + "`" + ` fields keep their values."
 input SetOnResourceProviderInput {
   "The uuid of the provider."
   provider: UUID
-  "The name of the provider, in place of its uuid; one of the two is given."
+  "The name of the provider. Give either ` + "`" + `provider` + "`" + ` or ` + "`" + `providerName` + "`" + `."
   providerName: String
-  "The generation that the provider must have; any when absent."
+  "The expected generation (default: any)."
   generation: Int
-  "All its inventories, at most 1000, each class once; ` + "`" + `[]` + "`" + ` takes all away."
+  "All its inventories, at most 1000, each class once; ` + "`" + `[]` + "`" + ` removes all."
   inventories: [InventoryInput!]
-  "The names of all its traits, at most 1000; ` + "`" + `[]` + "`" + ` takes all away. A trait named twice counts once."
+  "The names of all its traits, at most 1000; ` + "`" + `[]` + "`" + ` removes all. A trait named twice counts once."
   traits: [String!]
-  "The uuids of all its aggregates, at most 1000, each once; ` + "`" + `[]` + "`" + ` takes all away."
+  "The uuids of all its aggregates, at most 1000, each once; ` + "`" + `[]` + "`" + ` removes all."
   aggregates: [UUID!]
 }
 
-"The resource providers and what each shall have."
+"The resource providers and their new inventories, traits and aggregates."
 input SetOnResourceProvidersInput {
-  "What each provider shall have, 1 to 1000, each provider once."
+  "The providers, 1 to 1000, each once."
   items: [SetOnResourceProviderInput!]!
-  "Whether all of them are written or none; otherwise each has an outcome of its own."
+  "Whether all of them are written or none; otherwise each has its outcome."
   atomic: Boolean! = true
 }
 
-"What became of the resource providers."
+"The outcomes of the resource providers."
 type SetOnResourceProvidersPayload {
-  "An outcome for each item of the input, in their order."
+  "One outcome per item of the input, in order."
   results: [SetOnResourceProvidersResult!]!
 }
 
-"What became of one of the resource providers."
+"The outcome of one of the resource providers."
 type SetOnResourceProvidersResult {
-  "The provider as it is now; ` + "`" + `null` + "`" + ` where something is wrong with the item."
+  "The provider as it is now; ` + "`" + `null` + "`" + ` if the item has problems."
   resourceProvider: ResourceProvider
-  "What is wrong with the item; empty where it is written."
+  "The problems of the item; empty if it was written."
   errors: [RowError!]!
 }
 
@@ -4397,36 +4366,35 @@ type CreateResourceClassPayload {
   resourceClass: ResourceClass!
 }
 
-"What consumers shall have."
+"The new allocations of consumers."
 input SetAllocationsInput {
   "The consumers, at least one, at most 1000, each once."
   consumers: [ConsumerAllocationsInput!]!
 }
 
-"All that one consumer shall have."
+"All new allocations of one consumer."
 input ConsumerAllocationsInput {
   "The uuid of the consumer."
   uuid: UUID!
-  "The id of the project that pays, 1 to 255 characters; replaces the stored one."
+  "The project id, 1 to 255 characters; replaces the stored one."
   projectId: String!
   "The id of the user, 1 to 255 characters; replaces the stored one."
   userId: String!
-  "What kind of consumer it is: 1 to 255 of A-Z, 0-9 and _; the stored one stays when absent."
+  "The type: 1 to 255 of A-Z, 0-9 and _ (default: the stored one)."
   type: String
   "The consumer's generation as last read; absent or ` + "`" + `null` + "`" + ` if it has no allocations yet."
   generation: Int
-  "What each provider gives, at most 1000 providers, each once; ` + "`" + `[]` + "`" + ` clears the consumer."
+  "The amounts per provider, at most 1000 providers, each once; ` + "`" + `[]` + "`" + ` clears the consumer."
   allocations: [ProviderAllocationInput!]!
   """
-  Which providers serve which group, as the candidate said: at least one group when
-  given, at most 1000 providers in all groups together, all of which must exist. Kept
-  as ` + "`" + `Consumer.mappings` + "`" + `, in place of those of the claim before; absent or ` + "`" + `null` + "`" + ` keeps
-  none.
+  The providers of each group, from the candidate: at least one group, at most
+  1000 existing providers in all groups together. Replaces ` + "`" + `Consumer.mappings` + "`" + `;
+  absent or ` + "`" + `null` + "`" + ` clears it.
   """
   mappings: [GroupMappingInput!]
 }
 
-"What one provider shall give."
+"The amounts of one provider."
 input ProviderAllocationInput {
   "The uuid of the provider."
   provider: UUID!
@@ -4436,9 +4404,9 @@ input ProviderAllocationInput {
 
 "Which providers serve a group."
 input GroupMappingInput {
-  "The suffix of the group, each once: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty text for the unsuffixed group."
+  "The suffix of the group, distinct: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty string for the unsuffixed group."
   suffix: String!
-  "The uuids of the providers, at least one; one twice is kept once."
+  "The uuids of the providers, at least one; duplicates count once."
   providers: [UUID!]!
 }
 
@@ -4448,7 +4416,7 @@ type SetAllocationsPayload {
   consumers: [Consumer!]!
 }
 
-"What shall change about a resource provider. Absent fields stay as they are."
+"The changes of a resource provider. Absent fields keep their values."
 input UpdateResourceProviderInput {
   "The uuid of the provider."
   provider: UUID!
@@ -4456,7 +4424,7 @@ input UpdateResourceProviderInput {
   newName: String
   "The uuid of the new parent; ` + "`" + `null` + "`" + ` makes the provider a root."
   parent: UUID
-  "The uuid of the resource that this provider is; ` + "`" + `null` + "`" + ` for none."
+  "The uuid of the linked resource; ` + "`" + `null` + "`" + ` for none."
   resource: UUID
 }
 
@@ -4482,7 +4450,7 @@ type DeleteResourceProviderPayload {
 input SetInventoryInput {
   "The uuid of the provider."
   provider: UUID!
-  "The generation that the provider must have; any when absent."
+  "The expected generation (default: any)."
   generation: Int
   "The inventory."
   inventory: InventoryInput!
@@ -4500,7 +4468,7 @@ input DeleteInventoryInput {
   provider: UUID!
   "The name of the resource class."
   resourceClass: String!
-  "The generation that the provider must have; any when absent."
+  "The expected generation (default: any)."
   generation: Int
 }
 
@@ -4542,19 +4510,19 @@ input DeleteAllocationsInput {
 
 "A consumer whose allocations were deleted."
 type DeleteAllocationsPayload {
-  "The consumer as it was, with what it had."
+  "The consumer before the deletion, with its allocations."
   consumer: Consumer!
 }
 
 "Inventories and the allocations against them."
 input ReshapeInput {
-  "The providers and all inventories that each shall have, at least one provider, at most 1000, each once."
+  "The providers with all their new inventories, 1 to 1000, each once."
   inventories: [SetInventoriesInput!]!
-  "The consumers and all that each shall have, at most 1000, each once; may be empty."
+  "The consumers with all their new allocations, at most 1000, each once; may be empty."
   consumers: [ConsumerAllocationsInput!]! = []
 }
 
-"What was reshaped."
+"The reshaped providers and consumers."
 type ReshapePayload {
   "The providers as they are now, in the order of the input."
   resourceProviders: [ResourceProvider!]!
@@ -4564,24 +4532,23 @@ type ReshapePayload {
 `, BuiltIn: false},
 	{Name: "../../schema/placement_capacity.graphql", Input: `extend type Query {
   """
-  What the providers have between them, added up for each resource class and, in
-  groups, for each aggregate, trait or tree. Only their own inventories, traits and
-  aggregates count, as with ` + "`" + `resourceProviders` + "`" + `. Answered from memory, without any
-  SQL, and seen by all who read placement: totals tell of no consumer. Needs any
-  role (` + "`" + `FORBIDDEN` + "`" + `).
+  The capacity of providers, summed per resource class and, with ` + "`" + `groupBy` + "`" + `, per
+  aggregate, trait or tree. Inventories, traits and aggregates of the provider
+  alone count, as in ` + "`" + `resourceProviders` + "`" + `. Answered from memory, without SQL.
+  Totals include all projects and name no consumer. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   capacity(
-    "Which providers; all conditions must hold. Absent means all."
+    "Which providers; all conditions must hold (default: all)."
     filter: ResourceProviderFilter
-    "What sums are made for, besides for each resource class."
+    "The groups of sums, in addition to the resource class."
     groupBy: CapacityGrouping! = RESOURCE_CLASS
     "Only these resource classes, at most 250; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `. Absent means all."
     resourceClasses: [String!] @nameOf(type: "ResourceClass")
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -4590,71 +4557,71 @@ type ReshapePayload {
 
 extend type ResourceProvider {
   """
-  What the provider and all providers below it have between them, by resource
-  class: of a root its whole tree, of a NUMA node what is on that node.
+  The capacity of the provider's subtree, by resource class: for a root the whole
+  tree, for a NUMA node the node and its devices.
   """
   treeCapacity: [Capacity!]!
 }
 
-"What sums of capacity are made for, besides for each resource class."
+"The groups of capacity sums, in addition to the resource class."
 enum CapacityGrouping {
-  "For nothing besides: one row for each class."
+  "One row per class."
   RESOURCE_CLASS
-  "For each aggregate. A provider counts in every aggregate that it is in itself; those in none are a group, too."
+  "One row per class and aggregate. A provider counts in each of its aggregates. Providers without an aggregate are one group."
   AGGREGATE
-  "For each trait. A provider counts with every trait that it has itself; those without any are a group, too."
+  "One row per class and trait. A provider counts with each of its traits. Providers without a trait are one group."
   TRAIT
-  "For each tree, by its root."
+  "One row per class and tree, named by its root."
   ROOT
 }
 
 """
-A page of sums of capacity: by aggregate, trait or name of the root, those without
-any first, then by resource class.
+A page of capacity sums, by aggregate, trait or name of the root, then by resource
+class. The group without an aggregate or trait is first.
 """
 type CapacityConnection {
   "The rows of the page."
   nodes: [Capacity!]!
   "The rows of the page, each with its cursor."
   edges: [CapacityEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many rows the whole list has."
+  "Number of rows in the whole list."
   totalCount: Int!
 }
 
 "A sum of capacity in a page."
 type CapacityEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The sum."
   node: Capacity!
 }
 
 """
-What some providers have of a resource class between them, in units of the class.
-A sum beyond 2^63-1 counts as 2^63-1.
+The capacity of several providers in one resource class, in units of the class. A
+sum beyond 2^63-1 is 2^63-1.
 """
 type Capacity {
   "The name of the resource class."
   resourceClass: String!
-  "The uuid of the aggregate that the providers are in, when grouped by it; ` + "`" + `null` + "`" + ` for those in none."
+  "The uuid of the aggregate, when grouped by it; ` + "`" + `null` + "`" + ` for providers without an aggregate."
   aggregate: UUID
-  "The name of the trait that the providers have, when grouped by it; ` + "`" + `null` + "`" + ` for those without any."
+  "The name of the trait, when grouped by it; ` + "`" + `null` + "`" + ` for providers without a trait."
   trait: String
-  "The root of the tree that the providers are of, when grouped by it; in ` + "`" + `treeCapacity` + "`" + ` the provider that has them below it."
+  "The root of the tree, when grouped by it; in ` + "`" + `treeCapacity` + "`" + ` the provider above the subtree."
   root: ResourceProvider
-  "What there is in all."
+  "The total amount."
   total: Int64!
-  "What is kept back of it."
+  "The reserved amount."
   reserved: Int64!
-  "What can be given away in all, with the allocation ratio of each inventory."
+  "The sum of the inventories' capacities, with their allocation ratios."
   capacity: Int64!
-  "What is allocated now, to consumers of all projects."
+  "The allocated amount, of all projects."
   used: Int64!
-  "Capacity less used; negative when more is used than there is."
+  "Capacity minus used; negative when overcommitted beyond the capacity."
   free: Int64!
-  "The share of the capacity that is used, 0.5 for half; more than 1 when more is used than there is, ` + "`" + `null` + "`" + ` where the capacity is 0."
+  "used / capacity, 0.5 for half; above 1 when overcommitted beyond the capacity, ` + "`" + `null` + "`" + ` if the capacity is 0."
   shareUsed: Float
   "How many providers have an inventory of the class."
   providers: Int!
@@ -4662,13 +4629,11 @@ type Capacity {
 `, BuiltIn: false},
 	{Name: "../../schema/placement_request.graphql", Input: `extend type Query {
   """
-  What a server made of a resource would ask of placement, by the metadata of the
-  resource: a flavor, an image, or any other. The rules are those of Nova for extra
-  specs and are listed in docs/placement.md: ` + "`" + `vcpus` + "`" + `, ` + "`" + `ram` + "`" + `, ` + "`" + `disk` + "`" + `, ` + "`" + `ephemeral` + "`" + `,
-  ` + "`" + `swap` + "`" + `, ` + "`" + `resources:` + "`" + `, ` + "`" + `trait:` + "`" + `, ` + "`" + `required` + "`" + `, ` + "`" + `group_policy` + "`" + `, ` + "`" + `same_subtree` + "`" + ` and
-  ` + "`" + `capabilities:` + "`" + `. Each key that asks for nothing and each that cannot be read is
-  named. ` + "`" + `null` + "`" + ` when there is no such resource, or none that the viewer may see.
-  Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  The placement request of a flavor, an image or any other resource, read from its
+  metadata. The rules are Nova's for extra specs, listed in docs/placement.md:
+  ` + "`" + `vcpus` + "`" + `, ` + "`" + `ram` + "`" + `, ` + "`" + `disk` + "`" + `, ` + "`" + `ephemeral` + "`" + `, ` + "`" + `swap` + "`" + `, ` + "`" + `resources:` + "`" + `, ` + "`" + `trait:` + "`" + `, ` + "`" + `required` + "`" + `,
+  ` + "`" + `group_policy` + "`" + `, ` + "`" + `same_subtree` + "`" + ` and ` + "`" + `capabilities:` + "`" + `. Ignored and invalid keys are
+  listed. ` + "`" + `null` + "`" + ` for an unknown or hidden resource. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   placementRequest(
     "The uuid of the resource."
@@ -4678,19 +4643,18 @@ type Capacity {
 
 extend type Resource {
   """
-  The candidates for the request that the metadata of this resource asks for:
-  those of ` + "`" + `allocationCandidates` + "`" + ` with what ` + "`" + `placementRequest` + "`" + ` says. Where the
-  request has problems the field is ` + "`" + `null` + "`" + ` and each of them is ` + "`" + `BAD_USER_INPUT` + "`" + `, at
-  ` + "`" + `metadata['KEY']` + "`" + `; a request that needs too long a search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
-  ` + "`" + `null` + "`" + ` for a resource whose metadata asks for nothing, and for a viewer who may
-  not read placement. Each resource is a search of its
-  own: ask for few of them. At most 100 of the resources that are asked about
-  together may differ in what they require of capabilities (` + "`" + `QUERY_TOO_COMPLEX` + "`" + `).
+  The candidates for the ` + "`" + `placementRequest` + "`" + ` of this resource. If the request has
+  problems, the field is ` + "`" + `null` + "`" + ` and each problem is a ` + "`" + `BAD_USER_INPUT` + "`" + ` at
+  ` + "`" + `metadata['KEY']` + "`" + `. A request with too long a search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  ` + "`" + `null` + "`" + ` for a resource without a request, and for a viewer who may not read
+  placement. Each resource is a separate search: select few. The resources of one
+  operation may have at most 100 distinct requirements of capabilities
+  (` + "`" + `QUERY_TOO_COMPLEX` + "`" + `).
   """
   allocationCandidates(
-    "The order of the candidates. A cursor continues in the order that it came from."
+    "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
-    "How many candidates at most: 0 to 1000, 50 when absent."
+    "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
     "Only candidates after this cursor of the same request."
     after: String
@@ -4698,66 +4662,66 @@ extend type Resource {
 }
 
 """
-What metadata asks of placement, in the form of the arguments of
-` + "`" + `allocationCandidates` + "`" + `: without ` + "`" + `ignored` + "`" + `, ` + "`" + `problems` + "`" + ` and ` + "`" + `__typename` + "`" + ` it can be
-sent as they are.
+The placement request of metadata, in the form of the arguments of
+` + "`" + `allocationCandidates` + "`" + `. Leave out ` + "`" + `ignored` + "`" + `, ` + "`" + `problems` + "`" + ` and ` + "`" + `__typename` + "`" + ` to send
+it.
 """
 type PlacementRequest {
-  "What the unsuffixed group asks for, at most 64 classes."
+  "The amounts of the unsuffixed group, at most 64 classes."
   resources: [ResourceAmount!]!
-  "Traits that the unsuffixed group requires, every one of these; at most 256."
+  "Traits that the unsuffixed group requires, all of them; at most 256."
   requiredAll: [String!]!
-  "Sets of traits, at most 64, of each of which the unsuffixed group requires one at least."
+  "Sets of traits, at most 64. The unsuffixed group requires at least one trait of each."
   requiredAnySets: [TraitSet!]!
   "Traits that the unsuffixed group forbids; at most 256."
   forbidden: [String!]!
   "The groups with a suffix, by suffix; at most 64."
   groups: [RequestGroup!]!
-  "Whether the groups with a suffix may share a provider; ` + "`" + `NONE` + "`" + ` where no key says."
+  "Whether the groups with a suffix may share a provider (default ` + "`" + `NONE` + "`" + `)."
   groupPolicy: GroupPolicy!
-  "Sets of groups whose providers must lie below one of them; at most 64."
+  "Sets of groups in the same subtree; at most 64."
   sameSubtree: [Subtree!]!
-  "What the resource of the root must be like; ` + "`" + `null` + "`" + ` where no key is in the scope of capabilities."
+  "The conditions on the root's resource; ` + "`" + `null` + "`" + ` without keys of the scope ` + "`" + `capabilities:` + "`" + `."
   hosts: RequestHosts
-  "The keys that ask for nothing, by key; at most 128."
+  "The ignored keys, by key; at most 128."
   ignored: [IgnoredKey!]!
-  "What is wrong with keys, by key: also a name that is unknown, or that the viewer may not know, such as that of a capability. What has a problem asks for nothing, and a request with problems is not searched."
+  "The problems of keys, by key, such as unknown or hidden names. A key with a problem has no effect, and a request with problems is not searched."
   problems: [KeyProblem!]!
 }
 
-"A set of traits of which at least one must be there."
+"A set of traits. At least one must be present."
 type TraitSet {
   "The names of the traits."
   anyOf: [String!]!
 }
 
-"A group of a request that one provider must serve as a whole."
+"A group of a request. One provider must serve it whole."
 type RequestGroup {
   "The suffix."
   suffix: String!
-  "What the group asks for, at most 64 classes."
+  "The amounts, at most 64 classes."
   resources: [ResourceAmount!]!
-  "Traits that the provider must have, every one of these; at most 256."
+  "Traits that the provider must have, all of them; at most 256."
   requiredAll: [String!]!
-  "Sets of traits, at most 64, of each of which the provider must have one at least."
+  "Sets of traits, at most 64. The provider must have at least one trait of each."
   requiredAnySets: [TraitSet!]!
   "Traits that the provider must not have; at most 256."
   forbidden: [String!]!
 }
 
-"Groups whose providers belong together in a tree."
+"Groups of the same subtree."
 type Subtree {
   "The suffixes of the groups."
   suffixes: [String!]!
 }
 
-"What the resource of a root must be like, in the form of ` + "`" + `ResourceFilter` + "`" + `."
+"The conditions on a root's resource, in the form of ` + "`" + `ResourceFilter` + "`" + `."
 type RequestHosts {
-  "What is required of capabilities, by key; at most 64."
+  "The requirements of capabilities, by key; at most 64."
   requirements: [Requirement!]!
 }
 
-"What is required of a capability."
+"A requirement of a capability."
 type Requirement {
   "The name of the capability, with the scope ` + "`" + `capabilities:` + "`" + `."
   key: String!
@@ -4765,51 +4729,50 @@ type Requirement {
   requirement: String!
 }
 
-"A metadata key that asks for nothing."
+"An ignored metadata key."
 type IgnoredKey {
   "The key."
   key: String!
   "The value."
   value: String!
-  "Why it asks for nothing."
+  "Why it is ignored."
   reason: IgnoredKeyReason!
 }
 
-"Why a metadata key asks for nothing."
+"Why a metadata key is ignored."
 enum IgnoredKeyReason {
   "No rule reads it."
   NO_RULE
-  "The amount is 0. A key of ` + "`" + `resources:` + "`" + ` with 0 removes the class nevertheless."
+  "The amount is 0. A key of ` + "`" + `resources:` + "`" + ` with 0 still removes the class."
   ZERO_AMOUNT
-  "A key of ` + "`" + `resources:` + "`" + ` says how much of the class is wanted."
+  "A key of ` + "`" + `resources:` + "`" + ` overrides the amount of the class."
   OVERRIDDEN
 }
 
-"What is wrong with a metadata key."
+"A problem of a metadata key."
 type KeyProblem {
-  "The key; ` + "`" + `null` + "`" + ` where it is about all of them together."
+  "The key; ` + "`" + `null` + "`" + ` for a problem of all keys together."
   key: String
-  "What is wrong, then what is allowed."
+  "The problem, then the allowed values."
   message: String!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/resource.graphql", Input: `extend type Query {
   """
-  The resources that the viewer may see: public ones and those of the viewer's
-  project; for an administrator or a service all. A list with ` + "`" + `metadata` + "`" + ` reads
-  the items of the whole page in one statement more; how long that takes grows
-  with their number, so a handful of items per resource is recommended.
+  The visible resources: public ones and resources of the viewer's project; all
+  for administrators and services. ` + "`" + `metadata` + "`" + ` of a list needs one more statement
+  per page, which takes longer with more items.
   """
   resources(
-    "Which resources; all conditions must hold. Absent means all."
+    "Which resources; all conditions must hold (default: all)."
     filter: ResourceFilter
     "The order; by name when absent. The id breaks ties, so no page repeats or loses a row."
     orderBy: ResourceOrder
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -4820,25 +4783,24 @@ type KeyProblem {
     uuid: UUID!
   ): Resource
   """
-  The metadata keys in use on the resources that the viewer may see, by key. They
-  are counted for every answer, which goes through all their items.
+  The metadata keys in use on visible resources, by key. Each answer counts all
+  their items.
   """
   metadataKeys(
-    "Only on the resources that match; all conditions must hold. Absent means all."
+    "Only on the resources that match; all conditions must hold (default: all)."
     filter: ResourceFilter
     "Only on resources of this type, by name."
     resourceType: String @nameOf(type: "ResourceType")
-    "Only keys with this text somewhere, whatever its case; at most 255 characters."
+    "Only keys that contain this string, case-insensitive; at most 255 characters."
     search: String
-    "How many keys at most: 0 to 1000, 50 when absent."
+    "Maximum number of keys, 0 to 1000 (default 50)."
     first: Int
     "Only keys after this cursor."
     after: String
   ): MetadataKeyConnection @semanticNonNull
   """
-  Tells for each condition of a filter how many resources it holds of, and how
-  many are left with it and all conditions before it: which of them leaves too
-  few.
+  For each condition of a filter, the number of resources that pass it alone, and
+  the number that pass it and all conditions before it.
   """
   explainResources(
     "The filter."
@@ -4848,82 +4810,80 @@ type KeyProblem {
 
 extend type Mutation {
   """
-  Creates a resource with everything given for it, in one transaction. Members
-  create in their own project, administrators and services in any (` + "`" + `FORBIDDEN` + "`" + `);
-  ` + "`" + `capabilities` + "`" + ` and ` + "`" + `serviceMetadata` + "`" + ` need an administrator or a service. An
-  unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a uuid that is taken or reserved ` + "`" + `ALREADY_EXISTS` + "`" + `,
-  a parent that is missing, not visible or of the wrong type ` + "`" + `BAD_USER_INPUT` + "`" + `, and
-  so is metadata that breaks the definitions of a strict type; the parent of
-  another project is ` + "`" + `FORBIDDEN` + "`" + `, too many metadata items are ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  Creates a resource with metadata, tags and capabilities, in one transaction.
+  Members create in their own project, administrators and services in any
+  (` + "`" + `FORBIDDEN` + "`" + `); ` + "`" + `capabilities` + "`" + ` and ` + "`" + `serviceMetadata` + "`" + ` need an administrator or a
+  service. An unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a uuid that is taken or reserved
+  ` + "`" + `ALREADY_EXISTS` + "`" + `, a parent that is missing, not visible or of the wrong type
+  ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is metadata that breaks the definitions of a strict
+  type; the parent of another project is ` + "`" + `FORBIDDEN` + "`" + `, too many metadata items are
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   createResource(
     "The resource."
     input: CreateResourceInput!
   ): CreateResourcePayload @semanticNonNull
   """
-  Creates up to 1000 resources in one transaction, each judged as ` + "`" + `createResource` + "`" + `
-  would after those before it: a parent may stand before its children. With
-  ` + "`" + `atomic` + "`" + ` all of them are created or none, and an error tells each thing that is
-  wrong with any; without it those with which nothing is wrong are created, and
-  ` + "`" + `results` + "`" + ` tells what is wrong with the others. Each resource has an event of its
-  own in the audit log; for a project's rate of writes it is one. No item, and more
-  than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Creates up to 1000 resources in one transaction. The server checks them in order
+  with the rules of ` + "`" + `createResource` + "`" + `, so a parent may precede its children. With
+  ` + "`" + `atomic` + "`" + ` all are created or none, and the errors list the problems. Without it,
+  items without problems are created, and ` + "`" + `results` + "`" + ` lists the problems of the
+  others. Each resource has an audit event. The mutation is one write of the
+  project's write rate. No item, and more than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   createResources(
     "The resources."
     input: CreateResourcesInput!
   ): CreateResourcesPayload @semanticNonNull
   """
-  Sets metadata items of a resource, deletes others where ` + "`" + `deleteKeys` + "`" + ` names them,
-  and leaves all the rest as they are, in one transaction. Members write what is their project's (` + "`" + `FORBIDDEN` + "`" + ` otherwise, and
-  ` + "`" + `NOT_FOUND` + "`" + ` for what they cannot see); naming an item that only administrators
-  and services change is ` + "`" + `FORBIDDEN` + "`" + ` for everyone else, and nothing of the request
-  is stored. More than 128 items on the resource are ` + "`" + `QUOTA_EXCEEDED` + "`" + `, a stale
-  ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. What is deleted is judged as ` + "`" + `deleteMetadata` + "`" + `
-  would, together with what is set.
+  Sets metadata items of a resource and deletes ` + "`" + `deleteKeys` + "`" + `, in one transaction.
+  Other items keep their values. Members write resources of their project (else
+  ` + "`" + `FORBIDDEN` + "`" + `, or ` + "`" + `NOT_FOUND` + "`" + ` for hidden ones). An item reserved to administrators
+  and services is ` + "`" + `FORBIDDEN` + "`" + ` for others, and nothing is stored. More than 128
+  items on the resource are ` + "`" + `QUOTA_EXCEEDED` + "`" + `, a stale ` + "`" + `revision` + "`" + ` is
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Deletions follow the rules of ` + "`" + `deleteMetadata` + "`" + ` and are
+  checked together with the new items.
   """
   setMetadata(
     "The items."
     input: SetMetadataInput!
   ): SetMetadataPayload @semanticNonNull
   """
-  Sets and deletes metadata items of several resources as ` + "`" + `setMetadata` + "`" + ` does, in one
-  transaction. With ` + "`" + `atomic` + "`" + ` all of them are changed or none, and an error tells each
-  thing that is wrong with any; without it those with which nothing is wrong are
-  changed, and ` + "`" + `results` + "`" + ` tells what is wrong with the others. At most 1000 resources,
-  each once. Each has an event of its own in the audit log; for a project's rate of
-  writes it is one.
+  ` + "`" + `setMetadata` + "`" + ` on up to 1000 resources, each once, in one transaction. With
+  ` + "`" + `atomic` + "`" + ` all are changed or none, and the errors list the problems. Without it,
+  resources without problems are changed, and ` + "`" + `results` + "`" + ` lists the problems of the
+  others. Each resource has an audit event. The mutation is one write of the
+  project's write rate.
   """
   setMetadataOnResources(
     "The resources and their items."
     input: SetMetadataOnResourcesInput!
   ): SetMetadataOnResourcesPayload @semanticNonNull
   """
-  Replaces the metadata of a resource by the items given, in one transaction: no
-  reader sees it without. Items that only administrators and services change stay
-  and are given back as ` + "`" + `retained` + "`" + `, whoever asks, unless an administrator or a
-  service includes them. Refuses as ` + "`" + `setMetadata` + "`" + ` does.
+  Replaces the metadata of a resource in one transaction. Items reserved to
+  administrators and services stay and are returned as ` + "`" + `retained` + "`" + `, unless an
+  administrator or a service includes them. Fails like ` + "`" + `setMetadata` + "`" + `.
   """
   replaceMetadata(
     "The items."
     input: ReplaceMetadataInput!
   ): ReplaceMetadataPayload @semanticNonNull
   """
-  Deletes metadata items of a resource; all of them or none. A key that the
-  resource does not have is ` + "`" + `NOT_FOUND` + "`" + `; an item that only administrators and
-  services change is ` + "`" + `FORBIDDEN` + "`" + ` for everyone else. On a strict type, a key that an
-  object requires of which something stays is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Deletes metadata items of a resource; all of them or none. A missing key is
+  ` + "`" + `NOT_FOUND` + "`" + `; an item reserved to administrators and services is ` + "`" + `FORBIDDEN` + "`" + ` for
+  others. On a strict type, deleting a required key of an object while other keys
+  of the object remain is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   deleteMetadata(
     "The keys."
     input: DeleteMetadataInput!
   ): DeleteMetadataPayload @semanticNonNull
   """
-  Changes a resource's own fields: what is absent stays, and so does the revision
-  where nothing is different. Members change what is
-  their project's (` + "`" + `FORBIDDEN` + "`" + ` otherwise, and ` + "`" + `NOT_FOUND` + "`" + ` for what they cannot
-  see). A parent that is missing, of the wrong type, or the resource itself or
-  below it is ` + "`" + `BAD_USER_INPUT` + "`" + `; a stale ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
+  Changes fields of a resource. Absent fields keep their values. The revision
+  grows only if something changes. Members change resources of their project (else
+  ` + "`" + `FORBIDDEN` + "`" + `, or ` + "`" + `NOT_FOUND` + "`" + ` for hidden ones). A parent that is missing, of the
+  wrong type, or the resource itself or below it is ` + "`" + `BAD_USER_INPUT` + "`" + `; a stale
+  ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
   """
   updateResource(
     "The changes."
@@ -4937,7 +4897,7 @@ extend type Mutation {
     "The resource."
     input: DeleteResourceInput!
   ): DeleteResourcePayload @semanticNonNull
-  "Gives a resource exactly these tags, free ones or such as definitions know."
+  "Replaces the tags of a resource, with free tags or tags of definitions."
   setResourceTags(
     "The tags."
     input: SetResourceTagsInput!
@@ -4956,24 +4916,24 @@ input ResourceFilter {
   visibility: Visibility
   "With exactly this name."
   name: String
-  "With this text somewhere in the name, whatever its case."
+  "With a name that contains this string, case-insensitive."
   nameContains: String
   """
-  With this text somewhere, whatever its case, in the name, the description or the
-  value of a metadata item; at most 200 characters. The empty text is in every
-  name. An index serves texts with three letters or digits in a row; for others all
-  of these texts are looked through, which the price counts.
+  With a name, description or metadata value that contains this string,
+  case-insensitive; at most 200 characters. The empty string matches all. An index
+  serves strings with three letters or digits in a row. Others need a full scan,
+  which the price includes.
   """
   search: String
   "Changed at this time or later: the resource or anything on it."
   updatedSince: DateTime
   "With any of these uuids, at most 250. An empty list matches nothing."
   uuids: [UUID!]
-  "Directly below the resource with this uuid. One that is not there or not visible has nothing below it."
+  "Children of the resource with this uuid. A missing or hidden resource has none."
   parent: UUID
   """
-  Below the resource with this uuid at any depth, by parents that the viewer may
-  see. One that is not there or not visible has nothing below it.
+  Descendants of the resource with this uuid, along visible parents. A missing or
+  hidden resource has none.
   """
   ancestor: UUID
   "With every one of these tags; at most 64."
@@ -4987,20 +4947,19 @@ input ResourceFilter {
   """
   metadata: [KeyValueInput!]
   """
-  Meeting every one of these requirements on capabilities, written as in the extra
-  specs of a flavor; at most 64. A key that names no capability is for another
-  filter of the scheduler and ignored; with the scope ` + "`" + `capabilities:` + "`" + ` before it,
-  nothing meets it.
+  Meeting all of these requirements on capabilities, in the syntax of extra specs;
+  at most 64. A key that names no capability is ignored, because it may concern
+  another filter of the scheduler. With the scope ` + "`" + `capabilities:` + "`" + ` it matches
+  nothing.
   """
   requirements: [RequirementInput!]
   """
-  Meeting this expression on capabilities, the JSON text by which reservations ask
-  for hosts: ` + "`" + `["==", "$arch", "x86_64"]` + "`" + `, and ` + "`" + `["and", A, B, ...]` + "`" + `,
-  ` + "`" + `["or", A, B, ...]` + "`" + `, ` + "`" + `["not", A]` + "`" + ` of such. The operators are ` + "`" + `= == != >= <= > <` + "`" + `;
-  numbers are compared as numbers when both are. A name that no resource of the
-  types has, or that the viewer may not know of, is ` + "`" + `BAD_USER_INPUT` + "`" + `. The empty
-  text and ` + "`" + `[]` + "`" + ` are no condition. At most 65536 characters, and as deep and as many
-  tests as ` + "`" + `where` + "`" + `.
+  Meeting this expression on capabilities, in the JSON syntax of reservations:
+  ` + "`" + `["==", "$arch", "x86_64"]` + "`" + `, and ` + "`" + `["and", A, B, ...]` + "`" + `, ` + "`" + `["or", A, B, ...]` + "`" + `,
+  ` + "`" + `["not", A]` + "`" + ` of such. The operators are ` + "`" + `= == != >= <= > <` + "`" + `; numbers are
+  compared as numbers when both are. An unknown or hidden name is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `. The empty string and ` + "`" + `[]` + "`" + ` are no condition. At most 65536
+  characters, with the depth and number of tests of ` + "`" + `where` + "`" + `.
   """
   matching: String
   "Meeting this tree of conditions on metadata and capabilities."
@@ -5009,27 +4968,27 @@ input ResourceFilter {
 
 "A tag to find resources by."
 input TagFilter {
-  "The name, compared without regard to case."
+  "The name, case-insensitive."
   name: String!
-  "Whether the tags count, too, that definitions place below it: whoever asks for ` + "`" + `Databases` + "`" + ` finds ` + "`" + `MySQL` + "`" + `."
+  "Whether to include descendants of the tag in definitions: ` + "`" + `Databases` + "`" + ` then finds ` + "`" + `MySQL` + "`" + `."
   includeDescendants: Boolean! = false
 }
 
-"What is required of a capability, as schedulers write it."
+"A requirement of a capability, in the syntax of schedulers."
 input RequirementInput {
   "The name of the capability, with or without the scope ` + "`" + `capabilities:` + "`" + ` before it; 1 to 4096 characters."
   key: String!
   """
-  What its value must be: ` + "`" + `= N` + "`" + ` (at least), ` + "`" + `== N` + "`" + `, ` + "`" + `!= N` + "`" + `, ` + "`" + `>= N` + "`" + `, ` + "`" + `<= N` + "`" + `, ` + "`" + `> N` + "`" + `,
-  ` + "`" + `< N` + "`" + ` compare numbers; ` + "`" + `s== T` + "`" + `, ` + "`" + `s!= T` + "`" + `, ` + "`" + `s< T` + "`" + `, ` + "`" + `s<= T` + "`" + `, ` + "`" + `s> T` + "`" + `, ` + "`" + `s>= T` + "`" + ` compare
-  texts by code point; ` + "`" + `<in> T` + "`" + ` wants T in the value, ` + "`" + `<or> A <or> B` + "`" + ` or ` + "`" + `<or> A,B` + "`" + `
-  one of them, ` + "`" + `<all-in> A B` + "`" + ` all of them: as members of a list, or somewhere in a
-  text for ` + "`" + `<in>` + "`" + ` and ` + "`" + `<all-in>` + "`" + `. A text without operator must be the whole value; a
-  number is compared as a number. An operand with blanks stands in quotation marks,
-  ` + "`" + `s== "NVIDIA A2"` + "`" + `, or between ` + "`" + `<or>` + "`" + `s. Of a list, any member is enough, except for
-  ` + "`" + `<all-in>` + "`" + `. A capability that is absent meets nothing. Malformed text is
-  ` + "`" + `BAD_USER_INPUT` + "`" + ` with a hint, where the key names a capability; so is one of more
-  than 4096 characters.
+  The condition on the value: ` + "`" + `= N` + "`" + ` (at least), ` + "`" + `== N` + "`" + `, ` + "`" + `!= N` + "`" + `, ` + "`" + `>= N` + "`" + `, ` + "`" + `<= N` + "`" + `, ` + "`" + `>
+  N` + "`" + `, ` + "`" + `< N` + "`" + ` compare numbers; ` + "`" + `s== T` + "`" + `, ` + "`" + `s!= T` + "`" + `, ` + "`" + `s< T` + "`" + `, ` + "`" + `s<= T` + "`" + `, ` + "`" + `s> T` + "`" + `, ` + "`" + `s>= T` + "`" + `
+  compare strings by code point. ` + "`" + `<in> T` + "`" + ` requires T in the value, ` + "`" + `<or> A <or> B` + "`" + `
+  or ` + "`" + `<or> A,B` + "`" + ` one of the operands, ` + "`" + `<all-in> A B` + "`" + ` all of them. ` + "`" + `<in>` + "`" + ` and
+  ` + "`" + `<all-in>` + "`" + ` look for members of a list or substrings of a string. Without an
+  operator the value must be equal; numbers are compared as numbers. An operand
+  with blanks needs quotation marks, ` + "`" + `s== "NVIDIA A2"` + "`" + `, or a place between
+  ` + "`" + `<or>` + "`" + `s. One matching member of a list is enough, except for ` + "`" + `<all-in>` + "`" + `. An
+  absent capability never matches. A malformed requirement of a known capability,
+  and more than 4096 characters, is ` + "`" + `BAD_USER_INPUT` + "`" + ` with a hint.
   """
   requirement: String!
 }
@@ -5040,7 +4999,7 @@ input ResourceCondition @oneOf {
   all: [ResourceCondition!]
   "At least one of these holds; an empty list never does."
   any: [ResourceCondition!]
-  "This does not hold: every other resource that is visible, also one without the thing tested."
+  "The condition does not hold. Includes resources without the tested key."
   not: ResourceCondition
   "A test of one metadata item."
   metadata: MetadataCondition
@@ -5048,7 +5007,7 @@ input ResourceCondition @oneOf {
   capability: CapabilityCondition
 }
 
-"A test of one metadata item, with exactly one operator. Values are compared exactly, as text; an absent item passes ` + "`" + `exists: false` + "`" + ` only."
+"A test of one metadata item, with exactly one operator. Values are compared exactly, as strings. An absent item passes ` + "`" + `exists: false` + "`" + ` only."
 input MetadataCondition {
   "The key, case-sensitive."
   key: String!
@@ -5058,18 +5017,17 @@ input MetadataCondition {
   equals: String
   "The value is one of these; at most 100."
   in: [String!]
-  "The value begins with this text."
+  "The value starts with this string."
   prefix: String
-  "The value has this text somewhere."
+  "The value contains this string."
   contains: String
 }
 
 """
-A test of one capability, with exactly one operator. A number and a number are
-compared as numbers, a text and a text by code point, and a number and a text
-never match. Of a list, any member is enough. An absent capability passes
-` + "`" + `exists: false` + "`" + ` only. A name that no type has, or that the viewer may not know of,
-is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+A test of one capability, with exactly one operator. Two numbers are compared as
+numbers, two strings by code point; a number and a string never match. One
+matching member of a list is enough. An absent capability passes ` + "`" + `exists: false` + "`" + `
+only. An unknown or hidden name is ` + "`" + `BAD_USER_INPUT` + "`" + `.
 """
 input CapabilityCondition {
   "The name, case-sensitive."
@@ -5084,7 +5042,7 @@ input CapabilityCondition {
   gte: String
   "The value is at most this one."
   lte: String
-  "A list has this member; a text has it somewhere."
+  "A list has this member, or a string contains it."
   contains: String
 }
 
@@ -5116,32 +5074,30 @@ type ResourceConnection {
   nodes: [Resource!]!
   "The resources of the page, each with its cursor."
   edges: [ResourceEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many resources the whole list has. Counted only when selected."
+  "Number of resources in the whole list. Counted only when selected."
   totalCount: Int!
   """
-  What the resources of the list have and how many have it, one facet for each that
-  is asked for, in their order: what to offer as choices beside the list. Each is
-  counted under the filter without its own choice, so that the other values of a
-  facet show how many there would be. The own choice of a facet is ` + "`" + `types` + "`" + `;
-  ` + "`" + `projectId` + "`" + ` and ` + "`" + `projectIds` + "`" + `; ` + "`" + `tags` + "`" + ` and ` + "`" + `anyTags` + "`" + `; ` + "`" + `visibility` + "`" + `; for
-  ` + "`" + `METADATA_VALUE` + "`" + ` the pairs of its key, and for ` + "`" + `METADATA_VALUE` + "`" + ` and
-  ` + "`" + `CAPABILITY_VALUE` + "`" + ` every condition of ` + "`" + `where` + "`" + `, ` + "`" + `matching` + "`" + ` and ` + "`" + `requirements` + "`" + ` that
-  asks of nothing else than its key; for ` + "`" + `METADATA_KEY` + "`" + ` every condition of ` + "`" + `where` + "`" + `
-  that asks only whether keys exist. Counted for every answer, in one statement,
-  with one more where the filter or a facet names capabilities, and one for each
-  kind of facet that includes unused values.
+  Values and numbers of the resources in the list, one facet per entry of ` + "`" + `of` + "`" + `, in
+  order: the choices of a filter form. A facet is counted under the filter without
+  its selection, so that its other values show their numbers. The selection of a
+  facet is ` + "`" + `types` + "`" + `; ` + "`" + `projectId` + "`" + ` and ` + "`" + `projectIds` + "`" + `; ` + "`" + `tags` + "`" + ` and ` + "`" + `anyTags` + "`" + `;
+  ` + "`" + `visibility` + "`" + `; for ` + "`" + `METADATA_VALUE` + "`" + ` the pairs of its key; for ` + "`" + `METADATA_VALUE` + "`" + `
+  and ` + "`" + `CAPABILITY_VALUE` + "`" + ` also every condition of ` + "`" + `where` + "`" + `, ` + "`" + `matching` + "`" + ` and
+  ` + "`" + `requirements` + "`" + ` on its key alone; for ` + "`" + `METADATA_KEY` + "`" + ` every condition of ` + "`" + `where` + "`" + `
+  on the existence of keys alone. Each answer counts in one statement, plus one
+  for capabilities and one for each kind of facet with unused values.
   """
   facets(
     "What to count by; at most 20."
     of: [ResourceFacetInput!]!
   ): [ResourceFacet!] @semanticNonNull
-  "The values of metadata keys on all resources of the list, not only of the page: one facet for each key, in their order. Counted for every answer."
+  "The values of metadata keys on all resources of the list, not only of the page: one facet per key, in order. Each answer counts again."
   metadataFacets(
     "The keys, each once; at most 20."
     keys: [String!]!
-    "How many values of each key at most, 0 to 1000; the most frequent come first."
+    "Maximum number of values per key, 0 to 1000, most frequent first."
     first: Int = 100
   ): [MetadataFacet!] @semanticNonNull
 }
@@ -5152,20 +5108,19 @@ input ResourceFacetInput {
   by: ResourceFacetKind!
   """
   The metadata key of ` + "`" + `METADATA_VALUE` + "`" + `, or the name of the capability of
-  ` + "`" + `CAPABILITY_VALUE` + "`" + `, case-sensitive, 1 to 255 characters; the others have none. A
-  capability that no resource of the types has, or that the viewer may not know of,
-  is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  ` + "`" + `CAPABILITY_VALUE` + "`" + `, case-sensitive, 1 to 255 characters; absent for other kinds.
+  An unknown or hidden capability is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   key: String
-  "Only values that begin with this text; tags are compared without regard to case. At most 4096 characters."
+  "Only values that start with this string, case-insensitive for tags. At most 4096 characters."
   startsWith: String
-  "How many values at most, 0 to 1000; the most frequent come first."
+  "Maximum number of values, 0 to 1000, most frequent first."
   first: Int! = 100
   """
-  Whether the values are included, with 0 resources, that are known but not in use:
-  all types that the viewer may see, both visibilities, the tags of the definitions
-  that the viewer may see, and the ` + "`" + `enum` + "`" + ` of those definitions of a metadata key,
-  for the types of the filter or of all. Nothing is known of the values of others.
+  Whether to include known values without resources: all visible types, both
+  visibilities, the tags of visible definitions, and the ` + "`" + `enum` + "`" + ` of visible
+  definitions of a metadata key, for the types of the filter or all types. Other
+  kinds have no known values.
   """
   includeUnused: Boolean! = false
 }
@@ -5230,9 +5185,9 @@ type MetadataKeyConnection {
   nodes: [MetadataKey!]!
   "The keys of the page, each with its cursor."
   edges: [MetadataKeyEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
-  "How many keys the whole list has. Counted only when selected."
+  "Number of keys in the whole list. Counted only when selected."
   totalCount: Int!
 }
 
@@ -5252,9 +5207,9 @@ type MetadataKey {
   resourceCount: Int!
 }
 
-"How a filter comes to its resources."
+"The effect of each condition of a filter."
 type ResourceExplanation {
-  "How many resources the viewer may see."
+  "Number of visible resources."
   considered: Int!
   "The conditions, in the order in which they are counted; at most as many as the filter has."
   clauses: [ResourceClause!]!
@@ -5268,13 +5223,13 @@ type ResourceClause {
   path: String!
   "The condition, by its field in the filter and its place there."
   clause: String!
-  "How many of the resources it holds of, by itself."
+  "Number of resources that pass it alone."
   passing: Int!
-  "How many of the resources it and all conditions before it hold of."
+  "Number of resources that pass it and all conditions before it."
   remaining: Int!
   "Whether it was ignored because it names no capability."
   ignored: Boolean!
-  "How many resources have a value that is no number where the condition compares numbers: it does not hold of that value."
+  "Number of resources that fail because their value is no number and the condition compares numbers."
   notNumbers: Int!
 }
 
@@ -5318,67 +5273,65 @@ enum ResourceClauseKind {
 
 "A resource in a page."
 type ResourceEdge {
-  "The position in the list; it stays valid when the row is gone."
+  "The position in the list. It stays valid when the row is deleted."
   cursor: String!
   "The resource."
   node: Resource!
 }
 
-"A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations."
+"An object of the cloud that users know: a share, a host, an image. All types have the same operations."
 type Resource implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The uuid, lower case with dashes; it never changes."
   uuid: UUID!
-  "What kind of resource it is; it never changes."
+  "The type. It never changes."
   type: ResourceType!
   "The name, 1 to 255 characters; several resources can have the same."
   name: String!
-  "What the resource is for, up to 1023 characters; ` + "`" + `null` + "`" + ` for none."
+  "The description, up to 1023 characters; ` + "`" + `null` + "`" + ` for none."
   description: String
   "The id of the project that owns the resource."
   projectId: String!
   "Who may see the resource: everyone, or its project, administrators and services."
   visibility: Visibility!
-  "Counts the changes of the resource, its metadata, capabilities and tags. Give it back in a write to be told of changes made meanwhile."
+  "A counter of changes of the resource, its metadata, capabilities and tags. Send it with a write to detect concurrent changes."
   revision: Int!
   "When the resource was created."
   createdAt: DateTime!
   "When the resource, or anything on it, was last changed."
   updatedAt: DateTime!
-  "The resource that this one is a part of; ` + "`" + `null` + "`" + ` at the top, and where it is not visible to the viewer."
+  "The parent; ` + "`" + `null` + "`" + ` for none and for a hidden one."
   parent: Resource
   "The visible resources directly below this one."
   children(
-    "Which of them; all conditions must hold. Absent means all."
+    "Which of them; all conditions must hold (default: all)."
     filter: ResourceFilter
     "The order; by name when absent."
     orderBy: ResourceOrder
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
   ): ResourceConnection @semanticNonNull
-  "The metadata, by key; as many items as a resource may have, 128 unless configured otherwise."
+  "The metadata, by key; at most 128 items by default."
   metadata(
     "Only these keys; one twice counts once. Absent means all."
     keys: [String!]
   ): [MetadataItem!]!
-  "One metadata item; ` + "`" + `null` + "`" + ` where the resource has no such key."
+  "One metadata item; ` + "`" + `null` + "`" + ` for a missing key."
   metadataItem(
     "The key, case-sensitive."
     key: String!
   ): MetadataItem
   """
-  What ` + "`" + `validateMetadata` + "`" + ` says of the resource's metadata as it is: by the
-  definitions that its project sees. ` + "`" + `null` + "`" + ` for a resource of another project,
-  whatever its project sees: what holds there is not told, and by other definitions
-  the report would be false. Administrators and services get the report on every
-  resource.
+  The result of ` + "`" + `validateMetadata` + "`" + ` for the resource's current metadata and the
+  definitions visible to its project. ` + "`" + `null` + "`" + ` for resources of other projects,
+  except for administrators and services.
   """
   metadataReport: MetadataReport
   "The tags, by name without regard to case; at most 128."
@@ -5399,22 +5352,22 @@ type MetadataItem implements Node {
   createdAt: DateTime!
   "When its value was last changed."
   updatedAt: DateTime!
-  "The definitions of the key for the resource's type that the viewer may see; several where definitions are in conflict, none for a custom key."
+  "The visible definitions of the key for the resource's type: several if definitions conflict, none for a custom key."
   definitions: [PropertyDefinition!] @semanticNonNull
 }
 
 extend type ResourceType {
   "The visible resources of the type."
   resources(
-    "Which of them; all conditions must hold. Absent means all."
+    "Which of them; all conditions must hold (default: all)."
     filter: ResourceFilter
     "The order; by name when absent."
     orderBy: ResourceOrder
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String
@@ -5427,23 +5380,23 @@ input CreateResourceInput {
   type: String!
   "The name, 1 to 255 characters."
   name: String!
-  "What it is for, up to 1023 characters; an empty text is none."
+  "The description, up to 1023 characters; an empty string clears it."
   description: String
   "The id of the project that owns it, 1 to 255 characters; the viewer's project when absent."
   projectId: String
   "Who may see it; ` + "`" + `PRIVATE` + "`" + ` when absent."
   visibility: Visibility
-  "The uuid of the resource that it is a part of. Some built-in types need one, and only of one type."
+  "The uuid of the parent. Some built-in types require a parent of one type."
   parent: UUID
-  "Its uuid; a new one when absent. One that is taken or reserved is ` + "`" + `ALREADY_EXISTS` + "`" + `; whose it is, is not said."
+  "The uuid (default: a new one). A taken or reserved one is ` + "`" + `ALREADY_EXISTS` + "`" + `."
   uuid: UUID
   "Metadata that users may change; each key once."
   metadata: [KeyValueInput!]
   "Metadata that only administrators and services change; no key of ` + "`" + `metadata` + "`" + ` again."
   serviceMetadata: [KeyValueInput!]
-  "Capabilities, names 1 to 255 characters, and their values, 0 to 4096 characters; at most 1000, each name once. A value that is the JSON text of an array of strings is a list."
+  "Capabilities, names 1 to 255 characters, and their values, 0 to 4096 characters; at most 1000, each name once. A value that is a JSON array of strings is a list."
   capabilities: [KeyValueInput!]
-  "Tags, 1 to 80 characters each, none twice without regard to case; at most 128."
+  "Tags, 1 to 80 characters each, distinct, case-insensitive; at most 128."
   tags: [String!]
 }
 
@@ -5457,21 +5410,21 @@ type CreateResourcePayload {
 input CreateResourcesInput {
   "The resources, 1 to 1000; parents before children."
   items: [CreateResourceInput!]!
-  "Whether all of them are created or none; otherwise each has an outcome of its own."
+  "Whether all of them are created or none; otherwise each has its outcome."
   atomic: Boolean! = true
 }
 
-"What became of the resources to create."
+"The outcomes of the resources to create."
 type CreateResourcesPayload {
-  "An outcome for each item of the input, in their order."
+  "One outcome per item of the input, in order."
   results: [CreateResourcesResult!]!
 }
 
-"What became of one of the resources to create."
+"The outcome of one of the resources to create."
 type CreateResourcesResult {
-  "The resource; ` + "`" + `null` + "`" + ` where something is wrong with it."
+  "The resource; ` + "`" + `null` + "`" + ` if it has problems."
   resource: Resource
-  "What is wrong with it; empty where it is created."
+  "Its problems; empty if it was created."
   errors: [RowError!]!
 }
 
@@ -5481,11 +5434,11 @@ input SetMetadataInput {
   resource: UUID!
   "The items: keys 1 to 255, values 1 to 1023 characters, each key once."
   items: [KeyValueInput!]!
-  "The keys of items to delete in the same step, each once and none of those that are set; a key that the resource does not have is ` + "`" + `NOT_FOUND` + "`" + `."
+  "The keys of items to delete in the same transaction, each once and disjoint from ` + "`" + `items` + "`" + `. A missing key is ` + "`" + `NOT_FOUND` + "`" + `."
   deleteKeys: [String!]
-  "Whether users may change the items named, for administrators and services to say (` + "`" + `FORBIDDEN` + "`" + `). Absent keeps what is, and is ` + "`" + `true` + "`" + ` for new items."
+  "Whether users may change these items; only administrators and services may set it (` + "`" + `FORBIDDEN` + "`" + `). Default: unchanged, ` + "`" + `true` + "`" + ` for new items."
   userModifiable: Boolean
-  "The revision of the resource that the change is based on; any when absent."
+  "The expected revision of the resource (default: any)."
   revision: Int
 }
 
@@ -5499,37 +5452,37 @@ type SetMetadataPayload {
 input SetMetadataOnResourcesInput {
   "What to set on which resource; at most 1000, each resource once."
   items: [SetMetadataInput!]!
-  "Whether all of them are changed or none; otherwise each has an outcome of its own."
+  "Whether all of them are changed or none; otherwise each has its outcome."
   atomic: Boolean! = true
 }
 
 "What ` + "`" + `setMetadataOnResources` + "`" + ` returns."
 type SetMetadataOnResourcesPayload {
-  "The resources that were changed as they are now, in the order of the input."
+  "The changed resources, in the order of the input."
   resources: [Resource!]!
-  "An outcome for each item of the input, in their order."
+  "One outcome per item of the input, in order."
   results: [SetMetadataOnResourcesResult!]!
 }
 
-"What became of the metadata of one of several resources."
+"The outcomes of the metadata of one of several resources."
 type SetMetadataOnResourcesResult {
-  "The resource as it is now; ` + "`" + `null` + "`" + ` where something is wrong with the item."
+  "The resource as it is now; ` + "`" + `null` + "`" + ` if the item has problems."
   resource: Resource
-  "What is wrong with the item; empty where the resource is changed."
+  "The problems of the item; empty if the resource was changed."
   errors: [RowError!]!
 }
 
-"Metadata to replace all by."
+"The new metadata of a resource."
 input ReplaceMetadataInput {
   "The uuid of the resource."
   resource: UUID!
   "The items: keys 1 to 255, values 1 to 1023 characters, each key once. An empty list clears."
   items: [KeyValueInput!]!
-  "Whether users may change the items named, for administrators and services to say (` + "`" + `FORBIDDEN` + "`" + `). Absent keeps what is, and is ` + "`" + `true` + "`" + ` for new items."
+  "Whether users may change these items; only administrators and services may set it (` + "`" + `FORBIDDEN` + "`" + `). Default: unchanged, ` + "`" + `true` + "`" + ` for new items."
   userModifiable: Boolean
-  "Whether items that only administrators and services change are replaced, too; for them to say (` + "`" + `FORBIDDEN` + "`" + `)."
+  "Whether to replace items reserved to administrators and services, too; only they may set it (` + "`" + `FORBIDDEN` + "`" + `)."
   includeServiceOwned: Boolean! = false
-  "The revision of the resource that the change is based on; any when absent."
+  "The expected revision of the resource (default: any)."
   revision: Int
 }
 
@@ -5537,7 +5490,7 @@ input ReplaceMetadataInput {
 type ReplaceMetadataPayload {
   "The resource as it is now."
   resource: Resource!
-  "The items that were not named and stay because only administrators and services change them; at most 128 unless configured otherwise."
+  "The items kept because they are reserved to administrators and services; at most 128 by default."
   retained: [MetadataItem!]!
 }
 
@@ -5547,7 +5500,7 @@ input DeleteMetadataInput {
   resource: UUID!
   "The keys, each once; not empty."
   keys: [String!]!
-  "The revision of the resource that the change is based on; any when absent."
+  "The expected revision of the resource (default: any)."
   revision: Int
 }
 
@@ -5557,19 +5510,19 @@ type DeleteMetadataPayload {
   resource: Resource!
 }
 
-"Changes of a resource; what is absent stays, ` + "`" + `null` + "`" + ` clears."
+"The changes of a resource. Absent fields keep their values, ` + "`" + `null` + "`" + ` clears."
 input UpdateResourceInput {
   "The uuid of the resource."
   uuid: UUID!
   "The new name, 1 to 255 characters; it cannot be cleared."
   newName: String
-  "What it is for, up to 1023 characters; an empty text is none."
+  "The description, up to 1023 characters; an empty string clears it."
   description: String
   "Who may see it; cleared it is ` + "`" + `PRIVATE` + "`" + `."
   visibility: Visibility
-  "The uuid of the resource that it is a part of; cleared it stands alone, which some built-in types do not."
+  "The uuid of the parent. ` + "`" + `null` + "`" + ` removes it, except for built-in types that require one."
   parent: UUID
-  "The revision that the change is based on; any when absent."
+  "The expected revision (default: any)."
   revision: Int
 }
 
@@ -5583,23 +5536,23 @@ type UpdateResourcePayload {
 input DeleteResourceInput {
   "The uuid of the resource."
   uuid: UUID!
-  "The revision that the deletion is based on; any when absent."
+  "The expected revision (default: any)."
   revision: Int
 }
 
 "What ` + "`" + `deleteResource` + "`" + ` returns."
 type DeleteResourcePayload {
-  "The resource as it was; what hung off it is gone."
+  "The resource before the deletion."
   resource: Resource!
 }
 
-"The tags that a resource is to have."
+"The new tags of a resource."
 input SetResourceTagsInput {
   "The uuid of the resource."
   resource: UUID!
-  "Tags, 1 to 80 characters each, none twice without regard to case; at most 128. An empty list clears."
+  "Tags, 1 to 80 characters each, distinct, case-insensitive; at most 128. An empty list clears."
   tags: [String!]!
-  "The revision of the resource that the change is based on; any when absent."
+  "The expected revision of the resource (default: any)."
   revision: Int
 }
 
@@ -5611,30 +5564,29 @@ type SetResourceTagsPayload {
 `, BuiltIn: false},
 	{Name: "../../schema/resource_problems.graphql", Input: `extend type Query {
   """
-  The resources whose metadata break the definitions that they now have, by uuid:
-  what ` + "`" + `metadataReport` + "`" + ` calls violations, of the resources of the viewer's project,
-  and for administrators and services of all resources.
-  Definitions change after metadata were written, and only strict types refuse what
-  breaks them. Resources are looked through by uuid, as many as ` + "`" + `scan` + "`" + ` says: the
-  answer may have fewer nodes than there are, or none, and says how far it looked.
-  Go on with ` + "`" + `after: pageInfo.endCursor` + "`" + ` while there is a next page. An unknown
-  cursor and a size that is out of bounds are ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  The resources whose metadata breaks the current definitions, by uuid: the
+  violations of ` + "`" + `metadataReport` + "`" + `, for the viewer's project, and for administrators
+  and services for all resources. It happens after definitions change, and on
+  types that are not strict. Each answer scans up to ` + "`" + `scan` + "`" + ` resources by uuid, so
+  it may have few nodes or none. Continue with ` + "`" + `after: pageInfo.endCursor` + "`" + ` while
+  there is a next page. An unknown cursor and a size out of range are
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   metadataProblems(
-    "Which problems; all conditions must hold. Absent means all."
+    "Which problems; all conditions must hold (default: all)."
     filter: MetadataProblemFilter
-    "How many resources with problems at most, 0 to 1000."
+    "Maximum number of resources with problems, 0 to 1000."
     first: Int! = 50
     "Only resources after this cursor: one of an edge, of ` + "`" + `pageInfo` + "`" + ` or ` + "`" + `scannedTo` + "`" + `."
     after: String
-    "How many resources are looked through at most, 1 to 1000."
+    "Maximum number of scanned resources, 1 to 1000."
     scan: Int! = 1000
   ): MetadataProblemConnection @semanticNonNull
 }
 
 "Which problems of metadata; all given conditions must hold."
 input MetadataProblemFilter {
-  "With a definition of the namespace of this name. In a dry run it is the name that would be, and none that must be there."
+  "With a definition in this namespace. A dry run uses the new name, which need not exist."
   namespace: String @nameOf(type: "Namespace")
   "Of the item with this key, case-sensitive; at most 255 characters."
   key: String
@@ -5644,15 +5596,15 @@ input MetadataProblemFilter {
   resources: ResourceFilter
 }
 
-"Which of the problems that a change of definitions would make are answered, and how far it is looked for them."
+"The filter and page of the problems that a change of definitions would cause."
 input MetadataProblemScan {
-  "Which problems; all conditions must hold. Absent means all."
+  "Which problems; all conditions must hold (default: all)."
   filter: MetadataProblemFilter
-  "How many resources with problems at most, 0 to 1000."
+  "Maximum number of resources with problems, 0 to 1000."
   first: Int! = 50
   "Only resources after this cursor: one of the answer to the same dry run before, or of ` + "`" + `metadataProblems` + "`" + `."
   after: String
-  "How many resources are looked through at most, 1 to 1000."
+  "Maximum number of scanned resources, 1 to 1000."
   scan: Int! = 1000
 }
 
@@ -5663,24 +5615,24 @@ type MetadataProblemConnection {
   "The resources of the page, each with its cursor."
   edges: [ResourceProblemsEdge!]!
   """
-  Where the page ends. ` + "`" + `endCursor` + "`" + ` is that of its last resource where more with
-  problems were found, and ` + "`" + `scannedTo` + "`" + ` otherwise; ` + "`" + `hasNextPage` + "`" + ` is whether there may
-  be more. Nothing looks back: ` + "`" + `hasPreviousPage` + "`" + ` is ` + "`" + `false` + "`" + `.
+  The end of the page. ` + "`" + `endCursor` + "`" + ` is the cursor of the last resource if more
+  problems were found, and ` + "`" + `scannedTo` + "`" + ` otherwise. ` + "`" + `hasNextPage` + "`" + ` is true if there
+  may be more. ` + "`" + `hasPreviousPage` + "`" + ` is always ` + "`" + `false` + "`" + `.
   """
   pageInfo: PageInfo!
-  "How many resources were looked through: of those on which the viewer gets a ` + "`" + `metadataReport` + "`" + `, those that the filter leaves."
+  "Number of scanned resources: resources that match the filter and have a ` + "`" + `metadataReport` + "`" + ` for the viewer."
   scanned: Int!
-  "Whether the last resource was looked at: there are no more problems than were found."
+  "Whether the scan reached the last resource."
   complete: Boolean!
-  "The cursor of the last resource that was looked at, ` + "`" + `null` + "`" + ` where there was none. With it as ` + "`" + `after` + "`" + `, counts of several answers add up."
+  "The cursor of the last scanned resource, ` + "`" + `null` + "`" + ` for none. With it as ` + "`" + `after` + "`" + `, the counts of several answers can be added."
   scannedTo: String
-  "How many of the resources that were looked through have problems, those beyond the page included."
+  "Number of scanned resources with problems, including resources beyond the page."
   resourceCount: Int!
   "How many problems they have."
   problemCount: Int!
-  "The problems of all resources that were looked through, those beyond the page included, in groups: the ones of most resources first, then by namespace, key and rule."
+  "The problems of all scanned resources in groups: the group of most resources first, then by namespace, key and rule."
   counts(
-    "What the problems of one group have in common, each once; without any there is one group."
+    "The keys of the groups, each once; ` + "`" + `[]` + "`" + ` makes one group."
     by: [MetadataProblemGrouping!]! = [NAMESPACE, KEY, RULE]
     "How many groups at most, 0 to 1000."
     first: Int! = 100
@@ -5699,11 +5651,11 @@ enum MetadataProblemGrouping {
 
 "A group of problems, and how many there are."
 type MetadataProblemCount {
-  "The name of the namespace; ` + "`" + `null` + "`" + ` where there is none or problems are not counted by it."
+  "The name of the namespace; ` + "`" + `null` + "`" + ` for none and if not grouped by it."
   namespace: String
-  "The key; ` + "`" + `null` + "`" + ` where problems are not counted by it."
+  "The key; ` + "`" + `null` + "`" + ` if not grouped by it."
   key: String
-  "The rule; ` + "`" + `null` + "`" + ` where problems are not counted by it."
+  "The rule; ` + "`" + `null` + "`" + ` if not grouped by it."
   rule: ViolationRule
   "How many resources have a problem of the group."
   resourceCount: Int!
@@ -5713,13 +5665,13 @@ type MetadataProblemCount {
 
 "A resource with problems in a page."
 type ResourceProblemsEdge {
-  "The position in the list; it stays valid when the resource is gone."
+  "The position in the list. It stays valid when the resource is deleted."
   cursor: String!
   "The resource with its problems."
   node: ResourceProblems!
 }
 
-"A resource and what is wrong with its metadata."
+"A resource and the problems of its metadata."
 type ResourceProblems {
   "The resource."
   resource: Resource!
@@ -5733,187 +5685,182 @@ type MetadataProblem {
   key: String!
   "Its value."
   value: String!
-  "The field of the definition that is not met, or what else is wrong."
+  "The violated field of the definition, or another rule."
   rule: ViolationRule!
-  "What is wrong, in words."
+  "The message."
   message: String!
-  "The name of the namespace of the definition; ` + "`" + `null` + "`" + ` where it is about no definition, or about one that the viewer may not see."
+  "The namespace of the definition; ` + "`" + `null` + "`" + ` without a definition and for a hidden one."
   namespace: String
-  "The definition; of several in conflict, the one that has the least against the value. ` + "`" + `null` + "`" + ` where ` + "`" + `namespace` + "`" + ` is, and in a dry run: it would be shown under its id with content that it does not have."
+  "The definition; of several in conflict, the one with the fewest violations. ` + "`" + `null` + "`" + ` where ` + "`" + `namespace` + "`" + ` is, and in a dry run, which has no stored definition."
   definition: PropertyDefinition
 }
 `, BuiltIn: false},
 	{Name: "../../schema/subscription.graphql", Input: `"""
-The entry points for following what happens. Each field is a stream of events: it is
-asked for over ` + "`" + `graphql-transport-ws` + "`" + ` or ` + "`" + `graphql-sse` + "`" + `, both at ` + "`" + `/graphql` + "`" + `, one field
-at a time. Every event has a cursor. Sent back as ` + "`" + `after` + "`" + `, to any server and however
-much later, it makes the stream go on behind that event, so that a client that was
-away misses nothing; without it the stream begins with what happens from now on.
+The entry points for following changes. Each field is a stream of events over
+` + "`" + `graphql-transport-ws` + "`" + ` or ` + "`" + `graphql-sse` + "`" + ` at ` + "`" + `/graphql` + "`" + `, one field per operation.
+Every event has a cursor. With the cursor as ` + "`" + `after` + "`" + `, on any server, the stream
+continues after that event and misses nothing. Without it the stream starts with
+new events.
 
-Who asks, what they may do and what they may see are looked at again for each event,
-and each event takes its price from the budget of the viewer: while that is empty, the
-stream waits, and loses nothing. What an event shows is of one instant, which is not
-before the event. A stream ends when the token expires, the rights of the viewer
-change, a client is too slow or the server stops: it is to be asked for again then, with
-the last cursor. docs/live.md has the protocols and the limits.
+The server checks token, role and visibility again for each event. Each event is
+paid from the viewer's budget: while the budget is empty the stream waits, without
+loss. An event shows one instant, at or after the change. A stream ends when the
+token expires, the viewer's rights change, the client is too slow or the server
+stops. Subscribe again with the last cursor. docs/live.md has the protocols and
+limits.
 """
 type Subscription {
   """
-  What could serve a request for candidates, as often as it changes: the arguments are
-  those of ` + "`" + `allocationCandidates` + "`" + `, page arguments excepted. The first event comes at
-  once or, with ` + "`" + `after` + "`" + `, as soon as the answer is another than the one that the cursor
-  came with. Then the answer is made anew at most once a second, when anything has
-  changed that it can depend on, and sent when it differs from the last one that was
-  sent. What is wrong with the request is ` + "`" + `BAD_USER_INPUT` + "`" + `, and the stream does not
-  begin. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  The candidates of a request, sent again whenever they change. Arguments are as
+  in ` + "`" + `allocationCandidates` + "`" + `, without paging. The first event is sent immediately
+  or, with ` + "`" + `after` + "`" + `, when the answer differs from the one of the cursor. After
+  relevant changes the server computes the answer again, at most once a second,
+  and sends it if it differs. An invalid request is ` + "`" + `BAD_USER_INPUT` + "`" + `, and no
+  stream starts. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   allocationCandidatesChanged(
-    "What the unsuffixed group asks for, at most 64 classes, each once."
+    "The amounts of the unsuffixed group, at most 64 classes, each once."
     resources: [ResourceAmountInput!]
-    "Traits that the providers serving the unsuffixed group must have between them, every one of these. At most 256, here and in the other lists of traits; one twice counts once."
+    "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once."
     requiredAll: [String!] @nameOf(type: "Trait")
-    "Traits of which the providers serving the unsuffixed group must have at least one between them; ` + "`" + `[]` + "`" + ` is no constraint."
+    "At least one provider of the unsuffixed group must have at least one of these traits. ` + "`" + `[]` + "`" + ` is no constraint."
     requiredAny: [String!] @nameOf(type: "Trait")
-    "Further sets of traits, at most 64, of each of which at least one must be there."
+    "Further sets of traits, at most 64. The providers must have at least one trait of each set."
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
     forbidden: [String!] @nameOf(type: "Trait")
-    "Aggregates of every provider serving the unsuffixed group, or of the candidate's root; all filters must hold, at most 64."
+    "Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64."
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
-    "Further groups, at most 64, each with a suffix of its own."
+    "Further groups, at most 64, with distinct suffixes."
     groups: [RequestGroupInput!]
     "Whether groups with a suffix may share a provider."
     groupPolicy: GroupPolicy! = NONE
-    "Sets of groups whose providers must lie below one of them, each set by itself; at most 64."
+    "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets."
     sameSubtree: [SubtreeInput!]
     "Traits that the root of the candidate's tree itself must have."
     rootRequired: [String!] @nameOf(type: "Trait")
     "Traits that the root of the candidate's tree itself must not have."
     rootForbidden: [String!] @nameOf(type: "Trait")
     """
-    Only trees whose root is linked to a resource that matches: by its type, metadata,
-    tags, capabilities, expressions, whatever ` + "`" + `resources` + "`" + ` can be filtered by. A
-    resource that the viewer may not see matches nothing, and so does a root without
-    one; ` + "`" + `{}` + "`" + ` asks for any resource that the viewer may see. Providers that share
-    with such a tree may serve as ever. Looked up before the search, in one statement,
-    one more where resource types are named, and one more where capabilities are.
-    What is wrong with it is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
+    Only trees whose root is linked to a matching resource, with all conditions of
+    ` + "`" + `resources` + "`" + `. Hidden resources and roots without a resource do not match. ` + "`" + `{}` + "`" + `
+    requires any visible resource. Providers that share with such a tree may
+    serve. Found before the search by one statement, plus one for resource types
+    and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
     hosts: ResourceFilter
-    "The cursor of the last event that was received: nothing is sent until the answer is another. Absent means that the first event comes at once; a text that is no cursor is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+    "The cursor of the last event received. The next event is sent when the answer differs. Without it the first event is sent immediately."
     after: String
   ): AllocationCandidatesChange @semanticNonNull
   """
-  Sums of capacity, as often as they change: the arguments are those of ` + "`" + `capacity` + "`" + `,
-  page arguments excepted. The first event comes at once or, with ` + "`" + `after` + "`" + `, as soon as
-  the answer is another than the one that the cursor came with. Then the sums are made
-  anew at most once a second, when anything has changed that they can depend on, and
-  sent when what is selected of them differs from what was sent last. What is wrong with
-  the arguments is ` + "`" + `BAD_USER_INPUT` + "`" + `, and the stream does not begin. Needs any role
-  (` + "`" + `FORBIDDEN` + "`" + `).
+  Sums of capacity, sent again whenever they change. Arguments are as in
+  ` + "`" + `capacity` + "`" + `, without paging. The first event is sent immediately or, with
+  ` + "`" + `after` + "`" + `, when the answer differs from the one of the cursor. After relevant
+  changes the server computes the sums again, at most once a second, and sends
+  them if the selected fields differ. Invalid arguments are ` + "`" + `BAD_USER_INPUT` + "`" + `, and
+  no stream starts. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   capacityChanged(
-    "Which providers; all conditions must hold. Absent means all."
+    "Which providers; all conditions must hold (default: all)."
     filter: ResourceProviderFilter
-    "What sums are made for, besides for each resource class."
+    "The groups of sums, in addition to the resource class."
     groupBy: CapacityGrouping! = RESOURCE_CLASS
     "Only these resource classes, at most 250; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `. Absent means all."
     resourceClasses: [String!] @nameOf(type: "ResourceClass")
-    "The cursor of the last event that was received: nothing is sent until the answer is another. Absent means that the first event comes at once; a text that is no cursor is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+    "The cursor of the last event received. The next event is sent when the answer differs. Without it the first event is sent immediately."
     after: String
   ): CapacityChange @semanticNonNull
   """
-  What happens to resources: an event for each change that the feed ` + "`" + `changes` + "`" + ` has of
-  them, in its order, each once. What the viewer sees for the first time is created for
-  them, and what they may see no more is deleted. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  Changes of resources, each once, in the order of the feed ` + "`" + `changes` + "`" + `. A resource
+  that becomes visible is sent as created, one that becomes hidden as deleted.
+  Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   resourceChanged(
     "Only the resources of these uuids, at most 100; absent or empty means all."
     uuids: [UUID!]
-    "The cursor of the last event that was received, of this field or of ` + "`" + `changes` + "`" + `: the events behind it follow, and then what happens. Absent begins with what happens from now on. One that is older than what is kept is ` + "`" + `BAD_USER_INPUT` + "`" + `, and its message says to read everything anew."
+    "Only events after this cursor of the field or of ` + "`" + `changes` + "`" + ` (default: new events). A cursor older than the retention is ` + "`" + `BAD_USER_INPUT` + "`" + `: read everything again."
     after: String
   ): ResourceChange @semanticNonNull
   """
-  What happens to namespaces and all that is in them: an event for each change that the
-  feed ` + "`" + `changes` + "`" + ` has of them, in its order, each once. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  Changes of namespaces and their contents, each once, in the order of the feed
+  ` + "`" + `changes` + "`" + `. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   namespaceChanged(
-    "Only the namespaces of these names, at most 100; absent or empty means all. A name may be that of a namespace that is still to come."
+    "Only the namespaces of these names, at most 100; absent or empty means all. The namespaces need not exist yet."
     names: [String!]
-    "The cursor of the last event that was received, of this field or of ` + "`" + `changes` + "`" + `: the events behind it follow, and then what happens. Absent begins with what happens from now on. One that is older than what is kept is ` + "`" + `BAD_USER_INPUT` + "`" + `, and its message says to read everything anew."
+    "Only events after this cursor of the field or of ` + "`" + `changes` + "`" + ` (default: new events). A cursor older than the retention is ` + "`" + `BAD_USER_INPUT` + "`" + `: read everything again."
     after: String
   ): NamespaceChange @semanticNonNull
   """
-  What happens to resource providers, their inventories, traits and aggregates, and to
-  how much of them is used: an event for each change that the feed ` + "`" + `changes` + "`" + ` has of
-  them, in its order, each once. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  Changes of resource providers, their inventories, traits, aggregates and use,
+  each once, in the order of the feed ` + "`" + `changes` + "`" + `. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   resourceProviderChanged(
     "Only the providers of these uuids, at most 100; absent or empty means all."
     uuids: [UUID!]
-    "The cursor of the last event that was received, of this field or of ` + "`" + `changes` + "`" + `: the events behind it follow, and then what happens. Absent begins with what happens from now on. One that is older than what is kept is ` + "`" + `BAD_USER_INPUT` + "`" + `, and its message says to read everything anew."
+    "Only events after this cursor of the field or of ` + "`" + `changes` + "`" + ` (default: new events). A cursor older than the retention is ` + "`" + `BAD_USER_INPUT` + "`" + `: read everything again."
     after: String
   ): ResourceProviderChange @semanticNonNull
 }
 
 "A change of a resource."
 type ResourceChange {
-  "The position behind the change: as ` + "`" + `after` + "`" + ` it is where the stream goes on, and so does the feed ` + "`" + `changes` + "`" + `."
+  "The position after the change, as ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
-  "What happened."
+  "The change."
   change: Change!
-  "The resource as it is now, which can be later than the change; ` + "`" + `null` + "`" + ` when it is gone or the viewer may not see it."
+  "The resource as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` if deleted or hidden."
   resource: Resource
 }
 
-"A change of a namespace, or of what is in it."
+"A change of a namespace or its contents."
 type NamespaceChange {
-  "The position behind the change: as ` + "`" + `after` + "`" + ` it is where the stream goes on, and so does the feed ` + "`" + `changes` + "`" + `."
+  "The position after the change, as ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
-  "What happened."
+  "The change."
   change: Change!
-  "The namespace as it is now, which can be later than the change; ` + "`" + `null` + "`" + ` when it is gone or the viewer may not see it."
+  "The namespace as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` if deleted or hidden."
   namespace: Namespace
 }
 
 "A change of a resource provider."
 type ResourceProviderChange {
-  "The position behind the change: as ` + "`" + `after` + "`" + ` it is where the stream goes on, and so does the feed ` + "`" + `changes` + "`" + `."
+  "The position after the change, as ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
-  "What happened."
+  "The change."
   change: Change!
-  "The provider as it is now, which can be later than the change; ` + "`" + `null` + "`" + ` when it is gone."
+  "The provider as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` if deleted."
   resourceProvider: ResourceProvider
 }
 
-"The candidates for a request, which are others than before."
+"New candidates for a request."
 type AllocationCandidatesChange {
-  "Stands for what is selected of this event: with the same selection and request as ` + "`" + `after` + "`" + `, it is followed by the next answer that differs. It tells nothing else, and works on every server."
+  "A fingerprint of the selected fields. As ` + "`" + `after` + "`" + `, with the same selection and request, the next different answer follows. Valid on every server."
   cursor: String!
-  "The candidates, as ` + "`" + `allocationCandidates` + "`" + ` would answer them now."
+  "The candidates, in the form of ` + "`" + `allocationCandidates` + "`" + `."
   allocationCandidates(
-    "The order of the candidates. A cursor continues in the order that it came from."
+    "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
-    "How many candidates at most: 0 to 1000, 50 when absent."
+    "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
-    "Only candidates after this cursor of the same request; it stays a position when providers come and go."
+    "Only candidates after this cursor of the same request. The position stays valid when providers change."
     after: String
   ): AllocationCandidateConnection @semanticNonNull
 }
 
-"Sums of capacity, which are others than before."
+"New sums of capacity."
 type CapacityChange {
-  "Stands for what is selected of this event: with the same selection and arguments as ` + "`" + `after` + "`" + `, it is followed by the next answer that differs. It tells nothing else, and works on every server."
+  "A fingerprint of the selected fields. As ` + "`" + `after` + "`" + `, with the same selection and arguments, the next different answer follows. Valid on every server."
   cursor: String!
-  "The sums, as ` + "`" + `capacity` + "`" + ` would answer them now."
+  "The sums, in the form of ` + "`" + `capacity` + "`" + `."
   capacity(
-    "How many rows at most, from the front: 0 to 1000, 50 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
     after: String
-    "How many rows at most, from the end: 0 to 1000. Not together with ` + "`" + `first` + "`" + `."
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
     "Only rows before this cursor."
     before: String

@@ -37,7 +37,7 @@ type CreateCapabilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
-	// Whether only administrators discover it; as the operator chose when absent, which is `true` unless configured otherwise.
+	// Whether only administrators discover it. The operator sets the default, normally `true`.
 	Private graphql.Omittable[*bool] `json:"private,omitempty"`
 }
 
@@ -93,17 +93,17 @@ type CreateResourceProviderPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
-// What became of the resource providers to create.
+// The outcomes of the resource providers to create.
 type CreateResourceProvidersPayload struct {
-	// An outcome for each item of the input, in their order.
+	// One outcome per item of the input, in order.
 	Results []*CreateResourceProvidersResult `json:"results"`
 }
 
-// What became of one of the resource providers to create.
+// The outcome of one of the resource providers to create.
 type CreateResourceProvidersResult struct {
-	// The provider; `null` where something is wrong with it.
+	// The provider; `null` if it has problems.
 	ResourceProvider *ResourceProvider `json:"resourceProvider,omitempty"`
-	// What is wrong with it; empty where it is created.
+	// Its problems; empty if it was created.
 	Errors []*RowError `json:"errors"`
 }
 
@@ -123,17 +123,17 @@ type CreateResourceTypePayload struct {
 	ResourceType *metadef.ResourceType `json:"resourceType"`
 }
 
-// What became of the resources to create.
+// The outcomes of the resources to create.
 type CreateResourcesPayload struct {
-	// An outcome for each item of the input, in their order.
+	// One outcome per item of the input, in order.
 	Results []*CreateResourcesResult `json:"results"`
 }
 
-// What became of one of the resources to create.
+// The outcome of one of the resources to create.
 type CreateResourcesResult struct {
-	// The resource; `null` where something is wrong with it.
+	// The resource; `null` if it has problems.
 	Resource *resource.Resource `json:"resource,omitempty"`
-	// What is wrong with it; empty where it is created.
+	// Its problems; empty if it was created.
 	Errors []*RowError `json:"errors"`
 }
 
@@ -157,7 +157,7 @@ type DeleteAllocationsInput struct {
 
 // A consumer whose allocations were deleted.
 type DeleteAllocationsPayload struct {
-	// The consumer as it was, with what it had.
+	// The consumer before the deletion, with its allocations.
 	Consumer *Consumer `json:"consumer"`
 }
 
@@ -167,7 +167,7 @@ type DeleteCapabilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name.
 	Name string `json:"name"`
-	// Whether values that resources have of it are removed with it.
+	// Whether to remove its values from resources.
 	Force bool `json:"force"`
 }
 
@@ -177,7 +177,7 @@ type DeleteCapabilityPayload struct {
 	Capability *resource.Capability `json:"capability"`
 	// The values that were removed with it, by uuid of the resource; the first 1000. The audit log has all of them.
 	Removed []*resource.RemovedCapability `json:"removed"`
-	// How many resources had a value, which was removed.
+	// Number of resources whose value was removed.
 	RemovedCount int `json:"removedCount"`
 }
 
@@ -193,13 +193,13 @@ type DeleteMetadataPayload struct {
 	Resource *resource.Resource `json:"resource"`
 }
 
-// A namespace and what of it to delete.
+// A namespace and the contents to delete.
 type DeleteNamespaceContentsInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// What to delete all of, each kind once.
 	Kinds []metadef.ContentKind `json:"kinds"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -213,13 +213,13 @@ type DeleteNamespaceContentsPayload struct {
 type DeleteNamespaceInput struct {
 	// The name of the namespace.
 	Name string `json:"name"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
 // What `deleteNamespace` returns.
 type DeleteNamespacePayload struct {
-	// The namespace as it was; what it held is gone.
+	// The namespace before the deletion.
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
@@ -229,7 +229,7 @@ type DeleteObjectInput struct {
 	Namespace string `json:"namespace"`
 	// The name of the object.
 	Name string `json:"name"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -249,7 +249,7 @@ type DeletePropertyInput struct {
 	Object graphql.Omittable[*string] `json:"object,omitempty"`
 	// The name of the property.
 	Name string `json:"name"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -277,13 +277,13 @@ type DeleteResourceClassPayload struct {
 type DeleteResourceInput struct {
 	// The uuid of the resource.
 	UUID string `json:"uuid"`
-	// The revision that the deletion is based on; any when absent.
+	// The expected revision (default: any).
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
 // What `deleteResource` returns.
 type DeleteResourcePayload struct {
-	// The resource as it was; what hung off it is gone.
+	// The resource before the deletion.
 	Resource *resource.Resource `json:"resource"`
 }
 
@@ -315,9 +315,9 @@ type DeleteResourceTypePayload struct {
 type DeleteTagInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The name of the tag, whatever its case.
+	// The name of the tag, case-insensitive.
 	Name string `json:"name"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -345,7 +345,7 @@ type DeleteTraitPayload struct {
 type DisassociateResourceTypeInput struct {
 	// The id of the association.
 	ID string `json:"id"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -361,15 +361,14 @@ type DisassociateResourceTypePayload struct {
 type ImportNamespacesPayload struct {
 	// What became of each document, in the order of the documents.
 	Reports []*metadef.ImportReport `json:"reports"`
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
 // Which problems of metadata; all given conditions must hold.
 type MetadataProblemFilter struct {
-	// With a definition of the namespace of this name. In a dry run it is the name that would be, and none that must be there.
+	// With a definition in this namespace. A dry run uses the new name, which need not exist.
 	Namespace graphql.Omittable[*string] `json:"namespace,omitempty"`
 	// Of the item with this key, case-sensitive; at most 255 characters.
 	Key graphql.Omittable[*string] `json:"key,omitempty"`
@@ -379,34 +378,32 @@ type MetadataProblemFilter struct {
 	Resources graphql.Omittable[*resource.Filter] `json:"resources,omitempty"`
 }
 
-// Which of the problems that a change of definitions would make are answered, and how far it is looked for them.
+// The filter and page of the problems that a change of definitions would cause.
 type MetadataProblemScan struct {
-	// Which problems; all conditions must hold. Absent means all.
+	// Which problems; all conditions must hold (default: all).
 	Filter graphql.Omittable[*MetadataProblemFilter] `json:"filter,omitempty"`
-	// How many resources with problems at most, 0 to 1000.
+	// Maximum number of resources with problems, 0 to 1000.
 	First int `json:"first"`
 	// Only resources after this cursor: one of the answer to the same dry run before, or of `metadataProblems`.
 	After graphql.Omittable[*string] `json:"after,omitempty"`
-	// How many resources are looked through at most, 1 to 1000.
+	// Maximum number of scanned resources, 1 to 1000.
 	Scan int `json:"scan"`
 }
 
-// The entry points for writing. Each does one thing, as a whole or not at all: an
-// input with anything wrong stores nothing, and every bad field is reported in one
-// answer, each with its path in `extensions.field`. An input that names one thing
-// twice is such a bad one (`BAD_USER_INPUT`), unless it says that this counts once;
-// in filters a name twice counts once.
+// The entry points for writing. Each field is one transaction. An invalid input
+// stores nothing, and one answer reports every invalid field with its path in
+// `extensions.field`. Naming one thing twice is `BAD_USER_INPUT` unless the input
+// says that duplicates count once. In filters duplicates count once.
 //
-// The fields of one request run one after the other, and each fails alone: it is
-// `null`, always with an error whose `path` begins with it, and what the others
-// stored stays stored and is answered. When the time of the operation is over, no
-// further field begins: each of them is `null`, with a `TIMEOUT` of its own.
+// The fields of one request run in order, and each fails alone: it is `null`, with
+// an error whose `path` starts with it. Changes of the other fields stay stored.
+// After the time limit no further field starts: each is `null` with `TIMEOUT`.
 //
-// With the header `Idempotency-Key` of the request each field is made once, however
-// often the request is sent within 24 hours: sent again, it answers what was done.
-// So does whoever got no answer or `OUTCOME_UNKNOWN`, which says that a change may
-// have been made. `UNAVAILABLE` and `TIMEOUT` at a field say that it changed nothing.
-// An error below a field is about what is shown: the change is made.
+// With the header `Idempotency-Key` each field runs once within 24 hours, and a
+// request sent again returns the stored answer. Use it after a lost answer and after
+// `OUTCOME_UNKNOWN`, which means that the change may have been made. After
+// `UNAVAILABLE` and `TIMEOUT` at a field nothing has changed. An error below a field
+// concerns the answer: the change is made.
 type Mutation struct {
 }
 
@@ -418,12 +415,11 @@ type NamespaceOrder struct {
 	Direction OrderDirection `json:"direction"`
 }
 
-// The entry points for reading. Every list is a connection or says its bound; a
-// look-up by key answers `null` for what does not exist or is not visible to the
-// viewer, and the two cannot be told apart. Each field fails alone: it is `null`,
-// with an error whose `path` begins with it, and the others keep their answers. A
-// field that is no look-up by key is `null` in no other case, which its mark
-// `@semanticNonNull` in the text of the schema says to generators of clients.
+// The entry points for reading. Every list is a connection or documents its limit. A
+// look-up by key is `null` for a missing or hidden object, without distinction. Each
+// field fails alone: it is `null`, with an error whose `path` starts with it, and
+// the other fields keep their answers. Other fields are `null` in no other case, as
+// `@semanticNonNull` says to generators of clients.
 type Query struct {
 }
 
@@ -431,11 +427,11 @@ type Query struct {
 type ReplaceMetadataPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
-	// The items that were not named and stay because only administrators and services change them; at most 128 unless configured otherwise.
+	// The items kept because they are reserved to administrators and services; at most 128 by default.
 	Retained []*resource.MetadataItem `json:"retained"`
 }
 
-// What was reshaped.
+// The reshaped providers and consumers.
 type ReshapePayload struct {
 	// The providers as they are now, in the order of the input.
 	ResourceProviders []*ResourceProvider `json:"resourceProviders"`
@@ -457,7 +453,7 @@ type ResourceProviderOrder struct {
 	Field ResourceProviderOrderField `json:"field"`
 	// The direction.
 	Direction OrderDirection `json:"direction"`
-	// The resource class that `FREE` and `SHARE_USED` look at, which need it; an unknown one is `BAD_USER_INPUT`, and so is one beside another field.
+	// The resource class, required by `FREE` and `SHARE_USED` and excluded by other fields (`BAD_USER_INPUT`).
 	ResourceClass graphql.Omittable[*string] `json:"resourceClass,omitempty"`
 }
 
@@ -511,17 +507,17 @@ type SetInventoryPayload struct {
 
 // What `setMetadataOnResources` returns.
 type SetMetadataOnResourcesPayload struct {
-	// The resources that were changed as they are now, in the order of the input.
+	// The changed resources, in the order of the input.
 	Resources []*resource.Resource `json:"resources"`
-	// An outcome for each item of the input, in their order.
+	// One outcome per item of the input, in order.
 	Results []*SetMetadataOnResourcesResult `json:"results"`
 }
 
-// What became of the metadata of one of several resources.
+// The outcomes of the metadata of one of several resources.
 type SetMetadataOnResourcesResult struct {
-	// The resource as it is now; `null` where something is wrong with the item.
+	// The resource as it is now; `null` if the item has problems.
 	Resource *resource.Resource `json:"resource,omitempty"`
-	// What is wrong with the item; empty where the resource is changed.
+	// The problems of the item; empty if the resource was changed.
 	Errors []*RowError `json:"errors"`
 }
 
@@ -531,17 +527,17 @@ type SetMetadataPayload struct {
 	Resource *resource.Resource `json:"resource"`
 }
 
-// What became of the resource providers.
+// The outcomes of the resource providers.
 type SetOnResourceProvidersPayload struct {
-	// An outcome for each item of the input, in their order.
+	// One outcome per item of the input, in order.
 	Results []*SetOnResourceProvidersResult `json:"results"`
 }
 
-// What became of one of the resource providers.
+// The outcome of one of the resource providers.
 type SetOnResourceProvidersResult struct {
-	// The provider as it is now; `null` where something is wrong with the item.
+	// The provider as it is now; `null` if the item has problems.
 	ResourceProvider *ResourceProvider `json:"resourceProvider,omitempty"`
-	// What is wrong with the item; empty where it is written.
+	// The problems of the item; empty if it was written.
 	Errors []*RowError `json:"errors"`
 }
 
@@ -557,13 +553,13 @@ type SetProviderTraitsPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
-// The tags that a resource is to have.
+// The new tags of a resource.
 type SetResourceTagsInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
-	// Tags, 1 to 80 characters each, none twice without regard to case; at most 128. An empty list clears.
+	// Tags, 1 to 80 characters each, distinct, case-insensitive; at most 128. An empty list clears.
 	Tags []string `json:"tags"`
-	// The revision of the resource that the change is based on; any when absent.
+	// The expected revision of the resource (default: any).
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -581,7 +577,7 @@ type SetTagsInput struct {
 	Tags []*metadef.TagInput `json:"tags"`
 	// Whether they replace the tags that are there.
 	Mode SetTagsMode `json:"mode"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -599,9 +595,9 @@ type ShareNamespaceInput struct {
 	Namespace string `json:"namespace"`
 	// The id of the project, 1 to 255 characters; `*` is every project.
 	ProjectID string `json:"projectId"`
-	// What the project may do with the namespace.
+	// The rights of the project on the namespace.
 	Role metadef.MemberRole `json:"role"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -613,18 +609,18 @@ type ShareNamespacePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// The entry points for following what happens. Each field is a stream of events: it is
-// asked for over `graphql-transport-ws` or `graphql-sse`, both at `/graphql`, one field
-// at a time. Every event has a cursor. Sent back as `after`, to any server and however
-// much later, it makes the stream go on behind that event, so that a client that was
-// away misses nothing; without it the stream begins with what happens from now on.
+// The entry points for following changes. Each field is a stream of events over
+// `graphql-transport-ws` or `graphql-sse` at `/graphql`, one field per operation.
+// Every event has a cursor. With the cursor as `after`, on any server, the stream
+// continues after that event and misses nothing. Without it the stream starts with
+// new events.
 //
-// Who asks, what they may do and what they may see are looked at again for each event,
-// and each event takes its price from the budget of the viewer: while that is empty, the
-// stream waits, and loses nothing. What an event shows is of one instant, which is not
-// before the event. A stream ends when the token expires, the rights of the viewer
-// change, a client is too slow or the server stops: it is to be asked for again then, with
-// the last cursor. docs/live.md has the protocols and the limits.
+// The server checks token, role and visibility again for each event. Each event is
+// paid from the viewer's budget: while the budget is empty the stream waits, without
+// loss. An event shows one instant, at or after the change. A stream ends when the
+// token expires, the viewer's rights change, the client is too slow or the server
+// stops. Subscribe again with the last cursor. docs/live.md has the protocols and
+// limits.
 type Subscription struct {
 }
 
@@ -634,13 +630,13 @@ type UnloadNamespacesPayload struct {
 	Reports []*metadef.UnloadReport `json:"reports"`
 }
 
-// Capabilities to take away.
+// Capabilities to remove.
 type UnsetCapabilitiesInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
 	// The names, each once; not empty.
 	Names []string `json:"names"`
-	// The revision of the resource that the change is based on; any when absent.
+	// The expected revision of the resource (default: any).
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -656,7 +652,7 @@ type UnshareNamespaceInput struct {
 	Namespace string `json:"namespace"`
 	// The id of the project; `*` is the sharing with every project, no other.
 	ProjectID string `json:"projectId"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -672,9 +668,8 @@ type UnshareNamespacePayload struct {
 type UpdateNamespacePayload struct {
 	// The namespace as it is now; `null` in a dry run.
 	Namespace *metadef.Namespace `json:"namespace,omitempty"`
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
@@ -684,9 +679,8 @@ type UpdateObjectPayload struct {
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition,omitempty"`
 	// The namespace as it is now; `null` in a dry run.
 	Namespace *metadef.Namespace `json:"namespace,omitempty"`
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
@@ -696,25 +690,24 @@ type UpdatePropertyPayload struct {
 	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition,omitempty"`
 	// The namespace as it is now; `null` in a dry run.
 	Namespace *metadef.Namespace `json:"namespace,omitempty"`
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
-// Changes of a resource; what is absent stays, `null` clears.
+// The changes of a resource. Absent fields keep their values, `null` clears.
 type UpdateResourceInput struct {
 	// The uuid of the resource.
 	UUID string `json:"uuid"`
 	// The new name, 1 to 255 characters; it cannot be cleared.
 	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
-	// What it is for, up to 1023 characters; an empty text is none.
+	// The description, up to 1023 characters; an empty string clears it.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
 	// Who may see it; cleared it is `PRIVATE`.
 	Visibility graphql.Omittable[*access.Visibility] `json:"visibility,omitempty"`
-	// The uuid of the resource that it is a part of; cleared it stands alone, which some built-in types do not.
+	// The uuid of the parent. `null` removes it, except for built-in types that require one.
 	Parent graphql.Omittable[*string] `json:"parent,omitempty"`
-	// The revision that the change is based on; any when absent.
+	// The expected revision (default: any).
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -724,7 +717,7 @@ type UpdateResourcePayload struct {
 	Resource *resource.Resource `json:"resource"`
 }
 
-// What shall change about a resource provider. Absent fields stay as they are.
+// The changes of a resource provider. Absent fields keep their values.
 type UpdateResourceProviderInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
@@ -732,7 +725,7 @@ type UpdateResourceProviderInput struct {
 	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
 	// The uuid of the new parent; `null` makes the provider a root.
 	Parent graphql.Omittable[*string] `json:"parent,omitempty"`
-	// The uuid of the resource that this provider is; `null` for none.
+	// The uuid of the linked resource; `null` for none.
 	Resource graphql.Omittable[*string] `json:"resource,omitempty"`
 }
 
@@ -742,15 +735,15 @@ type UpdateResourceProviderPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
-// An association and what changes. What is absent stays; `null` clears.
+// The changes of an association. Absent fields keep their values, `null` clears.
 type UpdateResourceTypeAssociationInput struct {
 	// The id of the association.
 	ID string `json:"id"`
-	// What the names of properties begin with on the type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
+	// The prefix of property names on the type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
 	NewPrefix graphql.Omittable[*string] `json:"newPrefix,omitempty"`
-	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
+	// The set of key-values of the type, 1 to 80 characters.
 	NewPropertiesTarget graphql.Omittable[*string] `json:"newPropertiesTarget,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
@@ -766,9 +759,8 @@ type UpdateResourceTypeAssociationPayload struct {
 type UpdateResourceTypePayload struct {
 	// The resource type as it is now; `null` in a dry run.
 	ResourceType *metadef.ResourceType `json:"resourceType,omitempty"`
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
@@ -841,7 +833,7 @@ type NamespaceOrderField string
 const (
 	// The name, by code point.
 	NamespaceOrderFieldName NamespaceOrderField = "NAME"
-	// The display name, by code point; a namespace without one stands at its name.
+	// The display name, by code point; the name where it is missing.
 	NamespaceOrderFieldDisplayName NamespaceOrderField = "DISPLAY_NAME"
 	// The time of creation.
 	NamespaceOrderFieldCreatedAt NamespaceOrderField = "CREATED_AT"
@@ -903,9 +895,9 @@ func (e NamespaceOrderField) MarshalJSON() ([]byte, error) {
 type OrderDirection string
 
 const (
-	// From the least to the greatest: A to Z by code point, oldest first.
+	// Ascending: A to Z by code point, oldest first.
 	OrderDirectionAsc OrderDirection = "ASC"
-	// From the greatest to the least.
+	// Descending.
 	OrderDirectionDesc OrderDirection = "DESC"
 )
 
@@ -1034,13 +1026,13 @@ const (
 	ResourceProviderOrderFieldCreatedAt ResourceProviderOrderField = "CREATED_AT"
 	// The time of the last change of the provider, its inventories, traits, aggregates or allocations.
 	ResourceProviderOrderFieldUpdatedAt ResourceProviderOrderField = "UPDATED_AT"
-	// How much of a resource class is free. Providers without an inventory of it come
-	// last in either direction. Each page is of its own instant: what is claimed or
-	// released between two pages moves providers, which the second may repeat or miss.
+	// The free amount of a resource class. Providers without an inventory of it come
+	// last in either direction. Claims and releases between two pages move providers:
+	// the second page may repeat or miss them.
 	ResourceProviderOrderFieldFree ResourceProviderOrderField = "FREE"
-	// What share of its capacity of a resource class is used, from 0 up. Providers
-	// without an inventory of the class, or with a capacity of 0, come last in either
-	// direction. Each page is of its own instant, as with `FREE`.
+	// The used share of the capacity of a resource class, from 0 up. Providers without
+	// an inventory of the class, or with a capacity of 0, come last in either
+	// direction. Pages may repeat or miss providers, as with `FREE`.
 	ResourceProviderOrderFieldShareUsed ResourceProviderOrderField = "SHARE_USED"
 )
 
@@ -1156,11 +1148,11 @@ func (e ResourceTypeOrderField) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// What setting tags does with those that are there.
+// The effect of setting tags on existing ones.
 type SetTagsMode string
 
 const (
-	// They go, unless they are among the new ones.
+	// Existing tags are deleted unless they are among the new ones.
 	SetTagsModeReplace SetTagsMode = "REPLACE"
 	// They stay.
 	SetTagsModeAppend SetTagsMode = "APPEND"
