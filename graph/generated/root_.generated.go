@@ -1721,8 +1721,8 @@ type ResourceType implements Node {
   protected: Boolean!
   """
   Whether metadata on resources of the type must satisfy the definitions that the
-  resource's project sees: every key is defined, every value valid, and what an
-  object requires must be present if one of its properties is. Existing invalid
+  resource's project sees: every key is defined, every value valid, and an object
+  with one property set has its required keys. Existing invalid
   values are kept until someone changes them.
   """
   strict: Boolean!
