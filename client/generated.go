@@ -12,7 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
-// A part of the API that some roles may use. Which roles these are stands in docs/permissions.md; an operator may choose others.
+// A part of the API that some roles may use. docs/permissions.md lists the roles; the operator may change them.
 type AccessRule string
 
 const (
@@ -20,19 +20,19 @@ const (
 	AccessRuleAuditRead AccessRule = "AUDIT_READ"
 	// Read private capabilities and their values.
 	AccessRuleCapabilitiesPrivate AccessRule = "CAPABILITIES_PRIVATE"
-	// Register names of capabilities, choose who discovers them, and delete them.
+	// Register capabilities, set their visibility, and delete them.
 	AccessRuleCapabilitiesRegistry AccessRule = "CAPABILITIES_REGISTRY"
 	// Set capabilities on resources.
 	AccessRuleCapabilitiesWrite AccessRule = "CAPABILITIES_WRITE"
-	// Read what happened to the things that the viewer may see.
+	// Read changes of visible objects.
 	AccessRuleChangesRead AccessRule = "CHANGES_READ"
 	// Read consumers, allocations and usages of any project.
 	AccessRuleConsumersReadAny AccessRule = "CONSUMERS_READ_ANY"
-	// Read the visible namespaces and all that is in them.
+	// Read the visible namespaces and their contents.
 	AccessRuleDefinitionsRead AccessRule = "DEFINITIONS_READ"
-	// Write any visible namespace. Those who own or edit a namespace write that one without this rule.
+	// Write any visible namespace. Owners and editors of a namespace do not need this rule.
 	AccessRuleDefinitionsWrite AccessRule = "DEFINITIONS_WRITE"
-	// Change metadata that users cannot change, and decide which that is.
+	// Change metadata that users cannot change, and set `userModifiable`.
 	AccessRuleMetadataServiceOwned AccessRule = "METADATA_SERVICE_OWNED"
 	// Read providers, inventories, candidates, consumers and usages.
 	AccessRulePlacementRead AccessRule = "PLACEMENT_READ"
@@ -46,7 +46,7 @@ const (
 	AccessRuleResourcesWriteAny AccessRule = "RESOURCES_WRITE_ANY"
 	// Write resource types.
 	AccessRuleResourceTypesWrite AccessRule = "RESOURCE_TYPES_WRITE"
-	// Ask who one is, and look up ids.
+	// Read `viewer`, and look up ids.
 	AccessRuleViewer AccessRule = "VIEWER"
 )
 
@@ -69,7 +69,7 @@ var AllAccessRule = []AccessRule{
 	AccessRuleViewer,
 }
 
-// A condition on the aggregates of a provider. An aggregate that nobody is in is no error: it has no members.
+// A condition on the aggregates of a provider. An unknown aggregate is no error: it has no members.
 type AggregateFilter struct {
 	// In at least one of these, at most 1000; absent or empty is no constraint.
 	AnyOf optional.Of[[]string] `json:"anyOf,omitempty"`
@@ -85,13 +85,13 @@ func (v *AggregateFilter) GetNoneOf() optional.Of[[]string] { return v.NoneOf }
 
 // An allocation.
 type Allocation struct {
-	// Who provides it.
+	// The provider.
 	Provider *ProviderName `json:"provider"`
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
 	// How many units.
 	Used int64 `json:"used"`
-	// Who uses it.
+	// The consumer.
 	Consumer *ConsumerName `json:"consumer"`
 }
 
@@ -125,13 +125,13 @@ func (v *AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload)
 type AssociateResourceTypeInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 	// The name of the resource type, 1 to 80 characters; a type that does not exist yet is created.
 	ResourceType string `json:"resourceType"`
-	// What the names of properties begin with on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
+	// The prefix of property names on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
 	Prefix optional.Of[string] `json:"prefix,omitempty"`
-	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
+	// The set of key-values of the type, 1 to 80 characters.
 	PropertiesTarget optional.Of[string] `json:"propertiesTarget,omitempty"`
 }
 
@@ -154,9 +154,9 @@ func (v *AssociateResourceTypeInput) GetPropertiesTarget() optional.Of[string] {
 
 // AssociateResourceTypeResponse is returned by AssociateResourceType on success.
 type AssociateResourceTypeResponse struct {
-	// Makes the definitions of a namespace applicable to a resource type, which is
-	// created where there is none of the name. The same type, prefix and target twice
-	// is `ALREADY_EXISTS`, one association too many (1000) `QUOTA_EXCEEDED`.
+	// Makes the definitions of a namespace apply to a resource type. An unknown type
+	// is created. The same type, prefix and target twice is `ALREADY_EXISTS`, one
+	// association too many (1000) `QUOTA_EXCEEDED`.
 	AssociateResourceType *AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload `json:"associateResourceType"`
 }
 
@@ -173,9 +173,9 @@ type Association struct {
 	Namespace *NamespaceName `json:"namespace"`
 	// The resource type.
 	ResourceType *NamedType `json:"resourceType"`
-	// What the names of the namespace's properties begin with on this type, with its separator, for example `hw:`; `null` for none.
+	// The prefix of the namespace's property names on this type, with its separator, for example `hw:`; `null` for none.
 	Prefix *string `json:"prefix"`
-	// Which of several sets of key-values of the type is meant, for example `image` on a volume; `null` where the type has only one.
+	// The set of key-values of the type, for example `image` on a volume; `null` where the type has only one.
 	PropertiesTarget *string `json:"propertiesTarget"`
 	// When the association was made.
 	CreatedAt time.Time `json:"createdAt"`
@@ -216,14 +216,14 @@ type AuditEvent struct {
 	ProjectId string `json:"projectId"`
 	// The mutation, for example `createNamespace`.
 	Action string `json:"action"`
-	// The type of what was changed.
+	// The type of the changed object.
 	Kind AuditKind `json:"kind"`
-	// The name or uuid of what was changed: `namespace/name` for what lies in a namespace,
-	// `resourceType/name` for a capability; empty where a mutation found nothing that it was about.
+	// The name or uuid of the changed object: `namespace/name` in a namespace,
+	// `resourceType/name` for a capability; empty if the mutation found no object.
 	Key string `json:"key"`
-	// What it was before; `null` for what did not exist, for what stayed as it was, and for claims, which are recorded by id only.
+	// The content before; `null` for a created or unchanged object, and for claims, recorded by id only.
 	Before *json.RawMessage `json:"before"`
-	// What it became; `null` for what exists no more, for what stayed as it was, and for claims, which are recorded by id only.
+	// The content after; `null` for a deleted or unchanged object, and for claims, recorded by id only.
 	After *json.RawMessage `json:"after"`
 }
 
@@ -262,9 +262,9 @@ type AuditFilter struct {
 	ProjectId optional.Of[string] `json:"projectId,omitempty"`
 	// Done by this mutation, for example `createNamespace`.
 	Action optional.Of[string] `json:"action,omitempty"`
-	// Done to a thing of this type.
+	// On an object of this type.
 	Kind optional.Of[AuditKind] `json:"kind,omitempty"`
-	// Done to the thing with this name or uuid, as `key` has it.
+	// On the object with this name or uuid, compared with `key`.
 	Key optional.Of[string] `json:"key,omitempty"`
 	// Done at this time or later.
 	Since optional.Of[time.Time] `json:"since,omitempty"`
@@ -293,11 +293,11 @@ func (v *AuditFilter) GetSince() optional.Of[time.Time] { return v.Since }
 // GetUntil returns AuditFilter.Until, and is useful for accessing the field via an interface.
 func (v *AuditFilter) GetUntil() optional.Of[time.Time] { return v.Until }
 
-// The type of a thing that a mutation changed.
+// The type of a changed object.
 type AuditKind string
 
 const (
-	// A namespace, or what it holds as a whole.
+	// A namespace, or its whole contents.
 	AuditKindNamespace AuditKind = "NAMESPACE"
 	// A property of a namespace or of an object in it.
 	AuditKindPropertyDefinition AuditKind = "PROPERTY_DEFINITION"
@@ -309,11 +309,11 @@ const (
 	AuditKindResourceType AuditKind = "RESOURCE_TYPE"
 	// An association of a namespace with a resource type.
 	AuditKindResourceTypeAssociation AuditKind = "RESOURCE_TYPE_ASSOCIATION"
-	// A resource, or what is on it.
+	// A resource, its metadata, tags or capabilities.
 	AuditKindResource AuditKind = "RESOURCE"
 	// A capability of a resource type.
 	AuditKindCapability AuditKind = "CAPABILITY"
-	// A resource provider, or what it has.
+	// A resource provider, its inventories, traits or aggregates.
 	AuditKindResourceProvider AuditKind = "RESOURCE_PROVIDER"
 	// A consumer and its allocations.
 	AuditKindConsumer AuditKind = "CONSUMER"
@@ -340,11 +340,11 @@ var AllAuditKind = []AuditKind{
 
 // Resources whose metadata break their definitions, and how far it was looked.
 type BrokenMetadata struct {
-	// How many resources were looked through: of those on which the viewer gets a `metadataReport`, those that the filter leaves.
+	// Number of scanned resources: resources that match the filter and have a `metadataReport` for the viewer.
 	Scanned int `json:"scanned"`
-	// Whether the last resource was looked at: there are no more problems than were found.
+	// Whether the scan reached the last resource.
 	Complete bool `json:"complete"`
-	// The cursor of the last resource that was looked at, `null` where there was none. With it as `after`, counts of several answers add up.
+	// The cursor of the last scanned resource, `null` for none. With it as `after`, the counts of several answers can be added.
 	ScannedTo *string `json:"scannedTo"`
 	// The resources of the page, by uuid.
 	Nodes []*BrokenResource `json:"nodes"`
@@ -365,7 +365,7 @@ func (v *BrokenMetadata) GetNodes() []*BrokenResource { return v.Nodes }
 // BrokenResource includes the requested fields of the GraphQL type ResourceProblems.
 // The GraphQL type's documentation follows.
 //
-// A resource and what is wrong with its metadata.
+// A resource and the problems of its metadata.
 type BrokenResource struct {
 	// The resource.
 	Resource *NamedResource `json:"resource"`
@@ -388,11 +388,11 @@ type BrokenRule struct {
 	Key string `json:"key"`
 	// Its value.
 	Value string `json:"value"`
-	// The field of the definition that is not met, or what else is wrong.
+	// The violated field of the definition, or another rule.
 	Rule ViolationRule `json:"rule"`
-	// What is wrong, in words.
+	// The message.
 	Message string `json:"message"`
-	// The name of the namespace of the definition; `null` where it is about no definition, or about one that the viewer may not see.
+	// The namespace of the definition; `null` without a definition and for a hidden one.
 	Namespace *string `json:"namespace"`
 }
 
@@ -413,7 +413,7 @@ func (v *BrokenRule) GetNamespace() *string { return v.Namespace }
 
 // Where a request fits.
 type Candidate struct {
-	// What each provider gives, by the provider's uuid.
+	// The amounts of each provider, by provider uuid.
 	Allocations []*CandidateAllocationsCandidateAllocation `json:"allocations"`
 	// Which providers serve which group, the unsuffixed group first, then by suffix.
 	Mappings []*CandidateMappingsGroupMapping `json:"mappings"`
@@ -428,7 +428,7 @@ func (v *Candidate) GetMappings() []*CandidateMappingsGroupMapping { return v.Ma
 // CandidateAllocationsCandidateAllocation includes the requested fields of the GraphQL type CandidateAllocation.
 // The GraphQL type's documentation follows.
 //
-// What one provider gives.
+// The amounts of one provider.
 type CandidateAllocationsCandidateAllocation struct {
 	// The provider.
 	Provider *ProviderName `json:"provider"`
@@ -446,14 +446,14 @@ func (v *CandidateAllocationsCandidateAllocation) GetResources() []*ResourceAmou
 
 // Why a request fits no more places.
 type CandidateExplanation struct {
-	// How many providers there are in all.
+	// Number of all providers.
 	Considered int `json:"considered"`
-	// What each constraint took away. `hosts` comes first: it leaves the providers of
-	// the trees that it allows and those that share with them. Every class of the
-	// unsuffixed group and every suffixed group starts from these, or from all
-	// providers; what concerns the request as a whole comes last.
+	// The effect of each constraint. `hosts` comes first and keeps the providers of
+	// allowed trees and those sharing with them. Every class of the unsuffixed group
+	// and every suffixed group starts from these providers, or from all. Constraints
+	// on the whole request come last.
 	Steps []*ExplanationStep `json:"steps"`
-	// The trees that lack least, at most 5: those with the fewest things missing first.
+	// The trees with the least missing, at most 5, fewest missing things first.
 	Nearest []*NearMiss `json:"nearest"`
 }
 
@@ -471,7 +471,7 @@ func (v *CandidateExplanation) GetNearest() []*NearMiss { return v.Nearest }
 //
 // Which providers serve a group.
 type CandidateMappingsGroupMapping struct {
-	// The suffix of the group; the empty text for the unsuffixed group.
+	// The suffix of the group; the empty string for the unsuffixed group.
 	Suffix string `json:"suffix"`
 	// The providers, by uuid; one for a group with a suffix.
 	Providers []*ProviderName `json:"providers"`
@@ -488,15 +488,15 @@ func (v *CandidateMappingsGroupMapping) GetProviders() []*ProviderName { return 
 //
 // A page of allocation candidates.
 type Candidates struct {
-	// How many candidates there are, counted up to 10000. Counted only when selected.
+	// Number of candidates, at most 10000. Counted only when selected.
 	TotalCount int `json:"totalCount"`
-	// Whether `totalCount` is exact; false when there are more than it says.
+	// Whether `totalCount` is exact; false if there are more.
 	TotalCountIsExact bool `json:"totalCountIsExact"`
 	// The candidates of the page.
 	Nodes []*Candidate `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
-	// Where the providers went that are in no candidate. Worked out only when selected.
+	// Why providers are in no candidate. Computed only when selected.
 	Explain *CandidateExplanation `json:"explain"`
 }
 
@@ -515,11 +515,10 @@ func (v *Candidates) GetPageInfo() *PageInfo { return v.PageInfo }
 // GetExplain returns Candidates.Explain, and is useful for accessing the field via an interface.
 func (v *Candidates) GetExplain() *CandidateExplanation { return v.Explain }
 
-// A test of one capability, with exactly one operator. A number and a number are
-// compared as numbers, a text and a text by code point, and a number and a text
-// never match. Of a list, any member is enough. An absent capability passes
-// `exists: false` only. A name that no type has, or that the viewer may not know of,
-// is `BAD_USER_INPUT`.
+// A test of one capability, with exactly one operator. Two numbers are compared as
+// numbers, two strings by code point; a number and a string never match. One
+// matching member of a list is enough. An absent capability passes `exists: false`
+// only. An unknown or hidden name is `BAD_USER_INPUT`.
 type CapabilityCondition struct {
 	// The name, case-sensitive.
 	Name string `json:"name"`
@@ -533,7 +532,7 @@ type CapabilityCondition struct {
 	Gte optional.Of[string] `json:"gte,omitempty"`
 	// The value is at most this one.
 	Lte optional.Of[string] `json:"lte,omitempty"`
-	// A list has this member; a text has it somewhere.
+	// A list has this member, or a string contains it.
 	Contains optional.Of[string] `json:"contains,omitempty"`
 }
 
@@ -561,7 +560,7 @@ func (v *CapabilityCondition) GetContains() optional.Of[string] { return v.Conta
 // CapableResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type CapableResource struct {
 	// The uuid, lower case with dashes; it never changes.
 	Uuid string `json:"uuid"`
@@ -581,23 +580,23 @@ func (v *CapableResource) GetCapabilities() []*ResourceCapability { return v.Cap
 type Capacity struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// The uuid of the aggregate that the providers are in, when grouped by it; `null` for those in none.
+	// The uuid of the aggregate, when grouped by it; `null` for providers without an aggregate.
 	Aggregate *string `json:"aggregate"`
-	// The name of the trait that the providers have, when grouped by it; `null` for those without any.
+	// The name of the trait, when grouped by it; `null` for providers without a trait.
 	Trait *string `json:"trait"`
-	// The root of the tree that the providers are of, when grouped by it; in `treeCapacity` the provider that has them below it.
+	// The root of the tree, when grouped by it; in `treeCapacity` the provider above the subtree.
 	Root *ProviderName `json:"root"`
-	// What there is in all.
+	// The total amount.
 	Total int64 `json:"total"`
-	// What is kept back of it.
+	// The reserved amount.
 	Reserved int64 `json:"reserved"`
-	// What can be given away in all, with the allocation ratio of each inventory.
+	// The sum of the inventories' capacities, with their allocation ratios.
 	Capacity int64 `json:"capacity"`
-	// What is allocated now, to consumers of all projects.
+	// The allocated amount, of all projects.
 	Used int64 `json:"used"`
-	// Capacity less used; negative when more is used than there is.
+	// Capacity minus used; negative when overcommitted beyond the capacity.
 	Free int64 `json:"free"`
-	// The share of the capacity that is used, 0.5 for half; more than 1 when more is used than there is, `null` where the capacity is 0.
+	// used / capacity, 0.5 for half; above 1 when overcommitted beyond the capacity, `null` if the capacity is 0.
 	ShareUsed *float64 `json:"shareUsed"`
 	// How many providers have an inventory of the class.
 	Providers int `json:"providers"`
@@ -636,17 +635,17 @@ func (v *Capacity) GetShareUsed() *float64 { return v.ShareUsed }
 // GetProviders returns Capacity.Providers, and is useful for accessing the field via an interface.
 func (v *Capacity) GetProviders() int { return v.Providers }
 
-// What sums of capacity are made for, besides for each resource class.
+// The groups of capacity sums, in addition to the resource class.
 type CapacityGrouping string
 
 const (
-	// For nothing besides: one row for each class.
+	// One row per class.
 	CapacityGroupingResourceClass CapacityGrouping = "RESOURCE_CLASS"
-	// For each aggregate. A provider counts in every aggregate that it is in itself; those in none are a group, too.
+	// One row per class and aggregate. A provider counts in each of its aggregates. Providers without an aggregate are one group.
 	CapacityGroupingAggregate CapacityGrouping = "AGGREGATE"
-	// For each trait. A provider counts with every trait that it has itself; those without any are a group, too.
+	// One row per class and trait. A provider counts with each of its traits. Providers without a trait are one group.
 	CapacityGroupingTrait CapacityGrouping = "TRAIT"
-	// For each tree, by its root.
+	// One row per class and tree, named by its root.
 	CapacityGroupingRoot CapacityGrouping = "ROOT"
 )
 
@@ -659,14 +658,15 @@ var AllCapacityGrouping = []CapacityGrouping{
 
 // A change of a thing.
 type Change struct {
-	// The type of the thing.
+	// The type of the object.
 	Kind ChangeKind `json:"kind"`
-	// The name or uuid of the thing, as of the change: `resourceType/name` for a capability. A thing that gets another name
-	// is deleted under the one and created under the other.
+	// The name or uuid of the object at the time of the change: `resourceType/name`
+	// for a capability. A rename is a deletion of the old name and a creation of the
+	// new one.
 	Key string `json:"key"`
-	// What happened to it, as the viewer sees it.
+	// The kind of the change, from the viewer's side.
 	What ChangeWhat `json:"what"`
-	// When it was written, just before the commit. Of two changes the later one can have the earlier time, by little.
+	// When it was written, just before the commit. Times may deviate slightly from the order of changes.
 	ChangedAt time.Time `json:"changedAt"`
 }
 
@@ -684,9 +684,9 @@ func (v *Change) GetChangedAt() time.Time { return v.ChangedAt }
 
 // Which changes; all given conditions must hold.
 type ChangeFilter struct {
-	// Changes of things of any of these kinds; empty means of all.
+	// Changes of objects of these kinds; empty means all.
 	Kinds optional.Of[[]ChangeKind] `json:"kinds,omitempty"`
-	// Changes of things with any of these names or uuids, as `key` has them; empty means of all. At most 100.
+	// Changes of objects with these names or uuids, compared with `key`; empty means all. At most 100.
 	Keys optional.Of[[]string] `json:"keys,omitempty"`
 }
 
@@ -696,19 +696,19 @@ func (v *ChangeFilter) GetKinds() optional.Of[[]ChangeKind] { return v.Kinds }
 // GetKeys returns ChangeFilter.Keys, and is useful for accessing the field via an interface.
 func (v *ChangeFilter) GetKeys() optional.Of[[]string] { return v.Keys }
 
-// The type of a thing that changes. What is a part of a thing changes with it.
+// The type of a changed object. An object changes with its parts.
 type ChangeKind string
 
 const (
 	// A namespace, with its definitions, tags, associations and members.
 	ChangeKindNamespace ChangeKind = "NAMESPACE"
-	// A resource type. That the viewer sees it on account of one of its resources is no change of it.
+	// A resource type. Becoming visible through a resource is no change of the type.
 	ChangeKindResourceType ChangeKind = "RESOURCE_TYPE"
 	// A resource, with its metadata, tags and capabilities.
 	ChangeKindResource ChangeKind = "RESOURCE"
 	// A capability of a resource type, without the values that resources have.
 	ChangeKindCapability ChangeKind = "CAPABILITY"
-	// A resource provider, with its inventories, traits and aggregates, and with how much of it is used.
+	// A resource provider, with its inventories, traits, aggregates and use.
 	ChangeKindResourceProvider ChangeKind = "RESOURCE_PROVIDER"
 	// A trait.
 	ChangeKindTrait ChangeKind = "TRAIT"
@@ -729,15 +729,15 @@ var AllChangeKind = []ChangeKind{
 	ChangeKindConsumer,
 }
 
-// What happened to a thing, as the viewer sees it.
+// The kind of a change, from the viewer's side.
 type ChangeWhat string
 
 const (
-	// It is there, and was not, or could not be seen.
+	// Created, or became visible.
 	ChangeWhatCreated ChangeWhat = "CREATED"
-	// It was there before and is still, and the transaction wrote it; what the viewer sees of it may be the same.
+	// Written by the transaction. The visible fields may be unchanged.
 	ChangeWhatUpdated ChangeWhat = "UPDATED"
-	// It is not there any more, or can be seen no more.
+	// Deleted, or became hidden.
 	ChangeWhatDeleted ChangeWhat = "DELETED"
 )
 
@@ -747,7 +747,7 @@ var AllChangeWhat = []ChangeWhat{
 	ChangeWhatDeleted,
 }
 
-// What a constraint is about.
+// The subject of a constraint.
 type ConstraintKind string
 
 const (
@@ -759,19 +759,19 @@ const (
 	ConstraintKindResourceAmount ConstraintKind = "RESOURCE_AMOUNT"
 	// The provider is in the tree.
 	ConstraintKindInTree ConstraintKind = "IN_TREE"
-	// The provider is in the aggregates, or in none of them.
+	// The provider is in the required aggregates and outside the excluded ones.
 	ConstraintKindMemberOf ConstraintKind = "MEMBER_OF"
 	// The provider does not have the trait.
 	ConstraintKindForbiddenTrait ConstraintKind = "FORBIDDEN_TRAIT"
 	// The provider has the trait, or one of the set.
 	ConstraintKindRequiredTrait ConstraintKind = "REQUIRED_TRAIT"
-	// The root that a candidate is anchored at: its traits and aggregates.
+	// Traits and aggregates of the candidate's root.
 	ConstraintKindAnchorRoot ConstraintKind = "ANCHOR_ROOT"
 	// Every group can be served from one root.
 	ConstraintKindOneRoot ConstraintKind = "ONE_ROOT"
 	// The providers of the unsuffixed group have its required traits between them.
 	ConstraintKindRequiredTogether ConstraintKind = "REQUIRED_TOGETHER"
-	// What is left fits together: policy, subtrees, sums of amounts, traits.
+	// The remaining providers fit together: policy, subtrees, sums of amounts, traits.
 	ConstraintKindCombination ConstraintKind = "COMBINATION"
 )
 
@@ -793,19 +793,17 @@ var AllConstraintKind = []ConstraintKind{
 type Consumer struct {
 	// The uuid, for example of an instance.
 	Uuid string `json:"uuid"`
-	// The id of the project that pays, as it was last given; any text.
+	// The project id of the last claim; any string.
 	ProjectId string `json:"projectId"`
-	// The id of the user, as it was last given; any text.
+	// The user id of the last claim; any string.
 	UserId string `json:"userId"`
-	// What kind of consumer it is, for example `INSTANCE`; `null` if never said.
+	// The type of the consumer, for example `INSTANCE`; `null` if never given.
 	Type *string `json:"type"`
-	// Grows by 1 with every write of its allocations, from 1; to be sent with the next write.
+	// Starts at 1 and grows by 1 with every write of its allocations. Send it with the next write.
 	Generation int `json:"generation"`
-	// What it uses, by provider and resource class; at most 1000 providers.
+	// Its allocations, by provider and resource class; at most 1000 providers.
 	Allocations []*Allocation `json:"allocations"`
-	// The resource with the same uuid: the two are one thing, seen as a user of
-	// resources and as what it is itself. `null` for none, and where the viewer may not
-	// see it.
+	// The resource with the same uuid; `null` for none and for a hidden one.
 	Resource *ResourceName `json:"resource"`
 	// When it got its first allocation.
 	CreatedAt time.Time `json:"createdAt"`
@@ -840,24 +838,23 @@ func (v *Consumer) GetCreatedAt() time.Time { return v.CreatedAt }
 // GetUpdatedAt returns Consumer.UpdatedAt, and is useful for accessing the field via an interface.
 func (v *Consumer) GetUpdatedAt() time.Time { return v.UpdatedAt }
 
-// All that one consumer shall have.
+// All new allocations of one consumer.
 type ConsumerAllocationsInput struct {
 	// The uuid of the consumer.
 	Uuid string `json:"uuid"`
-	// The id of the project that pays, 1 to 255 characters; replaces the stored one.
+	// The project id, 1 to 255 characters; replaces the stored one.
 	ProjectId string `json:"projectId"`
 	// The id of the user, 1 to 255 characters; replaces the stored one.
 	UserId string `json:"userId"`
-	// What kind of consumer it is: 1 to 255 of A-Z, 0-9 and _; the stored one stays when absent.
+	// The type: 1 to 255 of A-Z, 0-9 and _ (default: the stored one).
 	Type optional.Of[string] `json:"type,omitempty"`
 	// The consumer's generation as last read; absent or `null` if it has no allocations yet.
 	Generation optional.Of[int] `json:"generation,omitempty"`
-	// What each provider gives, at most 1000 providers, each once; `[]` clears the consumer.
+	// The amounts per provider, at most 1000 providers, each once; `[]` clears the consumer.
 	Allocations []*ProviderAllocationInput `json:"allocations"`
-	// Which providers serve which group, as the candidate said: at least one group when
-	// given, at most 1000 providers in all groups together, all of which must exist. Kept
-	// as `Consumer.mappings`, in place of those of the claim before; absent or `null` keeps
-	// none.
+	// The providers of each group, from the candidate: at least one group, at most
+	// 1000 existing providers in all groups together. Replaces `Consumer.mappings`;
+	// absent or `null` clears it.
 	Mappings optional.Of[[]*GroupMappingInput] `json:"mappings,omitempty"`
 }
 
@@ -909,15 +906,15 @@ func (v *ConsumerFilter) GetProvider() optional.Of[string] { return v.Provider }
 // ConsumerName includes the requested fields of the GraphQL type Consumer.
 // The GraphQL type's documentation follows.
 //
-// Who uses resources: it exists as long as it has allocations.
+// A user of resources. It exists while it has allocations.
 type ConsumerName struct {
 	// The uuid, for example of an instance.
 	Uuid string `json:"uuid"`
-	// The id of the project that pays, as it was last given; any text.
+	// The project id of the last claim; any string.
 	ProjectId string `json:"projectId"`
-	// The id of the user, as it was last given; any text.
+	// The user id of the last claim; any string.
 	UserId string `json:"userId"`
-	// What kind of consumer it is, for example `INSTANCE`; `null` if never said.
+	// The type of the consumer, for example `INSTANCE`; `null` if never given.
 	Type *string `json:"type"`
 }
 
@@ -964,7 +961,7 @@ var AllConsumerOrderField = []ConsumerOrderField{
 //
 // A page of resources.
 type CountResourcesResourcesResourceConnection struct {
-	// How many resources the whole list has. Counted only when selected.
+	// Number of resources in the whole list. Counted only when selected.
 	TotalCount int `json:"totalCount"`
 }
 
@@ -973,10 +970,9 @@ func (v *CountResourcesResourcesResourceConnection) GetTotalCount() int { return
 
 // CountResourcesResponse is returned by CountResources on success.
 type CountResourcesResponse struct {
-	// The resources that the viewer may see: public ones and those of the viewer's
-	// project; for an administrator or a service all. A list with `metadata` reads
-	// the items of the whole page in one statement more; how long that takes grows
-	// with their number, so a handful of items per resource is recommended.
+	// The visible resources: public ones and resources of the viewer's project; all
+	// for administrators and services. `metadata` of a list needs one more statement
+	// per page, which takes longer with more items.
 	Resources *CountResourcesResourcesResourceConnection `json:"resources"`
 }
 
@@ -1026,7 +1022,7 @@ type CreateCapabilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
-	// Whether only administrators discover it; as the operator chose when absent, which is `true` unless configured otherwise.
+	// Whether only administrators discover it. The operator sets the default, normally `true`.
 	Private optional.Of[bool] `json:"private,omitempty"`
 }
 
@@ -1071,7 +1067,7 @@ type CreateNamespaceInput struct {
 	Name string `json:"name"`
 	// What to show people, up to 80 characters; the name is shown when absent or empty.
 	DisplayName optional.Of[string] `json:"displayName,omitempty"`
-	// What the namespace is for, up to 500 characters.
+	// The description, up to 500 characters.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// Who may see it.
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
@@ -1079,7 +1075,7 @@ type CreateNamespaceInput struct {
 	Protected optional.Of[bool] `json:"protected,omitempty"`
 	// The id of the project that owns it, 1 to 255 characters; the viewer's project when absent.
 	Owner optional.Of[string] `json:"owner,omitempty"`
-	// Properties of the namespace itself, in their order; at most 1000, those of its objects included, else `QUOTA_EXCEEDED`.
+	// Properties of the namespace itself, in their order; at most 1000 including properties of objects, else `QUOTA_EXCEEDED`.
 	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
 	// Objects, in their order; at most 1000, else `QUOTA_EXCEEDED`.
 	Objects optional.Of[[]*ObjectInput] `json:"objects,omitempty"`
@@ -1155,13 +1151,13 @@ func (v *CreateObjectCreateObjectCreateObjectPayload) GetObjectDefinition() *Obj
 type CreateObjectInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 	// The name, unique in its namespace: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// What the object is for.
+	// The description.
 	Description optional.Of[string] `json:"description,omitempty"`
-	// The names of the properties that whoever uses the object should give; each one of `properties`, none twice.
+	// The names of the required properties, each one of `properties`, distinct.
 	Required optional.Of[[]string] `json:"required,omitempty"`
 	// The properties, in their order; at most 1000.
 	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
@@ -1218,13 +1214,13 @@ type CreatePropertyInput struct {
 	Namespace string `json:"namespace"`
 	// The name of the object that the property belongs to; absent or `null` for a property of the namespace itself.
 	Object optional.Of[string] `json:"object,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 	// The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// What to show people; not empty.
+	// The label for people; not empty.
 	Title string `json:"title"`
-	// What the property is for.
+	// The description.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
@@ -1334,9 +1330,9 @@ func (v *CreatePropertyInput) GetOperators() optional.Of[[]string] { return v.Op
 // CreatePropertyResponse is returned by CreateProperty on success.
 type CreatePropertyResponse struct {
 	// Defines a property, at the end of a namespace or of an object in it. A name that
-	// is taken there is `ALREADY_EXISTS`; more properties than 1000 in the namespace, or
-	// a definition of more than 65536 bytes, is `QUOTA_EXCEEDED`, or beyond less where
-	// the server is told so.
+	// is taken there is `ALREADY_EXISTS`; more properties than 1000 in the namespace,
+	// or a definition of more than 65536 bytes, is `QUOTA_EXCEEDED`. The operator may
+	// set lower limits.
 	CreateProperty *CreatePropertyCreatePropertyCreatePropertyPayload `json:"createProperty"`
 }
 
@@ -1401,23 +1397,23 @@ type CreateResourceInput struct {
 	Type string `json:"type"`
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
-	// What it is for, up to 1023 characters; an empty text is none.
+	// The description, up to 1023 characters; an empty string clears it.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The id of the project that owns it, 1 to 255 characters; the viewer's project when absent.
 	ProjectId optional.Of[string] `json:"projectId,omitempty"`
 	// Who may see it; `PRIVATE` when absent.
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
-	// The uuid of the resource that it is a part of. Some built-in types need one, and only of one type.
+	// The uuid of the parent. Some built-in types require a parent of one type.
 	Parent optional.Of[string] `json:"parent,omitempty"`
-	// Its uuid; a new one when absent. One that is taken or reserved is `ALREADY_EXISTS`; whose it is, is not said.
+	// The uuid (default: a new one). A taken or reserved one is `ALREADY_EXISTS`.
 	Uuid optional.Of[string] `json:"uuid,omitempty"`
 	// Metadata that users may change; each key once.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
 	// Metadata that only administrators and services change; no key of `metadata` again.
 	ServiceMetadata optional.Of[[]*KeyValueInput] `json:"serviceMetadata,omitempty"`
-	// Capabilities, names 1 to 255 characters, and their values, 0 to 4096 characters; at most 1000, each name once. A value that is the JSON text of an array of strings is a list.
+	// Capabilities, names 1 to 255 characters, and their values, 0 to 4096 characters; at most 1000, each name once. A value that is a JSON array of strings is a list.
 	Capabilities optional.Of[[]*KeyValueInput] `json:"capabilities,omitempty"`
-	// Tags, 1 to 80 characters each, none twice without regard to case; at most 128.
+	// Tags, 1 to 80 characters each, distinct, case-insensitive; at most 128.
 	Tags optional.Of[[]string] `json:"tags,omitempty"`
 }
 
@@ -1474,19 +1470,19 @@ func (v *CreateResourceProviderCreateResourceProviderCreateResourceProviderPaylo
 type CreateResourceProviderInput struct {
 	// The name, 1 to 200 characters, unique.
 	Name string `json:"name"`
-	// The uuid; a new one when absent.
+	// The uuid (default: a new one).
 	Uuid optional.Of[string] `json:"uuid,omitempty"`
 	// The uuid of the provider above; a root when absent.
 	Parent optional.Of[string] `json:"parent,omitempty"`
-	// The uuid of the resource that this provider is, for example a `physical:host`.
+	// The uuid of the linked resource, for example a `physical:host`.
 	Resource optional.Of[string] `json:"resource,omitempty"`
-	// The name of the provider above, in place of its uuid; not together with `parent`.
+	// The name of the parent. Mutually exclusive with `parent`.
 	ParentName optional.Of[string] `json:"parentName,omitempty"`
 	// Its inventories, at most 1000, each class once; none when absent.
 	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
 	// The names of its traits, at most 1000; none when absent. A trait named twice counts once.
 	Traits optional.Of[[]string] `json:"traits,omitempty"`
-	// The uuids of the aggregates that it is a member of, at most 1000, each once; none when absent.
+	// The uuids of its aggregates, at most 1000, each once; none when absent.
 	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
 }
 
@@ -1522,7 +1518,7 @@ type CreateResourceProviderResponse struct {
 	// and aggregates that are given. Needs the admin or service role (`FORBIDDEN`). A
 	// name or uuid that is taken, or a resource that another provider is linked to, is
 	// `ALREADY_EXISTS`; a parent, resource, class or trait that does not exist is
-	// `BAD_USER_INPUT`. All that is wrong is told at once.
+	// `BAD_USER_INPUT`. The answer lists all problems.
 	CreateResourceProvider *CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload `json:"createResourceProvider"`
 }
 
@@ -1534,9 +1530,9 @@ func (v *CreateResourceProviderResponse) GetCreateResourceProvider() *CreateReso
 // CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayload includes the requested fields of the GraphQL type CreateResourceProvidersPayload.
 // The GraphQL type's documentation follows.
 //
-// What became of the resource providers to create.
+// The outcomes of the resource providers to create.
 type CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayload struct {
-	// An outcome for each item of the input, in their order.
+	// One outcome per item of the input, in order.
 	Results []*CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult `json:"results"`
 }
 
@@ -1548,9 +1544,9 @@ func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPa
 // CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult includes the requested fields of the GraphQL type CreateResourceProvidersResult.
 // The GraphQL type's documentation follows.
 //
-// What became of one of the resource providers to create.
+// The outcome of one of the resource providers to create.
 type CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult struct {
-	// What is wrong with it; empty where it is created.
+	// Its problems; empty if it was created.
 	Errors []*CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError `json:"errors"`
 }
 
@@ -1562,7 +1558,7 @@ func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPa
 // CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError includes the requested fields of the GraphQL type RowError.
 // The GraphQL type's documentation follows.
 //
-// One thing that is wrong with an item of a mutation for many.
+// A problem of one item of a bulk mutation.
 type CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError struct {
 	RowError `json:"-"`
 }
@@ -1636,7 +1632,7 @@ func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPa
 type CreateResourceProvidersInput struct {
 	// The providers, 1 to 1000; parents before children.
 	Items []*CreateResourceProviderInput `json:"items"`
-	// Whether all of them are created or none; otherwise each has an outcome of its own.
+	// Whether all of them are created or none; otherwise each has its outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
@@ -1648,13 +1644,12 @@ func (v *CreateResourceProvidersInput) GetAtomic() optional.Of[bool] { return v.
 
 // CreateResourceProvidersResponse is returned by CreateResourceProviders on success.
 type CreateResourceProvidersResponse struct {
-	// Creates up to 1000 resource providers in one transaction, each judged as
-	// `createResourceProvider` would after those before it: a parent may stand before
-	// its children. With `atomic` all of them are created or none, and an error tells
-	// each thing that is wrong with any; without it those with which nothing is wrong
-	// are created, and `results` tells what is wrong with the others. Each provider
-	// has an event of its own in the audit log. Needs the admin or service role
-	// (`FORBIDDEN`). No item, and more than 1000, is `BAD_USER_INPUT`.
+	// Creates up to 1000 resource providers in one transaction. The server checks them
+	// in order with the rules of `createResourceProvider`, so a parent may precede its
+	// children. With `atomic` all are created or none, and the errors list the
+	// problems. Without it, items without problems are created, and `results` lists
+	// the problems of the others. Each provider has an audit event. Needs the admin or
+	// service role (`FORBIDDEN`). No item, and more than 1000, is `BAD_USER_INPUT`.
 	CreateResourceProviders *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayload `json:"createResourceProviders"`
 }
 
@@ -1665,13 +1660,14 @@ func (v *CreateResourceProvidersResponse) GetCreateResourceProviders() *CreateRe
 
 // CreateResourceResponse is returned by CreateResource on success.
 type CreateResourceResponse struct {
-	// Creates a resource with everything given for it, in one transaction. Members
-	// create in their own project, administrators and services in any (`FORBIDDEN`);
-	// `capabilities` and `serviceMetadata` need an administrator or a service. An
-	// unknown type is `NOT_FOUND`, a uuid that is taken or reserved `ALREADY_EXISTS`,
-	// a parent that is missing, not visible or of the wrong type `BAD_USER_INPUT`, and
-	// so is metadata that breaks the definitions of a strict type; the parent of
-	// another project is `FORBIDDEN`, too many metadata items are `QUOTA_EXCEEDED`.
+	// Creates a resource with metadata, tags and capabilities, in one transaction.
+	// Members create in their own project, administrators and services in any
+	// (`FORBIDDEN`); `capabilities` and `serviceMetadata` need an administrator or a
+	// service. An unknown type is `NOT_FOUND`, a uuid that is taken or reserved
+	// `ALREADY_EXISTS`, a parent that is missing, not visible or of the wrong type
+	// `BAD_USER_INPUT`, and so is metadata that breaks the definitions of a strict
+	// type; the parent of another project is `FORBIDDEN`, too many metadata items are
+	// `QUOTA_EXCEEDED`.
 	CreateResource *CreateResourceCreateResourceCreateResourcePayload `json:"createResource"`
 }
 
@@ -1727,9 +1723,9 @@ func (v *CreateResourceTypeResponse) GetCreateResourceType() *CreateResourceType
 // CreateResourcesCreateResourcesCreateResourcesPayload includes the requested fields of the GraphQL type CreateResourcesPayload.
 // The GraphQL type's documentation follows.
 //
-// What became of the resources to create.
+// The outcomes of the resources to create.
 type CreateResourcesCreateResourcesCreateResourcesPayload struct {
-	// An outcome for each item of the input, in their order.
+	// One outcome per item of the input, in order.
 	Results []*CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult `json:"results"`
 }
 
@@ -1741,9 +1737,9 @@ func (v *CreateResourcesCreateResourcesCreateResourcesPayload) GetResults() []*C
 // CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult includes the requested fields of the GraphQL type CreateResourcesResult.
 // The GraphQL type's documentation follows.
 //
-// What became of one of the resources to create.
+// The outcome of one of the resources to create.
 type CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult struct {
-	// What is wrong with it; empty where it is created.
+	// Its problems; empty if it was created.
 	Errors []*CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError `json:"errors"`
 }
 
@@ -1755,7 +1751,7 @@ func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResour
 // CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError includes the requested fields of the GraphQL type RowError.
 // The GraphQL type's documentation follows.
 //
-// One thing that is wrong with an item of a mutation for many.
+// A problem of one item of a bulk mutation.
 type CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError struct {
 	RowError `json:"-"`
 }
@@ -1829,7 +1825,7 @@ func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResour
 type CreateResourcesInput struct {
 	// The resources, 1 to 1000; parents before children.
 	Items []*CreateResourceInput `json:"items"`
-	// Whether all of them are created or none; otherwise each has an outcome of its own.
+	// Whether all of them are created or none; otherwise each has its outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
@@ -1841,13 +1837,12 @@ func (v *CreateResourcesInput) GetAtomic() optional.Of[bool] { return v.Atomic }
 
 // CreateResourcesResponse is returned by CreateResources on success.
 type CreateResourcesResponse struct {
-	// Creates up to 1000 resources in one transaction, each judged as `createResource`
-	// would after those before it: a parent may stand before its children. With
-	// `atomic` all of them are created or none, and an error tells each thing that is
-	// wrong with any; without it those with which nothing is wrong are created, and
-	// `results` tells what is wrong with the others. Each resource has an event of its
-	// own in the audit log; for a project's rate of writes it is one. No item, and more
-	// than 1000, is `BAD_USER_INPUT`.
+	// Creates up to 1000 resources in one transaction. The server checks them in order
+	// with the rules of `createResource`, so a parent may precede its children. With
+	// `atomic` all are created or none, and the errors list the problems. Without it,
+	// items without problems are created, and `results` lists the problems of the
+	// others. Each resource has an audit event. The mutation is one write of the
+	// project's write rate. No item, and more than 1000, is `BAD_USER_INPUT`.
 	CreateResources *CreateResourcesCreateResourcesCreateResourcesPayload `json:"createResources"`
 }
 
@@ -1895,7 +1890,7 @@ func (v *CreateTraitResponse) GetCreateTrait() *CreateTraitCreateTraitCreateTrai
 //
 // A consumer whose allocations were deleted.
 type DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload struct {
-	// The consumer as it was, with what it had.
+	// The consumer before the deletion, with its allocations.
 	Consumer *Consumer `json:"consumer"`
 }
 
@@ -1915,8 +1910,8 @@ func (v *DeleteAllocationsInput) GetConsumer() string { return v.Consumer }
 
 // DeleteAllocationsResponse is returned by DeleteAllocations on success.
 type DeleteAllocationsResponse struct {
-	// Takes all allocations of a consumer away, whatever its generation; no provider's
-	// generation moves. Needs the admin or service role (`FORBIDDEN`). A consumer
+	// Deletes all allocations of a consumer, at any generation. Generations of
+	// providers stay. Needs the admin or service role (`FORBIDDEN`). A consumer
 	// without allocations is `NOT_FOUND`.
 	DeleteAllocations *DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload `json:"deleteAllocations"`
 }
@@ -1933,7 +1928,7 @@ func (v *DeleteAllocationsResponse) GetDeleteAllocations() *DeleteAllocationsDel
 type DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload struct {
 	// The capability as it was.
 	Capability *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability `json:"capability"`
-	// How many resources had a value, which was removed.
+	// Number of resources whose value was removed.
 	RemovedCount int `json:"removedCount"`
 }
 
@@ -1974,7 +1969,7 @@ type DeleteCapabilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name.
 	Name string `json:"name"`
-	// Whether values that resources have of it are removed with it.
+	// Whether to remove its values from resources.
 	Force optional.Of[bool] `json:"force,omitempty"`
 }
 
@@ -1989,10 +1984,10 @@ func (v *DeleteCapabilityInput) GetForce() optional.Of[bool] { return v.Force }
 
 // DeleteCapabilityResponse is returned by DeleteCapability on success.
 type DeleteCapabilityResponse struct {
-	// Takes a capability out of the registry. Needs the admin role (`FORBIDDEN`). An
-	// unknown type or name is `NOT_FOUND`; one that some resource has a value for is
-	// `IN_USE`, unless `force` is set: then the values are removed with it, and the
-	// revision of each of the resources grows by 1.
+	// Removes a capability from the registry. Needs the admin role (`FORBIDDEN`). An
+	// unknown type or name is `NOT_FOUND`; a capability with values is `IN_USE`,
+	// unless `force` is set: then the values are removed, too, and the revision of
+	// each resource grows by 1.
 	DeleteCapability *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload `json:"deleteCapability"`
 }
 
@@ -2021,7 +2016,7 @@ type DeleteInventoryInput struct {
 	Provider string `json:"provider"`
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// The generation that the provider must have; any when absent.
+	// The expected generation (default: any).
 	Generation optional.Of[int] `json:"generation,omitempty"`
 }
 
@@ -2037,9 +2032,9 @@ func (v *DeleteInventoryInput) GetGeneration() optional.Of[int] { return v.Gener
 // DeleteInventoryResponse is returned by DeleteInventory on success.
 type DeleteInventoryResponse struct {
 	// Deletes one inventory of a provider; its generation grows by 1. Needs the admin
-	// or service role (`FORBIDDEN`). An unknown provider, or a class that it has no
-	// inventory of, is `NOT_FOUND`; what no class can be called `BAD_USER_INPUT`; a
-	// stale generation `CONCURRENT_UPDATE`; an inventory with allocations `IN_USE`.
+	// or service role (`FORBIDDEN`). An unknown provider, or a class without an
+	// inventory, is `NOT_FOUND`. A malformed class name is `BAD_USER_INPUT`, a stale
+	// generation `CONCURRENT_UPDATE`, an inventory with allocations `IN_USE`.
 	DeleteInventory *DeleteInventoryDeleteInventoryDeleteInventoryPayload `json:"deleteInventory"`
 }
 
@@ -2065,9 +2060,9 @@ func (v *DeleteMetadataDeleteMetadataDeleteMetadataPayload) GetResource() *Delet
 // DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource struct {
-	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	// The metadata, by key; at most 128 items by default.
 	Metadata []*Item `json:"metadata"`
 }
 
@@ -2082,7 +2077,7 @@ type DeleteMetadataInput struct {
 	Resource string `json:"resource"`
 	// The keys, each once; not empty.
 	Keys []string `json:"keys"`
-	// The revision of the resource that the change is based on; any when absent.
+	// The expected revision of the resource (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -2097,10 +2092,10 @@ func (v *DeleteMetadataInput) GetRevision() optional.Of[int] { return v.Revision
 
 // DeleteMetadataResponse is returned by DeleteMetadata on success.
 type DeleteMetadataResponse struct {
-	// Deletes metadata items of a resource; all of them or none. A key that the
-	// resource does not have is `NOT_FOUND`; an item that only administrators and
-	// services change is `FORBIDDEN` for everyone else. On a strict type, a key that an
-	// object requires of which something stays is `BAD_USER_INPUT`.
+	// Deletes metadata items of a resource; all of them or none. A missing key is
+	// `NOT_FOUND`; an item reserved to administrators and services is `FORBIDDEN` for
+	// others. On a strict type, deleting a required key of an object while other keys
+	// of the object remain is `BAD_USER_INPUT`.
 	DeleteMetadata *DeleteMetadataDeleteMetadataDeleteMetadataPayload `json:"deleteMetadata"`
 }
 
@@ -2123,13 +2118,13 @@ func (v *DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPa
 	return v.Namespace
 }
 
-// A namespace and what of it to delete.
+// A namespace and the contents to delete.
 type DeleteNamespaceContentsInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// What to delete all of, each kind once.
 	Kinds []NamespaceContent `json:"kinds"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -2144,8 +2139,8 @@ func (v *DeleteNamespaceContentsInput) GetRevision() optional.Of[int] { return v
 
 // DeleteNamespaceContentsResponse is returned by DeleteNamespaceContents on success.
 type DeleteNamespaceContentsResponse struct {
-	// Deletes all of what a namespace holds of some kinds. Without any it succeeds and
-	// changes nothing. A protected namespace is `PROTECTED`.
+	// Deletes all contents of a namespace of the given kinds. It succeeds if there are
+	// none. A protected namespace is `PROTECTED`.
 	DeleteNamespaceContents *DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload `json:"deleteNamespaceContents"`
 }
 
@@ -2159,7 +2154,7 @@ func (v *DeleteNamespaceContentsResponse) GetDeleteNamespaceContents() *DeleteNa
 //
 // What `deleteNamespace` returns.
 type DeleteNamespaceDeleteNamespaceDeleteNamespacePayload struct {
-	// The namespace as it was; what it held is gone.
+	// The namespace before the deletion.
 	Namespace *Namespace `json:"namespace"`
 }
 
@@ -2172,7 +2167,7 @@ func (v *DeleteNamespaceDeleteNamespaceDeleteNamespacePayload) GetNamespace() *N
 type DeleteNamespaceInput struct {
 	// The name of the namespace.
 	Name string `json:"name"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -2214,7 +2209,7 @@ type DeleteObjectInput struct {
 	Namespace string `json:"namespace"`
 	// The name of the object.
 	Name string `json:"name"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -2260,7 +2255,7 @@ type DeletePropertyInput struct {
 	Object optional.Of[string] `json:"object,omitempty"`
 	// The name of the property.
 	Name string `json:"name"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -2328,7 +2323,7 @@ func (v *DeleteResourceClassResponse) GetDeleteResourceClass() *DeleteResourceCl
 //
 // What `deleteResource` returns.
 type DeleteResourceDeleteResourceDeleteResourcePayload struct {
-	// The resource as it was; what hung off it is gone.
+	// The resource before the deletion.
 	Resource *Resource `json:"resource"`
 }
 
@@ -2341,7 +2336,7 @@ func (v *DeleteResourceDeleteResourceDeleteResourcePayload) GetResource() *Resou
 type DeleteResourceInput struct {
 	// The uuid of the resource.
 	Uuid string `json:"uuid"`
-	// The revision that the deletion is based on; any when absent.
+	// The expected revision (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -2451,9 +2446,9 @@ func (v *DeleteTagDeleteTagDeleteTagPayload) GetTag() *Tag { return v.Tag }
 type DeleteTagInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The name of the tag, whatever its case.
+	// The name of the tag, case-insensitive.
 	Name string `json:"name"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -2527,7 +2522,7 @@ func (v *DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTyp
 type DisassociateResourceTypeInput struct {
 	// The id of the association.
 	Id string `json:"id"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -2550,9 +2545,9 @@ func (v *DisassociateResourceTypeResponse) GetDisassociateResourceType() *Disass
 
 // What to show people in the place of a member of an enum.
 type EnumLabelInput struct {
-	// The member, as metadata has it: a text as it is, any other value as JSON, for example `4` or `true`.
+	// The member as in metadata: a string unchanged, any other value as JSON, for example `4` or `true`.
 	Value string `json:"value"`
-	// What to show, 1 to 80 characters.
+	// The label, 1 to 80 characters.
 	Label string `json:"label"`
 }
 
@@ -2564,9 +2559,8 @@ func (v *EnumLabelInput) GetLabel() string { return v.Label }
 
 // ExplainResourcesResponse is returned by ExplainResources on success.
 type ExplainResourcesResponse struct {
-	// Tells for each condition of a filter how many resources it holds of, and how
-	// many are left with it and all conditions before it: which of them leaves too
-	// few.
+	// For each condition of a filter, the number of resources that pass it alone, and
+	// the number that pass it and all conditions before it.
 	ExplainResources *ResourceExplanation `json:"explainResources"`
 }
 
@@ -2578,17 +2572,17 @@ func (v *ExplainResourcesResponse) GetExplainResources() *ResourceExplanation {
 // ExplanationStep includes the requested fields of the GraphQL type ExplanationStep.
 // The GraphQL type's documentation follows.
 //
-// What one constraint did.
+// The effect of one constraint.
 type ExplanationStep struct {
-	// What the constraint is about.
+	// The subject of the constraint.
 	Kind ConstraintKind `json:"kind"`
-	// The path of the argument that it is about, for example `groups[1].forbidden`; `null` where it is about the request as a whole.
+	// The path of the argument, for example `groups[1].forbidden`; `null` for the whole request.
 	Path *string `json:"path"`
 	// The constraint, with the path of its argument: `groups[1].forbidden CUSTOM_X`.
 	Constraint string `json:"constraint"`
-	// How many providers it took away.
+	// Number of providers it eliminated.
 	Eliminated int `json:"eliminated"`
-	// How many were left.
+	// Number of providers left.
 	Remaining int `json:"remaining"`
 }
 
@@ -2612,8 +2606,8 @@ func (v *ExplanationStep) GetRemaining() int { return v.Remaining }
 //
 // A part of a namespace as a definition file.
 type ExportNamespacePartExportNamespacePart struct {
-	// The part, about 4 MiB at most: a definition file with the name of the namespace and
-	// some of what it has. An object whose properties are in several parts has
+	// The part, about 4 MiB at most: a definition file with the name of the namespace
+	// and some of its contents. An object whose properties are in several parts has
 	// `"continued": true`, its name and properties in the later ones.
 	Text string `json:"text"`
 	// Where the next part begins, for `after`; `null` where this is the last one.
@@ -2629,10 +2623,10 @@ func (v *ExportNamespacePartExportNamespacePart) GetNext() *string { return v.Ne
 // ExportNamespacePartResponse is returned by ExportNamespacePart on success.
 type ExportNamespacePartResponse struct {
 	// A part of a namespace as a definition file, for one that is too large for
-	// `exportNamespaces`: joined in their order, the parts are the file. Begin without
-	// `after` and go on with `next` until it is `null`. All parts are of one revision: where
-	// the namespace has changed since the first one, it is `CONCURRENT_UPDATE`, and you begin
-	// again. A name that there is none of is `NOT_FOUND`.
+	// `exportNamespaces`: joined in order, the parts are the file. Start without
+	// `after` and continue with `next` until it is `null`. All parts have one
+	// revision. If the namespace has changed since the first part, the error is
+	// `CONCURRENT_UPDATE`: start again. An unknown name is `NOT_FOUND`.
 	ExportNamespacePart *ExportNamespacePartExportNamespacePart `json:"exportNamespacePart"`
 }
 
@@ -2647,8 +2641,8 @@ type ExportNamespacesResponse struct {
 	// namespaces give equal bytes, and importing them gives the same definitions.
 	// Members and the origin are no part of a file. At most 1000 namespaces, more are
 	// `BAD_USER_INPUT`, and so is one name twice; a name that there is none of is
-	// `NOT_FOUND`. More than 8 MiB of definitions are `QUERY_TOO_COMPLEX`: ask for fewer
-	// namespaces, or for one by `exportNamespacePart`.
+	// `NOT_FOUND`. More than 8 MiB of definitions are `QUERY_TOO_COMPLEX`: ask for
+	// fewer namespaces, or for one by `exportNamespacePart`.
 	ExportNamespaces []string `json:"exportNamespaces"`
 }
 
@@ -2658,16 +2652,15 @@ func (v *ExportNamespacesResponse) GetExportNamespaces() []string { return v.Exp
 // FindCandidatesOfResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type FindCandidatesOfResource struct {
-	// The candidates for the request that the metadata of this resource asks for:
-	// those of `allocationCandidates` with what `placementRequest` says. Where the
-	// request has problems the field is `null` and each of them is `BAD_USER_INPUT`, at
-	// `metadata['KEY']`; a request that needs too long a search is `QUERY_TOO_COMPLEX`.
-	// `null` for a resource whose metadata asks for nothing, and for a viewer who may
-	// not read placement. Each resource is a search of its
-	// own: ask for few of them. At most 100 of the resources that are asked about
-	// together may differ in what they require of capabilities (`QUERY_TOO_COMPLEX`).
+	// The candidates for the `placementRequest` of this resource. If the request has
+	// problems, the field is `null` and each problem is a `BAD_USER_INPUT` at
+	// `metadata['KEY']`. A request with too long a search is `QUERY_TOO_COMPLEX`.
+	// `null` for a resource without a request, and for a viewer who may not read
+	// placement. Each resource is a separate search: select few. The resources of one
+	// operation may have at most 100 distinct requirements of capabilities
+	// (`QUERY_TOO_COMPLEX`).
 	AllocationCandidates *Candidates `json:"allocationCandidates"`
 }
 
@@ -2687,16 +2680,15 @@ func (v *FindCandidatesOfResponse) GetResource() *FindCandidatesOfResource { ret
 
 // FindCandidatesResponse is returned by FindCandidates on success.
 type FindCandidatesResponse struct {
-	// Every way in which the providers could serve a request at this moment: for each
-	// candidate, who gives what. The arguments up to `inTree` are the unsuffixed group,
-	// whose resource classes may come from several providers of one tree and from
-	// those that share with it; each of `groups` is served by exactly one provider.
+	// Every combination of providers that could serve a request now. The arguments up
+	// to `inTree` are the unsuffixed group: its resource classes may come from several
+	// providers of one tree and from providers that share with the tree. Exactly one
+	// provider serves each of `groups`.
 	//
-	// The candidates are in one total order, `orderBy`. The whole answer, `resource` of
-	// a provider excepted, is of one instant. It is advice: nothing is
-	// held, and the claim checks again. The decision runs no SQL but the one statement
-	// that finds `hosts`. Needs any role (`FORBIDDEN`); a request that needs too long a
-	// search is `QUERY_TOO_COMPLEX`.
+	// Candidates have one total order, `orderBy`. The answer shows one instant, except
+	// `resource` of a provider. It reserves nothing: the claim checks again. Only
+	// `hosts` runs SQL, in one statement. Needs any role (`FORBIDDEN`). A request with
+	// too long a search is `QUERY_TOO_COMPLEX`.
 	AllocationCandidates *Candidates `json:"allocationCandidates"`
 }
 
@@ -2705,9 +2697,9 @@ func (v *FindCandidatesResponse) GetAllocationCandidates() *Candidates { return 
 
 // Which providers serve a group.
 type GroupMappingInput struct {
-	// The suffix of the group, each once: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty text for the unsuffixed group.
+	// The suffix of the group, distinct: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty string for the unsuffixed group.
 	Suffix string `json:"suffix"`
-	// The uuids of the providers, at least one; one twice is kept once.
+	// The uuids of the providers, at least one; duplicates count once.
 	Providers []string `json:"providers"`
 }
 
@@ -2723,7 +2715,7 @@ type GroupPolicy string
 const (
 	// They may.
 	GroupPolicyNone GroupPolicy = "NONE"
-	// Each must have a provider of its own.
+	// Each must have a different provider.
 	GroupPolicyIsolate GroupPolicy = "ISOLATE"
 )
 
@@ -2732,15 +2724,15 @@ var AllGroupPolicy = []GroupPolicy{
 	GroupPolicyIsolate,
 }
 
-// Why a metadata key asks for nothing.
+// Why a metadata key is ignored.
 type IgnoredKeyReason string
 
 const (
 	// No rule reads it.
 	IgnoredKeyReasonNoRule IgnoredKeyReason = "NO_RULE"
-	// The amount is 0. A key of `resources:` with 0 removes the class nevertheless.
+	// The amount is 0. A key of `resources:` with 0 still removes the class.
 	IgnoredKeyReasonZeroAmount IgnoredKeyReason = "ZERO_AMOUNT"
-	// A key of `resources:` says how much of the class is wanted.
+	// A key of `resources:` overrides the amount of the class.
 	IgnoredKeyReasonOverridden IgnoredKeyReason = "OVERRIDDEN"
 )
 
@@ -2750,17 +2742,17 @@ var AllIgnoredKeyReason = []IgnoredKeyReason{
 	IgnoredKeyReasonOverridden,
 }
 
-// What an import does with a namespace that exists. What a file is silent about stays in every mode, but for display name and description, which `OVERWRITE` clears.
+// The effect of an import on an existing namespace. Fields that the file leaves out stay in every mode, except that `OVERWRITE` clears display name and description.
 type ImportMode string
 
 const (
 	// Leave it as it is.
 	ImportModeSkip ImportMode = "SKIP"
-	// Add what is missing in it, change nothing.
+	// Add missing contents, change nothing.
 	ImportModeMerge ImportMode = "MERGE"
-	// Add what is missing in it and replace what the file has, too; what the file lacks stays.
+	// Add missing contents and replace existing ones by the contents of the file. Contents that are not in the file stay.
 	ImportModePreferNew ImportMode = "PREFER_NEW"
-	// Make it what the file says. A protected namespace that it would change fails unless protected ones are included.
+	// Make the namespace equal to the file. A change of a protected namespace fails unless protected ones are included.
 	ImportModeOverwrite ImportMode = "OVERWRITE"
 )
 
@@ -2776,9 +2768,8 @@ var AllImportMode = []ImportMode{
 //
 // What `importNamespaces` returns.
 type ImportNamespacesImportNamespacesImportNamespacesPayload struct {
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 	// What became of each document, in the order of the documents.
 	Reports []*ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport `json:"reports"`
@@ -2801,13 +2792,13 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayload) GetReports() [
 type ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport struct {
 	// The name of the namespace; empty where the document does not even say it.
 	Namespace string `json:"namespace"`
-	// What was done, or in a dry run would be.
+	// The outcome, in a dry run the outcome it would have.
 	Outcome ImportOutcome `json:"outcome"`
-	// What is odd or was repaired and was accepted nevertheless, and after an upgrade what was edited here, each with its path in the document.
+	// Accepted oddities, repairs and, after an upgrade, local edits, each with its path in the document.
 	Warnings []string `json:"warnings"`
 	// Why the document failed, each with its path in the document; empty unless `outcome` is `FAILED`.
 	Errors []string `json:"errors"`
-	// What is different from what was there, a line each, for example `changed $.properties.x.default: 5 -> 6`; at most 1001.
+	// The differences from the existing namespace, one per line, for example `changed $.properties.x.default: 5 -> 6`; at most 1001.
 	Differences []string `json:"differences"`
 }
 
@@ -2838,28 +2829,28 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportRep
 
 // Documents to import.
 type ImportNamespacesInput struct {
-	// The text of one definition file each; at most 1000 of them, each of 1 MiB at most without the white space between its tokens, and together what the body of a request holds. A larger file goes in parts, see `uploads`.
+	// Definition files, at most 1000, each at most 1 MiB without white space between tokens, together at most the request body limit. Send larger files in parts, see `uploads`.
 	Documents optional.Of[[]string] `json:"documents,omitempty"`
-	// Files of which all parts were sent by `stageNamespacePart`, together with `documents`
-	// at most 1000. A file is imported as a whole or not at all, however many parts it has.
-	// An upload is used once: it is gone after an import that answers with reports, also
-	// where the file failed. A dry run keeps it.
+	// Files whose parts were all staged by `stageNamespacePart`, together with
+	// `documents` at most 1000. A file is imported as a whole or not at all, however
+	// many parts it has. An upload is used once: it is gone after an import that
+	// answers with reports, also where the file failed. A dry run keeps it.
 	Uploads optional.Of[[]*StagedFileInput] `json:"uploads,omitempty"`
 	// What to do with a namespace that exists. A new one is created in every mode.
 	Mode optional.Of[ImportMode] `json:"mode,omitempty"`
 	// Whether `OVERWRITE` overwrites protected namespaces, and `PREFER_NEW` replaces objects in them by ones with fewer properties. Without it that is `PROTECTED` in the report.
 	IncludeProtected optional.Of[bool] `json:"includeProtected,omitempty"`
-	// Whether nothing is stored and the payload says what would be: what would become of
-	// each document after those before it, and in `problems` what would break.
+	// Whether nothing is stored and the payload says what would be: what would become
+	// of each document after those before it, and in `problems` what would break.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 	// The name of the bundle that the documents come from, 1 to 255 characters;
-	// `cadastre` is the product's own and takes an administrator. A namespace that the same bundle brought is, in
-	// the mode `SKIP`, upgraded three ways: what only the bundle changed since is
-	// changed, local edits stay and are reported as warnings.
+	// `cadastre` is the product's own and takes an administrator. A namespace that the
+	// same bundle brought is, in the mode `SKIP`, upgraded three ways: what only the
+	// bundle changed since is changed, local edits stay and are reported as warnings.
 	Origin optional.Of[string] `json:"origin,omitempty"`
-	// Whether namespaces that `cadastre` brought and that were unloaded or deleted since are
-	// created again. Without it they are `UNLOADED` in the report. It makes no difference
-	// for other bundles and for documents without one.
+	// Whether namespaces that `cadastre` brought and that were unloaded or deleted
+	// since are created again. Without it they are `UNLOADED` in the report. It makes
+	// no difference for other bundles and for documents without one.
 	IncludeUnloaded optional.Of[bool] `json:"includeUnloaded,omitempty"`
 }
 
@@ -2887,13 +2878,13 @@ func (v *ImportNamespacesInput) GetIncludeUnloaded() optional.Of[bool] { return 
 // ImportNamespacesResponse is returned by ImportNamespaces on success.
 type ImportNamespacesResponse struct {
 	// Imports definition files. Each document is read and judged for itself, and is
-	// stored as a whole or not at all; a bad one never stops the others. Of several sound
-	// ones for one namespace the first is taken, and the others fail. Needs the
+	// stored as a whole or not at all; a bad one never stops the others. Of several
+	// sound ones for one namespace the first is taken, and the others fail. Needs the
 	// admin role or the member role (`FORBIDDEN`). Members import into namespaces that
-	// their project edits whatever leaves visibility, protection, owner and
-	// associations as they are, and without an origin; where the server lets owners
-	// write, they import into those of their project without limits, and create them.
-	// What a viewer may not do with single namespaces is in the reports.
+	// their project edits, without an origin and without changes of visibility,
+	// protection, owner and associations. If the server lets owners write, members
+	// also create namespaces of their project and import into them without these
+	// limits. Refusals for single namespaces are in the reports.
 	ImportNamespaces *ImportNamespacesImportNamespacesImportNamespacesPayload `json:"importNamespaces"`
 }
 
@@ -2902,7 +2893,7 @@ func (v *ImportNamespacesResponse) GetImportNamespaces() *ImportNamespacesImport
 	return v.ImportNamespaces
 }
 
-// What an import did with one document.
+// The outcome of the import of one document.
 type ImportOutcome string
 
 const (
@@ -2933,23 +2924,23 @@ var AllImportOutcome = []ImportOutcome{
 type Inventory struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// What there is in all, 1 to 2147483647.
+	// The total amount, 1 to 2147483647.
 	Total int `json:"total"`
-	// What is kept back of it.
+	// The reserved amount.
 	Reserved int `json:"reserved"`
-	// The least that one allocation may take.
+	// The minimum of one allocation.
 	MinUnit int `json:"minUnit"`
-	// The most that one allocation may take.
+	// The maximum of one allocation.
 	MaxUnit int `json:"maxUnit"`
-	// What an allocation must be a multiple of.
+	// The step of allocations: an allocation is a multiple of it.
 	StepSize int `json:"stepSize"`
-	// How often the same unit may be given away.
+	// The overcommit ratio.
 	AllocationRatio float64 `json:"allocationRatio"`
-	// What can be given away in all: (total - reserved) × allocationRatio without its fraction.
+	// (total - reserved) × allocationRatio, rounded down.
 	Capacity int64 `json:"capacity"`
-	// What is allocated now. More than the capacity after the inventory shrank.
+	// The allocated amount. It can exceed the capacity after the inventory shrank.
 	Used int64 `json:"used"`
-	// Capacity less used; negative when more is used than there is.
+	// Capacity minus used; negative when overcommitted beyond the capacity.
 	Free int64 `json:"free"`
 }
 
@@ -2987,17 +2978,17 @@ func (v *Inventory) GetFree() int64 { return v.Free }
 type InventoryInput struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// What there is in all, 1 to 2147483647.
+	// The total amount, 1 to 2147483647.
 	Total int `json:"total"`
-	// What is kept back of it, 0 to the total.
+	// The reserved amount, 0 to the total.
 	Reserved optional.Of[int] `json:"reserved,omitempty"`
-	// The least that one allocation may take, 1 to 2147483647.
+	// The minimum of one allocation, 1 to 2147483647.
 	MinUnit optional.Of[int] `json:"minUnit,omitempty"`
-	// The most that one allocation may take, 1 to 2147483647.
+	// The maximum of one allocation, 1 to 2147483647.
 	MaxUnit optional.Of[int] `json:"maxUnit,omitempty"`
-	// What an allocation must be a multiple of, 1 to 2147483647.
+	// The step of allocations, 1 to 2147483647: an allocation is a multiple of it.
 	StepSize optional.Of[int] `json:"stepSize,omitempty"`
-	// How often the same unit may be given away, 0 to 3.40282e38; the capacity must stay below 2^63.
+	// The overcommit ratio, 0 to 3.40282e38; the capacity must stay below 2^63.
 	AllocationRatio optional.Of[float64] `json:"allocationRatio,omitempty"`
 }
 
@@ -3060,12 +3051,11 @@ func (v *KeyInUse) GetResourceCount() int { return v.ResourceCount }
 
 // A key with its value.
 type KeyValueInput struct {
-	// The key, case-sensitive. Its limits are those of what is written; in a filter it is compared exactly.
+	// The key, case-sensitive. A filter compares it exactly.
 	Key string `json:"key"`
-	// The value. Its limits are those of what is written; in a filter it is compared
-	// exactly. What definitions read in it: a number as JSON writes it, `true` or
-	// `false`, an array as `aes,avx2` or `["aes","avx2"]`, and the operators of
-	// `RequirementInput.requirement`.
+	// The value. A filter compares it exactly. Definitions read it as a JSON number,
+	// as `true` or `false`, as an array (`aes,avx2` or `["aes","avx2"]`), or with the
+	// operators of `RequirementInput.requirement`.
 	Value string `json:"value"`
 }
 
@@ -3080,10 +3070,11 @@ func (v *KeyValueInput) GetValue() string { return v.Value }
 //
 // A page of changes.
 type LatestChangeChangesChangeConnection struct {
-	// Behind the newest change that there is for the viewer under the filter. What else the request reads is at least as
-	// new, so that who goes on from here misses nothing. Read only when selected.
+	// The position after the newest change that matches the filter. All other data of
+	// the request is at least as new, so a client that continues from here misses
+	// nothing. Read only when selected.
 	Latest *string `json:"latest"`
-	// Where to go on: behind the last change of the page, or, where there is none, where `after` was. Never `null`.
+	// The position after the page, for `after`. For an empty page, the position of `after`. Never `null`.
 	Cursor string `json:"cursor"`
 }
 
@@ -3095,18 +3086,19 @@ func (v *LatestChangeChangesChangeConnection) GetCursor() string { return v.Curs
 
 // LatestChangeResponse is returned by LatestChange on success.
 type LatestChangeResponse struct {
-	// What happened, as the viewer may see it: one change for each thing that a transaction created, changed or deleted, the
-	// oldest first, in the order in which the transactions were committed. For every role that reads. What the viewer sees for
-	// the first time, since it was shared or made public, is `CREATED`, and what they see no more `DELETED`. What they may
-	// not see is not there, and moves no cursor.
+	// The changes of visible objects, oldest first, in commit order: one change per
+	// object that a transaction created, changed or deleted. An object that becomes
+	// visible is `CREATED`, one that becomes hidden `DELETED`. Hidden objects have no
+	// changes and move no cursor. Needs any role (`FORBIDDEN`).
 	//
-	// To follow what happens, ask for `cursor` and give it as `after` the next time; to begin, read what there is and ask
-	// for `latest` in the same request. A cursor works on every server of the database and after a restart. Changes are kept
-	// as long as audit events, 90 days unless the server is told otherwise: an older cursor is `BAD_USER_INPUT`, and its
-	// message says to read everything anew.
+	// To follow changes, read the data and `latest` in one request. Then send the last
+	// `cursor` as `after`. A cursor is valid on every server of the database and after
+	// a restart. Changes are kept as long as audit events (default 90 days). An older
+	// cursor is `BAD_USER_INPUT`: read everything again.
 	//
-	// A transaction that is about to commit can hold a lower place than one that is committed. It is waited for, 200 ms at
-	// most, and what comes behind it is answered once it has ended: the order never changes afterwards.
+	// A transaction that has not committed yet can precede a committed one in the
+	// order. The query waits for it, at most 200 ms, and returns later changes only
+	// after it has ended. So the order never changes.
 	Changes *LatestChangeChangesChangeConnection `json:"changes"`
 }
 
@@ -3116,16 +3108,14 @@ func (v *LatestChangeResponse) GetChanges() *LatestChangeChangesChangeConnection
 // ListAllocationsOfResourceProvider includes the requested fields of the GraphQL type ResourceProvider.
 // The GraphQL type's documentation follows.
 //
-// Something that provides resources: a host, a NUMA node or device of one, a storage
-// pool. Providers form trees; each has inventories of resource classes, traits that
-// say what it is like, and aggregates that it is in. A provider with the trait
+// A host, a NUMA node, a device or a storage pool. Providers form trees and have
+// inventories of resource classes, traits and aggregates. A provider with the trait
 // `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
 // aggregates.
 type ListAllocationsOfResourceProvider struct {
-	// What is allocated of it, by the uuids of consumers and by resource class: to
-	// consumers of the viewer's project; for administrators and services to those of
-	// all projects.
-	// `used` of its inventories counts everybody's.
+	// The allocations to consumers of the viewer's project; for administrators and
+	// services, of all projects. In the order of consumer uuid and resource class.
+	// `used` of an inventory counts all projects.
 	Allocations *ListAllocationsOfResourceProviderAllocationsAllocationConnection `json:"allocations"`
 }
 
@@ -3141,7 +3131,7 @@ func (v *ListAllocationsOfResourceProvider) GetAllocations() *ListAllocationsOfR
 type ListAllocationsOfResourceProviderAllocationsAllocationConnection struct {
 	// The allocations of the page.
 	Nodes []*Allocation `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3205,7 +3195,7 @@ func (v *ListAssociationsOfTypeResourceType) GetAssociations() *ListAssociations
 type ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationConnection struct {
 	// The associations of the page.
 	Nodes []*Association `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3246,7 +3236,7 @@ func (v *ListAssociationsResponse) GetNamespace() *ListAssociationsNamespace { r
 type ListAuditEventsAuditEventsAuditEventConnection struct {
 	// The events of the page.
 	Nodes []*AuditEvent `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3258,9 +3248,9 @@ func (v *ListAuditEventsAuditEventsAuditEventConnection) GetPageInfo() *PageInfo
 
 // ListAuditEventsResponse is returned by ListAuditEvents on success.
 type ListAuditEventsResponse struct {
-	// What was changed, by whom, and how: one event for each thing that an accepted
-	// mutation was about, the newest first. For administrators (`FORBIDDEN`). Events are kept for 90 days
-	// unless the server is told otherwise.
+	// The audit log, newest first: one event per object of an accepted mutation, with
+	// user and content. For administrators (`FORBIDDEN`). Events are kept for 90 days
+	// by default.
 	AuditEvents *ListAuditEventsAuditEventsAuditEventConnection `json:"auditEvents"`
 }
 
@@ -3274,11 +3264,11 @@ func (v *ListAuditEventsResponse) GetAuditEvents() *ListAuditEventsAuditEventsAu
 //
 // A kind of resource, named as in Heat where Heat has it.
 type ListCapabilitiesResourceType struct {
-	// What resources of the type can be asked for, by name: the capabilities that some
-	// resource of the type has a value for, whoever can see that resource. `null`
-	// with `FORBIDDEN` for all but administrators until the operator opens discovery:
-	// one error for the place in the document, however many types are there. At most as
-	// many as are registered for the type.
+	// The capabilities of the type, by name: every capability with a value on at least
+	// one resource of the type, visible or hidden. `null` with `FORBIDDEN` for all but
+	// administrators until the operator opens discovery: one error for the place in
+	// the document, however many types are there. At most as many as are registered
+	// for the type.
 	Capabilities []*ListCapabilitiesResourceTypeCapabilitiesCapability `json:"capabilities"`
 }
 
@@ -3299,8 +3289,7 @@ type ListCapabilitiesResourceTypeCapabilitiesCapability struct {
 	// How many different values are in use.
 	ValueCount int `json:"valueCount"`
 	// The values in use, by code point, each with the number of resources that have
-	// it. Every member of a list is a value. Values of all resources of the type count,
-	// also of those that the viewer cannot see.
+	// it. Every member of a list is a value. Hidden resources count, too.
 	Values *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection `json:"values"`
 }
 
@@ -3325,7 +3314,7 @@ func (v *ListCapabilitiesResourceTypeCapabilitiesCapability) GetValues() *ListCa
 type ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnection struct {
 	// The values of the page.
 	Nodes []*ValueInUse `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo `json:"pageInfo"`
 }
 
@@ -3342,11 +3331,11 @@ func (v *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValue
 // ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
 // The GraphQL type's documentation follows.
 //
-// Where a page stands in its list.
+// The position of a page in its list.
 type ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValueConnectionPageInfo struct {
 	// Whether rows follow the page.
 	HasNextPage bool `json:"hasNextPage"`
-	// The cursor of the last row; `null` for an empty page. Give it as `after` to go on.
+	// The cursor of the last row; `null` for an empty page. Send it as `after` to continue.
 	EndCursor *string `json:"endCursor"`
 }
 
@@ -3374,12 +3363,12 @@ func (v *ListCapabilitiesResponse) GetResourceType() *ListCapabilitiesResourceTy
 // ListCapacityCapacityCapacityConnection includes the requested fields of the GraphQL type CapacityConnection.
 // The GraphQL type's documentation follows.
 //
-// A page of sums of capacity: by aggregate, trait or name of the root, those without
-// any first, then by resource class.
+// A page of capacity sums, by aggregate, trait or name of the root, then by resource
+// class. The group without an aggregate or trait is first.
 type ListCapacityCapacityCapacityConnection struct {
 	// The rows of the page.
 	Nodes []*Capacity `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3391,11 +3380,10 @@ func (v *ListCapacityCapacityCapacityConnection) GetPageInfo() *PageInfo { retur
 
 // ListCapacityResponse is returned by ListCapacity on success.
 type ListCapacityResponse struct {
-	// What the providers have between them, added up for each resource class and, in
-	// groups, for each aggregate, trait or tree. Only their own inventories, traits and
-	// aggregates count, as with `resourceProviders`. Answered from memory, without any
-	// SQL, and seen by all who read placement: totals tell of no consumer. Needs any
-	// role (`FORBIDDEN`).
+	// The capacity of providers, summed per resource class and, with `groupBy`, per
+	// aggregate, trait or tree. Inventories, traits and aggregates of the provider
+	// alone count, as in `resourceProviders`. Answered from memory, without SQL.
+	// Totals include all projects and name no consumer. Needs any role (`FORBIDDEN`).
 	Capacity *ListCapacityCapacityCapacityConnection `json:"capacity"`
 }
 
@@ -3411,9 +3399,9 @@ func (v *ListCapacityResponse) GetCapacity() *ListCapacityCapacityCapacityConnec
 type ListChangesChangesChangeConnection struct {
 	// The changes of the page.
 	Nodes []*Change `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
-	// Where to go on: behind the last change of the page, or, where there is none, where `after` was. Never `null`.
+	// The position after the page, for `after`. For an empty page, the position of `after`. Never `null`.
 	Cursor string `json:"cursor"`
 }
 
@@ -3428,18 +3416,19 @@ func (v *ListChangesChangesChangeConnection) GetCursor() string { return v.Curso
 
 // ListChangesResponse is returned by ListChanges on success.
 type ListChangesResponse struct {
-	// What happened, as the viewer may see it: one change for each thing that a transaction created, changed or deleted, the
-	// oldest first, in the order in which the transactions were committed. For every role that reads. What the viewer sees for
-	// the first time, since it was shared or made public, is `CREATED`, and what they see no more `DELETED`. What they may
-	// not see is not there, and moves no cursor.
+	// The changes of visible objects, oldest first, in commit order: one change per
+	// object that a transaction created, changed or deleted. An object that becomes
+	// visible is `CREATED`, one that becomes hidden `DELETED`. Hidden objects have no
+	// changes and move no cursor. Needs any role (`FORBIDDEN`).
 	//
-	// To follow what happens, ask for `cursor` and give it as `after` the next time; to begin, read what there is and ask
-	// for `latest` in the same request. A cursor works on every server of the database and after a restart. Changes are kept
-	// as long as audit events, 90 days unless the server is told otherwise: an older cursor is `BAD_USER_INPUT`, and its
-	// message says to read everything anew.
+	// To follow changes, read the data and `latest` in one request. Then send the last
+	// `cursor` as `after`. A cursor is valid on every server of the database and after
+	// a restart. Changes are kept as long as audit events (default 90 days). An older
+	// cursor is `BAD_USER_INPUT`: read everything again.
 	//
-	// A transaction that is about to commit can hold a lower place than one that is committed. It is waited for, 200 ms at
-	// most, and what comes behind it is answered once it has ended: the order never changes afterwards.
+	// A transaction that has not committed yet can precede a committed one in the
+	// order. The query waits for it, at most 200 ms, and returns later changes only
+	// after it has ended. So the order never changes.
 	Changes *ListChangesChangesChangeConnection `json:"changes"`
 }
 
@@ -3453,7 +3442,7 @@ func (v *ListChangesResponse) GetChanges() *ListChangesChangesChangeConnection {
 type ListConsumersConsumersConsumerConnection struct {
 	// The consumers of the page.
 	Nodes []*Consumer `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3465,8 +3454,8 @@ func (v *ListConsumersConsumersConsumerConnection) GetPageInfo() *PageInfo { ret
 
 // ListConsumersResponse is returned by ListConsumers on success.
 type ListConsumersResponse struct {
-	// The consumers of the viewer's project that have allocations; for administrators
-	// and services those of all projects. Needs any role (`FORBIDDEN`).
+	// The consumers with allocations in the viewer's project; for administrators and
+	// services, in all projects. Needs any role (`FORBIDDEN`).
 	Consumers *ListConsumersConsumersConsumerConnection `json:"consumers"`
 }
 
@@ -3482,7 +3471,7 @@ func (v *ListConsumersResponse) GetConsumers() *ListConsumersConsumersConsumerCo
 type ListMetadataKeysMetadataKeysMetadataKeyConnection struct {
 	// The keys of the page.
 	Nodes []*KeyInUse `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3496,8 +3485,8 @@ func (v *ListMetadataKeysMetadataKeysMetadataKeyConnection) GetPageInfo() *PageI
 
 // ListMetadataKeysResponse is returned by ListMetadataKeys on success.
 type ListMetadataKeysResponse struct {
-	// The metadata keys in use on the resources that the viewer may see, by key. They
-	// are counted for every answer, which goes through all their items.
+	// The metadata keys in use on visible resources, by key. Each answer counts all
+	// their items.
 	MetadataKeys *ListMetadataKeysMetadataKeysMetadataKeyConnection `json:"metadataKeys"`
 }
 
@@ -3513,7 +3502,7 @@ func (v *ListMetadataKeysResponse) GetMetadataKeys() *ListMetadataKeysMetadataKe
 type ListNamespacesNamespacesNamespaceConnection struct {
 	// The namespaces of the page.
 	Nodes []*Namespace `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3525,8 +3514,8 @@ func (v *ListNamespacesNamespacesNamespaceConnection) GetPageInfo() *PageInfo { 
 
 // ListNamespacesResponse is returned by ListNamespaces on success.
 type ListNamespacesResponse struct {
-	// The namespaces that the viewer may see: public ones, those of the viewer's
-	// project, those shared with it; for an administrator all.
+	// The visible namespaces: public ones, namespaces of the viewer's project, and
+	// namespaces shared with it; all for administrators.
 	Namespaces *ListNamespacesNamespacesNamespaceConnection `json:"namespaces"`
 }
 
@@ -3558,7 +3547,7 @@ func (v *ListObjectsNamespace) GetObjectConnection() *ListObjectsNamespaceObject
 type ListObjectsNamespaceObjectConnectionObjectDefinitionConnection struct {
 	// The objects of the page.
 	Nodes []*Object `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3604,7 +3593,7 @@ func (v *ListPropertiesNamespace) GetPropertyConnection() *ListPropertiesNamespa
 type ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection struct {
 	// The properties of the page.
 	Nodes []*Property `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3634,7 +3623,7 @@ func (v *ListPropertiesResponse) GetNamespace() *ListPropertiesNamespace { retur
 type ListProviderNamesResourceProvidersResourceProviderConnection struct {
 	// The providers of the page.
 	Nodes []*ProviderName `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3650,10 +3639,10 @@ func (v *ListProviderNamesResourceProvidersResourceProviderConnection) GetPageIn
 
 // ListProviderNamesResponse is returned by ListProviderNames on success.
 type ListProviderNamesResponse struct {
-	// The resource providers, each judged by itself: its own inventories, traits and
-	// aggregates, without what its tree or a sharing provider could add; only the
-	// filter's `resource` is about the root of its tree. Needs any role (`FORBIDDEN`).
-	// Answered from memory: without `resource`, no SQL runs.
+	// The resource providers. Conditions apply to the inventories, traits and
+	// aggregates of the provider alone, without its tree and sharing providers. Only
+	// the filter's `resource` applies to the root of the tree. Needs any role
+	// (`FORBIDDEN`). Answered from memory: without `resource`, no SQL runs.
 	ResourceProviders *ListProviderNamesResourceProvidersResourceProviderConnection `json:"resourceProviders"`
 }
 
@@ -3669,7 +3658,7 @@ func (v *ListProviderNamesResponse) GetResourceProviders() *ListProviderNamesRes
 type ListProvidersResourceProvidersResourceProviderConnection struct {
 	// The providers of the page.
 	Nodes []*Provider `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3685,10 +3674,10 @@ func (v *ListProvidersResourceProvidersResourceProviderConnection) GetPageInfo()
 
 // ListProvidersResponse is returned by ListProviders on success.
 type ListProvidersResponse struct {
-	// The resource providers, each judged by itself: its own inventories, traits and
-	// aggregates, without what its tree or a sharing provider could add; only the
-	// filter's `resource` is about the root of its tree. Needs any role (`FORBIDDEN`).
-	// Answered from memory: without `resource`, no SQL runs.
+	// The resource providers. Conditions apply to the inventories, traits and
+	// aggregates of the provider alone, without its tree and sharing providers. Only
+	// the filter's `resource` applies to the root of the tree. Needs any role
+	// (`FORBIDDEN`). Answered from memory: without `resource`, no SQL runs.
 	ResourceProviders *ListProvidersResourceProvidersResourceProviderConnection `json:"resourceProviders"`
 }
 
@@ -3704,7 +3693,7 @@ func (v *ListProvidersResponse) GetResourceProviders() *ListProvidersResourcePro
 type ListResourceClassesResourceClassesResourceClassConnection struct {
 	// The resource classes of the page.
 	Nodes []*ResourceClass `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3736,7 +3725,7 @@ func (v *ListResourceClassesResponse) GetResourceClasses() *ListResourceClassesR
 type ListResourceTypesResourceTypesResourceTypeConnection struct {
 	// The resource types of the page.
 	Nodes []*ResourceType `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3752,7 +3741,7 @@ func (v *ListResourceTypesResourceTypesResourceTypeConnection) GetPageInfo() *Pa
 
 // ListResourceTypesResponse is returned by ListResourceTypes on success.
 type ListResourceTypesResponse struct {
-	// The resource types that exist, except those which only namespaces use that the viewer may not see.
+	// The resource types, except types used only by hidden namespaces.
 	ResourceTypes *ListResourceTypesResourceTypesResourceTypeConnection `json:"resourceTypes"`
 }
 
@@ -3768,7 +3757,7 @@ func (v *ListResourceTypesResponse) GetResourceTypes() *ListResourceTypesResourc
 type ListResourcesResourcesResourceConnection struct {
 	// The resources of the page.
 	Nodes []*ListedResource `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3780,10 +3769,9 @@ func (v *ListResourcesResourcesResourceConnection) GetPageInfo() *PageInfo { ret
 
 // ListResourcesResponse is returned by ListResources on success.
 type ListResourcesResponse struct {
-	// The resources that the viewer may see: public ones and those of the viewer's
-	// project; for an administrator or a service all. A list with `metadata` reads
-	// the items of the whole page in one statement more; how long that takes grows
-	// with their number, so a handful of items per resource is recommended.
+	// The visible resources: public ones and resources of the viewer's project; all
+	// for administrators and services. `metadata` of a list needs one more statement
+	// per page, which takes longer with more items.
 	Resources *ListResourcesResourcesResourceConnection `json:"resources"`
 }
 
@@ -3815,7 +3803,7 @@ func (v *ListTagsOfNamespace) GetTagConnection() *ListTagsOfNamespaceTagConnecti
 type ListTagsOfNamespaceTagConnection struct {
 	// The tags of the page.
 	Nodes []*Tag `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3851,7 +3839,7 @@ func (v *ListTagsResponse) GetTags() *ListTagsTagsTagConnection { return v.Tags 
 type ListTagsTagsTagConnection struct {
 	// The tags of the page.
 	Nodes []*Tag `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3877,7 +3865,7 @@ func (v *ListTraitsResponse) GetTraits() *ListTraitsTraitsTraitConnection { retu
 type ListTraitsTraitsTraitConnection struct {
 	// The traits of the page.
 	Nodes []*Trait `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
@@ -3889,12 +3877,11 @@ func (v *ListTraitsTraitsTraitConnection) GetPageInfo() *PageInfo { return v.Pag
 
 // ListUsagesResponse is returned by ListUsages on success.
 type ListUsagesResponse struct {
-	// What consumers use, added up in groups that `groupBy` chooses, by their keys and
-	// by code point: the id of a project or user, or a type of consumers, of which
-	// those without a type come first. Whoever uses nothing has no group. For all but
-	// administrators and services the consumers of other projects do not count, and
-	// another project has no group. One statement, of the instant of the whole
-	// answer. Needs any role (`FORBIDDEN`).
+	// The use of consumers, summed by `groupBy`. Groups are in the order of their keys
+	// by code point: project id, user id, or consumer type with the group without a
+	// type first. Projects and users without use have no group. Only administrators
+	// and services see the use of other projects. One statement, in the snapshot of
+	// the whole answer. Needs any role (`FORBIDDEN`).
 	Usages []*Usage `json:"usages"`
 }
 
@@ -3904,10 +3891,10 @@ func (v *ListUsagesResponse) GetUsages() []*Usage { return v.Usages }
 // ListedResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ListedResource struct {
 	Resource `json:"-"`
-	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	// The metadata, by key; at most 128 items by default.
 	Metadata []*Item `json:"metadata"`
 }
 
@@ -4028,7 +4015,7 @@ func (v *ListedResource) __premarshalJSON() (*__premarshalListedResource, error)
 type Member struct {
 	// The id of the project; `*` is every project.
 	ProjectId string `json:"projectId"`
-	// What the project may do with the namespace.
+	// The rights of the project on the namespace.
 	Role MemberRole `json:"role"`
 	// When the namespace was first shared with the project.
 	CreatedAt time.Time `json:"createdAt"`
@@ -4043,7 +4030,7 @@ func (v *Member) GetRole() MemberRole { return v.Role }
 // GetCreatedAt returns Member.CreatedAt, and is useful for accessing the field via an interface.
 func (v *Member) GetCreatedAt() time.Time { return v.CreatedAt }
 
-// What a project may do with a namespace that is shared with it.
+// The rights of a project on a namespace shared with it.
 type MemberRole string
 
 const (
@@ -4058,7 +4045,7 @@ var AllMemberRole = []MemberRole{
 	MemberRoleEditor,
 }
 
-// A test of one metadata item, with exactly one operator. Values are compared exactly, as text; an absent item passes `exists: false` only.
+// A test of one metadata item, with exactly one operator. Values are compared exactly, as strings. An absent item passes `exists: false` only.
 type MetadataCondition struct {
 	// The key, case-sensitive.
 	Key string `json:"key"`
@@ -4068,9 +4055,9 @@ type MetadataCondition struct {
 	Equals optional.Of[string] `json:"equals,omitempty"`
 	// The value is one of these; at most 100.
 	In optional.Of[[]string] `json:"in,omitempty"`
-	// The value begins with this text.
+	// The value starts with this string.
 	Prefix optional.Of[string] `json:"prefix,omitempty"`
-	// The value has this text somewhere.
+	// The value contains this string.
 	Contains optional.Of[string] `json:"contains,omitempty"`
 }
 
@@ -4094,7 +4081,7 @@ func (v *MetadataCondition) GetContains() optional.Of[string] { return v.Contain
 
 // Which problems of metadata; all given conditions must hold.
 type MetadataProblemFilter struct {
-	// With a definition of the namespace of this name. In a dry run it is the name that would be, and none that must be there.
+	// With a definition in this namespace. A dry run uses the new name, which need not exist.
 	Namespace optional.Of[string] `json:"namespace,omitempty"`
 	// Of the item with this key, case-sensitive; at most 255 characters.
 	Key optional.Of[string] `json:"key,omitempty"`
@@ -4116,15 +4103,15 @@ func (v *MetadataProblemFilter) GetRule() optional.Of[ViolationRule] { return v.
 // GetResources returns MetadataProblemFilter.Resources, and is useful for accessing the field via an interface.
 func (v *MetadataProblemFilter) GetResources() optional.Of[ResourceFilter] { return v.Resources }
 
-// Which of the problems that a change of definitions would make are answered, and how far it is looked for them.
+// The filter and page of the problems that a change of definitions would cause.
 type MetadataProblemScan struct {
-	// Which problems; all conditions must hold. Absent means all.
+	// Which problems; all conditions must hold (default: all).
 	Filter optional.Of[MetadataProblemFilter] `json:"filter,omitempty"`
-	// How many resources with problems at most, 0 to 1000.
+	// Maximum number of resources with problems, 0 to 1000.
 	First optional.Of[int] `json:"first,omitempty"`
 	// Only resources after this cursor: one of the answer to the same dry run before, or of `metadataProblems`.
 	After optional.Of[string] `json:"after,omitempty"`
-	// How many resources are looked through at most, 1 to 1000.
+	// Maximum number of scanned resources, 1 to 1000.
 	Scan optional.Of[int] `json:"scan,omitempty"`
 }
 
@@ -4142,14 +4129,13 @@ func (v *MetadataProblemScan) GetScan() optional.Of[int] { return v.Scan }
 
 // MetadataProblemsResponse is returned by MetadataProblems on success.
 type MetadataProblemsResponse struct {
-	// The resources whose metadata break the definitions that they now have, by uuid:
-	// what `metadataReport` calls violations, of the resources of the viewer's project,
-	// and for administrators and services of all resources.
-	// Definitions change after metadata were written, and only strict types refuse what
-	// breaks them. Resources are looked through by uuid, as many as `scan` says: the
-	// answer may have fewer nodes than there are, or none, and says how far it looked.
-	// Go on with `after: pageInfo.endCursor` while there is a next page. An unknown
-	// cursor and a size that is out of bounds are `BAD_USER_INPUT`.
+	// The resources whose metadata breaks the current definitions, by uuid: the
+	// violations of `metadataReport`, for the viewer's project, and for administrators
+	// and services for all resources. It happens after definitions change, and on
+	// types that are not strict. Each answer scans up to `scan` resources by uuid, so
+	// it may have few nodes or none. Continue with `after: pageInfo.endCursor` while
+	// there is a next page. An unknown cursor and a size out of range are
+	// `BAD_USER_INPUT`.
 	MetadataProblems *BrokenMetadata `json:"metadataProblems"`
 }
 
@@ -4159,13 +4145,13 @@ func (v *MetadataProblemsResponse) GetMetadataProblems() *BrokenMetadata { retur
 // NamedResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type NamedResource struct {
 	// The uuid, lower case with dashes; it never changes.
 	Uuid string `json:"uuid"`
 	// The name, 1 to 255 characters; several resources can have the same.
 	Name string `json:"name"`
-	// What kind of resource it is; it never changes.
+	// The type. It never changes.
 	Type *NamedType `json:"type"`
 }
 
@@ -4196,17 +4182,17 @@ type Namespace struct {
 	Name string `json:"name"`
 	// What to show people, 1 to 80 characters; the name where none was given.
 	DisplayName string `json:"displayName"`
-	// What the namespace is for, up to 500 characters.
+	// The description, up to 500 characters.
 	Description *string `json:"description"`
-	// Who may see the namespace and all that is in it.
+	// Who may see the namespace and its contents.
 	Visibility Visibility `json:"visibility"`
-	// Whether the namespace and all that is in it refuses deletion.
+	// Whether the namespace and its contents refuse deletion.
 	Protected bool `json:"protected"`
 	// The id of the project that owns the namespace.
 	Owner string `json:"owner"`
 	// The bundle that an import brought the namespace with, `cadastre` for the product's own definitions; `null` for none.
 	Origin *string `json:"origin"`
-	// Counts the changes of the namespace and of all that is in it. Give it back in an update to be told of changes made meanwhile.
+	// A counter of changes of the namespace and its contents. Send it with an update to detect concurrent changes.
 	Revision int `json:"revision"`
 	// When the namespace was created.
 	CreatedAt time.Time `json:"createdAt"`
@@ -4244,7 +4230,7 @@ func (v *Namespace) GetCreatedAt() time.Time { return v.CreatedAt }
 // GetUpdatedAt returns Namespace.UpdatedAt, and is useful for accessing the field via an interface.
 func (v *Namespace) GetUpdatedAt() time.Time { return v.UpdatedAt }
 
-// A kind of what a namespace holds.
+// A kind of contents of a namespace.
 type NamespaceContent string
 
 const (
@@ -4270,13 +4256,13 @@ type NamespaceFilter struct {
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// Owned by the project with this id.
 	Owner optional.Of[string] `json:"owner,omitempty"`
-	// With this text, whatever its case, in the name, display name or description, or in that of a property, object or tag in it; at most 200 characters.
+	// With this string, case-insensitive, in the name, display name or description of the namespace or of a property, object or tag in it; at most 200 characters.
 	Search optional.Of[string] `json:"search,omitempty"`
 	// Associated with this properties target; `""` is an association without one.
 	PropertiesTarget optional.Of[string] `json:"propertiesTarget,omitempty"`
 	// Defining a property of this key: by its own name, or by its name under the prefix of an association; at most 255 characters.
 	DefinesKey optional.Of[string] `json:"definesKey,omitempty"`
-	// Having a tag of this name, whatever its case.
+	// Having a tag of this name, case-insensitive.
 	Tag optional.Of[string] `json:"tag,omitempty"`
 }
 
@@ -4322,7 +4308,7 @@ func (v *NamespaceName) GetName() string { return v.Name }
 type NamespaceNamesNamespacesNamespaceConnection struct {
 	// The namespaces of the page.
 	Nodes []*NamespaceNamesNamespacesNamespaceConnectionNodesNamespace `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *NamespaceNamesNamespacesNamespaceConnectionPageInfo `json:"pageInfo"`
 }
 
@@ -4353,11 +4339,11 @@ func (v *NamespaceNamesNamespacesNamespaceConnectionNodesNamespace) GetName() st
 // NamespaceNamesNamespacesNamespaceConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
 // The GraphQL type's documentation follows.
 //
-// Where a page stands in its list.
+// The position of a page in its list.
 type NamespaceNamesNamespacesNamespaceConnectionPageInfo struct {
 	// Whether rows follow the page.
 	HasNextPage bool `json:"hasNextPage"`
-	// The cursor of the last row; `null` for an empty page. Give it as `after` to go on.
+	// The cursor of the last row; `null` for an empty page. Send it as `after` to continue.
 	EndCursor *string `json:"endCursor"`
 }
 
@@ -4373,8 +4359,8 @@ func (v *NamespaceNamesNamespacesNamespaceConnectionPageInfo) GetEndCursor() *st
 
 // NamespaceNamesResponse is returned by NamespaceNames on success.
 type NamespaceNamesResponse struct {
-	// The namespaces that the viewer may see: public ones, those of the viewer's
-	// project, those shared with it; for an administrator all.
+	// The visible namespaces: public ones, namespaces of the viewer's project, and
+	// namespaces shared with it; all for administrators.
 	Namespaces *NamespaceNamesNamespacesNamespaceConnection `json:"namespaces"`
 }
 
@@ -4403,7 +4389,7 @@ type NamespaceOrderField string
 const (
 	// The name, by code point.
 	NamespaceOrderFieldName NamespaceOrderField = "NAME"
-	// The display name, by code point; a namespace without one stands at its name.
+	// The display name, by code point; the name where it is missing.
 	NamespaceOrderFieldDisplayName NamespaceOrderField = "DISPLAY_NAME"
 	// The time of creation.
 	NamespaceOrderFieldCreatedAt NamespaceOrderField = "CREATED_AT"
@@ -4421,11 +4407,11 @@ var AllNamespaceOrderField = []NamespaceOrderField{
 // NearMiss includes the requested fields of the GraphQL type NearMiss.
 // The GraphQL type's documentation follows.
 //
-// A tree that lacks little.
+// A tree that almost fits.
 type NearMiss struct {
 	// The root of the tree.
 	Provider *ProviderName `json:"provider"`
-	// What is missing, by resource class.
+	// The missing amounts, by resource class.
 	Missing []*NearMissMissingShortage `json:"missing"`
 	// Required traits that were not found, all of an any-of set.
 	Traits []string `json:"traits"`
@@ -4443,11 +4429,11 @@ func (v *NearMiss) GetTraits() []string { return v.Traits }
 // NearMissMissingShortage includes the requested fields of the GraphQL type Shortage.
 // The GraphQL type's documentation follows.
 //
-// What is missing of a resource class.
+// The missing amount of a resource class.
 type NearMissMissingShortage struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// How many of the units asked for the best provider could not give.
+	// Requested units beyond the free capacity of the best provider.
 	Short int64 `json:"short"`
 }
 
@@ -4463,9 +4449,9 @@ type Object struct {
 	Id string `json:"id"`
 	// The name, unique in its namespace, 1 to 80 characters. It takes no prefix.
 	Name string `json:"name"`
-	// What the object is for.
+	// The description.
 	Description *string `json:"description"`
-	// The names of the properties that whoever uses the object should give; seen through an association they carry the prefix.
+	// The names of the required properties; with the prefix when seen through an association.
 	Required []string `json:"required"`
 	// The properties of the object, in their order; at most 1000.
 	Properties []*PropertyName `json:"properties"`
@@ -4506,7 +4492,7 @@ func (v *Object) GetUpdatedAt() time.Time { return v.UpdatedAt }
 //
 // A page of objects.
 type ObjectCount struct {
-	// How many objects the whole list has. Counted only when selected.
+	// Number of objects in the whole list. Counted only when selected.
 	TotalCount int `json:"totalCount"`
 }
 
@@ -4517,9 +4503,9 @@ func (v *ObjectCount) GetTotalCount() int { return v.TotalCount }
 type ObjectInput struct {
 	// The name, unique in its namespace: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// What the object is for.
+	// The description.
 	Description optional.Of[string] `json:"description,omitempty"`
-	// The names of the properties that whoever uses the object should give; each one of `properties`, none twice.
+	// The names of the required properties, each one of `properties`, distinct.
 	Required optional.Of[[]string] `json:"required,omitempty"`
 	// The properties, in their order; at most 1000.
 	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
@@ -4553,9 +4539,9 @@ func (v *ObjectName) GetName() string { return v.Name }
 type OrderDirection string
 
 const (
-	// From the least to the greatest: A to Z by code point, oldest first.
+	// Ascending: A to Z by code point, oldest first.
 	OrderDirectionAsc OrderDirection = "ASC"
-	// From the greatest to the least.
+	// Descending.
 	OrderDirectionDesc OrderDirection = "DESC"
 )
 
@@ -4568,7 +4554,7 @@ var AllOrderDirection = []OrderDirection{
 type PageInfo struct {
 	// Whether rows follow the page.
 	HasNextPage bool `json:"hasNextPage"`
-	// The cursor of the last row; `null` for an empty page. Give it as `after` to go on.
+	// The cursor of the last row; `null` for an empty page. Send it as `after` to continue.
 	EndCursor *string `json:"endCursor"`
 }
 
@@ -4588,7 +4574,7 @@ type Property struct {
 	BaseName string `json:"baseName"`
 	// What to show people.
 	Title string `json:"title"`
-	// What the property is for.
+	// The description.
 	Description *string `json:"description"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
@@ -4598,7 +4584,7 @@ type Property struct {
 	Enum []json.RawMessage `json:"enum"`
 	// The values that each item of an `ARRAY` can have; `null` where any is valid.
 	ItemEnum []json.RawMessage `json:"itemEnum"`
-	// The value to offer first, of the property's own type; `null` where there is none.
+	// The default value, of the property's type; `null` for none.
 	Default *json.RawMessage `json:"default"`
 	// The least valid number.
 	Minimum *float64 `json:"minimum"`
@@ -4614,13 +4600,13 @@ type Property struct {
 	MinItems *int `json:"minItems"`
 	// The greatest number of items of a valid array.
 	MaxItems *int `json:"maxItems"`
-	// Whether the items of a valid array differ; `null` where nothing is said.
+	// Whether the items of a valid array differ; `null` if not set.
 	UniqueItems *bool `json:"uniqueItems"`
-	// Whether an array may have further items; `null` where nothing is said.
+	// Whether an array may have further items; `null` if not set.
 	AdditionalItems *bool `json:"additionalItems"`
-	// Whether users should not be offered to change the value; `null` where nothing is said.
+	// Whether forms should show the value read-only; `null` if not set.
 	ReadOnly *bool `json:"readOnly"`
-	// Whether whoever uses the property's object should give it: it is named in the object's `required`. Always false outside an object.
+	// Whether the object requires the property: the object's `required` names it. Always false outside an object.
 	Required bool `json:"required"`
 	// The operators that a requirement on the property can use, for example `<or>`, verbatim and in their order; empty when absent.
 	Operators []string `json:"operators"`
@@ -4717,7 +4703,7 @@ func (v *Property) GetObject() *ObjectName { return v.Object }
 //
 // A page of properties.
 type PropertyCount struct {
-	// How many properties the whole list has. Counted only when selected.
+	// Number of properties in the whole list. Counted only when selected.
 	TotalCount int `json:"totalCount"`
 }
 
@@ -4728,9 +4714,9 @@ func (v *PropertyCount) GetTotalCount() int { return v.TotalCount }
 type PropertyInput struct {
 	// The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// What to show people; not empty.
+	// The label for people; not empty.
 	Title string `json:"title"`
-	// What the property is for.
+	// The description.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
@@ -4870,11 +4856,11 @@ type Provider struct {
 	Uuid string `json:"uuid"`
 	// The name, unique, 1 to 200 characters.
 	Name string `json:"name"`
-	// A counter that moves as the mutations say; a mutation that is given a stale one refuses.
+	// A counter of changes. A mutation with a stale generation is refused.
 	Generation int `json:"generation"`
 	// The provider directly above; `null` for a root.
 	Parent *ProviderName `json:"parent"`
-	// The root of the tree; the provider itself where it has no parent.
+	// The root of the tree; the provider itself if it has no parent.
 	Root *ProviderName `json:"root"`
 	// The uuids of all aggregates, sorted.
 	Aggregates []string `json:"aggregates"`
@@ -4884,7 +4870,7 @@ type Provider struct {
 	Inventories []*Inventory `json:"inventories"`
 	// When the provider was created.
 	CreatedAt time.Time `json:"createdAt"`
-	// When the provider or anything of it last changed, allocations included.
+	// When the provider, its inventories, traits, aggregates or allocations last changed.
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
@@ -4918,7 +4904,7 @@ func (v *Provider) GetCreatedAt() time.Time { return v.CreatedAt }
 // GetUpdatedAt returns Provider.UpdatedAt, and is useful for accessing the field via an interface.
 func (v *Provider) GetUpdatedAt() time.Time { return v.UpdatedAt }
 
-// What one provider shall give.
+// The amounts of one provider.
 type ProviderAllocationInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
@@ -4963,11 +4949,10 @@ func (v *ProviderName) GetName() string { return v.Name }
 // ReadAuditEventNodeTag
 // The GraphQL type's documentation follows.
 //
-// Something with a global id, by which `node` and `nodes` find it again. It is made
-// of a uuid, or of the uuid of a resource and the key of its metadata item, so it
-// stays when the thing is renamed, and tells nothing of other things. One id
-// never has two contents: a property seen through an association, where its name
-// carries a prefix, has another id than the property itself.
+// An object with a global id for `node` and `nodes`. The id is made from a uuid, or
+// from the uuid of a resource and the key of its metadata item. It survives a
+// rename. An id never has two contents: a property with the prefix of an association
+// has a different id than the property itself.
 type ReadAuditEventNode interface {
 	implementsGraphQLInterfaceReadAuditEventNode()
 	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
@@ -5161,7 +5146,7 @@ func __marshalReadAuditEventNode(v *ReadAuditEventNode) ([]byte, error) {
 // ReadAuditEventNodeAuditEvent includes the requested fields of the GraphQL type AuditEvent.
 // The GraphQL type's documentation follows.
 //
-// What an accepted mutation did to one thing.
+// The effect of an accepted mutation on one object.
 type ReadAuditEventNodeAuditEvent struct {
 	Typename   *string `json:"__typename"`
 	AuditEvent `json:"-"`
@@ -5282,7 +5267,7 @@ func (v *ReadAuditEventNodeCapability) GetTypename() *string { return v.Typename
 // ReadAuditEventNodeConsumer includes the requested fields of the GraphQL type Consumer.
 // The GraphQL type's documentation follows.
 //
-// Who uses resources: it exists as long as it has allocations.
+// A user of resources. It exists while it has allocations.
 type ReadAuditEventNodeConsumer struct {
 	Typename *string `json:"__typename"`
 }
@@ -5339,7 +5324,7 @@ func (v *ReadAuditEventNodePropertyDefinition) GetTypename() *string { return v.
 // ReadAuditEventNodeResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReadAuditEventNodeResource struct {
 	Typename *string `json:"__typename"`
 }
@@ -5350,9 +5335,8 @@ func (v *ReadAuditEventNodeResource) GetTypename() *string { return v.Typename }
 // ReadAuditEventNodeResourceProvider includes the requested fields of the GraphQL type ResourceProvider.
 // The GraphQL type's documentation follows.
 //
-// Something that provides resources: a host, a NUMA node or device of one, a storage
-// pool. Providers form trees; each has inventories of resource classes, traits that
-// say what it is like, and aggregates that it is in. A provider with the trait
+// A host, a NUMA node, a device or a storage pool. Providers form trees and have
+// inventories of resource classes, traits and aggregates. A provider with the trait
 // `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
 // aggregates.
 type ReadAuditEventNodeResourceProvider struct {
@@ -5397,9 +5381,8 @@ func (v *ReadAuditEventNodeTag) GetTypename() *string { return v.Typename }
 
 // ReadAuditEventResponse is returned by ReadAuditEvent on success.
 type ReadAuditEventResponse struct {
-	// Looks up any object by its global id, for example one that an earlier answer
-	// held. `null` when there is no such object or the viewer may not see it; a text
-	// that is no id at all is `BAD_USER_INPUT`.
+	// Looks up any object by the `id` of an earlier answer. `null` for a missing or
+	// hidden object; a malformed id is `BAD_USER_INPUT`.
 	Node *ReadAuditEventNode `json:"-"`
 }
 
@@ -5500,8 +5483,7 @@ type ReadCapabilityResourceTypeCapability struct {
 	// How many different values are in use.
 	ValueCount int `json:"valueCount"`
 	// The values in use, by code point, each with the number of resources that have
-	// it. Every member of a list is a value. Values of all resources of the type count,
-	// also of those that the viewer cannot see.
+	// it. Every member of a list is a value. Hidden resources count, too.
 	Values *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection `json:"values"`
 }
 
@@ -5526,7 +5508,7 @@ func (v *ReadCapabilityResourceTypeCapability) GetValues() *ReadCapabilityResour
 type ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection struct {
 	// The values of the page.
 	Nodes []*ValueInUse `json:"nodes"`
-	// Where the page stands in the list.
+	// The position of the page in the list.
 	PageInfo *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo `json:"pageInfo"`
 }
 
@@ -5543,11 +5525,11 @@ func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection) Ge
 // ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
 // The GraphQL type's documentation follows.
 //
-// Where a page stands in its list.
+// The position of a page in its list.
 type ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo struct {
 	// Whether rows follow the page.
 	HasNextPage bool `json:"hasNextPage"`
-	// The cursor of the last row; `null` for an empty page. Give it as `after` to go on.
+	// The cursor of the last row; `null` for an empty page. Send it as `after` to continue.
 	EndCursor *string `json:"endCursor"`
 }
 
@@ -5572,9 +5554,9 @@ func (v *ReadCapabilityResponse) GetResourceType() *ReadCapabilityResourceType {
 
 // ReadConsumerResponse is returned by ReadConsumer on success.
 type ReadConsumerResponse struct {
-	// The consumer with this uuid; `null` when it has no allocations, and where it is
-	// of another project, unless the viewer is an administrator or a service. Needs
-	// any role (`FORBIDDEN`).
+	// The consumer with this uuid, or `null` if it has no allocations. Only
+	// administrators and services see consumers of other projects; others get `null`.
+	// Needs any role (`FORBIDDEN`).
 	Consumer *Consumer `json:"consumer"`
 }
 
@@ -5612,9 +5594,9 @@ func (v *ReadDefinitionsDefinitionsAppliedNamespace) GetObjects() []*Object { re
 
 // ReadDefinitionsResponse is returned by ReadDefinitions on success.
 type ReadDefinitionsResponse struct {
-	// Everything that a metadata dialog shows for a resource type: the namespaces
-	// that apply to it, once for each of their associations with it, by display name,
-	// with the names that their definitions have on it; at most as many as the type has
+	// Everything that a metadata dialog shows for a resource type: the namespaces that
+	// apply to it, once for each of their associations with it, by display name, with
+	// the names that their definitions have on it; at most as many as the type has
 	// associations.
 	Definitions []*ReadDefinitionsDefinitionsAppliedNamespace `json:"definitions"`
 }
@@ -5627,9 +5609,9 @@ func (v *ReadDefinitionsResponse) GetDefinitions() []*ReadDefinitionsDefinitions
 // ReadMetadataResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReadMetadataResource struct {
-	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	// The metadata, by key; at most 128 items by default.
 	Metadata []*Item `json:"metadata"`
 }
 
@@ -5653,8 +5635,8 @@ func (v *ReadMetadataResponse) GetResource() *ReadMetadataResource { return v.Re
 // name and its own.
 type ReadNamespaceNamespace struct {
 	Namespace `json:"-"`
-	// The projects that the namespace is shared with, by id: all of them for
-	// administrators and the owning project, for others those that concern their own.
+	// The projects that the namespace is shared with, by id. Administrators and the
+	// owning project see all, other projects only themselves.
 	Members []*Member `json:"members"`
 	// The same as `properties`, by name, in pages.
 	PropertyConnection *PropertyCount `json:"propertyConnection"`
@@ -5815,9 +5797,9 @@ func (v *ReadNamespaceResponse) GetNamespace() *ReadNamespaceNamespace { return 
 // resource types they apply. Everything in it is referred to by the namespace's
 // name and its own.
 type ReadObjectNamespace struct {
-	// One object; `null` when there is none. With `resourceType` it is seen through the
-	// first association of the type, and the answer is `null` where the type is not
-	// associated.
+	// One object; `null` when there is none. With `resourceType` it is seen through
+	// the first association of the type, and the answer is `null` where the type is
+	// not associated.
 	Object *Object `json:"object"`
 }
 
@@ -5831,9 +5813,9 @@ func (v *ReadObjectNamespace) GetObject() *Object { return v.Object }
 // resource types they apply. Everything in it is referred to by the namespace's
 // name and its own.
 type ReadObjectPropertiesNamespace struct {
-	// One object; `null` when there is none. With `resourceType` it is seen through the
-	// first association of the type, and the answer is `null` where the type is not
-	// associated.
+	// One object; `null` when there is none. With `resourceType` it is seen through
+	// the first association of the type, and the answer is `null` where the type is
+	// not associated.
 	Object *ReadObjectPropertiesNamespaceObjectObjectDefinition `json:"object"`
 }
 
@@ -5879,23 +5861,23 @@ func (v *ReadObjectResponse) GetNamespace() *ReadObjectNamespace { return v.Name
 // ReadPlacementRequestPlacementRequest includes the requested fields of the GraphQL type PlacementRequest.
 // The GraphQL type's documentation follows.
 //
-// What metadata asks of placement, in the form of the arguments of
-// `allocationCandidates`: without `ignored`, `problems` and `__typename` it can be
-// sent as they are.
+// The placement request of metadata, in the form of the arguments of
+// `allocationCandidates`. Leave out `ignored`, `problems` and `__typename` to send
+// it.
 type ReadPlacementRequestPlacementRequest struct {
-	// What the unsuffixed group asks for, at most 64 classes.
+	// The amounts of the unsuffixed group, at most 64 classes.
 	Resources []*ResourceAmount `json:"resources"`
-	// Traits that the unsuffixed group requires, every one of these; at most 256.
+	// Traits that the unsuffixed group requires, all of them; at most 256.
 	RequiredAll []string `json:"requiredAll"`
-	// Sets of traits, at most 64, of each of which the unsuffixed group requires one at least.
+	// Sets of traits, at most 64. The unsuffixed group requires at least one trait of each.
 	RequiredAnySets []*ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet `json:"requiredAnySets"`
 	// Traits that the unsuffixed group forbids; at most 256.
 	Forbidden []string `json:"forbidden"`
-	// Whether the groups with a suffix may share a provider; `NONE` where no key says.
+	// Whether the groups with a suffix may share a provider (default `NONE`).
 	GroupPolicy GroupPolicy `json:"groupPolicy"`
-	// The keys that ask for nothing, by key; at most 128.
+	// The ignored keys, by key; at most 128.
 	Ignored []*ReadPlacementRequestPlacementRequestIgnoredIgnoredKey `json:"ignored"`
-	// What is wrong with keys, by key: also a name that is unknown, or that the viewer may not know, such as that of a capability. What has a problem asks for nothing, and a request with problems is not searched.
+	// The problems of keys, by key, such as unknown or hidden names. A key with a problem has no effect, and a request with problems is not searched.
 	Problems []*ReadPlacementRequestPlacementRequestProblemsKeyProblem `json:"problems"`
 }
 
@@ -5929,13 +5911,13 @@ func (v *ReadPlacementRequestPlacementRequest) GetProblems() []*ReadPlacementReq
 // ReadPlacementRequestPlacementRequestIgnoredIgnoredKey includes the requested fields of the GraphQL type IgnoredKey.
 // The GraphQL type's documentation follows.
 //
-// A metadata key that asks for nothing.
+// An ignored metadata key.
 type ReadPlacementRequestPlacementRequestIgnoredIgnoredKey struct {
 	// The key.
 	Key string `json:"key"`
 	// The value.
 	Value string `json:"value"`
-	// Why it asks for nothing.
+	// Why it is ignored.
 	Reason IgnoredKeyReason `json:"reason"`
 }
 
@@ -5953,11 +5935,11 @@ func (v *ReadPlacementRequestPlacementRequestIgnoredIgnoredKey) GetReason() Igno
 // ReadPlacementRequestPlacementRequestProblemsKeyProblem includes the requested fields of the GraphQL type KeyProblem.
 // The GraphQL type's documentation follows.
 //
-// What is wrong with a metadata key.
+// A problem of a metadata key.
 type ReadPlacementRequestPlacementRequestProblemsKeyProblem struct {
-	// The key; `null` where it is about all of them together.
+	// The key; `null` for a problem of all keys together.
 	Key *string `json:"key"`
-	// What is wrong, then what is allowed.
+	// The problem, then the allowed values.
 	Message string `json:"message"`
 }
 
@@ -5972,7 +5954,7 @@ func (v *ReadPlacementRequestPlacementRequestProblemsKeyProblem) GetMessage() st
 // ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet includes the requested fields of the GraphQL type TraitSet.
 // The GraphQL type's documentation follows.
 //
-// A set of traits of which at least one must be there.
+// A set of traits. At least one must be present.
 type ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet struct {
 	// The names of the traits.
 	AnyOf []string `json:"anyOf"`
@@ -5985,13 +5967,11 @@ func (v *ReadPlacementRequestPlacementRequestRequiredAnySetsTraitSet) GetAnyOf()
 
 // ReadPlacementRequestResponse is returned by ReadPlacementRequest on success.
 type ReadPlacementRequestResponse struct {
-	// What a server made of a resource would ask of placement, by the metadata of the
-	// resource: a flavor, an image, or any other. The rules are those of Nova for extra
-	// specs and are listed in docs/placement.md: `vcpus`, `ram`, `disk`, `ephemeral`,
-	// `swap`, `resources:`, `trait:`, `required`, `group_policy`, `same_subtree` and
-	// `capabilities:`. Each key that asks for nothing and each that cannot be read is
-	// named. `null` when there is no such resource, or none that the viewer may see.
-	// Needs any role (`FORBIDDEN`).
+	// The placement request of a flavor, an image or any other resource, read from its
+	// metadata. The rules are Nova's for extra specs, listed in docs/placement.md:
+	// `vcpus`, `ram`, `disk`, `ephemeral`, `swap`, `resources:`, `trait:`, `required`,
+	// `group_policy`, `same_subtree` and `capabilities:`. Ignored and invalid keys are
+	// listed. `null` for an unknown or hidden resource. Needs any role (`FORBIDDEN`).
 	PlacementRequest *ReadPlacementRequestPlacementRequest `json:"placementRequest"`
 }
 
@@ -6028,14 +6008,13 @@ func (v *ReadPropertyResponse) GetNamespace() *ReadPropertyNamespace { return v.
 // ReadProviderResourceProvider includes the requested fields of the GraphQL type ResourceProvider.
 // The GraphQL type's documentation follows.
 //
-// Something that provides resources: a host, a NUMA node or device of one, a storage
-// pool. Providers form trees; each has inventories of resource classes, traits that
-// say what it is like, and aggregates that it is in. A provider with the trait
+// A host, a NUMA node, a device or a storage pool. Providers form trees and have
+// inventories of resource classes, traits and aggregates. A provider with the trait
 // `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
 // aggregates.
 type ReadProviderResourceProvider struct {
 	Provider `json:"-"`
-	// The resource that the provider is, for example a `physical:host`; `null` for none, and where the viewer may not see it.
+	// The linked resource, for example a `physical:host`; `null` for none and for a hidden one.
 	Resource *ResourceName `json:"resource"`
 }
 
@@ -6162,7 +6141,7 @@ func (v *ReadProviderResponse) GetResourceProvider() *ReadProviderResourceProvid
 // ReadResourceCapabilitiesResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReadResourceCapabilitiesResource struct {
 	// The capabilities of the resource, by name; at most 1000. `null` with `FORBIDDEN`
 	// for all but administrators until the operator opens discovery: one error for the
@@ -6189,16 +6168,16 @@ func (v *ReadResourceCapabilitiesResponse) GetResource() *ReadResourceCapabiliti
 // ReadResourceResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReadResourceResource struct {
 	Resource `json:"-"`
-	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	// The metadata, by key; at most 128 items by default.
 	Metadata []*Item `json:"metadata"`
-	// The provider of what the resource provides; `null` for none, and for a viewer without any role.
+	// The provider linked to the resource; `null` for none, and for a viewer without any role.
 	Provider *ProviderName `json:"provider"`
-	// The resource as a consumer: the one with the same uuid, for example of an
-	// instance. `null` while it uses nothing, for one of another project, and for a
-	// viewer without any role; administrators and services see those of all projects.
+	// The consumer with the same uuid, for example an instance. `null` while it has no
+	// allocations, and for a viewer without any role. Only administrators and services
+	// see consumers of other projects; others get `null`.
 	Consumer *ReadResourceResourceConsumer `json:"consumer"`
 }
 
@@ -6330,7 +6309,7 @@ func (v *ReadResourceResource) __premarshalJSON() (*__premarshalReadResourceReso
 // ReadResourceResourceConsumer includes the requested fields of the GraphQL type Consumer.
 // The GraphQL type's documentation follows.
 //
-// Who uses resources: it exists as long as it has allocations.
+// A user of resources. It exists while it has allocations.
 type ReadResourceResourceConsumer struct {
 	// The uuid, for example of an instance.
 	Uuid string `json:"uuid"`
@@ -6475,24 +6454,24 @@ func (v *ReadTagResponse) GetNamespace() *ReadTagNamespace { return v.Namespace 
 
 // ReadViewerResponse is returned by ReadViewer on success.
 type ReadViewerResponse struct {
-	// Who is asking, as the credentials of the request say.
+	// The user of the request's credentials.
 	Viewer *Viewer `json:"viewer"`
 }
 
 // GetViewer returns ReadViewerResponse.Viewer, and is useful for accessing the field via an interface.
 func (v *ReadViewerResponse) GetViewer() *Viewer { return v.Viewer }
 
-// Metadata to replace all by.
+// The new metadata of a resource.
 type ReplaceMetadataInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
 	// The items: keys 1 to 255, values 1 to 1023 characters, each key once. An empty list clears.
 	Items []*KeyValueInput `json:"items"`
-	// Whether users may change the items named, for administrators and services to say (`FORBIDDEN`). Absent keeps what is, and is `true` for new items.
+	// Whether users may change these items; only administrators and services may set it (`FORBIDDEN`). Default: unchanged, `true` for new items.
 	UserModifiable optional.Of[bool] `json:"userModifiable,omitempty"`
-	// Whether items that only administrators and services change are replaced, too; for them to say (`FORBIDDEN`).
+	// Whether to replace items reserved to administrators and services, too; only they may set it (`FORBIDDEN`).
 	IncludeServiceOwned optional.Of[bool] `json:"includeServiceOwned,omitempty"`
-	// The revision of the resource that the change is based on; any when absent.
+	// The expected revision of the resource (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -6520,7 +6499,7 @@ func (v *ReplaceMetadataInput) GetRevision() optional.Of[int] { return v.Revisio
 type ReplaceMetadataReplaceMetadataReplaceMetadataPayload struct {
 	// The resource as it is now.
 	Resource *ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource `json:"resource"`
-	// The items that were not named and stay because only administrators and services change them; at most 128 unless configured otherwise.
+	// The items kept because they are reserved to administrators and services; at most 128 by default.
 	Retained []*Item `json:"retained"`
 }
 
@@ -6537,9 +6516,9 @@ func (v *ReplaceMetadataReplaceMetadataReplaceMetadataPayload) GetRetained() []*
 // ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource struct {
-	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	// The metadata, by key; at most 128 items by default.
 	Metadata []*Item `json:"metadata"`
 }
 
@@ -6550,10 +6529,9 @@ func (v *ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource) GetMetada
 
 // ReplaceMetadataResponse is returned by ReplaceMetadata on success.
 type ReplaceMetadataResponse struct {
-	// Replaces the metadata of a resource by the items given, in one transaction: no
-	// reader sees it without. Items that only administrators and services change stay
-	// and are given back as `retained`, whoever asks, unless an administrator or a
-	// service includes them. Refuses as `setMetadata` does.
+	// Replaces the metadata of a resource in one transaction. Items reserved to
+	// administrators and services stay and are returned as `retained`, unless an
+	// administrator or a service includes them. Fails like `setMetadata`.
 	ReplaceMetadata *ReplaceMetadataReplaceMetadataReplaceMetadataPayload `json:"replaceMetadata"`
 }
 
@@ -6562,17 +6540,17 @@ func (v *ReplaceMetadataResponse) GetReplaceMetadata() *ReplaceMetadataReplaceMe
 	return v.ReplaceMetadata
 }
 
-// A group of a request that one provider must serve as a whole.
+// A group of a request. One provider must serve it whole.
 type RequestGroupInput struct {
-	// What the group is called in the answer's mappings: 1 to 64 of A-Z, a-z, 0-9, _ and -, each once.
+	// The name of the group in the answer's mappings: 1 to 64 of A-Z, a-z, 0-9, _ and -, distinct.
 	Suffix string `json:"suffix"`
-	// What the group asks for, at most 64 classes, each once. May be empty only for a group named in `sameSubtree`.
+	// The amounts, at most 64 classes, each once. Empty only for a group named in `sameSubtree`.
 	Resources optional.Of[[]*ResourceAmountInput] `json:"resources,omitempty"`
-	// Traits that the provider must have, every one of these. At most 256, here and in the other lists of traits; one twice counts once.
+	// Traits that the provider must have, all of them. Each list of traits has at most 256. Duplicates count once.
 	RequiredAll optional.Of[[]string] `json:"requiredAll,omitempty"`
-	// Traits of which the provider must have at least one; `[]` is no constraint.
+	// The provider must have at least one of these traits; `[]` is no constraint.
 	RequiredAny optional.Of[[]string] `json:"requiredAny,omitempty"`
-	// Further sets of traits, at most 64, of each of which the provider must have at least one.
+	// Further sets of traits, at most 64. The provider must have at least one trait of each set.
 	RequiredAnySets optional.Of[[]*TraitSetInput] `json:"requiredAnySets,omitempty"`
 	// Traits that the provider must not have.
 	Forbidden optional.Of[[]string] `json:"forbidden,omitempty"`
@@ -6608,20 +6586,20 @@ func (v *RequestGroupInput) GetMemberOf() optional.Of[[]*AggregateFilter] { retu
 // GetInTree returns RequestGroupInput.InTree, and is useful for accessing the field via an interface.
 func (v *RequestGroupInput) GetInTree() optional.Of[string] { return v.InTree }
 
-// What is required of a capability, as schedulers write it.
+// A requirement of a capability, in the syntax of schedulers.
 type RequirementInput struct {
 	// The name of the capability, with or without the scope `capabilities:` before it; 1 to 4096 characters.
 	Key string `json:"key"`
-	// What its value must be: `= N` (at least), `== N`, `!= N`, `>= N`, `<= N`, `> N`,
-	// `< N` compare numbers; `s== T`, `s!= T`, `s< T`, `s<= T`, `s> T`, `s>= T` compare
-	// texts by code point; `<in> T` wants T in the value, `<or> A <or> B` or `<or> A,B`
-	// one of them, `<all-in> A B` all of them: as members of a list, or somewhere in a
-	// text for `<in>` and `<all-in>`. A text without operator must be the whole value; a
-	// number is compared as a number. An operand with blanks stands in quotation marks,
-	// `s== "NVIDIA A2"`, or between `<or>`s. Of a list, any member is enough, except for
-	// `<all-in>`. A capability that is absent meets nothing. Malformed text is
-	// `BAD_USER_INPUT` with a hint, where the key names a capability; so is one of more
-	// than 4096 characters.
+	// The condition on the value: `= N` (at least), `== N`, `!= N`, `>= N`, `<= N`, `>
+	// N`, `< N` compare numbers; `s== T`, `s!= T`, `s< T`, `s<= T`, `s> T`, `s>= T`
+	// compare strings by code point. `<in> T` requires T in the value, `<or> A <or> B`
+	// or `<or> A,B` one of the operands, `<all-in> A B` all of them. `<in>` and
+	// `<all-in>` look for members of a list or substrings of a string. Without an
+	// operator the value must be equal; numbers are compared as numbers. An operand
+	// with blanks needs quotation marks, `s== "NVIDIA A2"`, or a place between
+	// `<or>`s. One matching member of a list is enough, except for `<all-in>`. An
+	// absent capability never matches. A malformed requirement of a known capability,
+	// and more than 4096 characters, is `BAD_USER_INPUT` with a hint.
 	Requirement string `json:"requirement"`
 }
 
@@ -6633,9 +6611,9 @@ func (v *RequirementInput) GetRequirement() string { return v.Requirement }
 
 // Inventories and the allocations against them.
 type ReshapeInput struct {
-	// The providers and all inventories that each shall have, at least one provider, at most 1000, each once.
+	// The providers with all their new inventories, 1 to 1000, each once.
 	Inventories []*SetInventoriesInput `json:"inventories"`
-	// The consumers and all that each shall have, at most 1000, each once; may be empty.
+	// The consumers with all their new allocations, at most 1000, each once; may be empty.
 	Consumers optional.Of[[]*ConsumerAllocationsInput] `json:"consumers,omitempty"`
 }
 
@@ -6648,7 +6626,7 @@ func (v *ReshapeInput) GetConsumers() optional.Of[[]*ConsumerAllocationsInput] {
 // ReshapeReshapeReshapePayload includes the requested fields of the GraphQL type ReshapePayload.
 // The GraphQL type's documentation follows.
 //
-// What was reshaped.
+// The reshaped providers and consumers.
 type ReshapeReshapeReshapePayload struct {
 	// The providers as they are now, in the order of the input.
 	ResourceProviders []*Provider `json:"resourceProviders"`
@@ -6664,14 +6642,13 @@ func (v *ReshapeReshapeReshapePayload) GetConsumers() []*Consumer { return v.Con
 
 // ReshapeResponse is returned by Reshape on success.
 type ReshapeResponse struct {
-	// Moves inventories between providers together with the allocations against them,
-	// all of it or nothing. Allocations are judged against the old and the new
-	// inventories together; then each provider is left with its new ones. A listed
-	// provider's generation grows by 1, by 1 more if its new inventories are not
-	// empty, and by 1 more if the allocations touch it. Needs the admin or service
-	// role (`FORBIDDEN`). Refuses as `setInventories` and `setAllocations` do, but an
-	// unknown provider is `BAD_USER_INPUT`; a class left out that is still used
-	// afterwards is `IN_USE`.
+	// Moves inventories and their allocations between providers in one transaction.
+	// Allocations must fit the union of old and new inventories. The generation of a
+	// listed provider grows by 1, by 1 more if its new inventories are not empty, and
+	// by 1 more if the allocations touch it. Needs the admin or service role
+	// (`FORBIDDEN`).   Fails like `setInventories` and `setAllocations`, except
+	// that an unknown provider is `BAD_USER_INPUT`. Leaving out a class that is still
+	// used afterwards is `IN_USE`.
 	Reshape *ReshapeReshapeReshapePayload `json:"reshape"`
 }
 
@@ -6682,19 +6659,19 @@ func (v *ReshapeResponse) GetReshape() *ReshapeReshapeReshapePayload { return v.
 type Resource struct {
 	// The uuid, lower case with dashes; it never changes.
 	Uuid string `json:"uuid"`
-	// What kind of resource it is; it never changes.
+	// The type. It never changes.
 	Type *NamedType `json:"type"`
 	// The name, 1 to 255 characters; several resources can have the same.
 	Name string `json:"name"`
-	// What the resource is for, up to 1023 characters; `null` for none.
+	// The description, up to 1023 characters; `null` for none.
 	Description *string `json:"description"`
 	// The id of the project that owns the resource.
 	ProjectId string `json:"projectId"`
 	// Who may see the resource: everyone, or its project, administrators and services.
 	Visibility Visibility `json:"visibility"`
-	// Counts the changes of the resource, its metadata, capabilities and tags. Give it back in a write to be told of changes made meanwhile.
+	// A counter of changes of the resource, its metadata, capabilities and tags. Send it with a write to detect concurrent changes.
 	Revision int `json:"revision"`
-	// The resource that this one is a part of; `null` at the top, and where it is not visible to the viewer.
+	// The parent; `null` for none and for a hidden one.
 	Parent *ResourceName `json:"parent"`
 	// The tags, by name without regard to case; at most 128.
 	Tags []string `json:"tags"`
@@ -6772,7 +6749,7 @@ func (v *ResourceAmountInput) GetAmount() int { return v.Amount }
 type ResourceCapability struct {
 	// The name.
 	Name string `json:"name"`
-	// The value; the JSON text of an array of strings is a list.
+	// The value; a JSON array of strings is a list.
 	Value string `json:"value"`
 	// Whether only administrators discover it.
 	Private bool `json:"private"`
@@ -6791,7 +6768,7 @@ func (v *ResourceCapability) GetPrivate() bool { return v.Private }
 type ResourceClass struct {
 	// The name: A-Z, 0-9 and _, at most 255.
 	Name string `json:"name"`
-	// Whether it was created by hand; standard classes are there from the start and stay.
+	// Whether a client created it. Standard classes exist from the start and cannot be deleted.
 	Custom bool `json:"custom"`
 }
 
@@ -6805,7 +6782,7 @@ func (v *ResourceClass) GetCustom() bool { return v.Custom }
 type ResourceClassFilter struct {
 	// With one of these names, at most 250. An empty list matches nothing.
 	Names optional.Of[[]string] `json:"names,omitempty"`
-	// With `true` those created by hand, with `false` the standard ones.
+	// `true` for custom ones, `false` for standard ones.
 	Custom optional.Of[bool] `json:"custom,omitempty"`
 }
 
@@ -6826,13 +6803,13 @@ type ResourceClause struct {
 	Path string `json:"path"`
 	// The condition, by its field in the filter and its place there.
 	Clause string `json:"clause"`
-	// How many of the resources it holds of, by itself.
+	// Number of resources that pass it alone.
 	Passing int `json:"passing"`
-	// How many of the resources it and all conditions before it hold of.
+	// Number of resources that pass it and all conditions before it.
 	Remaining int `json:"remaining"`
 	// Whether it was ignored because it names no capability.
 	Ignored bool `json:"ignored"`
-	// How many resources have a value that is no number where the condition compares numbers: it does not hold of that value.
+	// Number of resources that fail because their value is no number and the condition compares numbers.
 	NotNumbers int `json:"notNumbers"`
 }
 
@@ -6923,7 +6900,7 @@ type ResourceCondition struct {
 	All optional.Of[[]*ResourceCondition] `json:"all,omitempty"`
 	// At least one of these holds; an empty list never does.
 	Any optional.Of[[]*ResourceCondition] `json:"any,omitempty"`
-	// This does not hold: every other resource that is visible, also one without the thing tested.
+	// The condition does not hold. Includes resources without the tested key.
 	Not optional.Of[ResourceCondition] `json:"not,omitempty"`
 	// A test of one metadata item.
 	Metadata optional.Of[MetadataCondition] `json:"metadata,omitempty"`
@@ -6949,9 +6926,9 @@ func (v *ResourceCondition) GetCapability() optional.Of[CapabilityCondition] { r
 // ResourceExplanation includes the requested fields of the GraphQL type ResourceExplanation.
 // The GraphQL type's documentation follows.
 //
-// How a filter comes to its resources.
+// The effect of each condition of a filter.
 type ResourceExplanation struct {
-	// How many resources the viewer may see.
+	// Number of visible resources.
 	Considered int `json:"considered"`
 	// The conditions, in the order in which they are counted; at most as many as the filter has.
 	Clauses []*ResourceClause `json:"clauses"`
@@ -6975,21 +6952,21 @@ type ResourceFilter struct {
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// With exactly this name.
 	Name optional.Of[string] `json:"name,omitempty"`
-	// With this text somewhere in the name, whatever its case.
+	// With a name that contains this string, case-insensitive.
 	NameContains optional.Of[string] `json:"nameContains,omitempty"`
-	// With this text somewhere, whatever its case, in the name, the description or the
-	// value of a metadata item; at most 200 characters. The empty text is in every
-	// name. An index serves texts with three letters or digits in a row; for others all
-	// of these texts are looked through, which the price counts.
+	// With a name, description or metadata value that contains this string,
+	// case-insensitive; at most 200 characters. The empty string matches all. An index
+	// serves strings with three letters or digits in a row. Others need a full scan,
+	// which the price includes.
 	Search optional.Of[string] `json:"search,omitempty"`
 	// Changed at this time or later: the resource or anything on it.
 	UpdatedSince optional.Of[time.Time] `json:"updatedSince,omitempty"`
 	// With any of these uuids, at most 250. An empty list matches nothing.
 	Uuids optional.Of[[]string] `json:"uuids,omitempty"`
-	// Directly below the resource with this uuid. One that is not there or not visible has nothing below it.
+	// Children of the resource with this uuid. A missing or hidden resource has none.
 	Parent optional.Of[string] `json:"parent,omitempty"`
-	// Below the resource with this uuid at any depth, by parents that the viewer may
-	// see. One that is not there or not visible has nothing below it.
+	// Descendants of the resource with this uuid, along visible parents. A missing or
+	// hidden resource has none.
 	Ancestor optional.Of[string] `json:"ancestor,omitempty"`
 	// With every one of these tags; at most 64.
 	Tags optional.Of[[]*TagFilter] `json:"tags,omitempty"`
@@ -6999,18 +6976,17 @@ type ResourceFilter struct {
 	// values of one key are alternatives, and every key must hold. An empty list is no
 	// condition.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
-	// Meeting every one of these requirements on capabilities, written as in the extra
-	// specs of a flavor; at most 64. A key that names no capability is for another
-	// filter of the scheduler and ignored; with the scope `capabilities:` before it,
-	// nothing meets it.
+	// Meeting all of these requirements on capabilities, in the syntax of extra specs;
+	// at most 64. A key that names no capability is ignored, because it may concern
+	// another filter of the scheduler. With the scope `capabilities:` it matches
+	// nothing.
 	Requirements optional.Of[[]*RequirementInput] `json:"requirements,omitempty"`
-	// Meeting this expression on capabilities, the JSON text by which reservations ask
-	// for hosts: `["==", "$arch", "x86_64"]`, and `["and", A, B, ...]`,
-	// `["or", A, B, ...]`, `["not", A]` of such. The operators are `= == != >= <= > <`;
-	// numbers are compared as numbers when both are. A name that no resource of the
-	// types has, or that the viewer may not know of, is `BAD_USER_INPUT`. The empty
-	// text and `[]` are no condition. At most 65536 characters, and as deep and as many
-	// tests as `where`.
+	// Meeting this expression on capabilities, in the JSON syntax of reservations:
+	// `["==", "$arch", "x86_64"]`, and `["and", A, B, ...]`, `["or", A, B, ...]`,
+	// `["not", A]` of such. The operators are `= == != >= <= > <`; numbers are
+	// compared as numbers when both are. An unknown or hidden name is
+	// `BAD_USER_INPUT`. The empty string and `[]` are no condition. At most 65536
+	// characters, with the depth and number of tests of `where`.
 	Matching optional.Of[string] `json:"matching,omitempty"`
 	// Meeting this tree of conditions on metadata and capabilities.
 	Where optional.Of[ResourceCondition] `json:"where,omitempty"`
@@ -7070,7 +7046,7 @@ func (v *ResourceFilter) GetWhere() optional.Of[ResourceCondition] { return v.Wh
 // ResourceName includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ResourceName struct {
 	// The uuid, lower case with dashes; it never changes.
 	Uuid string `json:"uuid"`
@@ -7122,7 +7098,7 @@ var AllResourceOrderField = []ResourceOrderField{
 	ResourceOrderFieldProject,
 }
 
-// Which resource providers; all given conditions must hold, of each provider by itself.
+// Which resource providers; all given conditions must hold for the provider alone.
 type ResourceProviderFilter struct {
 	// With this name, compared exactly.
 	Name optional.Of[string] `json:"name,omitempty"`
@@ -7132,7 +7108,7 @@ type ResourceProviderFilter struct {
 	InTree optional.Of[string] `json:"inTree,omitempty"`
 	// In these aggregates; all filters must hold, at most 64.
 	MemberOf optional.Of[[]*AggregateFilter] `json:"memberOf,omitempty"`
-	// With every one of these traits, at most 256; an unknown one is `BAD_USER_INPUT`. So it is with the other lists of traits.
+	// With every one of these traits. Each list of traits has at most 256, and an unknown trait is `BAD_USER_INPUT`.
 	RequiredAll optional.Of[[]string] `json:"requiredAll,omitempty"`
 	// With at least one of these traits; `[]` is no constraint.
 	RequiredAny optional.Of[[]string] `json:"requiredAny,omitempty"`
@@ -7142,15 +7118,14 @@ type ResourceProviderFilter struct {
 	Forbidden optional.Of[[]string] `json:"forbidden,omitempty"`
 	// With an inventory that could give each of these amounts now; at most 64 classes, each once.
 	Resources optional.Of[[]*ResourceAmountInput] `json:"resources,omitempty"`
-	// In a tree whose root is linked to a resource that matches, as `hosts` of
-	// `allocationCandidates` has it: children follow their root, whatever they are linked
-	// to themselves.
+	// In a tree whose root is linked to a matching resource, like `hosts` of
+	// `allocationCandidates`. Links of children do not count.
 	Resource optional.Of[ResourceFilter] `json:"resource,omitempty"`
-	// With `true` the roots of trees, with `false` those that have a parent.
+	// `true` for roots of trees, `false` for providers with a parent.
 	Roots optional.Of[bool] `json:"roots,omitempty"`
-	// With an inventory of this resource class, whatever is free of it; an unknown one is `BAD_USER_INPUT`.
+	// With an inventory of this resource class, free or not. An unknown class is `BAD_USER_INPUT`.
 	HasClass optional.Of[string] `json:"hasClass,omitempty"`
-	// With this text in the name or the uuid, without regard to case; at most 200 characters.
+	// With this string in the name or the uuid, case-insensitive; at most 200 characters.
 	Search optional.Of[string] `json:"search,omitempty"`
 }
 
@@ -7203,7 +7178,7 @@ type ResourceProviderOrder struct {
 	Field ResourceProviderOrderField `json:"field"`
 	// The direction.
 	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
-	// The resource class that `FREE` and `SHARE_USED` look at, which need it; an unknown one is `BAD_USER_INPUT`, and so is one beside another field.
+	// The resource class, required by `FREE` and `SHARE_USED` and excluded by other fields (`BAD_USER_INPUT`).
 	ResourceClass optional.Of[string] `json:"resourceClass,omitempty"`
 }
 
@@ -7226,13 +7201,13 @@ const (
 	ResourceProviderOrderFieldCreatedAt ResourceProviderOrderField = "CREATED_AT"
 	// The time of the last change of the provider, its inventories, traits, aggregates or allocations.
 	ResourceProviderOrderFieldUpdatedAt ResourceProviderOrderField = "UPDATED_AT"
-	// How much of a resource class is free. Providers without an inventory of it come
-	// last in either direction. Each page is of its own instant: what is claimed or
-	// released between two pages moves providers, which the second may repeat or miss.
+	// The free amount of a resource class. Providers without an inventory of it come
+	// last in either direction. Claims and releases between two pages move providers:
+	// the second page may repeat or miss them.
 	ResourceProviderOrderFieldFree ResourceProviderOrderField = "FREE"
-	// What share of its capacity of a resource class is used, from 0 up. Providers
-	// without an inventory of the class, or with a capacity of 0, come last in either
-	// direction. Each page is of its own instant, as with `FREE`.
+	// The used share of the capacity of a resource class, from 0 up. Providers without
+	// an inventory of the class, or with a capacity of 0, come last in either
+	// direction. Pages may repeat or miss providers, as with `FREE`.
 	ResourceProviderOrderFieldShareUsed ResourceProviderOrderField = "SHARE_USED"
 )
 
@@ -7249,9 +7224,9 @@ type ResourceType struct {
 	// The name, unique in the whole cloud, 1 to 80 characters, for example `OS::Glance::Image`.
 	Name string `json:"name"`
 	// Whether metadata on resources of the type must satisfy the definitions that the
-	// resource's project sees: every key is defined, every value valid, and what an
-	// object requires is there once one of its properties is. A value that was there
-	// stays, whatever it breaks, until it is changed.
+	// resource's project sees: every key is defined, every value valid, and an object
+	// with one property set has its required keys. Existing invalid
+	// values are kept until someone changes them.
 	Strict bool `json:"strict"`
 	// Whether the type refuses deletion, as the built-in ones do.
 	Protected bool `json:"protected"`
@@ -7309,9 +7284,9 @@ func (v *ResourceTypeAssociationFilter) GetPropertiesTarget() optional.Of[string
 type ResourceTypeAssociationInput struct {
 	// The name of the resource type, 1 to 80 characters; a type that does not exist yet is created.
 	ResourceType string `json:"resourceType"`
-	// What the names of properties begin with on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
+	// The prefix of property names on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
 	Prefix optional.Of[string] `json:"prefix,omitempty"`
-	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
+	// The set of key-values of the type, 1 to 80 characters.
 	PropertiesTarget optional.Of[string] `json:"propertiesTarget,omitempty"`
 }
 
@@ -7384,17 +7359,17 @@ func (v *ResourceUsage) GetResourceClass() string { return v.ResourceClass }
 // GetUsed returns ResourceUsage.Used, and is useful for accessing the field via an interface.
 func (v *ResourceUsage) GetUsed() int64 { return v.Used }
 
-// What somebody is in the project that their credentials are for.
+// The viewer's role in the project of the credentials.
 type Role string
 
 const (
 	// Administers the whole cloud.
 	RoleAdmin Role = "ADMIN"
-	// Writes what belongs to the project.
+	// Writes objects of the project.
 	RoleMember Role = "MEMBER"
-	// Reads what belongs to the project, and what everyone sees.
+	// Reads objects of the project and public ones.
 	RoleReader Role = "READER"
-	// Acts for the cloud itself, as an agent on a host does: writes placement, capabilities and metadata of any project.
+	// Acts for the cloud itself, like an agent on a host: writes placement, capabilities and metadata of any project.
 	RoleService Role = "SERVICE"
 )
 
@@ -7407,11 +7382,11 @@ var AllRole = []Role{
 
 // What is wrong with an item of a mutation for many.
 type RowError struct {
-	// The kind of refusal, as the code of an error.
+	// The kind of refusal, one of the error codes.
 	Code RowErrorCode `json:"code"`
-	// Where in the input, for example `input.items[3].name`; `null` where it is about the whole item.
+	// The path in the input, for example `input.items[3].name`; `null` for the whole item.
 	Field *string `json:"field"`
-	// What is wrong, in words, without the code and the field.
+	// The message, without the code and the field.
 	Message string `json:"message"`
 }
 
@@ -7424,23 +7399,23 @@ func (v *RowError) GetField() *string { return v.Field }
 // GetMessage returns RowError.Message, and is useful for accessing the field via an interface.
 func (v *RowError) GetMessage() string { return v.Message }
 
-// The kinds of refusal of an item of a mutation for many.
+// The kinds of refusal of an item of a bulk mutation.
 type RowErrorCode string
 
 const (
-	// What the item says is invalid, or refers to what does not exist.
+	// The item is invalid or names a missing object.
 	RowErrorCodeBadUserInput RowErrorCode = "BAD_USER_INPUT"
-	// The viewer may not do that.
+	// The viewer may not write the item.
 	RowErrorCodeForbidden RowErrorCode = "FORBIDDEN"
-	// The thing to change does not exist, or the viewer may not see it.
+	// The object does not exist or is hidden.
 	RowErrorCodeNotFound RowErrorCode = "NOT_FOUND"
-	// What the item asks for is taken.
+	// A name, uuid or link is taken.
 	RowErrorCodeAlreadyExists RowErrorCode = "ALREADY_EXISTS"
-	// The thing was changed since the client saw it.
+	// The object has changed since the client read it.
 	RowErrorCodeConcurrentUpdate RowErrorCode = "CONCURRENT_UPDATE"
-	// What the item takes away is in use.
+	// The removed object is in use.
 	RowErrorCodeInUse RowErrorCode = "IN_USE"
-	// There would be more than is allowed.
+	// A quota would be exceeded.
 	RowErrorCodeQuotaExceeded RowErrorCode = "QUOTA_EXCEEDED"
 )
 
@@ -7454,7 +7429,7 @@ var AllRowErrorCode = []RowErrorCode{
 	RowErrorCodeQuotaExceeded,
 }
 
-// What consumers shall have.
+// The new allocations of consumers.
 type SetAllocationsInput struct {
 	// The consumers, at least one, at most 1000, each once.
 	Consumers []*ConsumerAllocationsInput `json:"consumers"`
@@ -7466,14 +7441,13 @@ func (v *SetAllocationsInput) GetConsumers() []*ConsumerAllocationsInput { retur
 // SetAllocationsResponse is returned by SetAllocations on success.
 type SetAllocationsResponse struct {
 	// Replaces the allocations of consumers, all of them or none. Needs the admin or
-	// service role (`FORBIDDEN`). The generation of every provider that gives
-	// something, or that a cleared consumer leaves, grows by 1; that of each consumer
-	// grows by 1 and starts at 1. Claims of others never make one fail, only what they
-	// took: an amount that does not fit what is free, minUnit, maxUnit or stepSize, or
-	// a class that the provider has no inventory of, is `CAPACITY_EXCEEDED`; an
-	// inventory that already gives more than it has accepts what does not raise its
-	// use. A consumer generation that is not the current one is `CONCURRENT_UPDATE`;
-	// an unknown provider or class is `BAD_USER_INPUT`.
+	// service role (`FORBIDDEN`). The generations of the new providers, of the
+	// providers of a cleared consumer, and of each consumer grow by 1; a consumer
+	// starts at 1. A concurrent claim is no conflict unless it took the capacity: an
+	// amount beyond the free capacity, or against minUnit, maxUnit or stepSize, and a
+	// class without an inventory, is `CAPACITY_EXCEEDED`. An overcommitted inventory
+	// accepts a claim that does not raise its use. A stale consumer generation is
+	// `CONCURRENT_UPDATE`, an unknown provider or class `BAD_USER_INPUT`.
 	SetAllocations *SetAllocationsSetAllocationsSetAllocationsPayload `json:"setAllocations"`
 }
 
@@ -7500,9 +7474,9 @@ func (v *SetAllocationsSetAllocationsSetAllocationsPayload) GetConsumers() []*Co
 type SetCapabilitiesInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
-	// The capabilities: names 1 to 255, values 0 to 4096 characters, each name once; not empty, at most 1000. A value that is the JSON text of an array of strings is a list.
+	// The capabilities: names 1 to 255, values 0 to 4096 characters, each name once; not empty, at most 1000. A value that is a JSON array of strings is a list.
 	Capabilities []*KeyValueInput `json:"capabilities"`
-	// The revision of the resource that the change is based on; any when absent.
+	// The expected revision of the resource (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -7565,9 +7539,8 @@ func (v *SetCapabilityVisibilityInput) GetPrivate() bool { return v.Private }
 
 // SetCapabilityVisibilityResponse is returned by SetCapabilityVisibility on success.
 type SetCapabilityVisibilityResponse struct {
-	// Says whether a capability is private; every answer from then on follows it.
-	// Saying it again changes nothing. Needs the admin role (`FORBIDDEN`). An unknown
-	// type or name is `NOT_FOUND`.
+	// Sets whether a capability is private, with immediate effect. Needs the admin
+	// role (`FORBIDDEN`). An unknown type or name is `NOT_FOUND`.
 	SetCapabilityVisibility *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload `json:"setCapabilityVisibility"`
 }
 
@@ -7615,9 +7588,9 @@ func (v *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPa
 type SetInventoriesInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
-	// The generation that the provider must have; any when absent.
+	// The expected generation (default: any).
 	Generation optional.Of[int] `json:"generation,omitempty"`
-	// The inventories, at most 1000, each class once; `[]` takes all away.
+	// The inventories, at most 1000, each class once; `[]` removes all.
 	Inventories []*InventoryInput `json:"inventories"`
 }
 
@@ -7636,7 +7609,7 @@ type SetInventoriesResponse struct {
 	// nothing changes. Needs the admin or service role (`FORBIDDEN`). An unknown
 	// provider is `NOT_FOUND`, an unknown class `BAD_USER_INPUT`, a stale generation
 	// `CONCURRENT_UPDATE`, a class left out that has allocations `IN_USE`. An
-	// inventory may shrink below its use: what is allocated stays.
+	// inventory may shrink below its use; allocations stay.
 	SetInventories *SetInventoriesSetInventoriesSetInventoriesPayload `json:"setInventories"`
 }
 
@@ -7663,7 +7636,7 @@ func (v *SetInventoriesSetInventoriesSetInventoriesPayload) GetResourceProvider(
 type SetInventoryInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
-	// The generation that the provider must have; any when absent.
+	// The expected generation (default: any).
 	Generation optional.Of[int] `json:"generation,omitempty"`
 	// The inventory.
 	Inventory *InventoryInput `json:"inventory"`
@@ -7680,9 +7653,9 @@ func (v *SetInventoryInput) GetInventory() *InventoryInput { return v.Inventory 
 
 // SetInventoryResponse is returned by SetInventory on success.
 type SetInventoryResponse struct {
-	// Sets one inventory of a provider, which may have had it or not; its generation
-	// grows by 1. Needs the admin or service role (`FORBIDDEN`). Refuses as
-	// `setInventories` does.
+	// Creates or replaces one inventory of a provider; its generation grows by 1.
+	// Needs the admin or service role (`FORBIDDEN`). Fails like
+	// `setInventories`.
 	SetInventory *SetInventorySetInventorySetInventoryPayload `json:"setInventory"`
 }
 
@@ -7711,11 +7684,11 @@ type SetMetadataInput struct {
 	Resource string `json:"resource"`
 	// The items: keys 1 to 255, values 1 to 1023 characters, each key once.
 	Items []*KeyValueInput `json:"items"`
-	// The keys of items to delete in the same step, each once and none of those that are set; a key that the resource does not have is `NOT_FOUND`.
+	// The keys of items to delete in the same transaction, each once and disjoint from `items`. A missing key is `NOT_FOUND`.
 	DeleteKeys optional.Of[[]string] `json:"deleteKeys,omitempty"`
-	// Whether users may change the items named, for administrators and services to say (`FORBIDDEN`). Absent keeps what is, and is `true` for new items.
+	// Whether users may change these items; only administrators and services may set it (`FORBIDDEN`). Default: unchanged, `true` for new items.
 	UserModifiable optional.Of[bool] `json:"userModifiable,omitempty"`
-	// The revision of the resource that the change is based on; any when absent.
+	// The expected revision of the resource (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -7736,12 +7709,11 @@ func (v *SetMetadataInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // SetMetadataOfManyResponse is returned by SetMetadataOfMany on success.
 type SetMetadataOfManyResponse struct {
-	// Sets and deletes metadata items of several resources as `setMetadata` does, in one
-	// transaction. With `atomic` all of them are changed or none, and an error tells each
-	// thing that is wrong with any; without it those with which nothing is wrong are
-	// changed, and `results` tells what is wrong with the others. At most 1000 resources,
-	// each once. Each has an event of its own in the audit log; for a project's rate of
-	// writes it is one.
+	// `setMetadata` on up to 1000 resources, each once, in one transaction. With
+	// `atomic` all are changed or none, and the errors list the problems. Without it,
+	// resources without problems are changed, and `results` lists the problems of the
+	// others. Each resource has an audit event. The mutation is one write of the
+	// project's write rate.
 	SetMetadataOnResources *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload `json:"setMetadataOnResources"`
 }
 
@@ -7755,7 +7727,7 @@ func (v *SetMetadataOfManyResponse) GetSetMetadataOnResources() *SetMetadataOfMa
 //
 // What `setMetadataOnResources` returns.
 type SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload struct {
-	// An outcome for each item of the input, in their order.
+	// One outcome per item of the input, in order.
 	Results []*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult `json:"results"`
 }
 
@@ -7767,9 +7739,9 @@ func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload) G
 // SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult includes the requested fields of the GraphQL type SetMetadataOnResourcesResult.
 // The GraphQL type's documentation follows.
 //
-// What became of the metadata of one of several resources.
+// The outcomes of the metadata of one of several resources.
 type SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult struct {
-	// What is wrong with the item; empty where the resource is changed.
+	// The problems of the item; empty if the resource was changed.
 	Errors []*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError `json:"errors"`
 }
 
@@ -7781,7 +7753,7 @@ func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadRes
 // SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError includes the requested fields of the GraphQL type RowError.
 // The GraphQL type's documentation follows.
 //
-// One thing that is wrong with an item of a mutation for many.
+// A problem of one item of a bulk mutation.
 type SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError struct {
 	RowError `json:"-"`
 }
@@ -7855,7 +7827,7 @@ func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadRes
 type SetMetadataOnResourcesInput struct {
 	// What to set on which resource; at most 1000, each resource once.
 	Items []*SetMetadataInput `json:"items"`
-	// Whether all of them are changed or none; otherwise each has an outcome of its own.
+	// Whether all of them are changed or none; otherwise each has its outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
@@ -7867,12 +7839,11 @@ func (v *SetMetadataOnResourcesInput) GetAtomic() optional.Of[bool] { return v.A
 
 // SetMetadataOnResourcesResponse is returned by SetMetadataOnResources on success.
 type SetMetadataOnResourcesResponse struct {
-	// Sets and deletes metadata items of several resources as `setMetadata` does, in one
-	// transaction. With `atomic` all of them are changed or none, and an error tells each
-	// thing that is wrong with any; without it those with which nothing is wrong are
-	// changed, and `results` tells what is wrong with the others. At most 1000 resources,
-	// each once. Each has an event of its own in the audit log; for a project's rate of
-	// writes it is one.
+	// `setMetadata` on up to 1000 resources, each once, in one transaction. With
+	// `atomic` all are changed or none, and the errors list the problems. Without it,
+	// resources without problems are changed, and `results` lists the problems of the
+	// others. Each resource has an audit event. The mutation is one write of the
+	// project's write rate.
 	SetMetadataOnResources *SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload `json:"setMetadataOnResources"`
 }
 
@@ -7886,7 +7857,7 @@ func (v *SetMetadataOnResourcesResponse) GetSetMetadataOnResources() *SetMetadat
 //
 // What `setMetadataOnResources` returns.
 type SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload struct {
-	// The resources that were changed as they are now, in the order of the input.
+	// The changed resources, in the order of the input.
 	Resources []*Resource `json:"resources"`
 }
 
@@ -7897,13 +7868,13 @@ func (v *SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPaylo
 
 // SetMetadataResponse is returned by SetMetadata on success.
 type SetMetadataResponse struct {
-	// Sets metadata items of a resource, deletes others where `deleteKeys` names them,
-	// and leaves all the rest as they are, in one transaction. Members write what is their project's (`FORBIDDEN` otherwise, and
-	// `NOT_FOUND` for what they cannot see); naming an item that only administrators
-	// and services change is `FORBIDDEN` for everyone else, and nothing of the request
-	// is stored. More than 128 items on the resource are `QUOTA_EXCEEDED`, a stale
-	// `revision` is `CONCURRENT_UPDATE`. What is deleted is judged as `deleteMetadata`
-	// would, together with what is set.
+	// Sets metadata items of a resource and deletes `deleteKeys`, in one transaction.
+	// Other items keep their values. Members write resources of their project (else
+	// `FORBIDDEN`, or `NOT_FOUND` for hidden ones). An item reserved to administrators
+	// and services is `FORBIDDEN` for others, and nothing is stored. More than 128
+	// items on the resource are `QUOTA_EXCEEDED`, a stale `revision` is
+	// `CONCURRENT_UPDATE`. Deletions follow the rules of `deleteMetadata` and are
+	// checked together with the new items.
 	SetMetadata *SetMetadataSetMetadataSetMetadataPayload `json:"setMetadata"`
 }
 
@@ -7929,28 +7900,28 @@ func (v *SetMetadataSetMetadataSetMetadataPayload) GetResource() *SetMetadataSet
 // SetMetadataSetMetadataSetMetadataPayloadResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
-// A thing of the cloud that users know: a share, a host, an image. Every type of resource takes the same operations.
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type SetMetadataSetMetadataSetMetadataPayloadResource struct {
-	// The metadata, by key; as many items as a resource may have, 128 unless configured otherwise.
+	// The metadata, by key; at most 128 items by default.
 	Metadata []*Item `json:"metadata"`
 }
 
 // GetMetadata returns SetMetadataSetMetadataSetMetadataPayloadResource.Metadata, and is useful for accessing the field via an interface.
 func (v *SetMetadataSetMetadataSetMetadataPayloadResource) GetMetadata() []*Item { return v.Metadata }
 
-// What a provider shall have. What is absent or `null` stays.
+// The new inventories, traits and aggregates of a provider. Absent and `null` fields keep their values.
 type SetOnResourceProviderInput struct {
 	// The uuid of the provider.
 	Provider optional.Of[string] `json:"provider,omitempty"`
-	// The name of the provider, in place of its uuid; one of the two is given.
+	// The name of the provider. Give either `provider` or `providerName`.
 	ProviderName optional.Of[string] `json:"providerName,omitempty"`
-	// The generation that the provider must have; any when absent.
+	// The expected generation (default: any).
 	Generation optional.Of[int] `json:"generation,omitempty"`
-	// All its inventories, at most 1000, each class once; `[]` takes all away.
+	// All its inventories, at most 1000, each class once; `[]` removes all.
 	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
-	// The names of all its traits, at most 1000; `[]` takes all away. A trait named twice counts once.
+	// The names of all its traits, at most 1000; `[]` removes all. A trait named twice counts once.
 	Traits optional.Of[[]string] `json:"traits,omitempty"`
-	// The uuids of all its aggregates, at most 1000, each once; `[]` takes all away.
+	// The uuids of all its aggregates, at most 1000, each once; `[]` removes all.
 	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
 }
 
@@ -7974,11 +7945,11 @@ func (v *SetOnResourceProviderInput) GetTraits() optional.Of[[]string] { return 
 // GetAggregates returns SetOnResourceProviderInput.Aggregates, and is useful for accessing the field via an interface.
 func (v *SetOnResourceProviderInput) GetAggregates() optional.Of[[]string] { return v.Aggregates }
 
-// The resource providers and what each shall have.
+// The resource providers and their new inventories, traits and aggregates.
 type SetOnResourceProvidersInput struct {
-	// What each provider shall have, 1 to 1000, each provider once.
+	// The providers, 1 to 1000, each once.
 	Items []*SetOnResourceProviderInput `json:"items"`
-	// Whether all of them are written or none; otherwise each has an outcome of its own.
+	// Whether all of them are written or none; otherwise each has its outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
@@ -7990,14 +7961,13 @@ func (v *SetOnResourceProvidersInput) GetAtomic() optional.Of[bool] { return v.A
 
 // SetOnResourceProvidersResponse is returned by SetOnResourceProviders on success.
 type SetOnResourceProvidersResponse struct {
-	// Replaces inventories, traits and aggregates of up to 1000 providers that exist,
-	// in one transaction, and leaves what is absent. Each item is judged as
-	// `setInventories`, `setProviderTraits` and `setProviderAggregates` would: with
-	// inventories or aggregates the provider's generation grows by 1, with traits alone
-	// only if that changes any. With `atomic` all items are written or none, and an
-	// error tells each thing that is wrong with any; without it those with which
-	// nothing is wrong are written, and `results` tells what is wrong with the others.
-	// Each provider has an event of its own in the audit log. Needs the admin or
+	// Replaces inventories, traits and aggregates of up to 1000 existing providers in
+	// one transaction. Absent fields keep their values. Items follow the rules of
+	// `setInventories`, `setProviderTraits` and `setProviderAggregates`: inventories
+	// or aggregates raise the provider's generation by 1, traits alone only if one
+	// changes. With `atomic` all items are written or none, and the errors list the
+	// problems. Without it, items without problems are written, and `results` lists
+	// the problems of the others. Each provider has an audit event. Needs the admin or
 	// service role (`FORBIDDEN`). No item, more than 1000, and a provider twice is
 	// `BAD_USER_INPUT`.
 	SetOnResourceProviders *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayload `json:"setOnResourceProviders"`
@@ -8011,9 +7981,9 @@ func (v *SetOnResourceProvidersResponse) GetSetOnResourceProviders() *SetOnResou
 // SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayload includes the requested fields of the GraphQL type SetOnResourceProvidersPayload.
 // The GraphQL type's documentation follows.
 //
-// What became of the resource providers.
+// The outcomes of the resource providers.
 type SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayload struct {
-	// An outcome for each item of the input, in their order.
+	// One outcome per item of the input, in order.
 	Results []*SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult `json:"results"`
 }
 
@@ -8025,9 +7995,9 @@ func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPaylo
 // SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult includes the requested fields of the GraphQL type SetOnResourceProvidersResult.
 // The GraphQL type's documentation follows.
 //
-// What became of one of the resource providers.
+// The outcome of one of the resource providers.
 type SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult struct {
-	// What is wrong with the item; empty where it is written.
+	// The problems of the item; empty if it was written.
 	Errors []*SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError `json:"errors"`
 }
 
@@ -8039,7 +8009,7 @@ func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPaylo
 // SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError includes the requested fields of the GraphQL type RowError.
 // The GraphQL type's documentation follows.
 //
-// One thing that is wrong with an item of a mutation for many.
+// A problem of one item of a bulk mutation.
 type SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError struct {
 	RowError `json:"-"`
 }
@@ -8113,9 +8083,9 @@ func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPaylo
 type SetProviderAggregatesInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
-	// The generation that the provider must have; any when absent.
+	// The expected generation (default: any).
 	Generation optional.Of[int] `json:"generation,omitempty"`
-	// The uuids of the aggregates, at most 1000; `[]` takes all away. An aggregate exists while a provider is in it.
+	// The uuids of the aggregates, at most 1000; `[]` removes all. An aggregate exists while a provider is in it.
 	Aggregates []string `json:"aggregates"`
 }
 
@@ -8160,9 +8130,9 @@ func (v *SetProviderAggregatesSetProviderAggregatesSetProviderAggregatesPayload)
 type SetProviderTraitsInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
-	// The generation that the provider must have; any when absent.
+	// The expected generation (default: any).
 	Generation optional.Of[int] `json:"generation,omitempty"`
-	// The names of the traits, at most 1000; `[]` takes all away.
+	// The names of the traits, at most 1000; `[]` removes all.
 	Traits []string `json:"traits"`
 }
 
@@ -8203,13 +8173,13 @@ func (v *SetProviderTraitsSetProviderTraitsSetProviderTraitsPayload) GetResource
 	return v.ResourceProvider
 }
 
-// The tags that a resource is to have.
+// The new tags of a resource.
 type SetResourceTagsInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
-	// Tags, 1 to 80 characters each, none twice without regard to case; at most 128. An empty list clears.
+	// Tags, 1 to 80 characters each, distinct, case-insensitive; at most 128. An empty list clears.
 	Tags []string `json:"tags"`
-	// The revision of the resource that the change is based on; any when absent.
+	// The expected revision of the resource (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -8224,7 +8194,7 @@ func (v *SetResourceTagsInput) GetRevision() optional.Of[int] { return v.Revisio
 
 // SetResourceTagsResponse is returned by SetResourceTags on success.
 type SetResourceTagsResponse struct {
-	// Gives a resource exactly these tags, free ones or such as definitions know.
+	// Replaces the tags of a resource, with free tags or tags of definitions.
 	SetResourceTags *SetResourceTagsSetResourceTagsSetResourceTagsPayload `json:"setResourceTags"`
 }
 
@@ -8255,7 +8225,7 @@ type SetTagsInput struct {
 	Tags []*TagInput `json:"tags"`
 	// Whether they replace the tags that are there.
 	Mode optional.Of[SetTagsMode] `json:"mode,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -8271,11 +8241,11 @@ func (v *SetTagsInput) GetMode() optional.Of[SetTagsMode] { return v.Mode }
 // GetRevision returns SetTagsInput.Revision, and is useful for accessing the field via an interface.
 func (v *SetTagsInput) GetRevision() optional.Of[int] { return v.Revision }
 
-// What setting tags does with those that are there.
+// The effect of setting tags on existing ones.
 type SetTagsMode string
 
 const (
-	// They go, unless they are among the new ones.
+	// Existing tags are deleted unless they are among the new ones.
 	SetTagsModeReplace SetTagsMode = "REPLACE"
 	// They stay.
 	SetTagsModeAppend SetTagsMode = "APPEND"
@@ -8290,9 +8260,10 @@ var AllSetTagsMode = []SetTagsMode{
 type SetTagsResponse struct {
 	// Sets the tags of a namespace, all or none: instead of those it has, which is
 	// `PROTECTED` where a protected namespace would lose one, or besides them, where a
-	// name that is there is `ALREADY_EXISTS`. An empty list with `REPLACE` clears. A name twice, whatever
-	// its case, a parent that is no tag of the namespace, and a circle are
-	// `BAD_USER_INPUT`; more than 1000 in the namespace are `QUOTA_EXCEEDED`.
+	// name that exists is `ALREADY_EXISTS`. An empty list with `REPLACE` clears. A
+	// duplicate name, case-insensitive, a parent that is no tag of the namespace, and
+	// a cycle are `BAD_USER_INPUT`; more than 1000 in the namespace are
+	// `QUOTA_EXCEEDED`.
 	SetTags *SetTagsSetTagsSetTagsPayload `json:"setTags"`
 }
 
@@ -8317,9 +8288,9 @@ type ShareNamespaceInput struct {
 	Namespace string `json:"namespace"`
 	// The id of the project, 1 to 255 characters; `*` is every project.
 	ProjectId string `json:"projectId"`
-	// What the project may do with the namespace.
+	// The rights of the project on the namespace.
 	Role optional.Of[MemberRole] `json:"role,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -8364,13 +8335,13 @@ func (v *ShareNamespaceShareNamespaceShareNamespacePayload) GetNamespaceMember()
 type StageNamespacePartInput struct {
 	// A uuid that the client makes for the file, the same for all of its parts.
 	Upload string `json:"upload"`
-	// The number of the part, 0 to 4095. A part that is sent again takes the place of the former.
+	// The number of the part, 0 to 4095. A part sent again replaces the earlier one.
 	Part int `json:"part"`
-	// The part: a definition file of at most 1 MiB with the name of the namespace and some of
-	// its properties, objects, tags and associations. What else the namespace has stands in
-	// one of the parts. An object whose properties are in several parts has
-	// `"continued": true`, its name and properties in the later ones. The lists are joined in
-	// the order of the parts.
+	// The part: a definition file of at most 1 MiB with the name of the namespace and
+	// some of its properties, objects, tags and associations. The other fields of the
+	// namespace are in one of the parts. An object whose properties are in several
+	// parts has `"continued": true`, its name and properties in the later ones. The
+	// lists are joined in the order of the parts.
 	Text string `json:"text"`
 }
 
@@ -8386,9 +8357,9 @@ func (v *StageNamespacePartInput) GetText() string { return v.Text }
 // StageNamespacePartResponse is returned by StageNamespacePart on success.
 type StageNamespacePartResponse struct {
 	// Stages a part of a definition file that is larger than a request, for
-	// `importNamespaces` with `uploads`. Whoever may import may stage. Nobody else sees what
-	// is staged. A project stages 160 MiB at most at a time (`QUOTA_EXCEEDED`), and every
-	// part for an hour. What is no part of a definition file is `BAD_USER_INPUT`.
+	// `importNamespaces` with `uploads`. Needs the right to import. Staged parts are
+	// private to the viewer and expire after an hour. A project stages at most 160 MiB
+	// at a time (`QUOTA_EXCEEDED`). A malformed part is `BAD_USER_INPUT`.
 	StageNamespacePart *StageNamespacePartStageNamespacePartStageNamespacePartPayload `json:"stageNamespacePart"`
 }
 
@@ -8400,7 +8371,7 @@ func (v *StageNamespacePartResponse) GetStageNamespacePart() *StageNamespacePart
 // StageNamespacePartStageNamespacePartStageNamespacePartPayload includes the requested fields of the GraphQL type StageNamespacePartPayload.
 // The GraphQL type's documentation follows.
 //
-// What is staged of a file.
+// The staged parts of a file.
 type StageNamespacePartStageNamespacePartStageNamespacePartPayload struct {
 	// How many of its parts are staged.
 	Parts int `json:"parts"`
@@ -8413,9 +8384,9 @@ func (v *StageNamespacePartStageNamespacePartStageNamespacePartPayload) GetParts
 
 // A file whose parts are staged.
 type StagedFileInput struct {
-	// The uuid under which the viewer staged the parts. One that is unknown, or of somebody else, is `BAD_USER_INPUT`.
+	// The uuid of the staged parts. An unknown one, or the uuid of another user, is `BAD_USER_INPUT`.
 	Upload string `json:"upload"`
-	// How many parts the file has, 1 to 4096: the parts 0 to one less. A part that is missing or expired is `BAD_USER_INPUT`.
+	// Number of parts, 1 to 4096, counted from 0. A missing or expired part is `BAD_USER_INPUT`.
 	Parts int `json:"parts"`
 }
 
@@ -8425,9 +8396,9 @@ func (v *StagedFileInput) GetUpload() string { return v.Upload }
 // GetParts returns StagedFileInput.Parts, and is useful for accessing the field via an interface.
 func (v *StagedFileInput) GetParts() int { return v.Parts }
 
-// Groups whose providers belong together in a tree.
+// Groups of the same subtree.
 type SubtreeInput struct {
-	// The suffixes of the groups, at least one, one twice counts once: of their providers, one must be above all the others or the same.
+	// The suffixes of the groups, at least one; duplicates count once. One of their providers must be an ancestor of all the others, or the same.
 	Suffixes []string `json:"suffixes"`
 }
 
@@ -8444,7 +8415,7 @@ type Tag struct {
 	Parent *TagName `json:"parent"`
 	// The namespace that defines the tag.
 	Namespace *NamespaceName `json:"namespace"`
-	// How many of the resources that the viewer may see carry the tag, by its name whatever its case.
+	// Number of visible resources with the tag, case-insensitive.
 	ResourceCount *int `json:"resourceCount"`
 	// When the tag was created.
 	CreatedAt time.Time `json:"createdAt"`
@@ -8473,7 +8444,7 @@ func (v *Tag) GetCreatedAt() time.Time { return v.CreatedAt }
 //
 // A page of tags.
 type TagCount struct {
-	// How many tags the whole list has. Counted only when selected.
+	// Number of tags in the whole list. Counted only when selected.
 	TotalCount int `json:"totalCount"`
 }
 
@@ -8482,9 +8453,9 @@ func (v *TagCount) GetTotalCount() int { return v.TotalCount }
 
 // A tag to find resources by.
 type TagFilter struct {
-	// The name, compared without regard to case.
+	// The name, case-insensitive.
 	Name string `json:"name"`
-	// Whether the tags count, too, that definitions place below it: whoever asks for `Databases` finds `MySQL`.
+	// Whether to include descendants of the tag in definitions: `Databases` then finds `MySQL`.
 	IncludeDescendants optional.Of[bool] `json:"includeDescendants,omitempty"`
 }
 
@@ -8524,7 +8495,7 @@ func (v *TagName) GetName() string { return v.Name }
 type Trait struct {
 	// The name: A-Z, 0-9 and _, at most 255.
 	Name string `json:"name"`
-	// Whether it was created by hand; standard traits are there from the start and stay.
+	// Whether a client created it. Standard traits exist from the start and cannot be deleted.
 	Custom bool `json:"custom"`
 }
 
@@ -8536,13 +8507,13 @@ func (v *Trait) GetCustom() bool { return v.Custom }
 
 // Which traits; all given conditions must hold.
 type TraitFilter struct {
-	// With a name that begins so.
+	// With a name that starts with this string.
 	StartsWith optional.Of[string] `json:"startsWith,omitempty"`
 	// With one of these names, at most 250. An empty list matches nothing.
 	Names optional.Of[[]string] `json:"names,omitempty"`
-	// With `true` those that some provider has, with `false` those that none has.
+	// `true` for traits of at least one provider, `false` for traits of none.
 	Associated optional.Of[bool] `json:"associated,omitempty"`
-	// With `true` those created by hand, with `false` the standard ones.
+	// `true` for custom ones, `false` for standard ones.
 	Custom optional.Of[bool] `json:"custom,omitempty"`
 }
 
@@ -8558,7 +8529,7 @@ func (v *TraitFilter) GetAssociated() optional.Of[bool] { return v.Associated }
 // GetCustom returns TraitFilter.Custom, and is useful for accessing the field via an interface.
 func (v *TraitFilter) GetCustom() optional.Of[bool] { return v.Custom }
 
-// A set of traits of which at least one must be there.
+// A set of traits. At least one must be present.
 type TraitSetInput struct {
 	// The names of the traits, at least one, at most 256.
 	AnyOf []string `json:"anyOf"`
@@ -8629,9 +8600,9 @@ func (v *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload) GetReports() [
 type UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// What was done.
+	// The outcome.
 	Outcome UnloadOutcome `json:"outcome"`
-	// Why it was not deleted, each beginning with a code such as `PROTECTED`; empty unless `outcome` is `FAILED`.
+	// Why it was not deleted, each starting with a code such as `PROTECTED`; empty unless `outcome` is `FAILED`.
 	Errors []string `json:"errors"`
 }
 
@@ -8650,7 +8621,7 @@ func (v *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadRep
 	return v.Errors
 }
 
-// What an unload did with one namespace.
+// The outcome of the unload of one namespace.
 type UnloadOutcome string
 
 const (
@@ -8665,13 +8636,13 @@ var AllUnloadOutcome = []UnloadOutcome{
 	UnloadOutcomeFailed,
 }
 
-// Capabilities to take away.
+// Capabilities to remove.
 type UnsetCapabilitiesInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
 	// The names, each once; not empty.
 	Names []string `json:"names"`
-	// The revision of the resource that the change is based on; any when absent.
+	// The expected revision of the resource (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -8686,9 +8657,9 @@ func (v *UnsetCapabilitiesInput) GetRevision() optional.Of[int] { return v.Revis
 
 // UnsetCapabilitiesResponse is returned by UnsetCapabilities on success.
 type UnsetCapabilitiesResponse struct {
-	// Takes capabilities away from a resource; all of them or none. Needs an
-	// administrator or a service (`FORBIDDEN`). A name that the resource has no value
-	// for is `NOT_FOUND`.
+	// Removes capabilities from a resource; all of them or none. Needs an
+	// administrator or a service (`FORBIDDEN`). A name without a value on the resource
+	// is `NOT_FOUND`.
 	UnsetCapabilities *UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload `json:"unsetCapabilities"`
 }
 
@@ -8717,7 +8688,7 @@ type UnshareNamespaceInput struct {
 	Namespace string `json:"namespace"`
 	// The id of the project; `*` is the sharing with every project, no other.
 	ProjectId string `json:"projectId"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -8755,7 +8726,7 @@ func (v *UnshareNamespaceUnshareNamespaceUnshareNamespacePayload) GetNamespaceMe
 	return v.NamespaceMember
 }
 
-// A namespace and what changes. What is absent stays; `null` clears.
+// The changes of a namespace. Absent fields keep their values, `null` clears.
 type UpdateNamespaceInput struct {
 	// The name of the namespace.
 	Name string `json:"name"`
@@ -8763,7 +8734,7 @@ type UpdateNamespaceInput struct {
 	NewName optional.Of[string] `json:"newName,omitempty"`
 	// What to show people, up to 80 characters; `null` or an empty text shows the name.
 	DisplayName optional.Of[string] `json:"displayName,omitempty"`
-	// What the namespace is for, up to 500 characters.
+	// The description, up to 500 characters.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// Who may see it; `null` is `PRIVATE`.
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
@@ -8771,7 +8742,7 @@ type UpdateNamespaceInput struct {
 	Protected optional.Of[bool] `json:"protected,omitempty"`
 	// The id of the project that is to own it; cannot be `null`. To give it to another project takes the admin role.
 	Owner optional.Of[string] `json:"owner,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 	// Whether nothing is stored and the payload says in `problems` what would break.
 	// What would be changed is `null` there: normalised caches would keep it under its
@@ -8808,10 +8779,10 @@ func (v *UpdateNamespaceInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // UpdateNamespaceResponse is returned by UpdateNamespace on success.
 type UpdateNamespaceResponse struct {
-	// Changes a namespace's own fields; what it holds stays, and its revision where
-	// nothing is different. A namespace that is not
-	// visible is `NOT_FOUND`, a role that does not suffice `FORBIDDEN`, a new name that
-	// is taken `ALREADY_EXISTS`, a stale revision `CONCURRENT_UPDATE`.
+	// Changes fields of a namespace; its contents stay. The revision grows only if
+	// something changes. A hidden namespace is `NOT_FOUND`, a missing role
+	// `FORBIDDEN`, a taken name `ALREADY_EXISTS`, a stale revision
+	// `CONCURRENT_UPDATE`.
 	UpdateNamespace *UpdateNamespaceUpdateNamespaceUpdateNamespacePayload `json:"updateNamespace"`
 }
 
@@ -8827,9 +8798,8 @@ func (v *UpdateNamespaceResponse) GetUpdateNamespace() *UpdateNamespaceUpdateNam
 type UpdateNamespaceUpdateNamespaceUpdateNamespacePayload struct {
 	// The namespace as it is now; `null` in a dry run.
 	Namespace *Namespace `json:"namespace"`
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 }
 
@@ -8843,7 +8813,7 @@ func (v *UpdateNamespaceUpdateNamespaceUpdateNamespacePayload) GetProblems() *Br
 	return v.Problems
 }
 
-// An object and what changes. What is absent stays; `null` clears.
+// The changes of an object. Absent fields keep their values, `null` clears.
 type UpdateObjectInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
@@ -8851,13 +8821,13 @@ type UpdateObjectInput struct {
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
 	NewName optional.Of[string] `json:"newName,omitempty"`
-	// What the object is for.
+	// The description.
 	Description optional.Of[string] `json:"description,omitempty"`
-	// The names of the properties that whoever uses the object should give; each a property of the object as it is to be, none twice.
+	// The names of the required properties, each a property of the changed object, distinct.
 	Required optional.Of[[]string] `json:"required,omitempty"`
-	// All its properties, in their order; at most 1000. `null` takes all away.
+	// All its properties, in order; at most 1000. `null` removes all.
 	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 	// Whether nothing is stored and the payload says in `problems` what would break.
 	// What would be changed is `null` there: normalised caches would keep it under its
@@ -8891,9 +8861,10 @@ func (v *UpdateObjectInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // UpdateObjectResponse is returned by UpdateObject on success.
 type UpdateObjectResponse struct {
-	// Changes an object. Properties that are given replace all of its own: those of a
-	// name that is there keep their id, others go, which is `PROTECTED` in a protected
-	// namespace. Too many properties for the namespace are `QUOTA_EXCEEDED`.
+	// Changes an object. Given properties replace all properties of the object.
+	// Properties with an existing name keep their id. Others are deleted, which is
+	// `PROTECTED` in a protected namespace. Too many properties for the namespace are
+	// `QUOTA_EXCEEDED`.
 	UpdateObject *UpdateObjectUpdateObjectUpdateObjectPayload `json:"updateObject"`
 }
 
@@ -8909,9 +8880,8 @@ func (v *UpdateObjectResponse) GetUpdateObject() *UpdateObjectUpdateObjectUpdate
 type UpdateObjectUpdateObjectUpdateObjectPayload struct {
 	// The object as it is now; `null` in a dry run.
 	ObjectDefinition *Object `json:"objectDefinition"`
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 }
 
@@ -8925,7 +8895,7 @@ func (v *UpdateObjectUpdateObjectUpdateObjectPayload) GetProblems() *BrokenMetad
 	return v.Problems
 }
 
-// A property and what changes. What is absent stays; `null` clears.
+// The changes of a property. Absent fields keep their values, `null` clears.
 type UpdatePropertyInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
@@ -8935,11 +8905,11 @@ type UpdatePropertyInput struct {
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
 	NewName optional.Of[string] `json:"newName,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
-	// What to show people; not empty, and cannot be cleared.
+	// The label for people; not empty, and cannot be cleared.
 	Title optional.Of[string] `json:"title,omitempty"`
-	// What the property is for.
+	// The description.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values; cannot be cleared.
 	Type optional.Of[PropertyType] `json:"type,omitempty"`
@@ -9076,9 +9046,8 @@ func (v *UpdatePropertyResponse) GetUpdateProperty() *UpdatePropertyUpdateProper
 type UpdatePropertyUpdatePropertyUpdatePropertyPayload struct {
 	// The property as it is now; `null` in a dry run.
 	PropertyDefinition *Property `json:"propertyDefinition"`
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 }
 
@@ -9092,19 +9061,19 @@ func (v *UpdatePropertyUpdatePropertyUpdatePropertyPayload) GetProblems() *Broke
 	return v.Problems
 }
 
-// Changes of a resource; what is absent stays, `null` clears.
+// The changes of a resource. Absent fields keep their values, `null` clears.
 type UpdateResourceInput struct {
 	// The uuid of the resource.
 	Uuid string `json:"uuid"`
 	// The new name, 1 to 255 characters; it cannot be cleared.
 	NewName optional.Of[string] `json:"newName,omitempty"`
-	// What it is for, up to 1023 characters; an empty text is none.
+	// The description, up to 1023 characters; an empty string clears it.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// Who may see it; cleared it is `PRIVATE`.
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
-	// The uuid of the resource that it is a part of; cleared it stands alone, which some built-in types do not.
+	// The uuid of the parent. `null` removes it, except for built-in types that require one.
 	Parent optional.Of[string] `json:"parent,omitempty"`
-	// The revision that the change is based on; any when absent.
+	// The expected revision (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -9126,7 +9095,7 @@ func (v *UpdateResourceInput) GetParent() optional.Of[string] { return v.Parent 
 // GetRevision returns UpdateResourceInput.Revision, and is useful for accessing the field via an interface.
 func (v *UpdateResourceInput) GetRevision() optional.Of[int] { return v.Revision }
 
-// What shall change about a resource provider. Absent fields stay as they are.
+// The changes of a resource provider. Absent fields keep their values.
 type UpdateResourceProviderInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
@@ -9134,7 +9103,7 @@ type UpdateResourceProviderInput struct {
 	NewName optional.Of[string] `json:"newName,omitempty"`
 	// The uuid of the new parent; `null` makes the provider a root.
 	Parent optional.Of[string] `json:"parent,omitempty"`
-	// The uuid of the resource that this provider is; `null` for none.
+	// The uuid of the linked resource; `null` for none.
 	Resource optional.Of[string] `json:"resource,omitempty"`
 }
 
@@ -9152,12 +9121,12 @@ func (v *UpdateResourceProviderInput) GetResource() optional.Of[string] { return
 
 // UpdateResourceProviderResponse is returned by UpdateResourceProvider on success.
 type UpdateResourceProviderResponse struct {
-	// Renames a resource provider, moves it with everything below it to another
-	// parent or to none, or links it to another resource or none. No generation moves.
+	// Renames a resource provider, moves its subtree to another parent or to none, or
+	// links it to another resource or none. Generations stay.
 	// Needs the admin or service role (`FORBIDDEN`). An unknown provider is
-	// `NOT_FOUND`; an unknown parent or resource, and a parent that is the provider
-	// itself or lies below it, is `BAD_USER_INPUT`; a name or resource that another
-	// provider has is `ALREADY_EXISTS`.
+	// `NOT_FOUND`. An unknown parent or resource, and a parent inside the provider's
+	// subtree, is `BAD_USER_INPUT`. The name or resource of another provider is
+	// `ALREADY_EXISTS`.
 	UpdateResourceProvider *UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPayload `json:"updateResourceProvider"`
 }
 
@@ -9182,11 +9151,11 @@ func (v *UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPaylo
 
 // UpdateResourceResponse is returned by UpdateResource on success.
 type UpdateResourceResponse struct {
-	// Changes a resource's own fields: what is absent stays, and so does the revision
-	// where nothing is different. Members change what is
-	// their project's (`FORBIDDEN` otherwise, and `NOT_FOUND` for what they cannot
-	// see). A parent that is missing, of the wrong type, or the resource itself or
-	// below it is `BAD_USER_INPUT`; a stale `revision` is `CONCURRENT_UPDATE`.
+	// Changes fields of a resource. Absent fields keep their values. The revision
+	// grows only if something changes. Members change resources of their project (else
+	// `FORBIDDEN`, or `NOT_FOUND` for hidden ones). A parent that is missing, of the
+	// wrong type, or the resource itself or below it is `BAD_USER_INPUT`; a stale
+	// `revision` is `CONCURRENT_UPDATE`.
 	UpdateResource *UpdateResourceUpdateResourceUpdateResourcePayload `json:"updateResource"`
 }
 
@@ -9195,15 +9164,15 @@ func (v *UpdateResourceResponse) GetUpdateResource() *UpdateResourceUpdateResour
 	return v.UpdateResource
 }
 
-// An association and what changes. What is absent stays; `null` clears.
+// The changes of an association. Absent fields keep their values, `null` clears.
 type UpdateResourceTypeAssociationInput struct {
 	// The id of the association.
 	Id string `json:"id"`
-	// What the names of properties begin with on the type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
+	// The prefix of property names on the type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
 	NewPrefix optional.Of[string] `json:"newPrefix,omitempty"`
-	// Which of several sets of key-values of the type is meant, 1 to 80 characters.
+	// The set of key-values of the type, 1 to 80 characters.
 	NewPropertiesTarget optional.Of[string] `json:"newPropertiesTarget,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -9246,7 +9215,7 @@ func (v *UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourc
 	return v.ResourceTypeAssociation
 }
 
-// A resource type and what changes. What is absent stays; `null` is false.
+// The changes of a resource type. Absent fields keep their values, `null` is false.
 type UpdateResourceTypeInput struct {
 	// The name of the resource type.
 	Name string `json:"name"`
@@ -9296,9 +9265,8 @@ func (v *UpdateResourceTypeResponse) GetUpdateResourceType() *UpdateResourceType
 type UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload struct {
 	// The resource type as it is now; `null` in a dry run.
 	ResourceType *ResourceType `json:"resourceType"`
-	// The resources whose metadata would break their definitions by rules that they do
-	// not break now, as the viewer would see them: those of the types that the change
-	// concerns. `null` unless `dryRun`.
+	// The visible resources of the affected types whose metadata would break further
+	// rules. `null` unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 }
 
@@ -9326,17 +9294,17 @@ func (v *UpdateResourceUpdateResourceUpdateResourcePayload) GetResource() *Resou
 	return v.Resource
 }
 
-// A tag and what changes. What is absent stays; `null` clears.
+// The changes of a tag. Absent fields keep their values, `null` clears.
 type UpdateTagInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The name of the tag, whatever its case.
+	// The name of the tag, case-insensitive.
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
 	NewName optional.Of[string] `json:"newName,omitempty"`
 	// The name of the tag that this one is to be a kind of, in the same namespace; no circles.
 	Parent optional.Of[string] `json:"parent,omitempty"`
-	// The namespace's revision as it was last seen; another one by now is `CONCURRENT_UPDATE`. Absent or `null` means whatever it is.
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
@@ -9386,7 +9354,7 @@ type Usage struct {
 	ConsumerType *string `json:"consumerType"`
 	// How many consumers there are.
 	ConsumerCount int `json:"consumerCount"`
-	// What they use between them, by resource class.
+	// Their total use, by resource class.
 	Usages []*ResourceUsage `json:"usages"`
 }
 
@@ -9405,15 +9373,15 @@ func (v *Usage) GetConsumerCount() int { return v.ConsumerCount }
 // GetUsages returns Usage.Usages, and is useful for accessing the field via an interface.
 func (v *Usage) GetUsages() []*ResourceUsage { return v.Usages }
 
-// What the consumers of a group have in common.
+// The key that consumers are grouped by.
 type UsageGrouping string
 
 const (
 	// The project.
 	UsageGroupingProject UsageGrouping = "PROJECT"
-	// The user, whatever the project.
+	// The user, across projects.
 	UsageGroupingUser UsageGrouping = "USER"
-	// The type; those that never had one are a group, too.
+	// The type. Consumers without a type are one group.
 	UsageGroupingType UsageGrouping = "TYPE"
 )
 
@@ -9425,13 +9393,12 @@ var AllUsageGrouping = []UsageGrouping{
 
 // ValidateMetadataResponse is returned by ValidateMetadata on success.
 type ValidateMetadataResponse struct {
-	// Says what a write of keys and values would be told: by `setMetadata` on a
-	// resource, or without `resource` by `createResource` of a type. They are judged by
-	// the definitions that the resource's project sees, as the write judges them.
-	// Nothing is stored. That the viewer may not write at all, a quota, a rate and a
-	// revision are for the write to refuse. An unknown type and an unknown resource are
-	// `NOT_FOUND`, a resource of another project is `FORBIDDEN`, and whatever may not be
-	// combined is `BAD_USER_INPUT`.
+	// Validates keys and values without storing them, like `setMetadata` on a resource
+	// or, without `resource`, `createResource` of a type. The definitions visible to
+	// the resource's project apply. Permission to write, quotas, rates and revisions
+	// are not checked. An unknown type or resource is `NOT_FOUND`, a resource of
+	// another project `FORBIDDEN`, and mutually exclusive arguments are
+	// `BAD_USER_INPUT`.
 	ValidateMetadata *ValidateMetadataValidateMetadataMetadataReport `json:"validateMetadata"`
 }
 
@@ -9443,11 +9410,11 @@ func (v *ValidateMetadataResponse) GetValidateMetadata() *ValidateMetadataValida
 // ValidateMetadataValidateMetadataMetadataReport includes the requested fields of the GraphQL type MetadataReport.
 // The GraphQL type's documentation follows.
 //
-// What definitions have to say about keys and values: those that the project of the resource sees.
+// The result of a validation by the definitions visible to the resource's project.
 type ValidateMetadataValidateMetadataMetadataReport struct {
-	// Whether nothing has a violation.
+	// Whether there are no violations.
 	Valid bool `json:"valid"`
-	// Whether a write of all of it is accepted. On a type that is not `strict` that is what has violations of `key` and `value` only; on a strict type what has none, or was there with the same value before.
+	// Whether a write of all items is accepted. On a type that is not `strict`, only violations of `key` and `value` are refused. On a strict type all violations are refused, except in items that keep their value.
 	Accepted bool `json:"accepted"`
 	// Whether the type is strict: a write that breaks its definitions is refused.
 	Strict bool `json:"strict"`
@@ -9518,7 +9485,7 @@ func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem) 
 type ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation struct {
 	// The field of the definition that is not met, or what else is wrong.
 	Rule ViolationRule `json:"rule"`
-	// What is wrong, in words.
+	// The message.
 	Message string `json:"message"`
 }
 
@@ -9548,17 +9515,17 @@ func (v *ValueInUse) GetResourceCount() int { return v.ResourceCount }
 
 // Who asks.
 type Viewer struct {
-	// The id of the user, as the identity service knows it.
+	// The id of the user in the identity service.
 	UserId string `json:"userId"`
-	// The id of the project that the credentials are for.
+	// The id of the project of the credentials.
 	ProjectId string `json:"projectId"`
 	// The roles held in that project, in the order of their names.
 	Roles []Role `json:"roles"`
 	// Whether the viewer administers the whole cloud.
 	IsAdmin bool `json:"isAdmin"`
-	// The rules that the viewer's roles let them use, in the order of their names: of
-	// the table in docs/permissions.md, as the operator's policy has it. A policy may
-	// let others use a single operation, which `can` knows and this list does not.
+	// The rules that the viewer's roles allow, by name: the table in
+	// docs/permissions.md with the operator's policy applied. A policy can also allow
+	// a single operation. `can` includes these, this list does not.
 	Rules []AccessRule `json:"rules"`
 }
 
