@@ -16,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/changedb"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/placementdb"
+	"github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/resourcedb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -191,7 +192,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.fillBuiltIns(ctx); err != nil {
 		return err
 	}
-	if err := s.LoadDefinitions(ctx, metadefdb.Others{Tell: s.Tell, Reconcile: s.Reconcile}); err != nil {
+	if err := s.LoadDefinitions(ctx, resident.Others{Tell: s.Tell, Reconcile: s.Reconcile}); err != nil {
 		return err
 	}
 	s.AlsoFollow(s.FollowDefinitions)

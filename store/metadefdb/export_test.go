@@ -2,34 +2,38 @@ package metadefdb
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
 // Memory is what a store has in memory of definitions, for tests that take it back
 // to what it was.
-type Memory struct{ held *heldDefinitions }
+type Memory struct {
+	held *resident.State[definitions]
+}
 
 // Memory returns what the store has in memory.
-func (s *MetadefStore) Memory() Memory { return Memory{s.memory.held.Load()} }
+func (s *MetadefStore) Memory() Memory { return Memory{s.memory.State()} }
 
 // Remember gives the store back what it had in memory: it is behind, and knows.
-func (s *MetadefStore) Remember(m Memory) { s.memory.replaceAll(m.held) }
+func (s *MetadefStore) Remember(m Memory) { s.memory.Replace(m.held) }
 
 // Mistake has the store take what it had in memory for what it has now: it is
 // behind, and does not know.
 func (s *MetadefStore) Mistake(m Memory) {
-	s.memory.replaceAll(&heldDefinitions{m.held.definitions, s.memory.held.Load().upTo})
+	s.memory.Replace(&resident.State[definitions]{Value: m.held.Value, UpTo: s.memory.State().UpTo})
 }
 
 // KeepsDefinitions reports whether the store has definitions in memory.
-func (s *MetadefStore) KeepsDefinitions() bool { return s.memory.held.Load().definitions != nil }
+func (s *MetadefStore) KeepsDefinitions() bool { return s.memory.Held() != nil }
 
 // IsMemory reports whether the store has in memory what it had then.
 func (s *MetadefStore) IsMemory(m Memory) bool {
-	return s.memory.held.Load().definitions == m.held.definitions
+	return s.memory.Held() == m.held.Value
 }
 
 // MeasureDefinitions loads the definitions once more, and returns how much more
@@ -41,9 +45,9 @@ func (s *MetadefStore) MeasureDefinitions(b *testing.B) (used, supposed, propert
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	var held *heldDefinitions
-	err := s.ReadAt(context.Background(), func(on sqldb.Conn, at sqldb.Snapshot) (err error) {
-		held, err = s.readAll(context.Background(), on, at)
+	var held *definitions
+	err := s.ReadAt(context.Background(), func(on sqldb.Conn, _ sqldb.Snapshot) (err error) {
+		held, err = s.readAll(context.Background(), on, math.MaxInt64)
 		return err
 	})
 	if err != nil {
@@ -63,13 +67,23 @@ func (s *MetadefStore) MeasureDefinitions(b *testing.B) (used, supposed, propert
 // go on.
 func (s *MetadefStore) HoldCatchUps(t *testing.T) (catchUp func(then func())) {
 	t.Helper()
-	s.memory.catching <- struct{}{}
+	isHeld, release := make(chan struct{}), make(chan func())
+	ended := make(chan error)
+	go func() {
+		ended <- s.memory.Exclusively(context.Background(), func() error {
+			close(isHeld)
+			then := <-release
+			err := s.memory.Forward(context.Background())
+			then()
+			return err
+		})
+	}()
+	<-isHeld
 	return func(then func()) {
 		t.Helper()
-		if err := s.catchUp(t.Context()); err != nil {
+		release <- then
+		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		then()
-		<-s.memory.catching
 	}
 }

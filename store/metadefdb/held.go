@@ -98,18 +98,16 @@ func newDefinitions(namespaces map[int64]*heldNamespace, types map[int64]heldTyp
 	return d
 }
 
-// definitionChanges are what another snapshot sees otherwise: all that it has of
-// things with some names.
-type definitionChanges struct {
+// changedThings are all namespaces and types that a snapshot has of some names.
+type changedThings struct {
 	namespaceNames, typeNames []string
 	namespaces                []*heldNamespace
 	types                     []heldType
 }
 
-func (c *definitionChanges) isEmpty() bool { return len(c.namespaceNames)+len(c.typeNames) == 0 }
-
-// with returns the definitions with changes.
-func (d *definitions) with(c definitionChanges) *definitions {
+// with returns the definitions with the namespaces and types of some names as they
+// are now.
+func (d *definitions) with(c changedThings) *definitions {
 	namespaces, types := maps.Clone(d.namespaces), maps.Clone(d.types)
 	changed := lists.Set(c.namespaceNames, lists.Itself)
 	maps.DeleteFunc(namespaces, func(_ int64, in *heldNamespace) bool { return changed[in.Name] })
@@ -124,17 +122,12 @@ func (d *definitions) with(c definitionChanges) *definitions {
 	return newDefinitions(namespaces, types)
 }
 
-// without returns the changes without those types that are as they were.
-func (c definitionChanges) without(d *definitions) definitionChanges {
-	there := lists.Index(c.types, func(of heldType) (string, heldType) { return of.Name, of })
-	isSame := func(name string) bool {
-		id, held := d.typeNamed[name]
-		of, found := there[name]
-		return held == found && (!held || d.types[id] == of)
-	}
-	c.typeNames = slices.DeleteFunc(slices.Clone(c.typeNames), isSame)
-	c.types = slices.DeleteFunc(slices.Clone(c.types), func(of heldType) bool { return isSame(of.Name) })
-	return c
+// isSame reports whether the definitions have the type of a name as it is among
+// others, which are all that there are of some names.
+func (d *definitions) isSame(name string, among []heldType) bool {
+	id, held := d.typeNamed[name]
+	i := slices.IndexFunc(among, func(of heldType) bool { return of.Name == name })
+	return held == (i >= 0) && (!held || d.types[id] == among[i])
 }
 
 // knows returns the row id of the resource type with a name, and reports whether a

@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -26,18 +27,17 @@ const (
 	memberBytes      = 100
 )
 
-// readAll reads the definitions as a snapshot sees them, whoever may see them. It
-// returns none where they take more memory than they may.
-func (s *MetadefStore) readAll(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot) (*heldDefinitions, error) {
+// readAll reads the definitions as a transaction sees them, whoever may see them,
+// unless they take more memory than a number of bytes.
+func (s *MetadefStore) readAll(ctx context.Context, on sqldb.Conn, most int64) (*definitions, error) {
 	var count, length int64
 	err := s.Query(ctx, on, `SELECT COUNT(*), COALESCE(SUM(LENGTH(keywords)), 0) FROM property_definitions`,
 		func(rows *sql.Rows) error { return rows.Scan(&count, &length) })
 	if err != nil {
 		return nil, fmt.Errorf("look how much is defined: %w", err)
 	}
-	if bytes := count*propertyBytes + length*schemaWeight; bytes > s.options.ResidentBytes {
-		s.tooMany(bytes)
-		return &heldDefinitions{}, nil
+	if bytes := count*propertyBytes + length*schemaWeight; bytes > most {
+		return nil, resident.TooBig(bytes)
 	}
 	types, err := s.readTypes(ctx, on, nil)
 	if err != nil {
@@ -47,9 +47,9 @@ func (s *MetadefStore) readAll(ctx context.Context, on sqldb.Conn, at sqldb.Snap
 	if err != nil {
 		return nil, err
 	}
-	return s.within(&heldDefinitions{newDefinitions(
+	return newDefinitions(
 		lists.Index(namespaces, func(in *heldNamespace) (int64, *heldNamespace) { return in.ID, in }),
-		lists.Index(types, func(of heldType) (int64, heldType) { return of.ID, of })), at}), nil
+		lists.Index(types, func(of heldType) (int64, heldType) { return of.ID, of })), nil
 }
 
 // readTypes reads the resource types with some names; nil are all.

@@ -7,6 +7,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/internal/lru"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -21,7 +22,7 @@ type MetadefStore struct {
 	// largeImport has a place for the one file in parts that is imported at a time:
 	// it can take a gigabyte of memory.
 	largeImport chan struct{}
-	memory      residentDefinitions
+	memory      *resident.Copy[definitions]
 }
 
 const (

@@ -8,16 +8,12 @@ import (
 	"testing"
 )
 
-// TestTheProtocolNamesItsTests finds a test that the package comment names and
-// that is not there, and an invariant that names none.
+// TestTheProtocolNamesItsTests finds a test that a protocol page names and that is
+// not declared, and an invariant that names none.
 func TestTheProtocolNamesItsTests(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	declared := map[string]bool{}
-	files, err := filepath.Glob("../*db/*_test.go")
+	files, err := filepath.Glob("../*/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,20 +26,33 @@ func TestTheProtocolNamesItsTests(t *testing.T) {
 			declared[match[1]] = true
 		}
 	}
+	for file, least := range map[string]int{"doc.go": 8, "../resident/doc.go": 7} {
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkProtocol(t, file, string(page), least, declared)
+	}
+}
+
+// checkProtocol finds a name that is not declared and an invariant that names no
+// test in the text of a file, which has at least some invariants.
+func checkProtocol(t *testing.T, file, text string, least int, declared map[string]bool) {
+	t.Helper()
 	name := regexp.MustCompile(`\bTest\w+`)
-	for _, test := range name.FindAllString(string(page), -1) {
+	for _, test := range name.FindAllString(text, -1) {
 		if !declared[test] {
-			t.Errorf("doc.go names %s, which is not there", test)
+			t.Errorf("%s names %s, which is not there", file, test)
 		}
 	}
-	invariants := regexp.MustCompile(`\n//\tI\d  `).Split(string(page), -1)
-	for _, invariant := range invariants[1:] {
+	invariants := regexp.MustCompile(`\n//\t[CI]\d  `).Split(text, -1)[1:]
+	for _, invariant := range invariants {
 		held, _, _ := strings.Cut(invariant, "\n//\n")
 		if !name.MatchString(held) {
-			t.Errorf("doc.go names no test of: %s", held)
+			t.Errorf("%s names no test of: %s", file, held)
 		}
 	}
-	if len(invariants) < 9 {
-		t.Errorf("doc.go has %d invariants", len(invariants)-1)
+	if len(invariants) < least {
+		t.Errorf("%s has %d invariants", file, len(invariants))
 	}
 }

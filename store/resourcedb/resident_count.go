@@ -99,8 +99,8 @@ func (s *ResourceStore) rarestFirst(clauses []clause) []clause {
 	if s.memory == nil || len(searches) < 2 || slices.ContainsFunc(searches, func(c clause) bool { return c.inMemory == nil }) {
 		return clauses
 	}
-	held := s.memory.held.Load()
-	if held.Resources == nil {
+	held := s.memory.Held()
+	if held == nil {
 		s.loadSoon()
 		return clauses
 	}

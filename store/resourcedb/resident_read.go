@@ -8,28 +8,28 @@ import (
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/resource/resident"
+	copies "github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
 // itemsAtOnce is how many rows a statement reads of what resources have.
 const itemsAtOnce = 50_000
 
-// readAllResources reads the resources as a snapshot sees them, whoever may see
-// them. It returns none where they take more memory than they may.
-func (s *ResourceStore) readAllResources(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot) (*heldResources, error) {
+// readAllResources reads the resources as a transaction sees them, whoever may see
+// them, unless they take more memory than a number of bytes.
+func (s *ResourceStore) readAllResources(ctx context.Context, on sqldb.Conn, most int64) (*heldResources, error) {
 	types, err := s.readTypeNames(ctx, on)
 	if err != nil {
 		return nil, err
 	}
-	reader := &resourceReader{store: s, on: on, built: resident.NewBuilder(), numbers: map[int64]uint32{}, most: s.memory.bytes}
+	reader := &resourceReader{store: s, on: on, built: resident.NewBuilder(), numbers: map[int64]uint32{}, most: most}
 	if err := reader.read(ctx, nil); err != nil {
 		return nil, err
 	}
-	if reader.built.Bytes() > reader.most {
-		s.memory.tooBig(s, reader.built.Bytes())
-		return &heldResources{}, nil
+	if bytes := reader.built.Bytes(); bytes > most {
+		return nil, copies.TooBig(bytes)
 	}
-	return &heldResources{reader.built.Resources(), types, at}, nil
+	return &heldResources{reader.built.Resources(), types}, nil
 }
 
 // readResources reads the resources with some uuids, whoever may see them.

@@ -18,6 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	copies "github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -54,7 +55,7 @@ type ResourceStore struct {
 	limits   resource.Limits
 	parts    partLimits
 	writes   writeRates
-	memory   *residentResources // nil where none are kept
+	memory   *copies.Copy[heldResources] // nil where none are kept
 }
 
 // New returns the resources of a database.
