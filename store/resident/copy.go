@@ -11,12 +11,12 @@ import (
 )
 
 // fewTransactions is up to how many transactions, which changed nothing of the
-// value, each reader goes through anew. Where there are more, the value of the
+// value, each reader reads again. Where there are more, the value of the
 // process is brought forward to the reader's snapshot.
 const fewTransactions = 32
 
-// Domain is what a Copy knows of the value that it keeps. The functions get a
-// connection whose statements all see one snapshot.
+// Domain describes the value of a Copy. The functions get a connection whose
+// statements all see one snapshot.
 type Domain[T any] struct {
 	// Name names the value in the log of the server, in the plural.
 	Name string
@@ -25,9 +25,8 @@ type Domain[T any] struct {
 	// Load reads the value. It returns TooBig where the value takes more memory than
 	// a number of bytes.
 	Load func(ctx context.Context, on sqldb.Conn, most int64) (*T, error)
-	// Differs returns those of some notes about which the value differs from the
-	// database; nil stands for a function that returns all. A domain has it whose
-	// things are noted without being changed.
+	// Differs returns the notes whose things differ between value and database. It is
+	// optional, for a domain whose change log notes unchanged things, too.
 	Differs func(ctx context.Context, on sqldb.Conn, value *T, notes []sqldb.Note) ([]sqldb.Note, error)
 	// Next returns the value after the changes that notes tell of. It reads them
 	// and leaves the value as it is.
@@ -36,9 +35,9 @@ type Domain[T any] struct {
 	Size func(value *T) int64
 	// Most is how many bytes the value may take to be kept.
 	Most int64
-	// Beside, unless 0, is for a value that takes too long to load for those who
-	// wait: it is loaded beside requests, a reading follows at most so many notes
-	// itself, and no writer waits, since every reader reads at one instant.
+	// Beside, unless 0, has the value loaded beside requests, because loading takes
+	// longer than a request may wait. A reading follows at most this many notes, and
+	// no writer waits, because every reader reads at one instant.
 	Beside int
 }
 

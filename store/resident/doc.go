@@ -7,7 +7,7 @@
 //
 // A value is of one snapshot of the database and never changes. Readers load a
 // pointer and never wait for each other. The next value is made of the last one
-// and of what the change log has since its snapshot (sqldb.DB.NotesSince). Two
+// and of the rows of the change log since its snapshot (sqldb.DB.NotesSince). Two
 // things make it:
 //
 //   - A catch up takes a new snapshot. One runs at a time and serves all that
@@ -17,8 +17,8 @@
 //     value to the process where it is later than the value of the process.
 //
 // A writer waits for a snapshot that shows its commit (Copy.FollowCommits).
-// Domains whose readers all read at one instant need no such wait: whoever reads
-// after the commit reads at an instant after it (Domain.Beside).
+// Domains whose readers all read at one instant need no such wait: a read after
+// the commit has an instant after it (Domain.Beside).
 //
 // # What holds
 //
@@ -26,13 +26,13 @@
 // commit out of the order of their numbers, of notifications that are late or
 // lost, connections that are cut and servers that crash:
 //
-//	C1  A value is what one snapshot sees: all of a commit or nothing of it.
+//	C1  A value equals one snapshot: it has all of a commit or nothing of it.
 //	    TestAValueIsWhatItsSnapshotSees
 //	C2  A value never goes back: each one is of a later snapshot than the one
 //	    before, or of another run of the server.
 //	    TestAnOlderSnapshotTakesNothingBack
-//	C3  What a writer was answered is in the value of its process. Where it cannot
-//	    be brought there within caughtUpWithin, the writer gets
+//	C3  When a writer gets its answer, the value of its process has the commit. If no
+//	    catch up succeeds within caughtUpWithin, the writer gets
 //	    problem.ErrOutcomeUnknown, though the commit is made.
 //	    TestAWriterWaitsForItsCommit
 //	C4  A catch up that ends well brings everything that was committed before it
@@ -41,7 +41,7 @@
 //	C5  A reading at one instant has the value of that instant.
 //	    TestAValueIsWhatItsSnapshotSees
 //	C6  Where the change log does not reach back to the snapshot of a value, the
-//	    value is loaded anew. No clock decides what it may have missed.
+//	    value is loaded again. No clock decides whether it missed a change.
 //	    TestAPrunedLogLoadsTheValueAnew
 //	C7  A value takes no more memory than its bound. One that would is not kept,
 //	    and readers ask the database.
@@ -52,15 +52,15 @@
 // A later snapshot sees all that an earlier one did. The log is read from the
 // oldest transaction that ran at the last snapshot, so no commit is missed that
 // ended between the two, whatever its number. A change that is read twice does
-// no harm, because what is read is what the snapshot sees.
+// no harm, because each read returns the rows of the snapshot.
 //
 // Transactions are known by their number and the run of the server: a crash
-// gives numbers again. A snapshot of another run has the value loaded anew.
+// gives numbers again. A snapshot of another run makes the Copy load the value again.
 //
 // # Locks
 //
 // Copy.turn is held for a catch up, with its statements; Copy.placing while a
 // value is put in place, and no statement runs under it. No lock of PostgreSQL is
-// held while one of these is waited for: a catch up follows the end of the
-// transaction.
+// held while a goroutine waits for one of these: a catch up follows the end of
+// the transaction.
 package resident

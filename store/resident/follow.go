@@ -13,7 +13,7 @@ import (
 const (
 	// caughtUpWithin is how long a writer waits until its commit is in memory.
 	caughtUpWithin = 2 * time.Second
-	// triedAgain is how long after a failure a value is loaded anew beside requests.
+	// triedAgain is how long after a failure a value is loaded again beside requests.
 	triedAgain = 10 * time.Second
 )
 
@@ -34,7 +34,7 @@ func (c *Copy[T]) FollowCommits() { c.db.FollowKinds(c.followCommit, c.domain.Ki
 // Tells says who the other servers are. It is called before the first Load.
 func (c *Copy[T]) Tells(others Others) { c.others = others }
 
-// CatchUp brings the value forward to what is committed.
+// CatchUp brings the value forward to all commits before the call.
 func (c *Copy[T]) CatchUp(ctx context.Context) error { return c.followTo(ctx, sqldb.TransactionID{}) }
 
 // Show brings the value forward until it shows what some transactions changed that
@@ -62,7 +62,7 @@ func (c *Copy[T]) Exclusively(ctx context.Context, run func() error) error {
 	return run()
 }
 
-// followTo brings the value forward to what is committed, unless it shows a
+// followTo brings the value forward to all commits, unless it shows a
 // transaction already, or does once no other catch up runs: one serves all that
 // wait.
 func (c *Copy[T]) followTo(ctx context.Context, transaction sqldb.TransactionID) error {
@@ -111,8 +111,8 @@ func (c *Copy[T]) place(next *State[T]) {
 }
 
 // followCommit brings the value forward to a commit of this process, and has others
-// told. Where the commit cannot be read soon, its writer is told that it cannot be
-// shown; the next catch up brings it.
+// told. If no catch up succeeds within caughtUpWithin, the writer gets the error; the
+// next catch up brings the commit.
 func (c *Copy[T]) followCommit(ctx context.Context, transaction sqldb.TransactionID, outcome sqldb.Outcome) error {
 	if outcome == sqldb.Uncertain && c.others.Reconcile != nil {
 		c.others.Reconcile(transaction)
