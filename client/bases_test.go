@@ -1,7 +1,7 @@
 package client_test
 
-// What TestEveryFieldArrives begins with. None of these tables has the fields that
-// are tested, but what the server asks for besides them.
+// The tables of TestEveryFieldArrives. They name the required fields of inputs and
+// the fixtures, not the fields under test.
 
 // notWriters are the beginnings of mutations whose input holds no field of a thing.
 var notWriters = []string{"delete", "unset", "unload", "import", "stage", "unshare", "disassociate"}
@@ -32,10 +32,10 @@ var renames = map[string][]string{
 // shownBelow are the selections that show fields of an input in other things.
 var shownBelow = map[string]string{"userModifiable": "metadata { userModifiable }"}
 
-// shownByItself are inputs whose fields are those of the noun of the payload.
+// shownByItself are inputs that have the fields of the noun in the payload.
 var shownByItself = map[string]string{"TagInput": "Tag", "ConsumerAllocationsInput": "Consumer", "SetInventoriesInput": "ResourceProvider"}
 
-// flat are lists of inputs whose fields are those of the thing that the list is in.
+// flat are lists of inputs that a noun shows without a list.
 var flat = []string{"resources"}
 
 // fixtures are things that inputs refer to.
@@ -59,7 +59,8 @@ var candidates = map[string][]any{
 }
 
 // bases are inputs to which a field is added, several where the field needs another
-// kind of thing. Each # is a number of its own; before creates what is changed.
+// kind of thing. Each # is replaced by a unique number; before is a mutation that creates the
+// thing to change.
 var bases = map[string][]object{
 	"CreateNamespaceInput":               {{"name": "n#"}, {"name": "n#", "tags": []any{object{"name": "a"}}}},
 	"UpdateNamespaceInput":               {{"name": "n#", "before": `m: createNamespace(input: { name: "n#" }) { namespace { name } }`}},

@@ -61,6 +61,21 @@ type NewProvider struct {
 	Aggregates  []string
 }
 
+// Provider returns the provider as it is when it is new. The caller finds the
+// parent and sets the times and the rows.
+func (n *NewProvider) Provider() Provider {
+	created := Provider{UUID: *n.UUID, Name: n.Name,
+		Inventories: slices.Clone(n.Inventories), Traits: slices.Clone(n.Traits), Aggregates: slices.Clone(n.Aggregates)}
+	assign(&created.Resource, n.Resource)
+	slices.Sort(created.Traits)
+	created.Traits = slices.Compact(created.Traits)
+	for i := range created.Inventories {
+		of := &created.Inventories[i]
+		of.Capacity, of.Used = Capacity(of.Total, of.Reserved, of.AllocationRatio), 0
+	}
+	return created
+}
+
 // Validate returns every problem of the new provider's form, each at its path
 // below path ("input"). It does not ask whether what the provider refers to
 // exists.
@@ -88,6 +103,20 @@ type ProviderPatch struct {
 	NewName  *string
 	Parent   *string // uuid
 	Resource *string // uuid
+}
+
+// ApplyTo changes a provider as the patch says.
+func (p *ProviderPatch) ApplyTo(provider *Provider) {
+	assign(&provider.Name, p.NewName)
+	assign(&provider.Parent, p.Parent)
+	assign(&provider.Resource, p.Resource)
+}
+
+// assign sets a field to a value, unless that is nil.
+func assign[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }
 
 // IsProviderName reports whether a provider can be called so.

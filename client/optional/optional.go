@@ -1,5 +1,5 @@
 // Package optional has the type of input fields that can be absent, null or a
-// value. The server keeps what it has for an absent field and clears it for null.
+// value. An update keeps a field that is absent and clears one that is null.
 package optional
 
 import (

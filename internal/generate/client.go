@@ -95,7 +95,7 @@ var inputs = []reflect.Type{
 
 // withOptionalFields returns a client in which every optional field of an input is
 // an optional.Of, whatever its type. genqlient can bind a type to one field of one
-// operation, so a field that nobody bound would be sent as null with every request.
+// operation, so a field without a binding would be sent as null with every request.
 func withOptionalFields(schema *graphql.Schema, source []byte) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "", source, parser.ParseComments)
@@ -141,7 +141,7 @@ func (e *edits) replace(node ast.Node, text string) {
 	e.pending = append(e.pending, edit{e.files.Position(node.Pos()).Offset, e.files.Position(node.End()).Offset, text})
 }
 
-// insert adds a text at a position.
+// insert adds a string at a position.
 func (e *edits) insert(at token.Pos, text string) {
 	offset := e.files.Position(at).Offset
 	e.pending = append(e.pending, edit{offset, offset, text})

@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
-	"github.com/cadastre-dev/cadastre/text"
 )
 
 // ProviderOutcome is what became of one of many providers: as its row of the
@@ -223,13 +223,10 @@ func (s *PlacementStore) admit(c *creation, items []placement.NewProvider, path 
 
 // provider returns a new provider as it will be.
 func (c *creation) provider(n *placement.NewProvider) *placement.Provider {
-	created := &placement.Provider{UUID: *n.UUID, Name: n.Name, Parent: c.existing.ParentOf(n), Resource: text.OrEmpty(n.Resource), ResourceRow: c.resources[text.OrEmpty(n.Resource)],
-		CreatedAt: c.now, UpdatedAt: c.now, Inventories: slices.Clone(n.Inventories),
-		Traits: sqldb.Distinct(n.Traits), Aggregates: slices.Clone(n.Aggregates)}
-	for i := range created.Inventories {
-		of := &created.Inventories[i]
-		of.Capacity, of.Used = placement.Capacity(of.Total, of.Reserved, of.AllocationRatio), 0
-	}
+	made := n.Provider()
+	created := &made
+	created.Parent, created.ResourceRow = c.existing.ParentOf(n), c.resources[created.Resource]
+	created.CreatedAt, created.UpdatedAt = c.now, c.now
 	sortLists(created)
 	return created
 }
@@ -265,38 +262,32 @@ func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes
 // insertCreated writes new providers with all that is theirs, and notes their
 // rows as parents.
 func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created []*placement.Provider) error {
-	fresh := make([][]any, len(created))
-	for i, p := range created {
-		parent, resource := any(nil), any(nil)
-		if row := c.parents[p.Parent]; row != 0 {
-			parent = row
-		}
-		if p.ResourceRow != 0 {
-			resource = p.ResourceRow
-		}
-		fresh[i] = []any{p.UUID, p.Name, parent, resource}
-	}
-	err := s.Query(ctx, c, `INSERT INTO resource_providers (uuid, name, generation, version, parent_id, resource_id, created_at, updated_at)
-		SELECT d.uuid, d.name, 0, 0, d.parent_id, d.resource_id, `+s.Time("$2")+`, `+s.Time("$2")+`
-		FROM `+s.Rows("$1", "d", "uuid text", "name text", "parent_id bigint", "resource_id bigint")+` WHERE true RETURNING id, uuid`,
-		func(rows *sql.Rows) error {
+	for chunk := range slices.Chunk(created, sqldb.RowsAtOnce) {
+		rows := lists.Map(chunk, func(p *placement.Provider) []any { return rowOf(p, c.parents[p.Parent]) })
+		err := s.Query(ctx, c, s.insertProviders(), func(rows *sql.Rows) error {
 			var id int64
 			var uuid string
 			err := rows.Scan(&id, &uuid)
 			c.rows[uuid] = id
 			return err
-		}, sqldb.JSONOf(fresh), c.now)
-	if err != nil {
-		return err
+		}, sqldb.JSONOf(rows), c.now)
+		if err != nil {
+			return err
+		}
 	}
 	if err := s.linkNewParents(ctx, c, created); err != nil {
 		return err
 	}
-	var below belowProviders
-	for _, p := range created {
-		below.add(p.Row, p, c.classes, c.traits)
+	for chunk := range slices.Chunk(created, sqldb.RowsAtOnce) {
+		var below belowProviders
+		for _, p := range chunk {
+			below.add(p.Row, p, c.classes, c.traits)
+		}
+		if err := s.insertBelow(ctx, c, below); err != nil {
+			return err
+		}
 	}
-	return s.insertBelow(ctx, c, below)
+	return nil
 }
 
 // linkNewParents sets the parents that are new themselves.

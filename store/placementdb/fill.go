@@ -3,11 +3,7 @@ package placementdb
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	"github.com/cadastre-dev/cadastre/ent"
-	entresource "github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -18,7 +14,9 @@ import (
 // and begins at 0. The world is read again after the commit.
 func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, providers []placement.Provider) error {
 	var traits, classes, resources []string
+	uuids := map[string]bool{}
 	for i := range providers {
+		uuids[providers[i].UUID] = true
 		traits = append(traits, providers[i].Traits...)
 		for _, inventory := range providers[i].Inventories {
 			classes = append(classes, inventory.ResourceClass)
@@ -27,67 +25,28 @@ func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, prov
 			resources = append(resources, providers[i].Resource)
 		}
 	}
-	names := &fillNames{}
+	c := &creation{Tx: tx, now: s.Now(), parents: map[string]int64{}, rows: map[string]int64{}}
 	var err error
-	if names.traits, err = s.rowsNamed(ctx, tx, "traits", sqldb.Distinct(traits)); err != nil {
+	if c.traits, err = s.rowsNamed(ctx, tx, "traits", sqldb.Distinct(traits)); err != nil {
 		return err
 	}
-	if names.classes, err = s.rowsNamed(ctx, tx, "resource_classes", sqldb.Distinct(classes)); err != nil {
+	if c.classes, err = s.rowsNamed(ctx, tx, "resource_classes", sqldb.Distinct(classes)); err != nil {
 		return err
 	}
-	rows, err := tx.Resource.Query().Where(sqldb.Among(entresource.FieldUUID, resources)).All(ctx)
+	c.resources, err = sqldb.Pairs[string, int64](ctx, s.DB, tx, `SELECT uuid, id FROM resources WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(resources))
 	if err != nil {
 		return err
 	}
-	names.resources = lists.Index(rows, func(row *ent.Resource) (string, int64) { return row.UUID, row.ID })
-	ids := map[string]int64{}
-	for len(providers) > 0 {
-		level := slices.DeleteFunc(slices.Clone(providers), func(p placement.Provider) bool { return p.Parent != "" && ids[p.Parent] == 0 })
-		if len(level) == 0 {
-			return fmt.Errorf("provider %s has a parent that is not among the providers", providers[0].UUID)
+	created := make([]*placement.Provider, len(providers))
+	for i, p := range providers {
+		if p.Parent != "" && !uuids[p.Parent] {
+			return fmt.Errorf("provider %s has a parent that is not among the providers", p.UUID)
 		}
-		if err := s.insertLevel(ctx, tx, level, ids, names); err != nil {
-			return err
-		}
-		providers = slices.DeleteFunc(slices.Clone(providers), func(p placement.Provider) bool { return ids[p.UUID] != 0 })
+		p.ResourceRow = c.resources[p.Resource]
+		created[i] = &p
+		tx.Created("ResourceProvider", p.UUID)
 	}
-	return nil
-}
-
-// fillNames are the rows of what providers refer to.
-type fillNames struct{ traits, classes, resources map[string]int64 }
-
-// insertLevel writes providers whose parents are there.
-func (s *PlacementStore) insertLevel(ctx context.Context, tx *sqldb.Tx, level []placement.Provider, ids map[string]int64, names *fillNames) error {
-	now := s.Now()
-	for chunk := range slices.Chunk(level, sqldb.RowsAtOnce) {
-		creates := make([]*ent.ResourceProviderCreate, len(chunk))
-		for i, p := range chunk {
-			creates[i] = tx.ResourceProvider.Create().SetUUID(p.UUID).SetName(p.Name).SetGeneration(0).SetVersion(0).
-				SetCreatedAt(now).SetUpdatedAt(now)
-			if p.Parent != "" {
-				creates[i].SetParentID(ids[p.Parent])
-			}
-			if p.Resource != "" {
-				creates[i].SetResourceID(names.resources[p.Resource])
-			}
-		}
-		created, err := tx.ResourceProvider.CreateBulk(creates...).Save(ctx)
-		if err != nil {
-			return err
-		}
-		var below belowProviders
-		for i, p := range chunk {
-			id := created[i].ID
-			ids[p.UUID] = id
-			tx.Created("ResourceProvider", p.UUID)
-			below.add(id, &p, names.classes, names.traits)
-		}
-		if err := s.insertBelow(ctx, tx, below); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.insertCreated(ctx, c, created)
 }
 
 // InsertClaims writes claims in a transaction that holds more than them; all must

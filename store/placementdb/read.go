@@ -21,13 +21,14 @@ func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids [
 		where = func(column string) string { return " WHERE " + s.Listed(column, "$1", "bigint") }
 	}
 	var states []providerState
-	err := s.Query(ctx, on, `SELECT p.id, p.uuid, p.name, p.generation, p.version, COALESCE(parent.id, 0), COALESCE(parent.uuid, ''), COALESCE(r.uuid, ''), COALESCE(r.id, 0), p.created_at, p.updated_at
+	err := s.Query(ctx, on, `SELECT p.id, p.uuid, p.generation, p.version, COALESCE(parent.id, 0), COALESCE(parent.uuid, ''), COALESCE(r.uuid, ''), COALESCE(r.id, 0), p.created_at, p.updated_at`+listed("p.")+`
 		FROM resource_providers p
 		LEFT JOIN resource_providers parent ON parent.id = p.parent_id
 		LEFT JOIN resources r ON r.id = p.resource_id`+where("p.id"), func(rows *sql.Rows) error {
 		seen()
 		var p providerState
-		err := rows.Scan(&p.Row, &p.UUID, &p.Name, &p.Generation, &p.Version, &p.parentRow, &p.Parent, &p.Resource, &p.ResourceRow, &p.CreatedAt, &p.UpdatedAt)
+		err := rows.Scan(append([]any{&p.Row, &p.UUID, &p.Generation, &p.Version, &p.parentRow, &p.Parent, &p.Resource, &p.ResourceRow, &p.CreatedAt, &p.UpdatedAt},
+			fieldsOf(&p.Provider)...)...)
 		p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
 		states = append(states, p)
 		return err

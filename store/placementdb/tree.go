@@ -22,36 +22,39 @@ func (s *PlacementStore) UpdateResourceProvider(ctx context.Context, input place
 		if err != nil {
 			return 0, err
 		}
-		update := tx.ResourceProvider.UpdateOneID(id).AddVersion(1).SetUpdatedAt(s.Now())
-		if input.NewName != nil {
-			update.SetName(*input.NewName)
+		var links []assigned
+		if input.Parent != nil {
+			links = append(links, assigned{"parent_id", idOrNil(parent)})
 		}
-		switch {
-		case parent != 0:
-			update.SetParentID(parent)
-		case input.Parent != nil:
-			update.ClearParentID()
-		}
-		switch {
-		case input.Resource == nil:
-		case *input.Resource == "":
-			update.ClearResourceID()
-		default:
-			linked, err := s.linkedResources(ctx, tx.Tx, []string{*input.Resource})
+		if input.Resource != nil {
+			resource, err := s.resourceToLink(ctx, tx.Tx, *input.Resource)
 			if err != nil {
 				return 0, err
 			}
-			if linked[*input.Resource] == 0 {
-				return 0, problem.Invalid("input.resource", "resource %s does not exist", *input.Resource)
-			}
-			update.SetResourceID(linked[*input.Resource])
+			links = append(links, assigned{"resource_id", idOrNil(resource)})
 		}
-		return id, update.Exec(ctx)
+		after := *tx.before
+		input.ApplyTo(&after)
+		statement, args := s.updateProvider(id, &after, links...)
+		return id, s.Execute(ctx, tx, statement, args...)
 	})
 	if sqldb.IsDuplicate(err) {
 		return nil, nil, duplicateChange(input).Because(err)
 	}
 	return world, changed, err
+}
+
+// resourceToLink returns the row id of the resource that a provider is to be linked
+// to, 0 for none.
+func (s *PlacementStore) resourceToLink(ctx context.Context, tx *sqldb.Tx, uuid string) (int64, error) {
+	if uuid == "" {
+		return 0, nil
+	}
+	linked, err := s.linkedResources(ctx, tx, []string{uuid})
+	if err == nil && linked[uuid] == 0 {
+		err = problem.Invalid("input.resource", "resource %s does not exist", uuid)
+	}
+	return linked[uuid], err
 }
 
 func duplicateChange(input placement.ProviderPatch) *problem.Refusal {

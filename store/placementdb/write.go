@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -120,14 +121,16 @@ func (s *PlacementStore) worldAfter(ctx context.Context) *placement.World {
 
 // providerFields returns a provider for the audit log.
 func providerFields(p *placement.Provider) sqldb.Fields {
-	return sqldb.Fields{
-		"name": p.Name, "generation": p.Generation, "parent": sqldb.TextOrNil(p.Parent), "resource": sqldb.TextOrNil(p.Resource),
+	fields := sqldb.Fields{
+		"generation": p.Generation, "parent": sqldb.TextOrNil(p.Parent), "resource": sqldb.TextOrNil(p.Resource),
 		"traits": append([]string{}, p.Traits...), "aggregates": append([]string{}, p.Aggregates...),
 		"inventories": lists.Map(p.Inventories, func(v placement.Inventory) sqldb.Fields {
 			return sqldb.Fields{"resourceClass": v.ResourceClass, "total": v.Total, "reserved": v.Reserved, "minUnit": v.MinUnit,
 				"maxUnit": v.MaxUnit, "stepSize": v.StepSize, "allocationRatio": v.AllocationRatio}
 		}),
 	}
+	maps.Copy(fields, ownFields(p))
+	return fields
 }
 
 // rowsNamed returns the row ids of a table by names. The rows stay until the
