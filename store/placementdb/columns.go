@@ -42,9 +42,9 @@ func fieldsOf(p *placement.Provider) []any {
 	return fields
 }
 
-// insertProviders returns the statement that inserts rows of providers. Its
+// providerInsertion returns the statement that inserts rows of providers. Its
 // parameters are the rows, each of rowOf, and the time.
-func (s *PlacementStore) insertProviders() string {
+func (s *PlacementStore) providerInsertion() string {
 	columns := []string{"uuid text", "parent_id bigint", "resource_id bigint"}
 	for _, of := range providerColumns {
 		columns = append(columns, of.column+" "+of.typ)
@@ -54,7 +54,7 @@ func (s *PlacementStore) insertProviders() string {
 		FROM ` + s.Rows("$1", "d", columns...) + ` WHERE true RETURNING id, uuid`
 }
 
-// rowOf returns a row of insertProviders. A row id of 0 is none.
+// rowOf returns a row of providerInsertion. A row id of 0 is none.
 func rowOf(p *placement.Provider, parent int64) []any {
 	return append([]any{p.UUID, idOrNil(parent), idOrNil(p.ResourceRow)}, fieldsOf(p)...)
 }

@@ -264,7 +264,7 @@ func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes
 func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created []*placement.Provider) error {
 	for chunk := range slices.Chunk(created, sqldb.RowsAtOnce) {
 		rows := lists.Map(chunk, func(p *placement.Provider) []any { return rowOf(p, c.parents[p.Parent]) })
-		err := s.Query(ctx, c, s.insertProviders(), func(rows *sql.Rows) error {
+		err := s.Query(ctx, c, s.providerInsertion(), func(rows *sql.Rows) error {
 			var id int64
 			var uuid string
 			err := rows.Scan(&id, &uuid)
