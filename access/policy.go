@@ -52,7 +52,7 @@ var rules = map[Rule][]string{
 	RuleServiceMetadata:     {RoleAdmin, RoleService},
 	RuleCapabilitiesWrite:   {RoleAdmin, RoleService},
 	RuleCapabilityRegistry:  {RoleAdmin},
-	RuleCapabilitiesPrivate: {RoleAdmin},
+	RuleCapabilitiesPrivate: {RoleAdmin, RoleService},
 	RulePlacementRead:       readers,
 	RulePlacementWrite:      {RoleAdmin, RoleService},
 	RuleConsumersReadAny:    {RoleAdmin, RoleService},

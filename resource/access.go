@@ -28,19 +28,20 @@ func SeesProject(v access.Viewer, project string) bool {
 // CapabilityDiscovery is who may discover public capabilities.
 type CapabilityDiscovery string
 
-// Who may discover capabilities, besides administrators.
+// Who may discover capabilities, besides administrators and services.
 const (
 	DiscoveryAdmin    CapabilityDiscovery = "admin" // the default
 	DiscoveryEveryone CapabilityDiscovery = "everyone"
 )
 
-// MayDiscover refuses whoever may not discover capabilities at all: all but
-// administrators, until the operator opens discovery.
+// MayDiscover refuses a viewer who may not discover capabilities at all.
+// Administrators and services may: services write capabilities and ask for hosts
+// by them. Others may where the operator opens discovery.
 func MayDiscover(v access.Viewer, discovery CapabilityDiscovery) error {
-	if v.IsAdmin() || discovery == DiscoveryEveryone && v.CanRead() {
+	if v.IsAdmin() || v.IsService() || discovery == DiscoveryEveryone && v.CanRead() {
 		return nil
 	}
-	return problem.Refuse(problem.ErrForbidden, "capabilities can be discovered by administrators only").ForAll()
+	return problem.Refuse(problem.ErrForbidden, "capabilities can be discovered by administrators and services only").ForAll()
 }
 
 // CapabilityRegistration is how the name of a capability comes into the

@@ -54,7 +54,7 @@ func (w World) CapabilitiesSeen(viewer access.Viewer, of *Thing) map[string]stri
 }
 
 func (w World) discovers(viewer access.Viewer, ofType, name string) bool {
-	return resource.MayDiscover(viewer, w.Discovery) == nil && (viewer.IsAdmin() || !w.Private[[2]string{ofType, name}])
+	return resource.MayDiscover(viewer, w.Discovery) == nil && (viewer.IsAdmin() || viewer.IsService() || !w.Private[[2]string{ofType, name}])
 }
 
 // knows reports whether a viewer may know of the name of a capability of some
