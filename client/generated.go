@@ -565,7 +565,7 @@ type CapableResource struct {
 	// The uuid, lower case with dashes; it never changes.
 	Uuid string `json:"uuid"`
 	// The capabilities of the resource, by name; at most 1000. `null` with `FORBIDDEN`
-	// for all but administrators until the operator opens discovery: one error for the
+	// for all but administrators and services until the operator opens discovery: one error for the
 	// place in the document, however many resources are there.
 	Capabilities []*ResourceCapability `json:"capabilities"`
 }
@@ -1002,7 +1002,7 @@ func (v *CreateCapabilityCreateCapabilityCreateCapabilityPayload) GetCapability(
 type CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators discover it and its values.
+	// Whether only administrators and services discover it and its values.
 	Private bool `json:"private"`
 }
 
@@ -1022,7 +1022,7 @@ type CreateCapabilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
-	// Whether only administrators discover it. The operator sets the default, normally `true`.
+	// Whether only administrators and services discover it. The operator sets the default, normally `true`.
 	Private optional.Of[bool] `json:"private,omitempty"`
 }
 
@@ -1949,7 +1949,7 @@ func (v *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload) GetRemovedCoun
 type DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators discover it and its values.
+	// Whether only administrators and services discover it and its values.
 	Private bool `json:"private"`
 }
 
@@ -3266,7 +3266,7 @@ func (v *ListAuditEventsResponse) GetAuditEvents() *ListAuditEventsAuditEventsAu
 type ListCapabilitiesResourceType struct {
 	// The capabilities of the type, by name: every capability with a value on at least
 	// one resource of the type, visible or hidden. `null` with `FORBIDDEN` for all but
-	// administrators until the operator opens discovery: one error for the place in
+	// administrators and services until the operator opens discovery: one error for the place in
 	// the document, however many types are there. At most as many as are registered
 	// for the type.
 	Capabilities []*ListCapabilitiesResourceTypeCapabilitiesCapability `json:"capabilities"`
@@ -3284,7 +3284,7 @@ func (v *ListCapabilitiesResourceType) GetCapabilities() []*ListCapabilitiesReso
 type ListCapabilitiesResourceTypeCapabilitiesCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators discover it and its values.
+	// Whether only administrators and services discover it and its values.
 	Private bool `json:"private"`
 	// How many different values are in use.
 	ValueCount int `json:"valueCount"`
@@ -5461,7 +5461,7 @@ func (v *ReadAuditEventResponse) __premarshalJSON() (*__premarshalReadAuditEvent
 // A kind of resource, named as in Heat where Heat has it.
 type ReadCapabilityResourceType struct {
 	// One capability; `null` where the type has none of that name. A private one is
-	// `FORBIDDEN` for all but administrators, and while discovery is closed every name
+	// `FORBIDDEN` for all but administrators and services. While discovery is closed, every name
 	// is.
 	Capability *ReadCapabilityResourceTypeCapability `json:"capability"`
 }
@@ -5478,7 +5478,7 @@ func (v *ReadCapabilityResourceType) GetCapability() *ReadCapabilityResourceType
 type ReadCapabilityResourceTypeCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators discover it and its values.
+	// Whether only administrators and services discover it and its values.
 	Private bool `json:"private"`
 	// How many different values are in use.
 	ValueCount int `json:"valueCount"`
@@ -6144,7 +6144,7 @@ func (v *ReadProviderResponse) GetResourceProvider() *ReadProviderResourceProvid
 // An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReadResourceCapabilitiesResource struct {
 	// The capabilities of the resource, by name; at most 1000. `null` with `FORBIDDEN`
-	// for all but administrators until the operator opens discovery: one error for the
+	// for all but administrators and services until the operator opens discovery: one error for the
 	// place in the document, however many resources are there.
 	Capabilities []*ResourceCapability `json:"capabilities"`
 }
@@ -6751,7 +6751,7 @@ type ResourceCapability struct {
 	Name string `json:"name"`
 	// The value; a JSON array of strings is a list.
 	Value string `json:"value"`
-	// Whether only administrators discover it.
+	// Whether only administrators and services discover it.
 	Private bool `json:"private"`
 }
 
@@ -7524,7 +7524,7 @@ type SetCapabilityVisibilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name.
 	Name string `json:"name"`
-	// Whether only administrators discover it.
+	// Whether only administrators and services discover it.
 	Private bool `json:"private"`
 }
 
@@ -7570,7 +7570,7 @@ func (v *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPa
 type SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators discover it and its values.
+	// Whether only administrators and services discover it and its values.
 	Private bool `json:"private"`
 }
 

@@ -388,17 +388,17 @@ type AuditEvent implements Node {
   """
   The capabilities of the type, by name: every capability with a value on at least
   one resource of the type, visible or hidden. ` + "`" + `null` + "`" + ` with ` + "`" + `FORBIDDEN` + "`" + ` for all but
-  administrators until the operator opens discovery: one error for the place in
+  administrators and services until the operator opens discovery: one error for the place in
   the document, however many types are there. At most as many as are registered
   for the type.
   """
   capabilities(
-    "Whether private ones are included; they never are for anyone but administrators."
+    "Whether private ones are included; only administrators and services see them."
     includePrivate: Boolean = false
   ): [Capability!]
   """
   One capability; ` + "`" + `null` + "`" + ` where the type has none of that name. A private one is
-  ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators, and while discovery is closed every name
+  ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators and services. While discovery is closed, every name
   is.
   """
   capability(
@@ -415,7 +415,7 @@ type Capability implements Node {
   resourceType: ResourceType!
   "The name, case-sensitive, 1 to 255 characters, for example ` + "`" + `cpu_info:features` + "`" + `."
   name: String!
-  "Whether only administrators discover it and its values."
+  "Whether only administrators and services discover it and its values."
   private: Boolean!
   """
   The values in use, by code point, each with the number of resources that have
@@ -470,11 +470,11 @@ type CapabilityValue {
 extend type Resource {
   """
   The capabilities of the resource, by name; at most 1000. ` + "`" + `null` + "`" + ` with ` + "`" + `FORBIDDEN` + "`" + `
-  for all but administrators until the operator opens discovery: one error for the
+  for all but administrators and services until the operator opens discovery: one error for the
   place in the document, however many resources are there.
   """
   capabilities(
-    "Whether private ones are included; they never are for anyone but administrators."
+    "Whether private ones are included; only administrators and services see them."
     includePrivate: Boolean = false
   ): [ResourceCapability!]
 }
@@ -485,7 +485,7 @@ type ResourceCapability {
   name: String!
   "The value; a JSON array of strings is a list."
   value: String!
-  "Whether only administrators discover it."
+  "Whether only administrators and services discover it."
   private: Boolean!
 }
 
@@ -576,7 +576,7 @@ input CreateCapabilityInput {
   resourceType: String!
   "The name, 1 to 255 characters."
   name: String!
-  "Whether only administrators discover it. The operator sets the default, normally ` + "`" + `true` + "`" + `."
+  "Whether only administrators and services discover it. The operator sets the default, normally ` + "`" + `true` + "`" + `."
   private: Boolean
 }
 
@@ -592,7 +592,7 @@ input SetCapabilityVisibilityInput {
   resourceType: String!
   "The name."
   name: String!
-  "Whether only administrators discover it."
+  "Whether only administrators and services discover it."
   private: Boolean!
 }
 

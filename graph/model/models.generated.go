@@ -37,7 +37,7 @@ type CreateCapabilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
-	// Whether only administrators discover it. The operator sets the default, normally `true`.
+	// Whether only administrators and services discover it. The operator sets the default, normally `true`.
 	Private graphql.Omittable[*bool] `json:"private,omitempty"`
 }
 
@@ -483,7 +483,7 @@ type SetCapabilityVisibilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name.
 	Name string `json:"name"`
-	// Whether only administrators discover it.
+	// Whether only administrators and services discover it.
 	Private bool `json:"private"`
 }
 
