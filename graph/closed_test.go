@@ -19,7 +19,7 @@ func TestClosedDiscoveryIsToldOnce(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := openPrivate(t, url, resource.DiscoveryAdmin, "1")
-		ctx := access.WithViewer(t.Context(), viewers["service"])
+		ctx := access.WithViewer(t.Context(), viewers["member"])
 		response := executor.Execute(ctx, &graphql.RawParams{Query: `{
 			resources { nodes { name capabilities { name } again: capabilities { value } } totalCount }
 			more: resources(first: 3) { edges { node { capabilities { name } type { capability(name: "arch") { name } } } } }

@@ -26,7 +26,7 @@ func TestLawsOfPrices(t *testing.T) {
 	t.Parallel()
 	executor := graph.NewExecutor(&graph.Resolver{}, nil)
 	laws := priceLaws{t: t, reader: executor.Preparer(document.Limits{}), changed: map[string]int{}}
-	for round := range uint64(10) {
+	for round := range uint64(20) {
 		for i, field := range executor.Schema().Query.Fields {
 			if strings.HasPrefix(field.Name, "__") {
 				continue
