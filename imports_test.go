@@ -49,8 +49,9 @@ var mayImport = map[string][]string{
 	"placement":                   {},
 	"placement/placementtest":     {"placement"},
 	"problem":                     {},
+	"query":                       {"resource"},
 	"resource":                    {"access", "internal/lists", "metadef", "page", "problem", "text"},
-	"resource/resident":           {"internal/lists", "resource"},
+	"resource/resident":           {"internal/lists", "resource", "text"},
 	"resource/resourcetest":       {"access", "metadef", "problem", "resource", "text"},
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "metadef", "placement", "problem", "resource", "store/auditdb", "store/changedb", "store/metadefdb", "store/placementdb", "store/resident", "store/resourcedb", "store/sqldb"},
@@ -59,7 +60,7 @@ var mayImport = map[string][]string{
 	"store/metadefdb":             {"access", "change", "defaults", "ent", "internal/lists", "internal/lru", "metadef", "page", "problem", "store/resident", "store/sqldb", "store/visible", "text"},
 	"store/placementdb":           {"access", "change", "ent", "internal/lists", "internal/pause", "page", "placement", "problem", "store/sqldb", "store/visible", "text"},
 	"store/resident":              {"internal/pause", "store/sqldb"},
-	"store/resourcedb":            {"access", "change", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "resource", "resource/resident", "store/metadefdb", "store/resident", "store/sqldb", "store/visible", "text"},
+	"store/resourcedb":            {"access", "change", "defaults", "ent", "internal/lists", "metadef", "page", "problem", "query", "resource", "resource/resident", "store/metadefdb", "store/resident", "store/sqldb", "store/visible", "text"},
 	"store/sqldb":                 {"access", "change", "ent", "internal/lists", "internal/pause", "page", "problem", "text"},
 	"store/storetest":             {"access", "internal/patience", "internal/pgserver", "placement", "problem", "store", "store/sqldb"},
 	"store/visible":               {"access", "change", "ent", "metadef", "resource"},
@@ -70,7 +71,7 @@ var mayImport = map[string][]string{
 
 // onlyStandardLibrary are the packages that import nothing else from outside but
 // the libraries that take the place of own code.
-var onlyStandardLibrary = []string{"access", "audit", "change", "defaults", "internal/lists", "internal/pause", "metadef", "page", "placement", "problem", "resource", "resource/resident", "schema", "text"}
+var onlyStandardLibrary = []string{"access", "audit", "change", "defaults", "internal/lists", "internal/pause", "metadef", "page", "placement", "problem", "query", "resource", "resource/resident", "schema", "text"}
 
 var libraries = []string{"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid"}
 

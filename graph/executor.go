@@ -40,7 +40,11 @@ type Answer struct {
 
 // Taken is what an operation took: the statements that it ran, the rows that
 // they returned, the bytes of the data, and what all of these cost.
-type Taken struct{ Cost, Statements, Rows, Bytes int64 }
+type Taken struct {
+	Cost, Statements, Rows, Bytes int64
+	// Decisions are how questions about resources were answered, and why.
+	Decisions []string
+}
 
 // NewExecutor returns an executor of the resolvers that logs internal errors.
 func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {

@@ -136,7 +136,7 @@ func TestHostsAreThoseWhoseRootsResourceMatches(t *testing.T) {
 				if err := s.LoadResources(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				statements[`{}`], statements[`{metadata: [{key: "key1", value: "1"}]}`] = 0, 0
+				statements[`{}`], statements[`{metadata: [{key: "key1", value: "1"}]}`], statements[`{nameContains: "nothing"}`] = 0, 0, 0
 			}
 			found := 0
 			for round, filter := range filters {

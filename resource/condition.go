@@ -1,16 +1,23 @@
 package resource
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
-// Condition is what a resource must satisfy: a tree of tests. The typed tree of
-// the API, the requirements of schedulers and the expressions of reservations
-// all come to this one type. The store asks the database for it; package
-// resourcetest has the oracle of what it means.
+// Condition is what a resource must satisfy: a tree of tests. A filter, the typed
+// tree of the API, the requirements of schedulers and the expressions of
+// reservations all become this one type. One compiler turns it into SQL, another
+// into sets; package resourcetest has the oracle of what it means.
 type Condition struct {
 	Kind    ConditionKind
 	Members []Condition // of ConditionAll and ConditionAny; ConditionNot has one
-	Test    Test        // of ConditionMetadata and ConditionCapability
-	Path    string      // of ConditionCapability: the argument that names it, "" for one in a text
+	// Test is the whole test of ConditionMetadata and ConditionCapability. Other
+	// kinds have their values as its operands, of which one is enough.
+	Test  Test
+	Since time.Time // of ConditionUpdatedSince
+	Below bool      // of ConditionTag: tags that definitions place below it, too
+	Path  string    // of ConditionCapability: the argument that names it, "" for one in a text
 }
 
 // ConditionKind is the kind of a condition.
@@ -18,12 +25,23 @@ type ConditionKind int
 
 // The kinds of conditions.
 const (
-	ConditionAll        ConditionKind = iota // every member holds; without members always
-	ConditionAny                             // some member holds; without members never
-	ConditionNot                             // the member does not hold, also where the thing tested is absent
-	ConditionMetadata                        // the test holds of a metadata item
-	ConditionCapability                      // the test holds of a capability
-	ConditionNever                           // never holds
+	ConditionAll          ConditionKind = iota // every member holds; without members always
+	ConditionAny                               // some member holds; without members never
+	ConditionNot                               // the member does not hold, also where the thing tested is absent
+	ConditionMetadata                          // the test holds of a metadata item
+	ConditionCapability                        // the test holds of a capability
+	ConditionNever                             // never holds
+	ConditionType                              // the type has one of the names
+	ConditionProject                           // the project has one of the ids
+	ConditionVisibility                        // the visibility is one of the operands
+	ConditionName                              // the name is one of the operands
+	ConditionNameContains                      // the folded name contains the operand
+	ConditionSearch                            // the folded name, description or value of an item contains the operand
+	ConditionUpdatedSince                      // the last update is not before a time
+	ConditionUUID                              // the uuid is one of the operands
+	ConditionParent                            // the parent has the uuid, and the viewer may see it
+	ConditionAncestor                          // an ancestor has the uuid, and the viewer may see the way to it
+	ConditionTag                               // a tag has one of the folded names
 )
 
 // Test is a question about one metadata item or one capability. It never holds

@@ -4,31 +4,40 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// FilterPlan is the part of a filter that asks for capabilities, or for
-// metadata by more than pairs: three forms of one type of condition.
+// FilterPlan is a filter as a list of conditions that must all hold. Requirements
+// become conditions once it is known which capabilities exist.
 type FilterPlan struct {
 	path         string
 	parsed       []FilterCondition
 	requirements []Requirement
 }
 
-// FilterCondition is one condition of a filter, as narrow as can be.
+// FilterCondition is one condition of a filter, as narrow as possible.
 type FilterCondition struct {
-	Clause    string // how it is shown
+	Clause    string // how it is shown: its field, then what of it
 	Condition Condition
 	Ignored   bool   // a requirement that is not about capabilities
 	Path      string // of its argument
 }
 
+// Field returns the field of the filter that the condition comes from.
+func (c FilterCondition) Field() string {
+	field, _, _ := strings.Cut(c.Clause, " ")
+	field, _, _ = strings.Cut(field, "[")
+	return field
+}
+
 // Plan returns the conditions of a filter and notes what is wrong with them.
 func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
-	plan := FilterPlan{path: path, requirements: f.Requirements}
+	plan := FilterPlan{path: path, requirements: f.Requirements, parsed: f.plain(path)}
 	add := func(field string, condition Condition) {
 		for i, member := range topLevel(condition) {
 			plan.parsed = append(plan.parsed, FilterCondition{Clause: problem.Index(field, i), Condition: member, Path: problem.Join(path, field)})
@@ -45,6 +54,66 @@ func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 		text.Check(problems, problem.Join(at, "key"), requirement.Key, 1, MaxRequirement)
 	}
 	return plan
+}
+
+// plain returns the conditions of the fields that have one meaning each.
+func (f Filter) plain(path string) (conditions []FilterCondition) {
+	add := func(clause, at string, condition Condition) {
+		conditions = append(conditions, FilterCondition{Clause: clause, Condition: condition, Path: problem.Join(path, at)})
+	}
+	of := func(field string, kind ConditionKind, operands []string) {
+		if operands != nil {
+			add(field, field, Condition{Kind: kind, Test: Test{Operands: operands}})
+		}
+	}
+	of("types", ConditionType, f.Types)
+	of("projectId", ConditionProject, one(f.ProjectID))
+	of("projectIds", ConditionProject, f.ProjectIDs)
+	if f.Visibility != nil {
+		of("visibility", ConditionVisibility, []string{string(*f.Visibility)})
+	}
+	of("name", ConditionName, one(f.Name))
+	of("nameContains", ConditionNameContains, folded(f.NameContains))
+	of("search", ConditionSearch, folded(f.Search))
+	if f.UpdatedSince != nil {
+		add("updatedSince", "updatedSince", Condition{Kind: ConditionUpdatedSince, Since: *f.UpdatedSince})
+	}
+	of("uuids", ConditionUUID, f.UUIDs)
+	of("parent", ConditionParent, one(f.Parent))
+	of("ancestor", ConditionAncestor, one(f.Ancestor))
+	for i, tag := range f.Tags {
+		add("tags "+tag.Name, problem.Index("tags", i), tag.Condition())
+	}
+	if f.AnyTags != nil {
+		add("anyTags", "anyTags", Condition{Kind: ConditionAny, Members: lists.Map(f.AnyTags, TagFilter.Condition)})
+	}
+	keys, values := f.MetadataByKey()
+	for _, key := range keys {
+		test := Test{Name: key, Operator: Equals, Comparison: AsText, Operands: values[key]}
+		add("metadata "+key+": "+strings.Join(values[key], ", "), "metadata", Condition{Kind: ConditionMetadata, Test: test})
+	}
+	return conditions
+}
+
+// folded is one with the operand folded.
+func folded(operand *string) []string {
+	if operand == nil {
+		return nil
+	}
+	return []string{text.Fold(*operand)}
+}
+
+// Condition returns the condition that a resource has the tag.
+func (t TagFilter) Condition() Condition {
+	return Condition{Kind: ConditionTag, Test: Test{Operands: []string{text.Fold(t.Name)}}, Below: t.IncludeDescendants}
+}
+
+// All returns the conditions of the plan as if every capability that it names
+// were known.
+func (p FilterPlan) All() []Condition {
+	var problems problem.Problems
+	known := CapabilityNames{Knows: func(string) bool { return true }}
+	return lists.Map(p.Conditions(known, &problems), func(c FilterCondition) Condition { return c.Condition })
 }
 
 // CapabilityNames are the names of the capabilities that a viewer may know of:

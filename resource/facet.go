@@ -83,24 +83,6 @@ func Capabilities(wanted []FacetRequest) (names []string) {
 	return names
 }
 
-// Without returns the filter without the own choice of a facet. What of it is in
-// conditions, FilterPlan.Without takes out.
-func (f Filter) Without(of FacetRequest) Filter {
-	switch of.By {
-	case FacetType:
-		f.Types = nil
-	case FacetProject:
-		f.ProjectID, f.ProjectIDs = nil, nil
-	case FacetTag:
-		f.Tags, f.AnyTags = nil, nil
-	case FacetVisibility:
-		f.Visibility = nil
-	case FacetMetadataValue:
-		f.Metadata = slices.DeleteFunc(slices.Clone(f.Metadata), func(pair metadef.KeyValue) bool { return pair.Key == *of.Key })
-	}
-	return f
-}
-
 // Without returns the plan without the own choice of a facet: without the
 // conditions that ask of nothing else.
 func (p FilterPlan) Without(of FacetRequest) FilterPlan {
@@ -117,7 +99,10 @@ func (p FilterPlan) Without(of FacetRequest) FilterPlan {
 	return p
 }
 
-// chosenBy reports whether a condition asks of nothing else than the facet.
+// choiceOf is the kind of the conditions that are a facet's own choice.
+var choiceOf = map[FacetKind]ConditionKind{FacetType: ConditionType, FacetProject: ConditionProject, FacetTag: ConditionTag, FacetVisibility: ConditionVisibility}
+
+// chosenBy reports whether a condition asks for nothing else than the facet.
 func (r FacetRequest) chosenBy(c Condition) bool {
 	switch c.Kind {
 	case ConditionAll, ConditionAny, ConditionNot:
@@ -127,5 +112,6 @@ func (r FacetRequest) chosenBy(c Condition) bool {
 	case ConditionCapability:
 		return r.By == FacetCapabilityValue && c.Test.Name == *r.Key
 	}
-	return false
+	kind, ok := choiceOf[r.By]
+	return ok && c.Kind == kind
 }

@@ -33,12 +33,14 @@ type Filter struct {
 	Where        *ConditionInput
 }
 
-// OrderField is what resources are ordered by, besides their names and times:
-// ties are broken by uuid.
+// OrderField is what resources are ordered by. The uuid breaks ties.
 type OrderField string
 
 // The orders.
 const (
+	OrderByName    OrderField = "NAME"
+	OrderByCreated OrderField = "CREATED_AT"
+	OrderByUpdated OrderField = "UPDATED_AT"
 	OrderByType    OrderField = "TYPE"    // the name of the type
 	OrderByProject OrderField = "PROJECT" // the id of the project
 )

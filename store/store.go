@@ -127,6 +127,9 @@ func CountStatements(ctx context.Context) (context.Context, func() int) {
 	}
 }
 
+// Decisions returns how questions were answered under a context of Measure.
+func Decisions(ctx context.Context) []string { return sqldb.Decisions(ctx) }
+
 // Measure is CountStatements for statements and the rows that they return.
 func Measure(ctx context.Context) (context.Context, func() (statements, rows int64)) {
 	return sqldb.Measure(ctx)

@@ -21,6 +21,43 @@ func Fold(text string) string {
 	return strings.Map(foldRune, text)
 }
 
+// ContainsFolded reports whether a text contains a folded one, whatever its case.
+func ContainsFolded(text, folded string) bool {
+	if !isASCII(text) {
+		return strings.Contains(Fold(text), folded)
+	}
+	for begin := 0; begin+len(folded) <= len(text); begin++ {
+		if hasFoldedPrefix(text[begin:], folded) {
+			return true
+		}
+	}
+	return false
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// hasFoldedPrefix reports whether a text of ASCII, which is no shorter, begins with a
+// folded one.
+func hasFoldedPrefix(text, folded string) bool {
+	for i := range len(folded) {
+		c := text[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != folded[i] {
+			return false
+		}
+	}
+	return true
+}
+
 func foldRune(r rune) rune {
 	lowest := r
 	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {

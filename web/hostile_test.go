@@ -131,10 +131,10 @@ func TestServicesAndAdministratorsHaveBudgetsOfTheirOwn(t *testing.T) {
 func TestSlowOperationsAreLogged(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.SlowOperation = time.Nanosecond })
-	s.ask(map[string]any{"query": `query Slow($search: String) { namespaces(filter: {search: $search}) { totalCount } namespace(name: "literal") { name } }`,
+	s.ask(map[string]any{"query": `query Slow($search: String) { namespaces(filter: {search: $search}) { totalCount } namespace(name: "literal") { name } resources(filter: {search: $search}) { totalCount } }`,
 		"variables": map[string]any{"search": "secret"}})
 	log := s.log.String()
-	for _, want := range []string{`"msg":"slow operation"`, `"operation":"Slow"`, `"kind":"query"`, `"statements":3`, `"rows":`, `"bytes":`, `"milliseconds":`, `"costPriced":`, `"costFound":`} {
+	for _, want := range []string{`"msg":"slow operation"`, `"operation":"Slow"`, `"kind":"query"`, `"statements":5`, `"decisions":["page by sql: resources are not in memory","count by sql: resources are not in memory"]`, `"rows":`, `"bytes":`, `"milliseconds":`, `"costPriced":`, `"costFound":`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %s: %s", want, log)
 		}

@@ -435,7 +435,8 @@ func (t *transport) logSlow(ctx context.Context, operation *document.Operation, 
 	t.Log.LogAttrs(ctx, slog.LevelWarn, "slow operation", slog.String("requestId", graph.RequestID(ctx)),
 		slog.String("kind", string(operation.Definition.Operation)), slog.String("operation", clip(operation.Definition.Name, 100)),
 		slog.Int64("milliseconds", took.Milliseconds()), slog.Int64("costPriced", operation.Price.Cost), slog.Int64("costFound", taken.Cost),
-		slog.Int64("statements", taken.Statements), slog.Int64("rows", taken.Rows), slog.Int64("bytes", taken.Bytes))
+		slog.Int64("statements", taken.Statements), slog.Int64("rows", taken.Rows), slog.Int64("bytes", taken.Bytes),
+		slog.Any("decisions", taken.Decisions))
 }
 
 // refuse writes a refusal and counts it.

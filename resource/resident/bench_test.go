@@ -33,7 +33,7 @@ func BenchmarkCounts(b *testing.B) {
 		"explain": func() {
 			held.Explain(public, []resident.Clause{frequent, resident.Has(items("key-2"), "value-7")})
 		},
-		"matching": func() { held.Matching([]resident.Clause{public, frequent}, count) },
+		"matching": func() { held.Matching([]resident.Clause{public, frequent}) },
 		"with":     func() { held.With([]string{"none"}, manyResources(1)) },
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -49,7 +49,7 @@ func BenchmarkCounts(b *testing.B) {
 func manyResources(count int) *resident.Resources {
 	built := resident.NewBuilder()
 	for n := range count {
-		number := built.Resource(fmt.Sprintf("00000000-0000-4000-8000-%012d", n), int64(n))
+		number := built.Resource(fmt.Sprintf("00000000-0000-4000-8000-%012d", n), int64(n), int64(n), int64(n))
 		built.Value(number, resident.Column{Kind: resident.OfType}, "1")
 		built.Value(number, resident.Column{Kind: resident.OfProject}, "demo")
 		built.Value(number, resident.Column{Kind: resident.OfVisibility}, "PUBLIC")

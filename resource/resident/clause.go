@@ -1,15 +1,18 @@
 package resident
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Clause is a condition on resources, which returns those of a part of which it
-// holds. What it returns is the caller's; of resources that are no longer as they
-// were it may be wrong.
+// Clause is a compiled condition. It returns the resources of a part that meet it.
+// The caller owns the set. The set may be wrong for resources that have changed
+// since the part was made.
 type Clause func(part) Set
 
 // Has holds for the resources that have one of some values in a column.
@@ -36,9 +39,36 @@ func Begins(in Column, begin string) Clause {
 		if of == nil {
 			return holds
 		}
-		from, to := of.between(begin)
-		for i := from; i < to; i++ {
-			addAll(holds, of.of(i))
+		if from, to := of.between(begin); from < to {
+			addAll(holds, of.within(from, to))
+		}
+		return holds
+	}
+}
+
+// Contains holds for the resources that have a value in a column which passes a
+// test. Each value is tested once.
+func Contains(in Column, passes func(value string) bool) Clause {
+	return func(p part) Set {
+		holds, of := newSet(len(p.uuids)), p.columns[in]
+		if of == nil {
+			return holds
+		}
+		for i, value := range of.values {
+			if passes(value) {
+				addAll(holds, of.of(i))
+			}
+		}
+		return holds
+	}
+}
+
+// Exists holds for the resources that have a value in a column.
+func Exists(in Column) Clause {
+	return func(p part) Set {
+		holds := newSet(len(p.uuids))
+		if of := p.columns[in]; of != nil {
+			addAll(holds, of.members)
 		}
 		return holds
 	}
@@ -106,44 +136,55 @@ func Seen(reach resource.Reach) Clause {
 	return Any(Has(Column{Kind: OfVisibility}, reach.Visibility), Has(Column{Kind: OfProject}, reach.Project))
 }
 
-// Meets returns the clause of a condition; false for one that asks for anything
-// else than keys, values and beginnings of values of metadata.
-func Meets(c resource.Condition) (Clause, bool) {
-	switch c.Kind {
-	case resource.ConditionMetadata:
-		return meetsTest(c.Test)
-	case resource.ConditionNever:
-		return Any(), true
-	case resource.ConditionAll, resource.ConditionAny, resource.ConditionNot:
-		members := make([]Clause, len(c.Members))
-		for i, member := range c.Members {
-			ok := false
-			if members[i], ok = Meets(member); !ok {
-				return nil, false
-			}
-		}
-		switch c.Kind {
-		case resource.ConditionAll:
-			return All(members...), true
-		case resource.ConditionAny:
-			return Any(members...), true
-		}
-		return Not(members[0]), true
+// Compile returns a condition that query.DecidedBySets. It panics for any other one.
+// Types are the values that stand for types, given some names.
+func Compile(c resource.Condition, types func(names []string) []string) Clause {
+	members := func() []Clause {
+		return lists.Map(c.Members, func(member resource.Condition) Clause { return Compile(member, types) })
 	}
-	return nil, false
+	operands := c.Test.Operands
+	switch c.Kind {
+	case resource.ConditionAll:
+		return All(members()...)
+	case resource.ConditionAny:
+		return Any(members()...)
+	case resource.ConditionNot:
+		return Not(members()[0])
+	case resource.ConditionNever:
+		return Any()
+	case resource.ConditionMetadata:
+		return compileTest(c.Test)
+	case resource.ConditionType:
+		return Has(Column{Kind: OfType}, types(operands)...)
+	case resource.ConditionProject:
+		return Has(Column{Kind: OfProject}, operands...)
+	case resource.ConditionVisibility:
+		return Has(Column{Kind: OfVisibility}, operands...)
+	case resource.ConditionName:
+		return Has(Column{Kind: OfName}, operands...)
+	case resource.ConditionNameContains:
+		return Contains(Column{Kind: OfName}, func(name string) bool { return text.ContainsFolded(name, operands[0]) })
+	case resource.ConditionUUID:
+		return Among(operands)
+	case resource.ConditionTag:
+		return HasTag(operands...)
+	}
+	panic(fmt.Sprintf("sets do not decide conditions of kind %d", c.Kind))
 }
 
-func meetsTest(test resource.Test) (Clause, bool) {
+func compileTest(test resource.Test) Clause {
 	in := Column{OfItem, test.Name}
 	switch test.Operator {
 	case resource.Exists:
-		return Begins(in, ""), true
+		return Exists(in)
 	case resource.Equals:
-		return Has(in, test.Operands...), true
+		return Has(in, test.Operands...)
 	case resource.HasPrefix:
-		return Begins(in, test.Operands[0]), true
+		return Begins(in, test.Operands[0])
+	case resource.Has:
+		return Contains(in, func(value string) bool { return strings.Contains(value, test.Operands[0]) })
 	}
-	return nil, false
+	panic(fmt.Sprintf("sets do not decide operator %d", test.Operator))
 }
 
 func addAll(to Set, members []uint32) {

@@ -13,8 +13,11 @@ const (
 	OfType       Kind = iota // the name of the type
 	OfProject                // the id of the project
 	OfVisibility             // the visibility
+	OfName                   // the name
 	OfTag                    // tags, as TagValue has them
 	OfItem                   // values of a metadata key
+	Created                  // the time of creation, which resources are ordered by
+	Updated                  // the time of the last update, likewise
 )
 
 // Column is a kind of values of resources; those of metadata have a key.
@@ -36,13 +39,17 @@ type postings struct {
 	members []uint32
 }
 
-// of returns the resources that have the value at a place.
-func (c *postings) of(place int) []uint32 {
+// of returns the resources that have the value at a place, in order.
+func (c *postings) of(place int) []uint32 { return c.within(place, place+1) }
+
+// within returns the resources that have the values at places from one to before
+// another one.
+func (c *postings) within(from, to int) []uint32 {
 	begin := uint32(0)
-	if place > 0 {
-		begin = c.ends[place-1]
+	if from > 0 {
+		begin = c.ends[from-1]
 	}
-	return c.members[begin:c.ends[place]]
+	return c.members[begin:c.ends[to-1]]
 }
 
 // between returns the places of the values that begin with a text.
@@ -64,6 +71,7 @@ type numbering struct {
 	uuids   []string
 	rows    []int64
 	columns map[Column]*postings
+	times   map[Kind]timeline
 	bytes   int64
 }
 
@@ -82,7 +90,7 @@ func (r *numbering) number(uuid string) (uint32, bool) {
 
 // Memory that is taken, roughly, in bytes.
 const (
-	resourceBytes = 68 // its uuid and row id
+	resourceBytes = 92 // its uuid, row id and times
 	valueBytes    = 24 // besides its text
 	memberBytes   = 4
 	columnBytes   = 300
@@ -93,6 +101,7 @@ type Builder struct {
 	uuids   []string
 	rows    []int64
 	columns map[Column]*columnBuilder
+	times   [2][]int64 // Created and Updated, by number
 	taken   int64
 }
 
@@ -109,9 +118,11 @@ type entry struct{ value, number uint32 }
 // NewBuilder returns a builder without resources.
 func NewBuilder() *Builder { return &Builder{columns: map[Column]*columnBuilder{}} }
 
-// Resource adds a resource, given its uuid and row id, and returns its number.
-func (b *Builder) Resource(uuid string, row int64) uint32 {
+// Resource adds a resource, given its uuid, its row id and its times in nanoseconds,
+// and returns its number.
+func (b *Builder) Resource(uuid string, row, created, updated int64) uint32 {
 	b.uuids, b.rows = append(b.uuids, uuid), append(b.rows, row)
+	b.times[0], b.times[1] = append(b.times[0], created), append(b.times[1], updated)
 	b.taken += resourceBytes
 	return uint32(len(b.uuids) - 1)
 }
@@ -149,7 +160,8 @@ func (b *Builder) place(of *columnBuilder, value string) uint32 {
 
 // part returns all that was added.
 func (b *Builder) part() part {
-	built := &numbering{uuids: b.uuids, rows: b.rows, columns: make(map[Column]*postings, len(b.columns)), bytes: b.taken}
+	built := &numbering{uuids: b.uuids, rows: b.rows, columns: make(map[Column]*postings, len(b.columns)), bytes: b.taken,
+		times: map[Kind]timeline{Created: newTimeline(b.times[0]), Updated: newTimeline(b.times[1])}}
 	for in, of := range b.columns {
 		built.columns[in] = of.column()
 	}
@@ -189,6 +201,11 @@ func (b *columnBuilder) column() *postings {
 		of.members[begins[at]] = e.number
 		begins[at]++
 	}
+	for i := range of.values { // parts that were merged added theirs one after the other
+		if members := of.of(i); !slices.IsSorted(members) {
+			slices.Sort(members)
+		}
+	}
 	return of
 }
 
@@ -208,7 +225,8 @@ func merged(x, y part) part {
 			from = 1
 		}
 		if number := uint32(at[from]); parts[from].live.has(number) {
-			numbers[from][number] = b.Resource(parts[from].uuids[number], parts[from].rows[number])
+			p := parts[from]
+			numbers[from][number] = b.Resource(p.uuids[number], p.rows[number], p.times[Created].nanos[number], p.times[Updated].nanos[number])
 		}
 		at[from]++
 	}

@@ -81,21 +81,16 @@ func (r *Resources) CountMatching(clauses []Clause) (count int) {
 	return count
 }
 
-// Matching returns the row ids of the resources of which all clauses hold, in no
-// order, or false where there are more than so many.
-func (r *Resources) Matching(clauses []Clause, most int) (rows []int64, ok bool) {
+// Matching returns the row ids of the resources that meet all clauses, in no order.
+func (r *Resources) Matching(clauses []Clause) (rows []int64) {
 	for _, p := range r.parts {
 		left := p.matching(clauses)
-		count := left.count()
-		if len(rows)+count > most {
-			return nil, false
-		}
-		rows = slices.Grow(rows, count)
+		rows = slices.Grow(rows, left.count())
 		for number := range left.all() {
 			rows = append(rows, p.rows[number])
 		}
 	}
-	return rows, true
+	return rows
 }
 
 // Explain returns of how many resources which a viewer may see each clause holds,

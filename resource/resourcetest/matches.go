@@ -14,6 +14,8 @@ import (
 type Facts struct {
 	Metadata     map[string]string
 	Capabilities map[string]string
+	// Plain judges the conditions about anything else, nil where there are none.
+	Plain func(resource.Condition) bool
 }
 
 // Matches reports whether a condition holds of a resource.
@@ -33,8 +35,10 @@ func Matches(c resource.Condition, facts Facts) bool {
 		value, ok := facts.Capabilities[c.Test.Name]
 		members, inList := resource.CapabilityMembers(value)
 		return ok && holds(c.Test, members, inList)
+	case resource.ConditionNever:
+		return false
 	}
-	return false
+	return facts.Plain(c)
 }
 
 // holds reports whether a test holds of a value, given as the members that it

@@ -83,12 +83,48 @@ func (w World) Matching(viewer access.Viewer, filter resource.Filter) ([]*Thing,
 		if !Sees(viewer, of) || !w.matchesPlainly(viewer, filter, of) {
 			continue
 		}
-		facts := Facts{Metadata: of.Metadata, Capabilities: w.CapabilitiesSeen(viewer, of)}
+		facts := w.FactsOf(viewer, of)
 		if !slices.ContainsFunc(conditions, func(c resource.FilterCondition) bool { return !c.Ignored && !Matches(c.Condition, facts) }) {
 			matching = append(matching, of)
 		}
 	}
 	return matching, true
+}
+
+// FactsOf returns what a viewer knows of a resource, which is judged by the tree of
+// a condition alone.
+func (w World) FactsOf(viewer access.Viewer, of *Thing) Facts {
+	return Facts{Metadata: of.Metadata, Capabilities: w.CapabilitiesSeen(viewer, of), Plain: func(c resource.Condition) bool {
+		if c.Kind == resource.ConditionUpdatedSince {
+			return !of.UpdatedAt.Before(c.Since)
+		}
+		return slices.ContainsFunc(c.Test.Operands, func(operand string) bool { return w.holdsPlainly(viewer, c, operand, of) })
+	}}
+}
+
+// holdsPlainly reports whether a condition with one operand holds.
+func (w World) holdsPlainly(viewer access.Viewer, c resource.Condition, operand string, of *Thing) bool {
+	switch c.Kind {
+	case resource.ConditionType:
+		return of.Type == operand
+	case resource.ConditionProject:
+		return of.Project == operand
+	case resource.ConditionVisibility:
+		return string(of.Visibility) == operand
+	case resource.ConditionName:
+		return of.Name == operand
+	case resource.ConditionNameContains:
+		return has(of.Name, operand)
+	case resource.ConditionSearch:
+		return mentions(of, operand)
+	case resource.ConditionUUID:
+		return of.UUID == operand
+	case resource.ConditionParent:
+		return of.Parent == operand && w.isSeen(viewer, of.Parent)
+	case resource.ConditionAncestor:
+		return slices.Contains(w.above(viewer, of), operand)
+	}
+	return w.hasTag(of, resource.TagFilter{Name: operand, IncludeDescendants: c.Below})
 }
 
 // matchesPlainly reports whether the conditions of a filter hold that ask for no

@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -24,8 +25,12 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 	if err != nil {
 		return nil, err
 	}
-	if held, err := s.decidedBy(ctx, clauses...); err != nil || held != nil {
-		return held.explain(ctx, clauses), err
+	found, err := s.answerOf(ctx, query.Question{Use: query.Explain}, clauses)
+	if err != nil {
+		return nil, err
+	}
+	if found.bySets() {
+		return found.explanation(clauses), nil
 	}
 	build := entsql.Dialect(s.Pool.Dialect())
 	judged := build.Select().From(build.Table(entresource.Table))
@@ -64,7 +69,7 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 // explanationOf returns the explanation of clauses, before anything is counted.
 func explanationOf(clauses []clause) *resource.Explanation {
 	return &resource.Explanation{Clauses: lists.Map(clauses, func(c clause) resource.Clause {
-		return resource.Clause{Kind: c.field(), Path: c.path, Clause: c.name, Ignored: c.ignored}
+		return resource.Clause{Kind: c.Field(), Path: c.Path, Clause: c.Clause, Ignored: c.Ignored}
 	})}
 }
 
@@ -90,7 +95,7 @@ func oneIf(holds entsql.Querier) entsql.Querier {
 
 // column returns the clause as a column of each resource.
 func (c clause) column(s *entsql.Selector) entsql.Querier {
-	if c.ignored {
+	if c.Ignored {
 		return entsql.ExprP("1 = 1")
 	}
 	return inParentheses(c.holds(s))
@@ -103,8 +108,8 @@ func inParentheses(of entsql.Querier) entsql.Querier {
 // notNumbers returns, as a column of each resource, whether it has a value that
 // is not a number where the clause compares numbers.
 func (c clause) notNumbers(s *entsql.Selector) entsql.Querier {
-	ids := c.comparesNumbers
-	if len(ids) == 0 {
+	ids := c.compiler.capabilities[c.Condition.Test.Name]
+	if len(ids) == 0 || c.Condition.Kind != resource.ConditionCapability || !c.Condition.Test.ComparesNumbers() {
 		return entsql.ExprP("(1 = 0)")
 	}
 	members := entsql.Dialect(s.Dialect()).Table(capabilitymember.Table)

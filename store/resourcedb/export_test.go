@@ -2,14 +2,20 @@ package resourcedb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"entgo.io/ent/dialect"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/resource/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -28,23 +34,34 @@ type Statement struct {
 // statement that it sends. The other one goes on with its own work.
 func RecordStatements(s *ResourceStore) (*ResourceStore, *[]Statement) {
 	r := &recorder{Database: s.Pool}
-	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))}, metadefs: s.metadefs, options: s.options, limits: s.limits, parts: s.parts}, &r.statements
-}
-
-// OrderOfSearches returns the clauses of a filter in the order in which they are
-// searched for.
-func OrderOfSearches(ctx context.Context, s *ResourceStore, filter resource.Filter) (names []string, err error) {
-	clauses, err := s.clausesOf(ctx, "filter", filter)
-	for _, c := range s.rarestFirst(clauses) {
-		names = append(names, c.name)
-	}
-	return names, err
+	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))}, metadefs: s.metadefs, options: s.options, limits: s.limits, walk: s.walk}, &r.statements
 }
 
 // Walking returns a store that reads the same database and takes so many rows for
 // few, and looks at so many resources in the order of a list.
 func Walking(s *ResourceStore, few, walked int) *ResourceStore {
-	return &ResourceStore{DB: s.DB, metadefs: s.metadefs, options: s.options, limits: s.limits, parts: partLimits{few, walked}}
+	return &ResourceStore{DB: s.DB, metadefs: s.metadefs, options: s.options, limits: s.limits, walk: query.Walk{Few: few, Most: walked}}
+}
+
+// ByBoth returns the row ids of the resources that the viewer sees and that meet a
+// condition, in order, as each compiler finds them; nil for sets that do not
+// decide it.
+func ByBoth(ctx context.Context, s *ResourceStore, c resource.Condition) (bySQL, bySets []int64, err error) {
+	known, err := s.knownCapabilities(ctx, c.CapabilityNames(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	of := clause{FilterCondition: resource.FilterCondition{Condition: c}, compiler: sqlCompiler{access.ViewerFrom(ctx), known}}
+	rows, err := resourceTable.All(ctx, s.DB, matchingAll(ctx, []clause{of}))
+	bySQL = lists.Map(rows, func(row *ent.Resource) int64 { return row.ID })
+	slices.Sort(bySQL)
+	held, heldErr := s.resourcesAt(ctx)
+	if err := errors.Join(err, heldErr); err != nil || held == nil || !query.DecidedBySets(c) {
+		return bySQL, nil, err
+	}
+	bySets = append([]int64{}, held.Matching([]resident.Clause{seenBySets(ctx), held.compile(c)})...)
+	slices.Sort(bySets)
+	return bySQL, bySets, nil
 }
 
 type recorder struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -101,12 +102,11 @@ func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filte
 	}
 	clauses, names := make([][]clause, len(wanted)), make([]map[string][]int64, len(wanted))
 	for i, of := range wanted {
-		without := filter.Without(of)
 		names[i] = known
-		if without.Types == nil {
+		if of.By == resource.FacetType {
 			names[i] = everywhere
 		}
-		clauses[i] = s.clausesUnder(ctx, without, plan.Without(of), names[i], all, &problems)
+		clauses[i] = clausesUnder(ctx, plan.Without(of), names[i], all, &problems)
 		if of.By == resource.FacetCapabilityValue {
 			namesIn(names[i], all).Check(&problems, problem.Join(problem.Index("of", i), "key"), *of.Key)
 		}
@@ -114,18 +114,35 @@ func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filte
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	if counts, ok, err := s.facetsInMemory(ctx, scope, wanted, clauses); err != nil || ok {
-		return counts, err
-	}
+	return s.countValues(ctx, scope, wanted, clauses, names)
+}
+
+// countValues returns the first values of facets, given the clauses and the
+// capabilities of each: from memory, and of all facets that the database answers
+// in one statement.
+func (s *ResourceStore) countValues(ctx context.Context, scope facetScope, wanted []resource.FacetRequest, clauses [][]clause, names []map[string][]int64) (counts []facetCount, err error) {
 	var statement *entsql.Selector
 	for i, of := range wanted {
-		if part := s.facetPart(ctx, scope, i, of, clauses[i], names[i]); statement == nil {
+		found, err := s.answerOf(ctx, query.Question{Use: query.Facet, By: of.By, IsNested: scope.Scope != resource.EveryResource}, clauses[i])
+		if err != nil {
+			return nil, err
+		}
+		if found.bySets() {
+			for place, value := range found.facet(of) {
+				counts = append(counts, facetCount{facetOf: facetOf{0, i}, group: value.Group, place: place + 1,
+					FacetValue: resource.FacetValue{Value: value.Value, ResourceCount: value.Count}})
+			}
+			continue
+		}
+		if part := s.facetPart(ctx, scope, i, of, found.clauses, names[i]); statement == nil {
 			statement = part
 		} else {
 			statement.UnionAll(part)
 		}
 	}
-	var counts []facetCount
+	if statement == nil {
+		return counts, nil
+	}
 	err = s.Select(ctx, statement, func(rows *entsql.Rows) error {
 		var count facetCount
 		err := rows.Scan(&count.index, &count.key, &count.group, &count.Value, &count.ResourceCount, &count.place)
@@ -200,7 +217,7 @@ func (s *ResourceStore) firstOfScopes(counted *entsql.Selector, column string, k
 // countsAll reports whether clauses leave every resource there is, so that what
 // belongs to resources is counted without them.
 func countsAll(ctx context.Context, clauses []clause) bool {
-	return visible.AreResourcesOpen(ctx) && !slices.ContainsFunc(clauses, func(c clause) bool { return !c.ignored })
+	return visible.AreResourcesOpen(ctx) && !slices.ContainsFunc(clauses, func(c clause) bool { return !c.Ignored })
 }
 
 // facetColumns joins the resources with what has the values of a facet, or takes

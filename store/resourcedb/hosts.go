@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -78,7 +80,7 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 	var problems problem.Problems // none: the conditions are valid
 	all := lists.Map(sets, func(set []resource.Requirement) []clause {
 		plan := resource.Filter{Requirements: set}.Plan(&problems, "")
-		return s.clausesUnder(ctx, resource.Filter{}, plan, of.known, nil, &problems)
+		return clausesUnder(ctx, plan, of.known, nil, &problems)
 	})
 	found, err := s.hostsOf(sqldb.Unprepared(ctx), all)
 	if err != nil {
@@ -87,58 +89,43 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 	return lists.Map(numbers, func(number int) []int64 { return found[number] }), nil
 }
 
-// hostsOf returns the row ids of the resources that meet all clauses of each list,
-// from memory or in one statement.
+// hostsOf returns the row ids of the resources that meet all clauses of each list:
+// from memory, and of all lists that the database answers in one statement.
 func (s *ResourceStore) hostsOf(ctx context.Context, sets [][]clause) ([][]int64, error) {
-	held, err := s.decidedBy(ctx, slices.Concat(sets...)...)
-	if err != nil {
-		return nil, err
-	}
-	if held != nil {
-		most := max(fewHosts, resourcesOfAHost*int(s.Sizes()["resource_providers"]))
-		if hosts, ok := held.hosts(ctx, sets, most); ok {
-			return hosts, nil
+	hosts, asked := make([][]int64, len(sets)), map[int][]clause{}
+	for i, clauses := range sets {
+		found, err := s.answerOf(ctx, query.Question{Use: query.Hosts}, clauses)
+		if err != nil {
+			return nil, err
+		}
+		if found.bySets() {
+			hosts[i] = found.held.Matching(found.sets)
+		} else {
+			asked[i] = found.clauses
 		}
 	}
-	return s.readHosts(ctx, sets)
-}
-
-// Memory knows not which resources providers are linked to. Where more match than
-// fewHosts, and than resourcesOfAHost for each provider, the database tells which of
-// them are.
-const fewHosts, resourcesOfAHost = 10_000, 8
-
-// hosts returns the row ids of the resources that meet all clauses of each list, or
-// false where there are more than so many in all.
-func (h *heldResources) hosts(ctx context.Context, sets [][]clause, most int) (hosts [][]int64, ok bool) {
-	for _, clauses := range sets {
-		matching, ok := h.Matching(h.clausesInMemory(ctx, clauses), most)
-		if !ok {
-			return nil, false
-		}
-		most -= len(matching)
-		hosts = append(hosts, matching)
+	if len(asked) == 0 {
+		return hosts, nil
 	}
-	return hosts, true
+	return hosts, s.readHosts(ctx, asked, hosts)
 }
 
-// readHosts returns the row ids of the resources that providers are linked to and
-// that meet all clauses of each list, in one statement.
-func (s *ResourceStore) readHosts(ctx context.Context, sets [][]clause) ([][]int64, error) {
+// readHosts reads, for each place, the row ids of the resources that providers are
+// linked to and that meet all clauses, in one statement.
+func (s *ResourceStore) readHosts(ctx context.Context, asked map[int][]clause, hosts [][]int64) error {
 	build := entsql.Dialect(s.Pool.Dialect())
 	providers := build.Table(resourceprovider.Table)
 	linked := build.Select(entsql.As(providers.C(resourceprovider.FieldResourceID), entresource.FieldID)).
 		From(providers).Where(entsql.NotNull(providers.C(resourceprovider.FieldResourceID)))
 	var statement *entsql.Selector
-	for i, clauses := range sets {
-		of := hostsThat(ctx, build, i, clauses)
+	for _, i := range slices.Sorted(maps.Keys(asked)) {
+		of := hostsThat(ctx, build, i, asked[i])
 		if statement == nil {
 			statement = of.Prefix(build.With(hostLinks).As(linked))
 		} else {
 			statement.UnionAll(of)
 		}
 	}
-	hosts := make([][]int64, len(sets))
 	err := s.Select(ctx, statement, func(rows *entsql.Rows) error {
 		var number int
 		var all sql.NullString
@@ -153,9 +140,9 @@ func (s *ResourceStore) readHosts(ctx context.Context, sets [][]clause) ([][]int
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look up hosts by their resources: %w", err)
+		return fmt.Errorf("look up hosts by their resources: %w", err)
 	}
-	return hosts, nil
+	return nil
 }
 
 // hostLinks is the table of the resources that providers are linked to.
@@ -167,7 +154,7 @@ const hostLinks = "links"
 func hostsThat(ctx context.Context, build *entsql.DialectBuilder, number int, clauses []clause) *entsql.Selector {
 	links := build.Table(hostLinks)
 	statement := build.Select().From(links)
-	if !visible.AreResourcesOpen(ctx) || slices.ContainsFunc(clauses, func(c clause) bool { return !c.byID }) {
+	if !visible.AreResourcesOpen(ctx) || slices.ContainsFunc(clauses, func(c clause) bool { return !c.Ignored && c.among == nil && !asksForID(c.Condition) }) {
 		resources := build.Table(entresource.Table)
 		statement = build.Select().From(resources)
 		statement.Join(links).On(links.C(entresource.FieldID), resources.C(entresource.FieldID))

@@ -4,18 +4,19 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
-	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -44,52 +45,19 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 			facets[of] = append(facets[of], &resource.MetadataFacet{Key: name, Values: []resource.MetadataFacetValue{}})
 		}
 	}
-	if ok, err := s.metadataFacetsInMemory(ctx, scope, clauses, facets[0], first); err != nil || ok {
-		return facets, err
-	}
-	statement := facetStatement(entsql.Dialect(s.Pool.Dialect()), scope, keys, matchingAll(ctx, clauses), names, first)
-	err = s.Select(ctx, statement, func(rows *entsql.Rows) error {
-		var of int64
-		var key string
-		var value resource.MetadataFacetValue
-		err := rows.Scan(&of, &key, &value.Value, &value.ResourceCount)
-		for _, facet := range facets[of] {
-			if facet.Key == key {
-				facet.Values = append(facet.Values, value)
-			}
-		}
-		return err
+	wanted := lists.Map(names, func(name string) resource.FacetRequest {
+		return resource.FacetRequest{By: resource.FacetMetadataValue, Key: &name, First: first}
 	})
+	counts, err := s.countValues(ctx, facetScope{scope, keys}, wanted, slices.Repeat([][]clause{clauses}, len(names)), make([]map[string][]int64, len(names)))
 	if err != nil {
-		return nil, fmt.Errorf("count values of metadata: %w", err)
+		return nil, err
+	}
+	for _, count := range counts {
+		if facet := facets[count.key][count.index]; len(facet.Values) < first {
+			facet.Values = append(facet.Values, resource.MetadataFacetValue{Value: count.Value, ResourceCount: count.ResourceCount})
+		}
 	}
 	return facets, nil
-}
-
-// facetStatement counts the values of each name on the resources that are
-// wanted, for each key of the scope, and keeps the first of them.
-func facetStatement(build *entsql.DialectBuilder, scope resource.Scope, keys []int64, wanted predicate.Resource, names []string, first int) *entsql.Selector {
-	resources, items := build.Table(entresource.Table), build.Table(metadataitem.Table)
-	counted := build.Select().From(resources)
-	counted.Join(items).On(resources.C(entresource.FieldID), items.C(metadataitem.FieldResourceID))
-	wanted(counted)
-	counted.Where(sqldb.IsAmong(counted, items.C(metadataitem.FieldKey), names))
-	group := []string{items.C(metadataitem.FieldKey), items.C(metadataitem.FieldValue)}
-	partition := []string{items.C(metadataitem.FieldKey)}
-	counted.Select(entsql.As(items.C(metadataitem.FieldKey), "item_key"),
-		entsql.As(items.C(metadataitem.FieldValue), "item_value"), entsql.As(entsql.Count("*"), "resource_count"))
-	if column, scoped := scopeColumns[scope]; scoped {
-		column = resources.C(column)
-		counted.Where(sqldb.IsAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
-		group, partition = append(group, column), append(partition, column)
-	} else {
-		counted.AppendSelectExprAs(entsql.Raw("0"), "scope_key")
-	}
-	counted.AppendSelectExprAs(entsql.RowNumber().PartitionBy(partition...).
-		OrderExpr(entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(items.C(metadataitem.FieldValue))), "place")
-	counted.GroupBy(group...).As("counted")
-	return build.Select(counted.C("scope_key"), counted.C("item_key"), counted.C("item_value"), counted.C("resource_count")).From(counted).
-		Where(entsql.LTE(counted.C("place"), first)).OrderBy(counted.C("scope_key"), counted.C("item_key"), counted.C("place"))
 }
 
 // MetadataKeys returns a page of the metadata keys in use on the resources of a
@@ -156,20 +124,24 @@ func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Fil
 		return err
 	}
 	wanted := text.Fold(search)
-	if keys, ok, err := s.keysInMemory(ctx, clauses, after); err != nil || ok {
-		for _, found := range keys {
+	answered, err := s.answerOf(ctx, query.Question{Use: query.Facet, By: resource.FacetMetadataKey}, clauses)
+	if err != nil {
+		return err
+	}
+	if answered.bySets() {
+		for _, found := range answered.keys(after) {
 			if strings.Contains(text.Fold(found.Key), wanted) && !each(found) {
 				break
 			}
 		}
-		return err
+		return nil
 	}
 	build := entsql.Dialect(s.Pool.Dialect())
 	resources, items := build.Table(entresource.Table), build.Table(metadataitem.Table)
 	selector := build.Select().From(resources)
 	selector.Join(items).On(resources.C(entresource.FieldID), items.C(metadataitem.FieldResourceID))
 	key := items.C(metadataitem.FieldKey)
-	matchingAll(ctx, clauses)(selector)
+	matchingAll(ctx, answered.clauses)(selector)
 	selector.Select(key, entsql.Count("*"))
 	if after != "" {
 		selector.Where(entsql.GT(key, after))

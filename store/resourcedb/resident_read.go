@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/resource/resident"
 	copies "github.com/cadastre-dev/cadastre/store/resident"
@@ -73,21 +74,23 @@ func (r *resourceReader) read(ctx context.Context, uuids []string) error {
 	if uuids != nil {
 		among, args = ` WHERE `+r.store.Listed("uuid", "$1", "text"), []any{sqldb.JSONOf(uuids)}
 	}
-	err := r.store.Query(ctx, r.on, `SELECT id, uuid, resource_type_id, project_id, visibility FROM resources`+among+` ORDER BY uuid`, func(rows *sql.Rows) error {
+	err := r.store.Query(ctx, r.on, `SELECT id, uuid, resource_type_id, project_id, visibility, name, created_at, updated_at FROM resources`+among+` ORDER BY uuid`, func(rows *sql.Rows) error {
 		var id, of int64
-		var uuid, project, visibility string
-		if err := rows.Scan(&id, &uuid, &of, &project, &visibility); err != nil {
+		var uuid, project, visibility, name string
+		var created, updated time.Time
+		if err := rows.Scan(&id, &uuid, &of, &project, &visibility, &name, &created, &updated); err != nil {
 			return err
 		}
 		if uuid <= last {
 			return fmt.Errorf("resource %s comes after %s", uuid, last)
 		}
 		last = uuid
-		number := r.built.Resource(uuid, id)
+		number := r.built.Resource(uuid, id, created.UnixNano(), updated.UnixNano())
 		r.numbers[id] = number
 		r.built.Value(number, resident.Column{Kind: resident.OfType}, typeValue(of))
 		r.built.Value(number, resident.Column{Kind: resident.OfProject}, project)
 		r.built.Value(number, resident.Column{Kind: resident.OfVisibility}, visibility)
+		r.built.Value(number, resident.Column{Kind: resident.OfName}, name)
 		return nil
 	}, args...)
 	if err != nil {

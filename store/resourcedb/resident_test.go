@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,6 +64,46 @@ func counted(ctx context.Context, t *testing.T, s *resourcedb.ResourceStore, fil
 	})
 	add(func(ctx context.Context) (any, error) { return s.CountMetadataKeys(ctx, filter, nil, search) })
 	return said, silent
+}
+
+// pages is all pages of a filter in an order, as text.
+func pages(ctx context.Context, s *resourcedb.ResourceStore, filter resource.Filter, order page.Order, request page.Request) string {
+	said := ""
+	for range 100 {
+		got, err := s.Resources(ctx, filter, order, request)
+		text, _ := json.Marshal(got.Items)
+		if said += fmt.Sprintln(string(text), got.Cursors, got.HasMore, err); err != nil || !got.HasMore {
+			return said
+		}
+		if request.Last != nil {
+			request.Before = &got.Cursors[0]
+		} else {
+			request.After = &got.Cursors[len(got.Cursors)-1]
+		}
+	}
+	return said + "without end"
+}
+
+// differentPages is difference for the pages of a list. It adds how often memory
+// found them.
+func (c countingServer) differentPages(t *testing.T, chance *rand.Rand, viewer access.Viewer, filter resource.Filter, bySets *atomic.Int64) string {
+	t.Helper()
+	ctx, reading := c.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
+	defer reading.End()
+	order := page.Order{Field: []string{"NAME", "TYPE", "PROJECT", "UPDATED_AT"}[chance.IntN(4)], Descending: chance.IntN(2) == 0}
+	request := page.Request{First: new(1 + chance.IntN(9))}
+	if chance.IntN(2) == 0 {
+		request = page.Request{Last: request.First}
+	}
+	measured, _ := store.Measure(ctx)
+	fromMemory, fromDatabase := pages(measured, c.kept.ResourceStore, filter, order, request), pages(ctx, c.read, filter, order, request)
+	if strings.Contains(strings.Join(store.Decisions(measured), " "), "page by sets") {
+		bySets.Add(1)
+	}
+	if fromMemory != fromDatabase {
+		return fmt.Sprintf("pages by %+v under %s\nfrom memory\n%s\nfrom the database\n%s", order, describeFilter(filter), fromMemory, fromDatabase)
+	}
+	return ""
 }
 
 // difference returns how what memory and the database say at one instant differs,
@@ -155,7 +196,7 @@ func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(storetest.AsAdmin())
 		var writers, readers sync.WaitGroup
-		var silent atomic.Int64
+		var silent, paged atomic.Int64
 		for client := range 2 {
 			writers.Go(func() {
 				for w := random(client); ctx.Err() == nil; {
@@ -185,6 +226,10 @@ func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 						t.Errorf("instant %d as %s: %s", n, name, found)
 						return
 					}
+					if found := server.differentPages(t, w.chance, viewers[name], filter, &paged); found != "" {
+						t.Errorf("instant %d as %s: %s", n, name, found)
+						return
+					}
 				}
 			})
 		}
@@ -193,6 +238,9 @@ func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 		writers.Wait()
 		if got := silent.Load(); got < int64(instantsCounted*len(servers)) && !t.Failed() {
 			t.Errorf("memory decided only %d times", got)
+		}
+		if got := paged.Load(); got < int64(instantsCounted*len(servers)/10) && !t.Failed() {
+			t.Errorf("memory found only %d lists of pages", got)
 		}
 	})
 }

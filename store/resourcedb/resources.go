@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -47,18 +48,34 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	if request.IsEmpty() {
 		return page.Page[*resource.Resource]{Unread: true}, nil
 	}
-	wanted := byPart(paging, s.rarestFirst(clauses), visible.Resources(ctx), s.parts)
-	if order.Field == string(resource.OrderByType) {
-		wanted = firstOfTypes(paging, wanted)
-	} else if parts := s.partsOf(ctx, filter, clauses); len(parts) > 0 {
-		wanted = firstOfParts(paging, parts)
+	found, err := s.answerOf(ctx, query.Question{Use: query.Page}, clauses)
+	if err != nil {
+		return page.Page[*resource.Resource]{}, err
 	}
-	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, wanted, paging.Take)
+	rows, err := s.pageOf(ctx, found, filter, order, paging)
 	if err != nil {
 		return page.Page[*resource.Resource]{}, fmt.Errorf("list resources: %w", err)
 	}
 	position, err := s.positions(ctx, order, rows)
 	return sqldb.NewPage(paging, rows, resourceNoun, position), err
+}
+
+// pageOf returns the rows of a page of resources, and one row more.
+func (s *ResourceStore) pageOf(ctx context.Context, found answer, filter resource.Filter, order page.Order, paging sqldb.Paging) ([]*ent.Resource, error) {
+	if found.bySets() {
+		ids := found.page(order, paging)
+		if len(ids) == 0 {
+			return nil, nil
+		}
+		return resourceTable.All(ctx, s.DB, sqldb.Among(entresource.FieldID, ids), paging.Sort)
+	}
+	wanted := s.searched(paging, found.clauses, visible.Resources(ctx))
+	if order.Field == string(resource.OrderByType) {
+		wanted = firstOfTypes(paging, wanted)
+	} else if parts := s.partsOf(ctx, filter, found.clauses); len(parts) > 0 {
+		wanted = firstOfParts(paging, parts)
+	}
+	return resourceTable.All(filtered(ctx, filter), s.DB, wanted, paging.Take)
 }
 
 // filtered returns the context of a list under a filter: which plan is good
@@ -76,13 +93,14 @@ func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filt
 	if err != nil {
 		return 0, err
 	}
-	if held, err := s.decidedBy(ctx, clauses...); err != nil || held != nil {
-		return held.count(ctx, clauses), err
+	found, err := s.answerOf(ctx, query.Question{Use: query.Count}, clauses)
+	if err != nil {
+		return 0, err
 	}
-	if items := itemsCounted(ctx, clauses); items != nil {
-		return itemTable.Count(filtered(ctx, filter), s.DB, items)
+	if found.bySets() {
+		return found.held.CountMatching(found.sets), nil
 	}
-	return resourceTable.Count(ctx, s.DB, matchingAll(ctx, clauses))
+	return resourceTable.Count(ctx, s.DB, matchingAll(ctx, found.clauses))
 }
 
 // ResourcesWithin returns a page of the resources of each scope: the children

@@ -16,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	copies "github.com/cadastre-dev/cadastre/store/resident"
@@ -53,7 +54,7 @@ type ResourceStore struct {
 	metadefs *metadefdb.MetadefStore
 	options  Options
 	limits   resource.Limits
-	parts    partLimits
+	walk     query.Walk
 	writes   writeRates
 	memory   *copies.Copy[heldResources] // nil where none are kept
 }
@@ -61,7 +62,7 @@ type ResourceStore struct {
 // New returns the resources of a database.
 func New(db *sqldb.DB, metadefs *metadefdb.MetadefStore, options Options) *ResourceStore {
 	limits := resource.DefaultLimits()
-	s := &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits), parts: defaultPartLimits()}
+	s := &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits), walk: query.TextWalk}
 	db.AddAudienceReader(change.Resource, s.resourceAudiences)
 	db.AddAudienceReader(change.Capability, s.capabilityAudiences)
 	if options.ResidentBytes >= 0 {

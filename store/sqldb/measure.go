@@ -2,6 +2,8 @@ package sqldb
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -12,6 +14,9 @@ import (
 type measured struct {
 	statements, rows atomic.Int64
 	each             func(query string, args any)
+
+	mu   sync.Mutex
+	ways []string
 }
 
 type measuredKey struct{}
@@ -31,6 +36,34 @@ func Measure(ctx context.Context) (context.Context, func() (statements, rows int
 	}
 	statements, rows := m.statements.Load(), m.rows.Load()
 	return ctx, func() (int64, int64) { return m.statements.Load() - statements, m.rows.Load() - rows }
+}
+
+// maxWays bounds the remembered decisions of one operation.
+const maxWays = 20
+
+// Decided remembers how a question is answered, for the log of slow operations.
+// Equal decisions count once.
+func Decided(ctx context.Context, way string) {
+	m := measuredOf(ctx)
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.ways) < maxWays && !slices.Contains(m.ways, way) {
+		m.ways = append(m.ways, way)
+	}
+}
+
+// Decisions returns what Decided remembers under a context.
+func Decisions(ctx context.Context) []string {
+	m := measuredOf(ctx)
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.ways)
 }
 
 // EachStatement returns a context under which each statement is passed to a

@@ -97,7 +97,7 @@ func (p Paging) Sort(s *entsql.Selector) {
 	switch {
 	case p.Key.Of == nil:
 		s.OrderBy(direction(s.C(p.Key.Column)))
-	case p.reverse():
+	case p.IsReversed():
 		s.OrderExpr(entsql.DescExpr(p.Key.Of(s)))
 	default:
 		s.OrderExpr(p.Key.Of(s))
@@ -114,13 +114,14 @@ func (p Paging) Take(s *entsql.Selector) {
 
 // Direction returns the one in which the page is taken.
 func (p Paging) Direction() func(string) string {
-	if p.reverse() {
+	if p.IsReversed() {
 		return entsql.Desc
 	}
 	return entsql.Asc
 }
 
-func (p Paging) reverse() bool { return p.descending != p.request.Backward() }
+// IsReversed reports whether the page is taken against the order of its column.
+func (p Paging) IsReversed() bool { return p.descending != p.request.Backward() }
 
 // Within keeps the rows between the positions.
 func (p Paging) Within(s *entsql.Selector) {

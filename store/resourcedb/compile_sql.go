@@ -1,19 +1,16 @@
 package resourcedb
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/ent"
-	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
@@ -21,52 +18,107 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// condition is a condition that the database evaluates. Capabilities are the
-// registry entries that a name stands for, those that
-// the viewer may know of: a private one is nowhere in the statement.
-type condition struct {
-	resource.Condition
+// sqlCompiler turns conditions into predicates on resources. Its capabilities are
+// the registry entries of names that the viewer may know of: the statement never
+// has a private one.
+type sqlCompiler struct {
+	viewer       access.Viewer
 	capabilities map[string][]int64
 }
 
-// holds returns the condition as a predicate on resources. Tests are sets of
-// resources, which an index finds.
-func (c condition) holds(s *entsql.Selector) *entsql.Predicate {
-	switch {
-	case c.Kind == resource.ConditionAll && len(c.Members) == 0:
-		return entsql.ExprP("1 = 1")
-	case c.Kind == resource.ConditionAll:
-		members := lists.Map(c.Members, func(member resource.Condition) *entsql.Predicate { return condition{member, c.capabilities}.holds(s) })
-		return entsql.And(members...)
-	case c.Kind == resource.ConditionNot:
-		return entsql.Not(condition{c.Members[0], c.capabilities}.holds(s))
+// holds returns a condition as a predicate.
+func (c sqlCompiler) holds(s *entsql.Selector, of resource.Condition) *entsql.Predicate {
+	if predicate := c.holdsPlainly(s, of); predicate != nil {
+		return predicate
 	}
-	build := entsql.Dialect(s.Dialect())
-	of := alternatives{s: s, items: build.Table(metadataitem.Table), values: build.Table(capabilityvalue.Table), members: build.Table(capabilitymember.Table)}
-	of.add(c)
-	return of.hold()
+	switch {
+	case of.Kind == resource.ConditionAll && len(of.Members) == 0:
+		return entsql.ExprP("1 = 1")
+	case of.Kind == resource.ConditionAll:
+		return entsql.And(lists.Map(of.Members, func(member resource.Condition) *entsql.Predicate { return c.holds(s, member) })...)
+	case of.Kind == resource.ConditionNot && asksForID(of):
+		return entsql.Not(c.holds(s, of.Members[0]))
+	case of.Kind == resource.ConditionNot: // which holds where there is no parent to compare
+		return entsql.Not(isTrue(c.holds(s, of.Members[0])))
+	}
+	alternatives := newAlternatives(s, c)
+	alternatives.add(of)
+	return alternatives.hold()
 }
 
-// alternatives are tests of which one is enough. Those of one table come to one
-// set of resources: ten values asked for are not ten sets.
+// holdsPlainly returns a condition on the resource itself, nil for any other one.
+func (c sqlCompiler) holdsPlainly(s *entsql.Selector, of resource.Condition) *entsql.Predicate {
+	operands := of.Test.Operands
+	switch of.Kind {
+	case resource.ConditionType:
+		return metadefdb.IsOfType(s, s.C(entresource.FieldResourceTypeID), operands)
+	case resource.ConditionProject:
+		return among(s, s.C(entresource.FieldProjectID), operands)
+	case resource.ConditionVisibility:
+		return among(s, s.C(entresource.FieldVisibility), operands)
+	case resource.ConditionName:
+		return among(s, s.C(entresource.FieldName), operands)
+	case resource.ConditionNameContains:
+		return sqldb.ResourceNames.Contains(s.C, operands[0])
+	case resource.ConditionSearch:
+		return mentions(s, operands[0])
+	case resource.ConditionUpdatedSince:
+		return entsql.GTE(s.C(entresource.FieldUpdatedAt), of.Since.UTC())
+	case resource.ConditionUUID:
+		return sqldb.IsAmong(s, s.C(entresource.FieldUUID), operands)
+	case resource.ConditionParent:
+		parents := entsql.Dialect(s.Dialect()).Table(entresource.Table).As("parents")
+		return entsql.In(s.C(entresource.FieldParentID), entsql.Dialect(s.Dialect()).
+			Select(parents.C(entresource.FieldID)).From(parents).
+			Where(entsql.And(entsql.EQ(parents.C(entresource.FieldUUID), operands[0]), visible.ResourceCondition(c.viewer, parents.C))))
+	case resource.ConditionAncestor:
+		return isBelow(s, c.viewer, operands[0])
+	}
+	return nil
+}
+
+// asksForID reports whether the predicate of a condition names no column of
+// resources but the id.
+func asksForID(c resource.Condition) bool {
+	switch c.Kind {
+	case resource.ConditionMetadata, resource.ConditionCapability, resource.ConditionTag, resource.ConditionNever:
+		return true
+	case resource.ConditionAll, resource.ConditionAny, resource.ConditionNot:
+		return !slices.ContainsFunc(c.Members, func(member resource.Condition) bool { return !asksForID(member) })
+	}
+	return false
+}
+
+// alternatives are tests of which one is enough. Those of one table become one
+// set of resources: ten values do not become ten sets.
 type alternatives struct {
-	s                                *entsql.Selector
-	items, values, members           *entsql.SelectTable
-	ofItems, ofValues, ofMembers, of []*entsql.Predicate
+	sqlCompiler
+	s                                        *entsql.Selector
+	items, values, members, tags             *entsql.SelectTable
+	ofItems, ofValues, ofMembers, ofTags, of []*entsql.Predicate
 }
 
-func (a *alternatives) add(c condition) {
-	ids := c.capabilities[c.Test.Name]
+func newAlternatives(s *entsql.Selector, c sqlCompiler) *alternatives {
+	build := entsql.Dialect(s.Dialect())
+	return &alternatives{sqlCompiler: c, s: s, items: build.Table(metadataitem.Table), values: build.Table(capabilityvalue.Table),
+		members: build.Table(capabilitymember.Table), tags: build.Table(resourcetag.Table)}
+}
+
+func (a *alternatives) add(c resource.Condition) {
+	ids := a.capabilities[c.Test.Name]
 	switch {
 	case c.Kind == resource.ConditionAny:
 		for _, member := range c.Members {
-			a.add(condition{member, c.capabilities})
+			a.add(member)
 		}
-	case c.Kind == resource.ConditionAll, c.Kind == resource.ConditionNot:
-		a.of = append(a.of, c.holds(a.s))
+	case c.Kind == resource.ConditionNever:
 	case c.Kind == resource.ConditionMetadata:
 		a.ofItems = append(a.ofItems, a.itemTest(c.Test))
-	case c.Kind != resource.ConditionCapability || len(ids) == 0: // never holds
+	case c.Kind == resource.ConditionTag:
+		a.ofTags = append(a.ofTags, a.tagTest(c))
+	case c.Kind != resource.ConditionCapability:
+		a.of = append(a.of, a.holds(a.s, c))
+	case len(ids) == 0: // never holds
 	case c.Test.Operator == resource.Exists:
 		a.ofValues = append(a.ofValues, sqldb.IsAmong(a.s, a.values.C(capabilityvalue.FieldCapabilityID), ids))
 	case c.Test.Operator == resource.HasAll:
@@ -87,7 +139,7 @@ func (a *alternatives) hold() *entsql.Predicate {
 	for _, of := range []struct {
 		table *entsql.SelectTable
 		tests []*entsql.Predicate
-	}{{a.items, a.ofItems}, {a.values, a.ofValues}, {a.members, a.ofMembers}} {
+	}{{a.items, a.ofItems}, {a.tags, a.ofTags}, {a.values, a.ofValues}, {a.members, a.ofMembers}} {
 		if len(of.tests) > 0 {
 			all = append(all, resourcesWith(a.s, of.table, of.tests...))
 		}
@@ -102,6 +154,15 @@ func (a *alternatives) hold() *entsql.Predicate {
 // of the tests holds.
 func resourcesWith(s *entsql.Selector, table *entsql.SelectTable, tests ...*entsql.Predicate) *entsql.Predicate {
 	return entsql.In(s.C(entresource.FieldID), entsql.Dialect(s.Dialect()).Select(table.C("resource_id")).From(table).Where(entsql.Or(tests...)))
+}
+
+// tagTest holds for the tags with a name, and those below it where they count.
+func (a *alternatives) tagTest(c resource.Condition) *entsql.Predicate {
+	nameKey, folded := a.tags.C(resourcetag.FieldNameKey), c.Test.Operands[0]
+	if c.Below {
+		return entsql.Or(entsql.EQ(nameKey, folded), isBelowTag(a.s, a.viewer, nameKey, folded))
+	}
+	return entsql.EQ(nameKey, folded)
 }
 
 // itemTest holds for the metadata items that a test holds of.
@@ -159,60 +220,4 @@ func compared(operator resource.Operator, column, operand string, equal *entsql.
 		return entsql.GT(column, operand)
 	}
 	return entsql.GTE(column, operand)
-}
-
-func hashesOf(texts []string) []int64 {
-	return lists.Map(texts, sqldb.HashOf)
-}
-
-// namesIn returns the names of capabilities that are known, as the conditions of
-// a filter ask for them.
-func namesIn(known map[string][]int64, all []string) resource.CapabilityNames {
-	return resource.CapabilityNames{Knows: func(name string) bool { return known[name] != nil }, All: all}
-}
-
-// maxSuggested bounds the names among which the nearest one is looked for: the
-// first ones by code point.
-const maxSuggested = 10_000
-
-// capabilitiesToSuggest returns the names of all capabilities of the types, or of
-// all types when types is nil, that the viewer may know of, where one of those
-// that must be known is not; else none.
-func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[string][]int64, names, types []string) ([]string, error) {
-	unknown := slices.ContainsFunc(names, func(name string) bool { return known[name] == nil })
-	if !unknown || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
-		return nil, nil
-	}
-	all, err := s.capabilitiesOfTypes(ctx, types).Order(capability.ByName()).Limit(maxSuggested).Unique(true).Select(capability.FieldName).Strings(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list the names of capabilities: %w", err)
-	}
-	return all, nil
-}
-
-// capabilitiesOfTypes returns a query for the registry entries that the viewer
-// may know of: of the types, or of all types when types is nil.
-func (s *ResourceStore) capabilitiesOfTypes(ctx context.Context, types []string) *ent.CapabilityQuery {
-	return s.Ent.Capability.Query().Where(capabilitiesSeen(access.ViewerFrom(ctx), true), visible.OfResourceTypes(ctx), func(s *entsql.Selector) {
-		if types != nil {
-			s.Where(metadefdb.IsOfType(s, s.C(capability.FieldResourceTypeID), types))
-		}
-	})
-}
-
-// knownCapabilities returns the registry entries of names that the viewer may
-// know of: of the types, or of all types when types is nil.
-func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []string) (map[string][]int64, error) {
-	if len(names) == 0 || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
-		return nil, nil
-	}
-	rows, err := s.capabilitiesOfTypes(ctx, types).Where(sqldb.Among(capability.FieldName, names)).Order(ent.Asc(capability.FieldID)).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look up capabilities: %w", err)
-	}
-	known := map[string][]int64{}
-	for _, row := range rows {
-		known[row.Name] = append(known[row.Name], row.ID)
-	}
-	return known, nil
 }

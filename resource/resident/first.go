@@ -1,0 +1,143 @@
+package resident
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Order is an order of resources by a column of which each has one value, or by a
+// time, whose keys are those of TimeKey. The uuid breaks ties.
+type Order struct {
+	In         Column
+	Name       func(value string) string // what a value is ordered as, another one for each; nil for itself
+	Descending bool
+	Bounds     []Bound
+}
+
+// Bound is a position that resources must be beyond: below it or above it, whatever
+// the direction of the order.
+type Bound struct {
+	IsBelow   bool
+	Key, UUID string
+}
+
+// placed is a resource and its position.
+type placed struct {
+	key, uuid string
+	row       int64
+}
+
+// First returns the row ids of the first resources under an order that meet all
+// clauses and are within its bounds.
+func (r *Resources) First(clauses []Clause, order Order, most int) []int64 {
+	var found []placed
+	for _, p := range r.parts {
+		found = append(found, p.first(p.matching(clauses), order, most)...)
+	}
+	slices.SortFunc(found, func(a, b placed) int {
+		return order.directed(cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.uuid, b.uuid)))
+	})
+	rows := make([]int64, min(most, len(found)))
+	for i := range rows {
+		rows[i] = found[i].row
+	}
+	return rows
+}
+
+func (o Order) directed(compared int) int {
+	if o.Descending {
+		return -compared
+	}
+	return compared
+}
+
+// first returns the first resources of a part that are in a set.
+func (p part) first(left Set, order Order, most int) (found []placed) {
+	if most <= 0 {
+		return nil
+	}
+	for key, members := range order.values(p) {
+		for i := range members {
+			number := members[i]
+			if order.Descending {
+				number = members[len(members)-1-i]
+			}
+			if !left.has(number) || !order.isWithin(key, p.uuids[number]) {
+				continue
+			}
+			if found = append(found, placed{key, p.uuids[number], p.rows[number]}); len(found) == most {
+				return found
+			}
+		}
+	}
+	return found
+}
+
+// isWithin reports whether a position is within the bounds.
+func (o Order) isWithin(key, uuid string) bool {
+	for _, bound := range o.Bounds {
+		compared := cmp.Or(strings.Compare(key, bound.Key), strings.Compare(uuid, bound.UUID))
+		if compared == 0 || compared < 0 != bound.IsBelow {
+			return false
+		}
+	}
+	return true
+}
+
+// values yields the values of a column in order, as they are ordered, from the
+// first that can be within the bounds, with the resources that have each.
+func (o Order) values(p part) iter.Seq2[string, []uint32] {
+	return func(yield func(key string, members []uint32) bool) {
+		if times, ok := p.times[o.In.Kind]; ok {
+			o.each(times, yield)
+			return
+		}
+		of := p.columns[o.In]
+		switch {
+		case of == nil:
+			return
+		case o.Name != nil:
+			o.named(of, yield)
+			return
+		}
+		from, to := 0, len(of.values)
+		for _, bound := range o.Bounds {
+			place, found := slices.BinarySearch(of.values, bound.Key)
+			switch {
+			case !bound.IsBelow:
+				from = max(from, place)
+			case found:
+				to = min(to, place+1)
+			default:
+				to = min(to, place)
+			}
+		}
+		for i := range max(0, to-from) {
+			place := from + i
+			if o.Descending {
+				place = to - 1 - i
+			}
+			if !yield(of.values[place], of.of(place)) {
+				return
+			}
+		}
+	}
+}
+
+// named yields values that are ordered as something else. There are few.
+func (o Order) named(of *postings, yield func(key string, members []uint32) bool) {
+	places := make([]int, len(of.values))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int {
+		return o.directed(strings.Compare(o.Name(of.values[a]), o.Name(of.values[b])))
+	})
+	for _, place := range places {
+		if !yield(o.Name(of.values[place]), of.of(place)) {
+			return
+		}
+	}
+}

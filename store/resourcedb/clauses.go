@@ -1,0 +1,173 @@
+package resourcedb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/ent/capability"
+	"github.com/cadastre-dev/cadastre/ent/predicate"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// clause is one condition of a filter, ready for either compiler.
+type clause struct {
+	resource.FilterCondition
+	compiler sqlCompiler
+	// among are the row ids of the resources that conditions before left, nil for
+	// a clause that is a condition.
+	among []int64
+}
+
+// holds returns the clause as a predicate on resources.
+func (c clause) holds(s *entsql.Selector) *entsql.Predicate {
+	if c.among != nil {
+		return sqldb.IsAmong(s, s.C(entresource.FieldID), c.among)
+	}
+	return c.compiler.holds(s, c.Condition)
+}
+
+// conditionsOf returns the conditions of clauses that are not ignored.
+func conditionsOf(clauses []clause) (conditions []resource.Condition) {
+	for _, c := range clauses {
+		if !c.Ignored {
+			conditions = append(conditions, c.Condition)
+		}
+	}
+	return conditions
+}
+
+// resourcesMatching keeps the resources that the viewer may see and that match
+// a filter.
+func (s *ResourceStore) resourcesMatching(ctx context.Context, filter resource.Filter) (predicate.Resource, error) {
+	clauses, err := s.clausesOf(ctx, "filter", filter)
+	if err != nil {
+		return nil, err
+	}
+	return matchingAll(ctx, clauses), nil
+}
+
+// matchingAll keeps the resources that the viewer may see and that meet all
+// clauses.
+func matchingAll(ctx context.Context, clauses []clause) predicate.Resource {
+	visible := visible.Resources(ctx)
+	return func(s *entsql.Selector) {
+		visible(s)
+		keep(s, clauses)
+	}
+}
+
+// keep keeps the rows that meet clauses.
+func keep(s *entsql.Selector, clauses []clause) {
+	for i, clause := range clauses {
+		if clause.Ignored {
+			continue
+		}
+		holds := clause.holds(s) // with the name that the table has now: a statement around it may give it another
+		if i >= joinedClauses {
+			holds = isTrue(holds)
+		}
+		s.Where(holds)
+	}
+}
+
+// isTrue returns a predicate that no index serves and that is never joined.
+func isTrue(holds *entsql.Predicate) *entsql.Predicate {
+	return entsql.P(func(b *entsql.Builder) { b.WriteString("(").Join(holds).WriteString(") IS TRUE") })
+}
+
+// joinedClauses is how many clauses PostgreSQL may join with the resources. It
+// weighs every order of joins, for seconds where there are 60. It tests clauses
+// behind IS TRUE one by one.
+const joinedClauses = 8
+
+// clausesOf returns the conditions of a filter at a path.
+func (s *ResourceStore) clausesOf(ctx context.Context, path string, filter resource.Filter) ([]clause, error) {
+	var problems problem.Problems
+	filter.Check(&problems, path)
+	plan := filter.Plan(&problems, path)
+	if err := s.metadefs.CheckNames(ctx, problems.Err(), filter.Mentions(path)...); err != nil {
+		return nil, err
+	}
+	known, err := s.knownCapabilities(ctx, plan.CapabilityNames(), filter.Types)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.capabilitiesToSuggest(ctx, known, plan.NamesToKnow(), filter.Types)
+	if err != nil {
+		return nil, err
+	}
+	clauses := clausesUnder(ctx, plan, known, all, &problems)
+	return clauses, problems.Err()
+}
+
+// clausesUnder returns the conditions of a plan, given the capabilities that the
+// viewer may know of, and all of their names where one is unknown.
+func clausesUnder(ctx context.Context, plan resource.FilterPlan, known map[string][]int64, all []string, problems *problem.Problems) []clause {
+	compiler := sqlCompiler{access.ViewerFrom(ctx), known}
+	return lists.Map(plan.Conditions(namesIn(known, all), problems), func(c resource.FilterCondition) clause {
+		return clause{FilterCondition: c, compiler: compiler}
+	})
+}
+
+// namesIn returns the names of capabilities that are known, as the conditions of
+// a filter ask for them.
+func namesIn(known map[string][]int64, all []string) resource.CapabilityNames {
+	return resource.CapabilityNames{Knows: func(name string) bool { return known[name] != nil }, All: all}
+}
+
+// maxSuggested bounds the names among which the nearest one is looked for: the
+// first ones by code point.
+const maxSuggested = 10_000
+
+// capabilitiesToSuggest returns the names of all capabilities of the types, or of
+// all types when types is nil, that the viewer may know of, where one of those
+// that must be known is not; else none.
+func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[string][]int64, names, types []string) ([]string, error) {
+	unknown := slices.ContainsFunc(names, func(name string) bool { return known[name] == nil })
+	if !unknown || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
+		return nil, nil
+	}
+	all, err := s.capabilitiesOfTypes(ctx, types).Order(capability.ByName()).Limit(maxSuggested).Unique(true).Select(capability.FieldName).Strings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the names of capabilities: %w", err)
+	}
+	return all, nil
+}
+
+// capabilitiesOfTypes returns a query for the registry entries that the viewer
+// may know of: of the types, or of all types when types is nil.
+func (s *ResourceStore) capabilitiesOfTypes(ctx context.Context, types []string) *ent.CapabilityQuery {
+	return s.Ent.Capability.Query().Where(capabilitiesSeen(access.ViewerFrom(ctx), true), visible.OfResourceTypes(ctx), func(s *entsql.Selector) {
+		if types != nil {
+			s.Where(metadefdb.IsOfType(s, s.C(capability.FieldResourceTypeID), types))
+		}
+	})
+}
+
+// knownCapabilities returns the registry entries of names that the viewer may
+// know of: of the types, or of all types when types is nil.
+func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []string) (map[string][]int64, error) {
+	if len(names) == 0 || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
+		return nil, nil
+	}
+	rows, err := s.capabilitiesOfTypes(ctx, types).Where(sqldb.Among(capability.FieldName, names)).Order(ent.Asc(capability.FieldID)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up capabilities: %w", err)
+	}
+	known := map[string][]int64{}
+	for _, row := range rows {
+		known[row.Name] = append(known[row.Name], row.ID)
+	}
+	return known, nil
+}

@@ -1,0 +1,206 @@
+package resourcedb
+
+import (
+	"slices"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/ent/metadataitem"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/query"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// textSearch is a search for a part of texts. Where the part is rare, indexes find
+// the resources. Where it is frequent, the first page of them is soon found among
+// the resources in the order of the list, while an index would find all of them.
+type textSearch struct {
+	// found returns a SELECT of the ids of the resources, some of them more than
+	// once.
+	found entsql.Querier
+	// has holds for a resource whose texts have the part. It looks at that one.
+	has func(build *entsql.DialectBuilder, of func(column string) string) *entsql.Predicate
+}
+
+// searchOf returns the search for the part that a condition asks for. It is nil
+// for any other condition, for a part that is too short for the index, and where
+// PostgreSQL chooses by its statistics of names and values.
+func searchOf(c resource.Condition, isPostgres bool) *textSearch {
+	isItem := c.Kind == resource.ConditionMetadata && c.Test.Operator == resource.Has
+	switch {
+	case c.Kind == resource.ConditionSearch && (isPostgres || sqldb.IsIndexed(c.Test.Operands[0])):
+		return searchEverywhere(c.Test.Operands[0])
+	case isPostgres:
+		return nil
+	case c.Kind == resource.ConditionNameContains && sqldb.IsIndexed(c.Test.Operands[0]):
+		return searchNames(c.Test.Operands[0])
+	case isItem && sqldb.IsIndexed(text.Fold(c.Test.Operands[0])):
+		return searchItems(c.Test.Name, c.Test.Operands[0])
+	}
+	return nil
+}
+
+// searchEverywhere searches names, descriptions and values of metadata.
+func searchEverywhere(folded string) *textSearch {
+	return &textSearch{
+		found: entsql.P(func(b *entsql.Builder) {
+			b.Join(sqldb.ResourceNames.Found(entresource.FieldID, folded)).
+				WriteString(" UNION ALL ").Join(sqldb.ResourceDescriptions.Found(entresource.FieldID, folded)).
+				WriteString(" UNION ALL ").Join(sqldb.MetadataValues.Found(metadataitem.FieldResourceID, folded))
+		}),
+		has: func(build *entsql.DialectBuilder, of func(string) string) *entsql.Predicate {
+			items := build.Table(metadataitem.Table)
+			return entsql.Or(sqldb.ResourceNames.Has(of, folded), sqldb.ResourceDescriptions.Has(of, folded),
+				hasItem(build, of, sqldb.MetadataValues.Has(items.C, folded)))
+		},
+	}
+}
+
+// searchNames searches names.
+func searchNames(folded string) *textSearch {
+	return &textSearch{
+		found: sqldb.ResourceNames.Found(entresource.FieldID, folded),
+		has: func(_ *entsql.DialectBuilder, of func(string) string) *entsql.Predicate {
+			return sqldb.ResourceNames.Has(of, folded)
+		},
+	}
+}
+
+// searchItems searches the values of a metadata key, code point by code point.
+func searchItems(key, part string) *textSearch {
+	return &textSearch{
+		found: sqldb.MetadataValues.FoundExactly(metadataitem.FieldResourceID, part, func(column func(string) string) *entsql.Predicate {
+			return entsql.EQ("+"+column(metadataitem.FieldKey), key)
+		}),
+		has: func(build *entsql.DialectBuilder, of func(string) string) *entsql.Predicate {
+			items := build.Table(metadataitem.Table)
+			return hasItem(build, of, entsql.And(entsql.EQ(items.C(metadataitem.FieldKey), key), sqldb.MetadataValues.HasExactly(items.C, part)))
+		},
+	}
+}
+
+// hasItem holds for a resource that has a metadata item which passes a test. The
+// database tests the items of each resource: the walk avoids a set of all such
+// items.
+func hasItem(build *entsql.DialectBuilder, of func(string) string, test *entsql.Predicate) *entsql.Predicate {
+	items := build.Table(metadataitem.Table)
+	one := build.Select().From(items).Where(entsql.And(entsql.ColumnsEQ(items.C(metadataitem.FieldResourceID), of(entresource.FieldID)), test)).Limit(1)
+	one.SelectExpr(entsql.Expr("TRUE"))
+	return entsql.P(func(b *entsql.Builder) { b.WriteString("COALESCE((").Join(one).WriteString("), FALSE)") })
+}
+
+// searched returns the condition of a page for clauses: the first search of them
+// is answered in the better way, which the statement itself finds out.
+func (s *ResourceStore) searched(paging sqldb.Paging, clauses []clause, visible func(*entsql.Selector)) func(*entsql.Selector) {
+	var search *textSearch
+	at := slices.IndexFunc(clauses, func(c clause) bool {
+		if c.among == nil && !c.Ignored {
+			search = searchOf(c.Condition, s.Postgres())
+		}
+		return search != nil
+	})
+	isNarrow := slices.ContainsFunc(clauses, func(c clause) bool { return c.among != nil })
+	switch {
+	case isNarrow: // what is left is looked up by id, whatever the viewer's rights
+		return func(s *entsql.Selector) {
+			asked(s, visible)
+			keep(s, clauses)
+		}
+	case at < 0 || paging.Key.Of != nil: // no index has the order of types
+		return func(s *entsql.Selector) {
+			visible(s)
+			keep(s, clauses)
+		}
+	}
+	others := slices.Delete(slices.Clone(clauses), at, at+1)
+	page := searchedPage{search, s.walk, paging, func(s *entsql.Selector) {
+		asked(s, visible)
+		keep(s, others)
+	}}
+	return func(s *entsql.Selector) {
+		page.others(s)
+		s.Where(page.holds(s))
+	}
+}
+
+// asked adds a condition that the database tests of each resource which it looks
+// at. The rights of a viewer are alternatives, and SQLite would collect all
+// resources of each by an index.
+func asked(s *entsql.Selector, condition func(*entsql.Selector)) {
+	if s.Dialect() == dialect.Postgres {
+		condition(s)
+		return
+	}
+	alone := entsql.Dialect(s.Dialect()).Select().From(s.Table())
+	condition(alone)
+	if holds := alone.P(); holds != nil {
+		s.Where(isTrue(holds))
+	}
+}
+
+// searchedPage is one page of a list with a search.
+type searchedPage struct {
+	*textSearch
+	walk   query.Walk
+	paging sqldb.Paging
+	others func(*entsql.Selector) // the other conditions of the list
+}
+
+// isFew is whether the index found few rows.
+const isFew = "(SELECT few FROM judged)"
+
+// holds holds for the resources of the page, and for others that the search finds.
+func (p searchedPage) holds(s *entsql.Selector) *entsql.Predicate {
+	build, id := entsql.Dialect(s.Dialect()), s.C(entresource.FieldID)
+	begin, end, all, once := " IN (", ")", "-1", "NOT MATERIALIZED"
+	if s.Dialect() == dialect.Postgres { // which supposes that an array is short, and goes on with a search where it stopped
+		begin, end, all, once = " = ANY (ARRAY(", "))", "NULL", "MATERIALIZED"
+	}
+	return entsql.P(func(b *entsql.Builder) {
+		b.Ident(id).WriteString(begin + "WITH found (id) AS " + once + " (").Join(p.found).
+			WriteString("), probed (id) AS MATERIALIZED (SELECT id FROM found LIMIT ").Arg(p.walk.Few + 1).
+			WriteString("), judged (few) AS MATERIALIZED (SELECT COUNT(*) <= ").Arg(p.walk.Few).
+			WriteString(" FROM probed), ordered AS NOT MATERIALIZED (").Join(p.ordered(build)).
+			WriteString("), walked (id) AS MATERIALIZED (").Join(p.walked(build)).
+			WriteString(") SELECT id FROM probed WHERE " + isFew + " UNION ALL SELECT id FROM walked UNION ALL SELECT id FROM (SELECT id FROM found LIMIT (SELECT CASE WHEN NOT " + isFew +
+				" AND (SELECT COUNT(*) FROM walked) < ").Arg(p.paging.Limit()).
+			WriteString(" AND (SELECT COUNT(*) FROM (").Join(p.inOrder(build, entresource.FieldID).Limit(p.walk.Most)).WriteString(") AS looked_at) = ").Arg(p.walk.Most).
+			WriteString(" THEN " + all + " ELSE 0 END)) AS everything" + end)
+	})
+}
+
+// inOrder returns the resources in the order of the list.
+func (p searchedPage) inOrder(build *entsql.DialectBuilder, columns ...string) *entsql.Selector {
+	resources := build.Select().From(build.Table(entresource.Table))
+	resources.Select(resources.Columns(columns...)...)
+	p.others(resources)
+	p.paging.Within(resources)
+	p.paging.Sort(resources)
+	return resources
+}
+
+// ordered returns the resources that the walk looks at: none where few are found.
+// Each database has its own way to find that out before it looks at any.
+func (p searchedPage) ordered(build *entsql.DialectBuilder) entsql.Querier {
+	resources := p.inOrder(build, entresource.FieldID, entresource.FieldNameKey, entresource.FieldDescriptionKey, entresource.FieldDescription,
+		p.paging.Key.Column, p.paging.Key.TieColumn())
+	if resources.Dialect() == dialect.Postgres {
+		return resources.Where(entsql.ExprP("NOT " + isFew)).Limit(p.walk.Most)
+	}
+	return entsql.P(func(b *entsql.Builder) {
+		b.Join(resources).WriteString(" LIMIT (SELECT CASE WHEN " + isFew + " THEN 0 ELSE ").Arg(p.walk.Most).WriteString(" END)")
+	})
+}
+
+// walked returns those of them that the search is for, a page at most.
+func (p searchedPage) walked(build *entsql.DialectBuilder) *entsql.Selector {
+	ordered := build.Table("ordered")
+	walked := build.Select(ordered.C(entresource.FieldID)).From(ordered).Where(p.has(build, ordered.C))
+	if walked.Dialect() == dialect.Postgres { // SQLite takes rows as they come, and would look at all of them to order them
+		p.paging.Sort(walked)
+	}
+	return walked.Limit(p.paging.Limit())
+}
