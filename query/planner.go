@@ -62,8 +62,9 @@ type Counts struct {
 	Providers int
 }
 
-// The thresholds, measured with 100,000 resources of 8 metadata items on two
-// cores, on SQLite and PostgreSQL.
+// The thresholds. With them, BenchmarkFilters of store/resourcedb takes 0.4 to
+// 5.3 ms for each page of 100,000 resources on SQLite and 0.9 to 7.7 on
+// PostgreSQL, on two cores.
 const (
 	// maxNarrowed is how many ids one statement gets at most. The database takes
 	// 0.3 us for each id, and more than 5 ms where it must sort 20,000 resources.
@@ -120,16 +121,21 @@ func Choose(q Question, counts Counts) Decision {
 	case decided == 0 && !all, q.Use == Explain && !all:
 		return Decision{SQL, "sets decide too few conditions"}
 	case q.Use == Hosts && all:
-		if most := max(fewHosts, hostsOfAProvider*counts.Providers); counts.Matching > most {
-			return Decision{SQL, fmt.Sprintf("%d resources match, more than %d", counts.Matching, most)}
-		}
-		return Decision{Sets, fmt.Sprintf("%d resources match", counts.Matching)}
+		return chooseHosts(counts)
 	case all:
 		return Decision{Sets, "sets decide all conditions"}
 	case counts.Matching <= maxNarrowed:
 		return Decision{Narrowed, fmt.Sprintf("%d resources are left", counts.Matching)}
 	}
 	return Decision{SQL, fmt.Sprintf("%d resources are left, more than %d", counts.Matching, maxNarrowed)}
+}
+
+// chooseHosts is Choose for hosts where sets decide all conditions.
+func chooseHosts(counts Counts) Decision {
+	if most := max(fewHosts, hostsOfAProvider*counts.Providers); counts.Matching > most {
+		return Decision{SQL, fmt.Sprintf("%d resources match, more than %d", counts.Matching, most)}
+	}
+	return Decision{Sets, fmt.Sprintf("%d resources match", counts.Matching)}
 }
 
 // DecidedBySets reports whether sets decide a condition.

@@ -8,7 +8,6 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
-	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
@@ -30,7 +29,6 @@ var scopeColumns = map[resource.Scope]string{
 // The tables that lists read.
 var (
 	resourceTable = sqldb.NewTable[ent.Resource](entresource.Table, entresource.Columns, entresource.FieldNameKey, entresource.FieldDescriptionKey).Timeless()
-	itemTable     = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadataitem.Columns)
 	countTable    = sqldb.NewTable[ent.CapabilityCount](capabilitycount.Table, capabilitycount.Columns)
 	resourceTags  = sqldb.NewTable[ent.ResourceTag](resourcetag.Table, resourcetag.Columns)
 )
