@@ -175,9 +175,13 @@ func (c *candidatesCommand) request(run *session) (*candidateRequest, error) {
 	run.tell("rootRequired", "--root-required "+strings.Join(c.RootRequired, ","))
 	run.tell("rootForbidden", "--root-required "+strings.Join(c.RootRequired, ","))
 	if c.Hosts != nil {
-		request.hosts = &client.ResourceFilter{}
-		if err := decode(request.hosts, *c.Hosts); err != nil {
+		filter, err := inputOf(definitionOf("ResourceFilter"), *c.Hosts)
+		if err != nil {
 			return nil, usagef("--hosts: %w", err)
+		}
+		request.hosts = &client.ResourceFilter{}
+		if err := into(request.hosts, filter); err != nil {
+			return nil, err
 		}
 	}
 	return request, nil
@@ -257,4 +261,12 @@ func showExplanation(run *session, of *client.CandidateExplanation) error {
 		run.notef("near: %s lacks %s\n", printable(near.Provider.Name), strings.Join(lacks, ", "))
 	}
 	return list(run, columnsOf("kind constraint eliminated remaining +path"), of.Steps)
+}
+
+// tellOf notes which flags traits and aggregates were given with.
+func (s *session) tellOf(prefix string, required, memberOf []string) {
+	for _, field := range []string{"requiredAll", "requiredAny", "requiredAnySets", "forbidden"} {
+		s.tell(prefix+field, "--required "+strings.Join(required, " --required "))
+	}
+	s.tell(prefix+"memberOf", "--member-of "+strings.Join(memberOf, " --member-of "))
 }

@@ -2,14 +2,15 @@
 // clients of a server. Serving itself is a function that the program hands
 // over.
 //
-// The struct commands is the one table of nouns and verbs: kong makes the grammar
-// of it. A command says in tags which field of its operation each flag is (see
-// input.go), sends one operation of the package client, and shows rows whose
-// columns its noun has in one place (see columns.go).
+// The table in nouns.go has all commands. Most have no code: grammar.go makes their
+// flags from an operation of the package client and the descriptions of the schema,
+// and call.go sends the operation and shows the columns of the noun. The others are
+// structs with the tags of kong, or functions that the table names.
 package cli
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -34,51 +35,6 @@ type Program struct {
 	Check func(options ServeOptions) error
 }
 
-// commands is the grammar of the command line.
-type commands struct {
-	Serve serveCommand `cmd:"" group:"Server" help:"Serve the GraphQL API and the IDE." example:"cadastre serve --demo"`
-
-	Query queryCommand `cmd:"" group:"Any operation" help:"Send a GraphQL document and show the answer." example:"cadastre query '{ viewer { userId roles } }' ;; cadastre query 'query($type: String!) { resources(filter: {types: [$type]}, first: 2) { totalCount nodes { name } } }' -v type=physical:host ;; cadastre query --paginate 'query($after: String) { traits(first: 100, after: $after) { nodes { name } pageInfo { hasNextPage endCursor } } }' -o value -c name"`
-
-	Namespace namespaceCommand `cmd:"" group:"Definitions" help:"Namespaces: named sets of definitions."`
-
-	Property     propertyCommand     `cmd:"" group:"Definitions" help:"Properties: which metadata keys exist and what they may hold."`
-	Object       objectCommand       `cmd:"" group:"Definitions" help:"Objects: properties that are used together."`
-	Tag          tagCommand          `cmd:"" group:"Definitions" help:"Tags that namespaces define."`
-	Association  associationCommand  `cmd:"" group:"Definitions" help:"Which resource types namespaces apply to."`
-	ResourceType resourceTypeCommand `cmd:"" group:"Definitions" help:"Resource types."`
-	Metadefs     metadefsCommand     `cmd:"" group:"Definitions" help:"Load, export and unload definition files."`
-
-	Resource   resourceCommand   `cmd:"" group:"Resources" help:"Resources."`
-	Capability capabilityCommand `cmd:"" group:"Resources" help:"What hosts and other resources can do, and who discovers it."`
-	Metadata   metadataCommand   `cmd:"" group:"Resources" help:"What people and services wrote on resources."`
-
-	Candidates    candidatesCommand    `cmd:"" group:"Placement" help:"Find where a request fits, in the manner of openstack allocation candidate list." example:"cadastre candidates --resource VCPU=2 --resource MEMORY_MB=2048 --limit 2 ;; cadastre candidates --resource VCPU=4 --required 'in:HW_CPU_X86_AVX512F,HW_CPU_X86_AVX2' --required '!HW_CPU_HYPERTHREADING' --explain ;; cadastre candidates --resource VCPU=4 --group _NET --resource SRIOV_NET_VF=1 --required CUSTOM_PHYSNET_PUBLIC --limit 1 ;; cadastre candidates --from-flavor n1.large --limit 1 -o json"`
-	Provider      providerCommand      `cmd:"" group:"Placement" help:"Providers: what has inventories, such as hosts, in trees."`
-	Inventory     inventoryCommand     `cmd:"" group:"Placement" help:"How much providers have of a resource class."`
-	Trait         traitCommand         `cmd:"" group:"Placement" help:"Traits: what providers can be asked for."`
-	ResourceClass resourceClassCommand `cmd:"" group:"Placement" help:"Resource classes: what inventories are of."`
-	Aggregate     aggregateCommand     `cmd:"" group:"Placement" help:"Aggregates: sets of providers."`
-	Allocation    allocationCommand    `cmd:"" group:"Placement" help:"What consumers use of providers."`
-	Consumer      consumerCommand      `cmd:"" group:"Placement" help:"Who uses resources, such as instances."`
-	Usage         usageCommand         `cmd:"" group:"Placement" help:"What is used in all."`
-	Capacity      capacityCommand      `cmd:"" group:"Placement" help:"What there is in all, and how much of it is free."`
-
-	Audit auditCommand `cmd:"" group:"Other" help:"Who changed what."`
-	Watch watchCommand `cmd:"" group:"Other" help:"What happens, as it happens, until you press Ctrl-C."`
-
-	Login      loginCommand      `cmd:"" group:"Other" help:"Keep a server and a token for later commands, in a file of mode 0600: $$CADASTRE_CONFIG, or cadastre/contexts.yaml in the user's folder for settings." example:"cadastre login demo --server 127.0.0.1:8080 --token demo-member ;; echo demo-member | cadastre login ;; cadastre login prod --server cadastre.example.org --os-cloud prod"`
-	Whoami     whoamiCommand     `cmd:"" group:"Other" help:"Show who you are to the server." example:"cadastre whoami"`
-	Context    contextCommand    `cmd:"" group:"Other" help:"The servers that you are logged in at."`
-	Completion completionCommand `cmd:"" group:"Other" help:"Print a script that completes commands, flags and names in a shell." example:"cadastre completion bash ;; cadastre completion zsh ;; cadastre completion fish"`
-
-	Schema  schemaCommand  `cmd:"" group:"Other" help:"Print the GraphQL schema." example:"cadastre schema"`
-	Help    helpCommand    `cmd:"" group:"Other" help:"Explain a command." example:"cadastre help metadata set"`
-	Version versionCommand `cmd:"" group:"Other" help:"Print the version and the commit." example:"cadastre version"`
-
-	PrintVersion kong.VersionFlag `name:"version" help:"Print the version and the commit."`
-}
-
 // inWords returns the version and the commit.
 func (p Program) inWords() string {
 	commit := p.Commit
@@ -91,7 +47,7 @@ func (p Program) inWords() string {
 // newParser returns the parser of the command line, which calls exit after it
 // has printed a help.
 func newParser(run *session, exit func()) (*kong.Kong, error) {
-	return kong.New(&commands{}, kong.Name("cadastre"),
+	return kong.New(newGrammar(grammar()), kong.Name("cadastre"),
 		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
 		kong.Writers(run.stdout, run.stderr), kong.DefaultEnvars("CADASTRE"), kong.PostBuild(onlyTheServer), kong.PostBuild(sayExclusive),
 		kong.Vars{"version": run.program.inWords()}, kong.Exit(func(int) { exit() }), kong.Bind(run),
@@ -110,6 +66,7 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	args = withCommandFirst(parser.Model.Node, args)
 	parsed, err := parser.Parse(withHelp(args))
 	if exited { // the help was printed
 		return nil
@@ -132,7 +89,52 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 		return usagef("%w; see `cadastre --help`", err)
 	}
 	run.parsed = parsed
+	if c := run.newCall(parsed.Selected()); c != nil {
+		return c.execute()
+	}
 	return parsed.Run(run)
+}
+
+// withCommandFirst returns the arguments with the flags before the command after
+// it: `--token x resource list` is `resource list --token x`. A `watch` alone is
+// `watch all`.
+func withCommandFirst(root *kong.Node, args []string) []string {
+	n := leadingFlags(root, args)
+	flags, rest, words := args[:n], args[n:], 0
+	for node := root; words < len(rest); words++ {
+		i := slices.IndexFunc(node.Children, func(child *kong.Node) bool {
+			return child.Name == rest[words] || slices.Contains(child.Aliases, rest[words])
+		})
+		if i < 0 {
+			break
+		}
+		node = node.Children[i]
+	}
+	asksHelp := slices.Contains(rest, "--help") || slices.Contains(rest, "-h")
+	if words == 1 && rest[0] == "watch" && !asksHelp && (len(rest) == 1 || strings.HasPrefix(rest[1], "-")) {
+		flags = append([]string{"all"}, flags...)
+	}
+	return slices.Concat(rest[:words], flags, rest[words:])
+}
+
+// leadingFlags returns how many arguments before the command are flags that all
+// clients have, and their values.
+func leadingFlags(root *kong.Node, args []string) (n int) {
+	client := &commandLine{node: root.Children[slices.IndexFunc(root.Children, func(of *kong.Node) bool { return of.Name == "whoami" })]}
+	for n < len(args) && strings.HasPrefix(args[n], "-") {
+		name, _, hasValue := strings.Cut(args[n], "=")
+		if len(name) > 2 && name[1] != '-' {
+			name, hasValue = name[:2], true // -ojson
+		}
+		flag := client.flag(name)
+		if flag == nil || flag.Name == "help" || flag.Name == "version" {
+			break
+		}
+		if n++; !flag.IsBool() && !hasValue {
+			n++
+		}
+	}
+	return min(n, len(args))
 }
 
 // isBareNoun reports whether a command line names nothing, or a noun without a
@@ -219,12 +221,22 @@ func printHelp(options kong.HelpOptions, parsed *kong.Context) error {
 	return err
 }
 
-// examplesOf returns the examples of a command. They are separated by " ;; ".
+//go:embed examples.txt
+var exampleLines string
+
+// examplesOf returns the examples of a command: the lines of examples.txt below its
+// name.
 func examplesOf(node *kong.Node) []string {
-	if node.Tag == nil || !node.Tag.Has("example") {
+	path := ""
+	for of := node; of != nil && of.Parent != nil; of = of.Parent {
+		path = strings.TrimSpace(of.Name + " " + path)
+	}
+	_, lines, _ := strings.Cut("\n"+exampleLines, "\n# "+path+"\n")
+	lines, _, _ = strings.Cut(lines, "\n\n")
+	if lines = strings.TrimSpace(lines); lines == "" {
 		return nil
 	}
-	return strings.Split(node.Tag.Get("example"), " ;; ")
+	return strings.Split(lines, "\n")
 }
 
 // sayExclusive says in the help of each flag which others it cannot be used

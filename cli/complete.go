@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"embed"
 	"io"
 	"maps"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/cadastre-dev/cadastre/client"
-	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // completing is the word with which the scripts of shells ask what a command line
@@ -25,57 +26,20 @@ const (
 	maxCompletions = 200
 )
 
+//go:embed completion.*
+var completions embed.FS
+
 type completionCommand struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: ${enum}."`
+	Shell string `arg:"" enum:"bash,zsh,fish,powershell" help:"The shell: ${enum}."`
 }
 
 func (c *completionCommand) Run(run *session) error {
-	return run.printf("%s", map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell])
+	text, err := completions.ReadFile("completion." + c.Shell)
+	if err != nil {
+		return err
+	}
+	return run.printf("%s", text)
 }
-
-const bashCompletion = `# cadastre completion bash > /etc/bash_completion.d/cadastre
-_cadastre() {
-	local line="${COMP_LINE:0:COMP_POINT}" word prefix candidate
-	local -a words
-	read -ra words <<<"$line"
-	[[ "$line" == *[[:space:]] ]] && words+=("")
-	word="${words[-1]}"
-	prefix="${word%"${word##*[:=]}"}" # bash completes what follows a colon alone
-	COMPREPLY=()
-	while IFS= read -r candidate; do
-		candidate="$(printf '%q' "$candidate")"
-		COMPREPLY+=("${candidate#"$prefix"}")
-	done < <("${words[0]}" __complete "${words[@]:1}" 2>/dev/null)
-}
-complete -o default -F _cadastre cadastre
-`
-
-const zshCompletion = `#compdef cadastre
-# cadastre completion zsh > "${fpath[1]}/_cadastre"
-_cadastre() {
-	local -a candidates
-	candidates=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-	if [[ -n "${candidates[1]}" ]]; then
-		compadd -a candidates
-	else
-		_files
-	fi
-}
-if [[ "${funcstack[1]}" == _cadastre ]]; then
-	_cadastre "$@"
-else
-	compdef _cadastre cadastre
-fi
-`
-
-const fishCompletion = `# cadastre completion fish > ~/.config/fish/completions/cadastre.fish
-function __cadastre_complete
-	set -l words (commandline -opc)
-	$words[1] __complete $words[2..-1] (commandline -ct) 2>/dev/null
-end
-complete -c cadastre -f -a '(__cadastre_complete)'
-complete -c cadastre -n 'not __cadastre_complete | string length -q' -F
-`
 
 // complete prints what the last word of a command line goes on with, a line each.
 // What cannot be told, for example because no server answers, is left out.
@@ -86,6 +50,7 @@ func (s *session) complete(words []string) error {
 	}
 	line := &commandLine{node: parser.Model.Node, flags: map[string]string{}}
 	last := words[len(words)-1]
+	words = withCommandFirst(parser.Model.Node, words)
 	for _, word := range words[:len(words)-1] {
 		line.read(word)
 	}
@@ -246,30 +211,26 @@ func (l *commandLine) remote() remote {
 // names returns the names of a kind of things that the server knows: those with
 // the text in them where there can be very many.
 func (s *session) names(kind, word string, arguments []string) ([]string, error) {
-	first := maxCompletions
-	switch kind {
-	case "namespace":
-		return namesOf(client.Collect(client.Namespaces(s.ctx, s.api, nil, nil, &first), maxCompletions))(func(of *client.Namespace) string { return of.Name })
-	case "resource-type":
-		return namesOf(client.Collect(client.ResourceTypes(s.ctx, s.api, nil, nil, &first), maxCompletions))(func(of *client.ResourceType) string { return of.Name })
-	case "trait":
-		filter := &client.TraitFilter{StartsWith: optional.Value(word)}
-		return namesOf(client.Collect(client.Traits(s.ctx, s.api, filter, &first), maxCompletions))(func(of *client.Trait) string { return of.Name })
-	case "resource-class":
-		return namesOf(client.Collect(client.ResourceClasses(s.ctx, s.api, nil, &first), maxCompletions))(func(of *client.ResourceClass) string { return of.Name })
-	case "resource", "consumer":
-		filter := &client.ResourceFilter{NameContains: optional.Value(word)}
-		return namesOf(client.Collect(client.Resources(s.ctx, s.api, filter, nil, &first, false), maxCompletions))(func(of *client.ListedResource) string { return of.Name })
-	case "provider":
-		filter := &client.ResourceProviderFilter{Search: optional.Value(word)}
-		return namesOf(client.Collect(client.ProviderNames(s.ctx, s.api, filter, &first), maxCompletions))(func(of *client.ProviderName) string { return of.Name })
-	case "capability":
+	if kind == "capability" {
 		if len(arguments) == 0 {
 			return nil, nil
 		}
 		return s.capabilityNames(arguments[0])
 	}
-	return nil, nil
+	if kind == "consumer" {
+		kind = "resource"
+	}
+	var filter map[string]any
+	if part, ok := map[string]string{"trait": "startsWith", "resource": "nameContains", "provider": "search"}[kind]; ok {
+		filter = map[string]any{part: word}
+	}
+	if namesQuery[kind] == "" || kind == "aggregate" {
+		return nil, nil
+	}
+	found, err := s.named(kind, filter, maxCompletions)
+	names := lists.Map(found, func(of match) string { return of.name })
+	slices.Sort(names)
+	return slices.Compact(names), err
 }
 
 // capabilityNames returns the names of the capabilities of a resource type.
@@ -282,15 +243,4 @@ func (s *session) capabilityNames(resourceType string) (names []string, err erro
 		names = append(names, of.Name)
 	}
 	return names, nil
-}
-
-// namesOf returns what gives the names of things, each once.
-func namesOf[T any](all []T, err error) func(name func(T) string) ([]string, error) {
-	return func(name func(T) string) (names []string, _ error) {
-		for _, of := range all {
-			names = append(names, name(of))
-		}
-		slices.Sort(names)
-		return slices.Compact(names), err
-	}
 }

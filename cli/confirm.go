@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -40,24 +39,4 @@ func quoted(names []string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// deleteEach deletes things one by one, after asking, and shows what was deleted,
-// also where one of them could not be.
-func deleteEach[T any](run *session, asks deletion, kind string, columns []column, names []string, remove func(name string) (*T, error)) error {
-	if err := asks.confirm(run, "yes", "Delete the %s %s?", kind, quoted(names)); err != nil {
-		return err
-	}
-	var deleted []*T
-	for _, name := range names {
-		one, err := remove(name)
-		if err != nil {
-			if len(deleted) > 0 {
-				err = errors.Join(list(run, columns, deleted), err)
-			}
-			return err
-		}
-		deleted = append(deleted, one)
-	}
-	return list(run, columns, deleted)
 }

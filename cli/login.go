@@ -99,12 +99,6 @@ func (l *local) AfterApply(run *session) error {
 	return nil
 }
 
-type contextCommand struct {
-	List   contextListCommand   `cmd:"" help:"List contexts." example:"cadastre context list"`
-	Use    contextUseCommand    `cmd:"" help:"Choose the context of later commands." example:"cadastre context use demo"`
-	Delete contextDeleteCommand `cmd:"" aliases:"logout" help:"Forget contexts, with their tokens." example:"cadastre context delete demo"`
-}
-
 // contextRow is a context without its secret.
 type contextRow struct {
 	Name        string `json:"name"`

@@ -40,6 +40,11 @@ func brokenItems(resources []*client.BrokenResource) (items []*brokenItem) {
 	return items
 }
 
+// wouldBreak says that a change would break the item.
+func (b *brokenItem) wouldBreak() string {
+	return fmt.Sprintf("would break: %s %s (%s): %s=%s: %s\n", b.Type, printable(b.Name), b.Resource, printable(b.Key), printable(b.Value), printable(b.Message))
+}
+
 // Run walks all pages and shows every problem.
 func (c *metadataProblemsCommand) Run(run *session) error {
 	filter := &client.MetadataProblemFilter{Namespace: optional.From(c.Namespace), Key: optional.From(c.Key)}

@@ -35,9 +35,10 @@ func TestMetadata(t *testing.T) {
 		c.addResources()
 		const heading = "KEY VALUE USER MODIFIABLE"
 		c.prints("member", heading+"\nmanaged yes no\npurpose a=b, c yes", "metadata", "set", share, "purpose=a=b, c")
-		c.prints("reader", heading+"\npurpose a=b, c yes", "metadata", "get", share, "purpose", "none")
+		c.prints("reader", heading+"\npurpose a=b, c yes", "metadata", "get", share, "purpose")
+		c.fails("reader", `metadata item "none" does not exist`, command("metadata get", share, "purpose", "none"), "purpose")
 		c.prints("reader", "[\n{\n\"key\": \"purpose\",\n\"value\": \"a=b, c\",\n\"userModifiable\": true\n}\n]", "metadata", "get", share, "purpose", "-o", "json")
-		c.prints("reader", "[]", "metadata", "get", share, "none", "-o", "json")
+		c.fails("reader", `metadata item "none" does not exist`, command("metadata get", share, "none", "-o", "json"), "[]")
 		const managed = "[\n{\n\"key\": \"managed\",\n\"userModifiable\": false,\n\"value\": \"yes\"\n}\n]"
 		c.prints("member", "{\n\"metadata\": "+managed+",\n\"retained\": "+managed+"\n}", "metadata", "replace", share, "--yes", "-o", "json")
 		c.notes("member", "kept, because only administrators and services change them: managed\n", "metadata", "replace", share, "c=3")

@@ -6,13 +6,6 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-type metadefsCommand struct {
-	Export exportCommand         `cmd:"" help:"Write the namespaces of a server as definition files." example:"cadastre metadefs export definitions --name Cadastre::Watchdog"`
-	Load   loadCommand           `cmd:"" help:"Load definition files, or the product's own definitions, into a server." example:"cadastre metadefs load --builtin ;; cadastre metadefs load definitions --mode merge --dry-run"`
-	Unload unloadCommand         `cmd:"" help:"Delete namespaces with everything in them; asks first." example:"cadastre metadefs unload Cadastre::Watchdog --include-protected --yes"`
-	Schema metadefsSchemaCommand `cmd:"" help:"Print the JSON Schema of a definition file, for editors." example:"cadastre metadefs schema"`
-}
-
 type metadefsSchemaCommand struct{}
 
 func (metadefsSchemaCommand) Run(run *session) error {

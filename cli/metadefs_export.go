@@ -11,8 +11,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/Khan/genqlient/graphql"
-
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -34,7 +32,7 @@ const exportBatch = 20
 func (c *exportCommand) Run(run *session) error {
 	names := slices.Compact(slices.Sorted(slices.Values(c.Names)))
 	if len(names) == 0 || len(c.ResourceTypes) > 0 {
-		listed, err := namespaceNames(run, run.api, c.ResourceTypes)
+		listed, err := namespaceNames(run, c.ResourceTypes)
 		if err != nil {
 			return err
 		}
@@ -143,22 +141,13 @@ func (c *exportCommand) parts(run *session, name string) ([]string, error) {
 
 // namespaceNames returns the names of the namespaces of the resource types, nil
 // for all.
-func namespaceNames(run *session, from graphql.Client, resourceTypes []string) ([]string, error) {
-	var names []string
-	var after *string
-	for {
-		page, err := client.NamespaceNames(run.ctx, from, resourceTypes, after)
-		if err != nil {
-			return nil, err
-		}
-		for _, node := range page.Namespaces.Nodes {
-			names = append(names, node.Name)
-		}
-		if !page.Namespaces.PageInfo.HasNextPage {
-			return names, nil
-		}
-		after = page.Namespaces.PageInfo.EndCursor
+func namespaceNames(run *session, resourceTypes []string) ([]string, error) {
+	var filter map[string]any
+	if resourceTypes != nil {
+		filter = map[string]any{"resourceTypes": resourceTypes}
 	}
+	found, err := run.named("namespace", filter, maxBegun)
+	return lists.Map(found, func(of match) string { return of.name }), err
 }
 
 // maxFileName is the length in bytes of the longest name of a file, without its

@@ -326,7 +326,7 @@ func (l *load) scan(after *string) *client.MetadataProblemScan {
 func (l *load) noteProblems(input *client.ImportNamespacesInput, page *client.BrokenMetadata) error {
 	for page != nil {
 		for _, item := range brokenItems(page.Nodes) {
-			l.done.notef("would break: %s %s (%s): %s=%s: %s\n", item.Type, printable(item.Name), item.Resource, printable(item.Key), printable(item.Value), printable(item.Message))
+			l.done.notef("%s", item.wouldBreak())
 		}
 		for _, node := range page.Nodes {
 			l.broken[node.Resource.Uuid] = true

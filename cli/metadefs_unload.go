@@ -70,7 +70,7 @@ type unload struct {
 // all deletes all namespaces in parts, each in a request and a transaction of its
 // own, so that the server does not run out of time.
 func (u *unload) all() error {
-	names, err := namespaceNames(u.run, u.run.api, nil)
+	names, err := namespaceNames(u.run, nil)
 	if err != nil {
 		return err
 	}

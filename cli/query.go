@@ -45,15 +45,14 @@ func (c *queryCommand) Run(run *session) error {
 	}
 	request := &graphql.Request{Query: text, OpName: operation.Name, Variables: variables}
 	send := func() (any, error) { return send(run, request) }
-	if c.Paginate {
-		pages, err := pagesOf(document, operation)
-		if err != nil {
-			return err
-		}
-		data, err := pages.all(variables, send)
-		return c.answer(run, data, err)
+	pages, err := pagesOf(document, operation)
+	if c.Paginate && err != nil {
+		return err
 	}
 	data, err := send()
+	if c.Paginate && err == nil {
+		data, err = pages.rest(data, variables, send, 0)
+	}
 	return c.answer(run, data, err)
 }
 
@@ -189,19 +188,17 @@ func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (f
 	return found, nil
 }
 
-// all returns the answer to a query with all pages of its list.
-func (p pages) all(variables map[string]any, send func() (any, error)) (any, error) {
-	whole, err := send()
-	if err != nil {
-		return whole, err
-	}
+// rest returns an answer, whose list has its first page, with the pages after that:
+// all of them, or until it has as many rows as are asked for.
+func (p pages) rest(whole any, variables map[string]any, send func() (any, error), most int) (any, error) {
 	to, ok := at(whole, p.path)
 	if !ok {
 		return whole, nil // the list is of something that does not exist
 	}
 	for page := to; ; {
 		next, more, err := nextOf(page, strings.Join(p.path, "."))
-		if err != nil || !more {
+		rows, _ := to["nodes"].([]any)
+		if err != nil || !more || most > 0 && len(rows) >= most {
 			return whole, err
 		}
 		variables[p.variable] = next

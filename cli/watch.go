@@ -5,22 +5,81 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"sync"
 
 	"github.com/cadastre-dev/cadastre/client"
 )
 
-type watchCommand struct {
-	Resource  watchResourceCommand  `cmd:"" help:"Show what happens to resources, their metadata, tags and capabilities." example:"cadastre watch resource --kept --limit 3 ;; cadastre watch resource n1.large --kept --limit 1 -o json -c what,name"`
-	Namespace watchNamespaceCommand `cmd:"" help:"Show what happens to namespaces and what is in them." example:"cadastre watch namespace --kept --limit 2 -c what,key"`
-	Provider  watchProviderCommand  `cmd:"" help:"Show what happens to providers, their inventories, traits and aggregates, and to their use." example:"cadastre watch provider --kept --limit 2 -o csv -c what,name"`
-	Capacity  watchCapacityCommand  `cmd:"" help:"Show the capacity of all providers together, now and whenever it is another." example:"cadastre watch capacity --class VCPU --limit 1"`
+// watchVerbs are the commands that follow changes.
+func watchVerbs() []verb {
+	return []verb{
+		{name: "all", help: "Show every change; this is what watch alone does.", command: watchAllCommand{}},
+		{name: "resource", help: "Show changes of resources, their metadata, tags and capabilities.", command: watchResourceCommand{}},
+		{name: "namespace", help: "Show changes of namespaces and what is in them.", command: watchNamespaceCommand{}},
+		{name: "provider", help: "Show changes of providers, their inventories, traits, aggregates and allocations.", command: watchProviderCommand{}},
+		{name: "capacity", help: "Show the capacity of all providers together, now and whenever it changes.", send: "ListCapacity", flags: capacityFlags + " -first",
+			extra: untilLimit{}, run: watchCapacity},
+	}
 }
 
 // watching is where to begin to watch, and where to end.
 type watching struct {
 	After *string `placeholder:"CURSOR" xor:"begin" help:"Begin behind the event of this cursor, which -c cursor shows."`
 	Kept  bool    `xor:"begin" help:"Begin with the oldest change that is kept."`
-	Limit int     `placeholder:"N" help:"End after so many events; 0, the default, is never."`
+	Limit int     `placeholder:"N" help:"End after this number of events (default 0, never)."`
+}
+
+type watchAllCommand struct {
+	common
+	watching
+}
+
+func (c *watchAllCommand) Run(run *session) error {
+	return watch(run, c, c.watching, new([]string), everyChange, "changedAt=change.changedAt kind=change.kind what=change.what key=change.key +cursor")
+}
+
+// everyChange returns the changes of resources, namespaces and providers, as each of
+// the three streams sends them.
+func everyChange(ctx context.Context, server *client.Client, _ []string, after *string) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var streams sync.WaitGroup
+		defer streams.Wait()
+		defer cancel()
+		events := make(chan change)
+		follow(ctx, &streams, events, client.ResourceChanges(ctx, server, nil, after))
+		follow(ctx, &streams, events, client.NamespaceChanges(ctx, server, nil, after))
+		follow(ctx, &streams, events, client.ProviderChanges(ctx, server, nil, after))
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case of := <-events:
+				if !yield(of.event, of.err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// change is an event of a stream, or the error that ends it.
+type change struct {
+	event any
+	err   error
+}
+
+// follow sends the events of a stream to a channel until ctx is done.
+func follow[T any](ctx context.Context, streams *sync.WaitGroup, to chan<- change, events iter.Seq2[T, error]) {
+	streams.Go(func() {
+		for event, err := range events {
+			select {
+			case to <- change{event, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
 }
 
 type watchResourceCommand struct {
@@ -53,29 +112,30 @@ func (c *watchProviderCommand) Run(run *session) error {
 	return watch(run, c, c.watching, &c.Providers, client.ProviderChanges, "changedAt=change.changedAt what=change.what uuid=change.key name=resourceProvider.name +generation=resourceProvider.generation +cursor")
 }
 
-type watchCapacityCommand struct {
-	common
-	providerFilter
-	By      string   `at:"groupBy" default:"resource-class" enum:"resource-class,aggregate,trait,root" help:"What the providers of a row have in common: ${enum}."`
-	Classes []string `name:"class" at:"resourceClasses" of:"resource-class" sep:"none" placeholder:"CLASS" help:"Only of this resource class; can be given several times."`
-	Limit   int      `placeholder:"N" help:"End after so many events; 0, the default, is never."`
+// untilLimit is the flag of how long to watch.
+type untilLimit struct {
+	Limit int `placeholder:"N" help:"End after this number of events (default 0, never)."`
 }
 
-func (c *watchCapacityCommand) Run(run *session) error {
-	filter, err := c.filter(run, c)
+func watchCapacity(c *call) error {
+	server, err := c.api.connected(c.ctx)
 	if err != nil {
 		return err
 	}
-	server, err := run.api.connected(run.ctx)
-	if err != nil {
+	var wanted struct {
+		Filter          *client.ResourceProviderFilter
+		GroupBy         client.CapacityGrouping
+		ResourceClasses []string
+	}
+	if err := into(&wanted, c.variables); err != nil {
 		return err
 	}
-	shown := 0
-	for event, err := range client.CapacityChanges(run.ctx, server, filter, client.CapacityGrouping(constant(c.By)), c.Classes, nil) {
-		if err = run.api.explained(err); err == nil {
-			err = list(run, capacityColumns(c.By), event.Capacity.Nodes)
+	shown, columns := 0, columnsOf(capacityColumns(c.text("by")))
+	for event, err := range client.CapacityChanges(c.ctx, server, wanted.Filter, wanted.GroupBy, wanted.ResourceClasses, nil) {
+		if err = c.api.explained(err); err == nil {
+			err = list(c.session, columns, event.Capacity.Nodes)
 		}
-		if shown++; err != nil || shown == c.Limit {
+		if shown++; err != nil || shown == embedded[untilLimit](c).Limit {
 			return err
 		}
 	}
@@ -83,7 +143,7 @@ func (c *watchCapacityCommand) Run(run *session) error {
 }
 
 // watch finds what the arguments of a command name, and shows the changes of those
-// as they come, a row for each, until the context ends or so many were shown. JSON
+// as they come, a row for each, until the context ends or the limit is reached. JSON
 // has an object on a line for each, and YAML a document.
 func watch[T any](run *session, command any, w watching, names *[]string, changes func(context.Context, *client.Client, []string, *string) iter.Seq2[T, error], columns string) error {
 	if err := run.resolve(command); err != nil {

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/Khan/genqlient/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/cadastre-dev/cadastre/client/operations"
+	"github.com/cadastre-dev/cadastre/schema"
+)
+
+// allOperations returns the operations of the client with their fragments.
+var allOperations = sync.OnceValue(func() *ast.QueryDocument {
+	all := &ast.QueryDocument{}
+	entries, err := operations.Files.ReadDir(".")
+	if err != nil {
+		panic(err)
+	}
+	for _, entry := range entries {
+		text, err := operations.Files.ReadFile(entry.Name())
+		if err != nil {
+			panic(err)
+		}
+		document, err := parser.ParseQuery(&ast.Source{Name: entry.Name(), Input: string(text)})
+		if err != nil {
+			panic(err)
+		}
+		all.Operations = append(all.Operations, document.Operations...)
+		all.Fragments = append(all.Fragments, document.Fragments...)
+	}
+	return all
+})
+
+// operation is an operation of the client.
+type operation struct{ *ast.OperationDefinition }
+
+// operationNamed returns an operation of the client.
+func operationNamed(name string) operation {
+	found := allOperations().Operations.ForName(name)
+	if found == nil {
+		panic("cli: the client has no operation " + name)
+	}
+	return operation{found}
+}
+
+// text returns the operation as a document with the fragments that it uses.
+func (o operation) text() string {
+	out, seen := sourceOf(o.Position), map[string]bool{}
+	var add func(set ast.SelectionSet)
+	add = func(set ast.SelectionSet) {
+		for _, selected := range set {
+			switch of := selected.(type) {
+			case *ast.Field:
+				add(of.SelectionSet)
+			case *ast.InlineFragment:
+				add(of.SelectionSet)
+			case *ast.FragmentSpread:
+				if fragment := allOperations().Fragments.ForName(of.Name); !seen[of.Name] {
+					seen[of.Name] = true
+					out += "\n" + sourceOf(fragment.Position)
+					add(fragment.SelectionSet)
+				}
+			}
+		}
+	}
+	add(o.SelectionSet)
+	return out
+}
+
+// sourceOf returns the text of the definition that begins at a position and ends
+// with the first brace at the beginning of a line.
+func sourceOf(at *ast.Position) string {
+	text := at.Src.Input[at.Start:]
+	before, _, _ := strings.Cut(text, "\n}")
+	return before + "\n}"
+}
+
+// request returns the request of the operation.
+func (o operation) request(variables map[string]any) *graphql.Request {
+	return &graphql.Request{Query: o.text(), OpName: o.Name, Variables: variables}
+}
+
+// declares reports whether the operation has a variable.
+func (o operation) declares(variable string) bool {
+	return o.VariableDefinitions.ForName(variable) != nil
+}
+
+// path returns the fields from the root of the answer to what it is about: the
+// nodes of a list, or the object that is read or changed.
+func (o operation) path() (path []*ast.Field) {
+	set := o.SelectionSet
+	for {
+		var only *ast.Field
+		fields := 0
+		for _, selected := range set {
+			field, ok := selected.(*ast.Field)
+			if ok && (field.Name == "problems" || field.Name == "pageInfo" || field.Name == "retained") {
+				continue
+			}
+			fields, only = fields+1, field
+		}
+		if fields != 1 || only == nil || len(only.SelectionSet) == 0 {
+			return path
+		}
+		path, set = append(path, only), only.SelectionSet
+	}
+}
+
+// within returns what the data of an answer has at the path of the operation, and
+// an error that names the first object on it that does not exist.
+func (o operation) within(data any, variables map[string]any) (any, error) {
+	parent := ""
+	for _, field := range o.path() {
+		object, _ := data.(map[string]any)
+		data = object[field.Alias]
+		name := ""
+		for _, argument := range field.Arguments {
+			if text, ok := variables[argument.Value.Raw].(string); ok && argument.Name != "after" && name == "" {
+				name = text
+			}
+		}
+		if of, ok := data.(map[string]any); (data == nil || ok && len(of) == 0) && o.Operation == ast.Query {
+			kind := strings.ReplaceAll(kebab(field.Name), "-", " ")
+			if field.Name == "node" {
+				kind = "audit event"
+			}
+			if field.Name == "resourceProvider" {
+				kind = "provider"
+			}
+			if parent != "" {
+				kind += " of " + parent
+			}
+			return nil, missing(kind, name)
+		}
+		if name != "" {
+			parent = name
+		}
+	}
+	return data, nil
+}
+
+// typeAt returns the type of a variable, or of a field of an input in one, and the
+// definition of the field: `input.name`.
+func (o operation) typeAt(path string) (*ast.Type, *ast.FieldDefinition) {
+	name, rest, below := strings.Cut(path, ".")
+	variable := o.VariableDefinitions.ForName(name)
+	if variable == nil {
+		return nil, nil
+	}
+	of, field := variable.Type, (*ast.FieldDefinition)(nil)
+	for below {
+		name, rest, below = strings.Cut(rest, ".")
+		field = fieldOf(of.Name(), name)
+		if field == nil {
+			return nil, nil
+		}
+		of = field.Type
+	}
+	return of, field
+}
+
+// inputs are the definitions of inputs and enums that were looked up.
+var inputs sync.Map
+
+// definitionOf returns an input or an enum of the schema; nil for a scalar. It
+// parses that definition alone: the whole schema takes longer than most commands.
+func definitionOf(name string) *ast.Definition {
+	if found, ok := inputs.Load(name); ok {
+		return found.(*ast.Definition)
+	}
+	var definition *ast.Definition
+	for _, keyword := range []string{"\ninput ", "\nenum "} {
+		for _, end := range []string{" {\n", " @"} {
+			at := strings.Index(schema.SDL(), keyword+name+end)
+			if at < 0 {
+				continue
+			}
+			text, _, _ := strings.Cut(schema.SDL()[at:], "\n}")
+			document, err := parser.ParseSchema(&ast.Source{Name: name, Input: text + "\n}"})
+			if err != nil {
+				panic(err)
+			}
+			definition = document.Definitions[0]
+		}
+	}
+	inputs.Store(name, definition)
+	return definition
+}
+
+// fieldOf returns a field of an input; nil where there is none.
+func fieldOf(input, field string) *ast.FieldDefinition {
+	if definition := definitionOf(input); definition != nil {
+		return definition.Fields.ForName(field)
+	}
+	return nil
+}
+
+// kebab returns a name in camel case as the name of a flag.
+func kebab(name string) string {
+	var out strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) {
+			out.WriteByte('-')
+		}
+		out.WriteRune(unicode.ToLower(r))
+	}
+	return out.String()
+}
