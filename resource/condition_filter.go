@@ -58,12 +58,12 @@ func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 
 // plain returns the conditions of the fields that have one meaning each.
 func (f Filter) plain(path string) (conditions []FilterCondition) {
-	add := func(clause, at string, condition Condition) {
-		conditions = append(conditions, FilterCondition{Clause: clause, Condition: condition, Path: problem.Join(path, at)})
+	add := func(clause, path string, condition Condition) {
+		conditions = append(conditions, FilterCondition{Clause: clause, Condition: condition, Path: path})
 	}
 	of := func(field string, kind ConditionKind, operands []string) {
 		if operands != nil {
-			add(field, field, Condition{Kind: kind, Test: Test{Operands: operands}})
+			add(field, problem.Join(path, field), Condition{Kind: kind, Test: Test{Operands: operands}})
 		}
 	}
 	of("types", ConditionType, f.Types)
@@ -76,21 +76,21 @@ func (f Filter) plain(path string) (conditions []FilterCondition) {
 	of("nameContains", ConditionNameContains, folded(f.NameContains))
 	of("search", ConditionSearch, folded(f.Search))
 	if f.UpdatedSince != nil {
-		add("updatedSince", "updatedSince", Condition{Kind: ConditionUpdatedSince, Since: *f.UpdatedSince})
+		add("updatedSince", problem.Join(path, "updatedSince"), Condition{Kind: ConditionUpdatedSince, Since: *f.UpdatedSince})
 	}
 	of("uuids", ConditionUUID, f.UUIDs)
 	of("parent", ConditionParent, one(f.Parent))
 	of("ancestor", ConditionAncestor, one(f.Ancestor))
 	for i, tag := range f.Tags {
-		add("tags "+tag.Name, problem.Index("tags", i), tag.Condition())
+		add("tags "+tag.Name, problem.Index(problem.Join(path, "tags"), i), tag.Condition())
 	}
 	if f.AnyTags != nil {
-		add("anyTags", "anyTags", Condition{Kind: ConditionAny, Members: lists.Map(f.AnyTags, TagFilter.Condition)})
+		add("anyTags", problem.Join(path, "anyTags"), Condition{Kind: ConditionAny, Members: lists.Map(f.AnyTags, TagFilter.Condition)})
 	}
 	keys, values := f.MetadataByKey()
 	for _, key := range keys {
 		test := Test{Name: key, Operator: Equals, Comparison: AsText, Operands: values[key]}
-		add("metadata "+key+": "+strings.Join(values[key], ", "), "metadata", Condition{Kind: ConditionMetadata, Test: test})
+		add("metadata "+key+": "+strings.Join(values[key], ", "), problem.Join(path, "metadata"), Condition{Kind: ConditionMetadata, Test: test})
 	}
 	return conditions
 }

@@ -184,12 +184,7 @@ func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 		world, s := newRandomWorld(t, url, 15, resource.DiscoveryEveryone)
 		servers := []countingServer{newCountingServer(t, s)}
 		if s.Postgres() {
-			other, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = other.Close() })
-			servers = append(servers, newCountingServer(t, other))
+			servers = append(servers, newCountingServer(t, anotherServer(t, url)))
 		}
 		random := func(seed int) *randomWorld {
 			return &randomWorld{World: world.World, chance: rand.New(rand.NewPCG(uint64(seed), 17))}
@@ -237,6 +232,17 @@ func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 			t.Errorf("memory found only %d lists of pages", got)
 		}
 	})
+}
+
+// anotherServer opens a database once more.
+func anotherServer(t *testing.T, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }
 
 // ofSets returns a facet that memory can count, in place of one that it cannot.
