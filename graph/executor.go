@@ -6,7 +6,6 @@ import (
 	"maps"
 	"runtime/debug"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -21,12 +20,12 @@ import (
 // Executor runs operations against the schema. The errors in its responses are
 // as clients get them.
 type Executor struct {
-	executable graphql.ExecutableSchema
-	writers    generated.Writers
-	store      *store.Store
-	log        *slog.Logger
-	pieces     writer.Pieces
-	streams    streamGroups
+	config  generated.Config
+	writers generated.Writers
+	store   *store.Store
+	log     *slog.Logger
+	pieces  writer.Pieces
+	streams streamGroups
 }
 
 // Answer is the answer to an operation.
@@ -48,15 +47,15 @@ type Taken struct {
 
 // NewExecutor returns an executor of the resolvers that logs internal errors.
 func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
-	language := *generated.NewExecutableSchema(generated.Config{}).Schema()
+	language := *generated.Schema()
 	language.Directives = maps.Clone(language.Directives)
 	delete(language.Directives, "defer") // no transport here sends parts later
 	config := generated.Config{Schema: &language, Resolvers: resolver}
-	return &Executor{executable: generated.NewExecutableSchema(config), writers: generated.NewWriters(config), store: resolver.Store, log: log}
+	return &Executor{config: config, writers: generated.NewWriters(config), store: resolver.Store, log: log}
 }
 
 // Schema returns the schema that operations run against.
-func (e *Executor) Schema() *ast.Schema { return e.executable.Schema() }
+func (e *Executor) Schema() *ast.Schema { return e.config.Schema }
 
 // Places returns how many operations may have a connection to the database at
 // once; without a store, none need one.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/writer"
 	"github.com/cadastre-dev/cadastre/store"
 )
@@ -113,7 +114,7 @@ func (e *Executor) RespondByGqlgen(ctx context.Context, operation *document.Oper
 		RootResolverMiddleware: aroundRootField,
 	})
 	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, recovered)
-	response := e.executable.Exec(ctx)(ctx)
+	response := generated.NewExecutableSchema(e.config).Exec(ctx)(ctx)
 	response.Errors = PresentErrors(ctx, e.log, append(response.Errors, graphql.GetErrors(ctx)...))
 	return response
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/text"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // Writers writes answers, calling resolvers where a field has one.
@@ -28,6 +29,10 @@ func NewWriters(config Config) Writers {
 	schema := &executableSchema{SchemaData: config.Schema, Resolvers: config.Resolvers}
 	return Writers{newExecutionContext(&graphql.OperationContext{}, schema, nil)}
 }
+
+// Schema returns the schema that was generated from. It makes no executable
+// schema: whatever does links the executor of gqlgen, about 5 MB, into the program.
+func Schema() *ast.Schema { return parsedSchema }
 
 // Write writes the answer to a plan, and reports whether it has any data.
 func (w Writers) Write(ctx context.Context, to *writer.Writer, plan *document.Plan, mutation bool) bool {

@@ -67,7 +67,7 @@ func (g *generator) line(format string, args ...any) { fmt.Fprintf(&g.out, forma
 func ref(t types.Type) string { return templates.CurrentImports.LookupType(t) }
 
 func (g *generator) file() (string, error) {
-	for _, imported := range []string{"context", "github.com/99designs/gqlgen/graphql", module + "graph/document", module + "graph/writer"} {
+	for _, imported := range []string{"context", "github.com/99designs/gqlgen/graphql", "github.com/vektah/gqlparser/v2/ast", module + "graph/document", module + "graph/writer"} {
 		if _, err := templates.CurrentImports.Reserve(imported); err != nil {
 			return "", err
 		}
@@ -82,6 +82,10 @@ func NewWriters(config Config) Writers {
 	schema := &executableSchema{SchemaData: config.Schema, Resolvers: config.Resolvers}
 	return Writers{newExecutionContext(&graphql.OperationContext{}, schema, nil)}
 }
+
+// Schema returns the schema that was generated from. It makes no executable
+// schema: whatever does links the executor of gqlgen, about 5 MB, into the program.
+func Schema() *ast.Schema { return parsedSchema }
 
 // Write writes the answer to a plan, and reports whether it has any data.
 func (w Writers) Write(ctx context.Context, to *writer.Writer, plan *document.Plan, mutation bool) bool {
