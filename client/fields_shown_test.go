@@ -69,22 +69,24 @@ func (w *writer) shown(noun *ast.Definition, fields []*ast.FieldDefinition, isBu
 		if of == nil || slices.ContainsFunc(of.Arguments, func(a *ast.ArgumentDefinition) bool { return a.Type.NonNull }) {
 			continue
 		}
-		typ := w.schema.Types[of.Type.Name()]
-		if typ.Kind != ast.Object {
-			if len(fields) == 1 {
-				return name, true
-			}
-			continue
-		}
-		below, found := w.leaves(typ), true
-		if len(fields) > 1 {
-			below, found = w.shown(typ, fields[1:], false)
-		}
-		if found {
-			return name + " { " + below + " }", true
+		if selection, ok := w.shownBy(name, w.schema.Types[of.Type.Name()], fields[1:]); ok {
+			return selection, true
 		}
 	}
 	return "", false
+}
+
+// shownBy returns the selection of a field of a noun that shows the rest of a path
+// of an input.
+func (w *writer) shownBy(name string, of *ast.Definition, rest []*ast.FieldDefinition) (string, bool) {
+	if of.Kind != ast.Object {
+		return name, len(rest) == 0
+	}
+	below, found := w.leaves(of), true
+	if len(rest) > 0 {
+		below, found = w.shown(of, rest, false)
+	}
+	return name + " { " + below + " }", found
 }
 
 // leaves returns the fields of a type that hold a value.

@@ -125,9 +125,8 @@ func (l *priceLaws) shrink(of *ast.QueryDocument) string {
 	}
 	switch {
 	case l.chance.IntN(3) == 0 || value == nil:
-		set := selectionsOf(of)[0]
 		sets := selectionsOf(of)
-		set = sets[l.chance.IntN(len(sets))]
+		set := sets[l.chance.IntN(len(sets))]
 		if len(*set) < 2 {
 			return ""
 		}
