@@ -173,7 +173,7 @@ func (c *call) text(flag string) string {
 	return ""
 }
 
-// texts returns the values of a flag or an argument.
+// texts returns all values of a flag or an argument.
 func (c *call) texts(flag string) []string {
 	for _, p := range c.params {
 		if p.flag == flag {
@@ -228,7 +228,7 @@ func (p *param) label() string {
 	return "--" + p.flag
 }
 
-// sendAndShow sends the operation and shows what it answers.
+// sendAndShow sends the operation and shows its answer.
 func (c *call) sendAndShow() error {
 	found, data, err := c.fetch()
 	if err != nil {
@@ -240,7 +240,7 @@ func (c *call) sendAndShow() error {
 	return c.show(found)
 }
 
-// show shows what the operation answers.
+// show shows the answer of the operation.
 func (c *call) show(found any) error {
 	columns := c.columns()
 	if object, ok := found.(map[string]any); ok && c.verb.rows != "" {
@@ -275,8 +275,8 @@ func (c *call) columns() []column {
 	return columnsOf(written)
 }
 
-// fetch sends the operation and returns what is at its path, and the payload: of a
-// list all pages, as many rows as --limit says.
+// fetch sends the operation and returns the value at its path, and the payload. For
+// a list it reads all pages, up to --limit rows.
 func (c *call) fetch() (found, payload any, err error) {
 	for _, variable := range c.operation.VariableDefinitions {
 		if column, ok := strings.CutPrefix(variable.Variable, "with"); ok {
@@ -298,9 +298,8 @@ func (c *call) fetch() (found, payload any, err error) {
 	return c.ask(c.operation, c.variables, most)
 }
 
-// ask sends an operation and returns what is at its path, and the payload of a
-// mutation. Of a list it reads pages until it has as many rows as are asked for; 0
-// is all.
+// ask sends an operation and returns the value at its path, and the payload of a
+// mutation. For a list it reads pages until it has most rows; 0 is all.
 func (s *session) ask(of operation, variables map[string]any, most int) (found, payload any, err error) {
 	if of.declares("first") {
 		variables["first"] = firstOf(most)
@@ -329,7 +328,7 @@ func (s *session) isPaged(data any, path []string) bool {
 	return ok && page["pageInfo"] != nil
 }
 
-// memberOf returns a member of an object; nil where there is none.
+// memberOf returns a member of an object, or nil.
 func memberOf(object any, name string) any {
 	members, _ := object.(map[string]any)
 	return members[name]
@@ -345,7 +344,7 @@ func embedded[T any](c *call) *T {
 	return nil
 }
 
-// broken notes what a dry run would break.
+// broken notes the metadata that a change would break, in a dry run.
 func (c *call) broken(problems any) error {
 	page := &client.BrokenMetadata{}
 	if err := into(page, problems); err != nil {
@@ -362,9 +361,8 @@ func (c *call) broken(problems any) error {
 	return nil
 }
 
-// remove looks up what the command deletes, asks, and deletes it: one thing after
-// the other where it names several. It shows what was deleted, also where one of
-// them could not be.
+// remove looks the named things up, asks, and deletes them one after the other. It
+// shows each deleted thing, also if a later deletion fails.
 func (c *call) remove() error {
 	each := slices.IndexFunc(c.params, func(p *param) bool { return p.isEach })
 	if err := c.confirmed(each); err != nil || each < 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// noun is a word that commands begin with: what its commands are about, or a
+// noun is the first word of commands: the kind of things they are about, or a
 // command itself.
 type noun struct {
 	name, group, help string
@@ -33,8 +33,8 @@ type verb struct {
 	// request, `<name!>` one for a list; `flag=field` names the field; `@kind` says what it
 	// names, `:value` its default; `-field` leaves a field out.
 	flags   string
-	columns string // those of the noun when empty, further ones after a &
-	rows    string // the member of what is found that is shown
+	columns string // the noun's when empty, further ones after a &
+	rows    string // the member of the answer that is shown
 	ask     string // the question before it is sent; flags in braces
 	isTable bool   // one thing is shown as a row, not as a line for each column
 	extra   any    // a struct of further flags
@@ -100,8 +100,8 @@ var forms = map[string]string{
 	"AggregateFilter": "AGGREGATES", "String": "TEXT",
 }
 
-// newGrammar returns the struct of the command line, of which kong makes the
-// parser.
+// newGrammar returns the struct from which kong makes the parser of the command
+// line.
 func newGrammar(nouns []noun) any {
 	var fields []reflect.StructField
 	for _, of := range nouns {
@@ -125,8 +125,8 @@ func fieldFor(number int, of reflect.Type, tag string) reflect.StructField {
 	return reflect.StructField{Name: "F" + strconv.Itoa(number), Type: of, Tag: reflect.StructTag(strings.TrimSpace(tag))}
 }
 
-// tagOf returns the tag of a field; names with empty values are left out, except
-// those that have none.
+// tagOf returns the tag of a field. It drops names with empty values, except names
+// that take no value.
 func tagOf(pairs ...string) string {
 	var tag strings.Builder
 	for i := 0; i < len(pairs); i += 2 {
@@ -261,15 +261,15 @@ func (v verb) wordOf(word string, all []*param) *param {
 	return one
 }
 
-// fieldAt returns the field at a path in the variables of the first operation; nil
-// where there is none.
+// fieldAt returns the field at a path in the variables of the first operation, or
+// nil.
 func (v verb) fieldAt(path string) *ast.FieldDefinition {
 	_, field := operationNamed(strings.Fields(v.send)[0]).typeAt(path)
 	return field
 }
 
-// kindOf returns what the value of a field names: a kind of things that
-// completion, and where it is a uuid resolve, know.
+// kindOf returns the kind of thing that the value of a field names. Completion
+// knows these kinds, and resolve knows the kinds with a uuid.
 func kindOf(field *ast.FieldDefinition, of noun) string {
 	if directive := field.Directives.ForName("nameOf"); directive != nil {
 		return kebab(directive.Arguments[0].Value.Raw)
@@ -350,8 +350,8 @@ func (p *param) isRequired(v verb) bool {
 	return p.typ.NonNull && strings.Count(p.at, ".") < 2 && !strings.Contains(v.send, " ") && p.fallback == "" && !p.hasDefault(v)
 }
 
-// members returns the members of an enum, as they are written on a command line;
-// empty for what is not one.
+// members returns the members of an enum as the command line has them, or an empty
+// string for another type.
 func (p *param) members() string {
 	definition := definitionOf(p.typ.Name())
 	if definition == nil || definition.Kind != ast.Enum || p.kind != "" {
@@ -368,7 +368,7 @@ func (p *param) hasDefault(v verb) bool {
 	return field != nil && field.DefaultValue != nil
 }
 
-// placeholder returns what stands for a value in the help.
+// placeholder returns the word for a value in the help.
 func (p *param) placeholder() string {
 	of := definitionOf(p.typ.Name())
 	switch form := forms[p.typ.Name()]; {

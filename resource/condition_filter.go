@@ -22,7 +22,7 @@ type FilterPlan struct {
 
 // FilterCondition is one condition of a filter, as narrow as possible.
 type FilterCondition struct {
-	Clause    string // how it is shown: its field, then what of it
+	Clause    string // as it is shown: its field, then its value
 	Condition Condition
 	Ignored   bool   // a requirement that is not about capabilities
 	Path      string // of its argument
@@ -35,7 +35,7 @@ func (c FilterCondition) Field() string {
 	return field
 }
 
-// Plan returns the conditions of a filter and notes what is wrong with them.
+// Plan returns the conditions of a filter and adds their problems.
 func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	plan := FilterPlan{path: path, requirements: f.Requirements, parsed: f.plain(path)}
 	add := func(field string, condition Condition) {
@@ -131,8 +131,8 @@ func (n CapabilityNames) Check(problems *problem.Problems, path, name string) {
 	}
 }
 
-// Unknown returns what is to be said of those of some names that are not known,
-// with the known ones that the first of them may mean.
+// Unknown returns a message for each unknown name, with the known names that the
+// first of them may mean.
 func (n CapabilityNames) Unknown(names []string) map[string]string {
 	messages := map[string]string{}
 	var speller text.Speller

@@ -62,7 +62,7 @@ func (d Decimal) Compare(other Decimal) int {
 	return order * sign(d)
 }
 
-// String returns a text that is the same for equal numbers only.
+// String returns a string that is the same for equal numbers only.
 func (d Decimal) String() string {
 	if d.Digits == "" {
 		return "0"

@@ -9,8 +9,7 @@ import (
 // MaxFilterList is how many names or uuids one list of a filter takes.
 const MaxFilterList = 250
 
-// CheckList adds what is wrong with a list of at most limit texts of any
-// length.
+// CheckList adds the problems of a list of at most limit strings of any length.
 func CheckList(problems *problem.Problems, path string, texts []string, limit int) {
 	if !CheckCount(problems, path, len(texts), limit) {
 		return
@@ -20,8 +19,8 @@ func CheckList(problems *problem.Problems, path string, texts []string, limit in
 	}
 }
 
-// CheckAny returns what is wrong with texts of any length, given as pairs of a
-// path and a text.
+// CheckAny returns the problems of strings of any length, given as pairs of a path
+// and a string.
 func CheckAny(pairs ...string) error {
 	var problems problem.Problems
 	for i := 0; i < len(pairs); i += 2 {
@@ -39,8 +38,8 @@ func CheckCount(problems *problem.Problems, path string, count, limit int) bool 
 	return count <= limit
 }
 
-// CheckNames adds what is wrong with names of at most limit characters, none of
-// them twice.
+// CheckNames adds the problems of names: each has at most limit characters and is
+// there once.
 func CheckNames(problems *problem.Problems, path string, names []string, limit int) {
 	seen := map[string]bool{}
 	for i, name := range names {

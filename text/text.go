@@ -21,7 +21,7 @@ func Fold(text string) string {
 	return strings.Map(foldRune, text)
 }
 
-// ContainsFolded reports whether a text contains a folded one, whatever its case.
+// ContainsFolded reports whether a string contains a folded one, in any case.
 func ContainsFolded(text, folded string) bool {
 	if !isASCII(text) {
 		return strings.Contains(Fold(text), folded)
@@ -66,11 +66,11 @@ func foldRune(r rune) rune {
 	return unicode.ToLower(lowest)
 }
 
-// Length returns the length of a text in code points, the unit of every limit
+// Length returns the length of a string in code points, the unit of every limit
 // here.
 func Length(text string) int { return utf8.RuneCountInString(text) }
 
-// OrEmpty returns a text, empty for nil.
+// OrEmpty returns a string, empty for nil.
 func OrEmpty(text *string) string {
 	if text == nil {
 		return ""
@@ -78,14 +78,14 @@ func OrEmpty(text *string) string {
 	return *text
 }
 
-// CheckOptional is Check for a text that may be nil.
+// CheckOptional is Check for a string that may be nil.
 func CheckOptional(problems *problem.Problems, path string, text *string, minLength, maxLength int) {
 	if text != nil {
 		Check(problems, path, *text, minLength, maxLength)
 	}
 }
 
-// Check adds what is wrong with a text of minLength to maxLength code points:
+// Check adds the problems of a string of minLength to maxLength code points:
 // length, invalid UTF-8, U+0000.
 func Check(problems *problem.Problems, field, text string, minLength, maxLength int) {
 	switch {

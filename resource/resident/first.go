@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Order is an order of resources by a column of which each has one value, or by a
-// time, whose keys are those of TimeKey. The uuid breaks ties.
+// Order is an order of resources by a column that has one value for each, or by a
+// time with the keys of TimeKey. The uuid breaks ties.
 type Order struct {
 	In         Column
-	Name       func(value string) string // what a value is ordered as, another one for each; nil for itself
+	Name       func(value string) string // the distinct sort key of a value; nil for the value itself
 	Descending bool
 	Bounds     []Bound
 }
 
-// Bound is a position that resources must be beyond: below it or above it, whatever
-// the direction of the order.
+// Bound is a position that resources must be beyond: below it or above it, in both
+// directions of the order.
 type Bound struct {
 	IsBelow   bool
 	Key, UUID string
