@@ -8,7 +8,8 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// numbered is the uuid of a number, spread over the order.
+// numbered is the uuid of a number. Neighboring numbers are not neighbors in
+// the order of uuids.
 func numbered(n int) string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(n)*2654435761, n)
 }
@@ -96,7 +97,8 @@ func BenchmarkCandidatesFlat(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstCandidates finds the first ten candidates in worlds of three sizes.
+// BenchmarkFirstCandidates finds the first ten candidates in worlds of three
+// sizes.
 func BenchmarkFirstCandidates(b *testing.B) {
 	group := threeClasses(4)
 	group.RequiredAll = []string{"COMPUTE_NODE"}
@@ -129,7 +131,7 @@ func BenchmarkCount(b *testing.B) {
 	}
 }
 
-// devices is one host with n like devices.
+// devices is one host with n equal devices.
 func devices(n int) []Provider {
 	providers := []Provider{{UUID: numbered(0), Name: "host", Version: 1}}
 	for i := range n {
@@ -176,7 +178,8 @@ func BenchmarkNewWorld(b *testing.B) {
 	}
 }
 
-// BenchmarkExplain searches in vain in a large world, and explains it.
+// BenchmarkExplain searches a large world without finding candidates, and
+// explains that.
 func BenchmarkExplain(b *testing.B) {
 	flat := flatCloud(100_000)
 	many := threeClasses(1)

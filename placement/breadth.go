@@ -10,7 +10,7 @@ import (
 type CandidateOrder int
 
 const (
-	// DepthFirst lists all candidates of one anchor root before those of the next.
+	// DepthFirst lists the candidates of one anchor root after the other.
 	DepthFirst CandidateOrder = iota
 	// BreadthFirst lists the first candidate of each anchor root, then the second
 	// of each, and so on. Within such a round, roots are in the order of their
@@ -21,7 +21,7 @@ const (
 // roundSearch searches one page of candidates in BreadthFirst order.
 type roundSearch struct {
 	plan   *plan
-	wanted int // one more than the page has: it tells whether there is a next page
+	wanted int // one more than the page has, to find out whether there is a next page
 	found  []ranked
 	live   []*providerTree // anchors that may have more candidates; nil for all
 	steps  int
@@ -35,8 +35,8 @@ type ranked struct {
 }
 
 // breadthFirstPage returns up to first candidates after a position; nil is the
-// beginning. A pass takes several rounds at once: as many as fill the page if no
-// anchor runs out of candidates. So the number of passes is logarithmic.
+// beginning. A pass takes several rounds together: as many as fill the page if
+// no anchor runs out of candidates. So the number of passes is logarithmic.
 func breadthFirstPage(p *plan, request fingerprint, after *Position, first int) (Page, error) {
 	if len(p.slots) == 0 {
 		return Page{}, nil
@@ -67,9 +67,9 @@ func breadthFirstPage(p *plan, request fingerprint, after *Position, first int) 
 	return page, err
 }
 
-// pass adds the candidates of the rounds from a first one to before another, of
-// the live anchors after a root, and leaves the anchors that got so far in live.
-// A pass of one round ends where the page is full.
+// pass adds the candidates in rounds [from, to) of the live anchors after a
+// root, and leaves in live the anchors that reached round to. A pass of one
+// round ends when the page is full.
 func (b *roundSearch) pass(after string, from, to int) error {
 	s := newSearch(b.plan)
 	s.steps = b.steps

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// With returns the World after an update. It costs what the update touches: the
-// trees whose shape or aggregates changed, and one chunk of each list that a
-// changed provider is in; a change of use alone leaves trees as they are. A
-// state with a lower Version than the one held is ignored, so that repeated and
-// reordered updates do no harm. A provider whose parent is unknown is a root
-// until the parent is added.
+// With returns the World after an update. The cost depends on the update alone:
+// it rebuilds the trees whose shape or aggregates changed, and copies one chunk
+// of each list that a changed provider is in. A change of use alone rebuilds no
+// tree. A state with a lower Version than the one held is ignored, so that
+// repeated and reordered updates do no harm. A provider whose parent is unknown
+// is a root until the parent is added.
 func (w *World) With(update Update) *World {
 	next := *w
 	b := &builder{World: &next, edit: new(edit), stale: map[*providerTree]bool{}}
@@ -37,9 +37,9 @@ func (w *World) With(update Update) *World {
 	return b.World
 }
 
-// byUUID returns the places of providers in the order of their uuids: new ones get
-// their ids in it, so that what goes through a large world by uuid goes through
-// memory in order.
+// byUUID returns the indices of providers in the order of their uuids. New
+// providers get their ids in this order, so that a scan by uuid reads memory in
+// order.
 func byUUID(providers []Provider) []int32 {
 	type place struct {
 		key uint64 // the first bytes of the uuid
@@ -64,15 +64,15 @@ func byUUID(providers []Provider) []int32 {
 	return order
 }
 
-// builder is a World that is being made.
+// builder is a World under construction.
 type builder struct {
 	*World
 	edit     *edit
-	stale    map[*providerTree]bool // trees to be built again
-	detached idSet                  // providers to be put into a tree
+	stale    map[*providerTree]bool // trees to rebuild
+	detached idSet                  // providers without a tree yet
 }
 
-// idSet is a set of dense ids that grows as they do.
+// idSet is a set of dense ids that grows with them.
 type idSet mask
 
 func (s idSet) has(id int32) bool { return int(id/64) < len(s) && mask(s).has(id) }
@@ -90,7 +90,7 @@ func (s idSet) remove(id int32) {
 	}
 }
 
-// remove removes a provider; children that it leaves become roots.
+// remove removes a provider; its children become roots.
 func (b *builder) remove(uuid string) {
 	id, ok := b.byUUID.get(uuid)
 	if !ok {
@@ -148,7 +148,8 @@ func (b *builder) put(state *Provider) {
 	}
 }
 
-// parentOf returns the parent of a provider, where it has one that is known.
+// parentOf returns the parent of a provider. It reports false if the provider
+// has no parent or the parent is unknown.
 func (b *builder) parentOf(p *Provider) (int32, bool) {
 	if p.Parent == "" {
 		return 0, false
@@ -156,8 +157,8 @@ func (b *builder) parentOf(p *Provider) (int32, bool) {
 	return b.byUUID.get(p.Parent)
 }
 
-// withSortedLists returns the provider with its lists sorted. Lists that are
-// not are copied.
+// withSortedLists returns the provider with its lists sorted. It copies
+// unsorted lists and keeps sorted ones.
 func withSortedLists(p Provider) Provider {
 	byClass := func(a, b Inventory) int { return cmp.Compare(a.ResourceClass, b.ResourceClass) }
 	if !slices.IsSortedFunc(p.Inventories, byClass) {
@@ -172,8 +173,8 @@ func withSortedLists(p Provider) Provider {
 	return p
 }
 
-// newID returns an unused id, those of removed providers first, so that ids stay
-// dense.
+// newID returns an unused id. It reuses ids of removed providers first, so that
+// ids stay dense.
 func (b *builder) newID() int32 {
 	if last := len(b.freeIDs) - 1; last >= 0 {
 		id := b.freeIDs[last]
@@ -184,7 +185,7 @@ func (b *builder) newID() int32 {
 	return b.idLimit - 1
 }
 
-// removeName removes the name of a node, unless another provider has it by now.
+// removeName removes the name of a node, unless another provider has it now.
 func (b *builder) removeName(n *node) {
 	if n.provider.UUID == "" { // none
 		return
@@ -258,7 +259,8 @@ func (n *node) sharedAggregates() []int32 {
 	return nil
 }
 
-// columnValue returns what the column of the class holds for the inventory.
+// columnValue returns the value for the column of the class: the largest amount
+// that the inventory can take in one allocation, plus 1.
 func (i *nodeInventory) columnValue() int64 {
 	return max(0, min(i.free, int64(i.maxUnit))) + 1
 }
@@ -277,8 +279,8 @@ func (b *builder) setColumn(class, id int32, value int64, picky bool) {
 	}
 }
 
-// differences calls yield for each element of only one of two sorted lists;
-// added is true for those of the second.
+// differences calls yield for each element that only one of two sorted lists
+// has; added is true for elements of the second list.
 func differences(before, after []int32, yield func(element int32, added bool)) {
 	for len(before) > 0 || len(after) > 0 {
 		switch {
@@ -294,8 +296,8 @@ func differences(before, after []int32, yield func(element int32, added bool)) {
 	}
 }
 
-// withMember returns a sorted list with the id, or without it. It leaves the
-// given list, which other Worlds may share, as it is.
+// withMember returns the sorted list with the id added or removed. It does not
+// modify the given list, which other Worlds may share.
 func withMember(list []int32, id int32, member bool) []int32 {
 	i, ok := slices.BinarySearch(list, id)
 	switch {

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Candidate is one way to serve a request: what is allocated on each provider,
-// by provider uuid and class, and which providers serve which group, by suffix
-// with "" first. Providers that serve only groups without resources are in the
-// mappings alone.
+// Candidate is one way to serve a request: the amounts allocated on each
+// provider, by provider uuid and class, and the providers that serve each
+// group, by suffix with "" first. Providers that serve only groups without
+// resources are in the mappings alone.
 type Candidate struct {
 	Allocations []ProviderAllocation
 	Mappings    []Mapping
@@ -24,28 +24,32 @@ type Page struct {
 	Steps      int // search steps taken
 }
 
-// MaxSteps bounds the search for one answer. A step is one provider or one
-// pairing considered, some tens of nanoseconds; the count depends on the world,
-// the request and the page alone, never on the machine.
+// MaxSteps bounds the search for one answer. A step considers one provider or
+// one pairing and takes some tens of nanoseconds. The count depends on the
+// world, the request and the page alone, never on the machine.
 const MaxSteps = 20_000_000
 
-// MaxCount is how far callers are expected to let Count go.
+// MaxCount is the largest limit that callers should pass to Count.
 const MaxCount = 10_000
 
-// ErrTooComplex is the error of a search that MaxSteps did not suffice for.
+// ErrTooComplex is the error of a search that exceeds MaxSteps.
 var ErrTooComplex = errors.New("placement: the request needs too many search steps")
 
 // Candidates returns up to first candidates after a position (nil: from the
-// beginning), in the order of the request. DepthFirst compares the anchor root's
-// uuid; then slot by slot, the classes of the unsuffixed group by name and then
-// the suffixed groups by suffix, each by its provider's path of uuids. A
-// candidate that several anchors allow is listed once, under the first of them.
-// Every candidate can be claimed on the world as it is. A DepthFirst position
-// names providers, so pages neither repeat nor lose a candidate while others
-// write. A BreadthFirst position counts rounds: where an anchor gains or loses
-// candidates, later pages can repeat or miss some of that anchor. The error is
-// ErrTooComplex, ErrPositionMismatch if the position came from another request
-// or order, or ErrPositionGone.
+// beginning), in the order of the request.
+//
+// DepthFirst compares the anchor root's uuid first. Then it compares slot by
+// slot, each by its provider's path of uuids: first the classes of the
+// unsuffixed group by name, then the suffixed groups by suffix.
+//
+// A candidate that several anchors allow is listed once, under the first of
+// them. Every candidate can be claimed on the world as it is. A DepthFirst
+// position names providers, so pages neither repeat nor lose a candidate while
+// others write. A BreadthFirst position counts rounds: where an anchor gains or
+// loses candidates, later pages can repeat or miss some of that anchor.
+//
+// The error is ErrTooComplex, ErrPositionMismatch if the position came from
+// another request or order, or ErrPositionGone.
 func Candidates(w *World, r *Request, after *Position, first int) (Page, error) {
 	var page Page
 	request := r.fingerprint()
@@ -94,7 +98,7 @@ func Count(w *World, r *Request, limit int) (n int, exact bool, err error) {
 	return n, exact && err == nil, err
 }
 
-// part is what a candidate takes from one provider for one demand.
+// part is the amount that a candidate takes from one provider for one demand.
 type part struct {
 	provider string
 	Amount
@@ -115,8 +119,8 @@ func (s *search) buildCandidate() Candidate {
 	return Candidate{Allocations: allocationsOf(parts), Mappings: s.mappings()}
 }
 
-// allocationsOf returns sorted parts by provider and resource class. Those of
-// all providers are in one array.
+// allocationsOf returns sorted parts grouped by provider and resource class.
+// The amounts of all providers share one array.
 func allocationsOf(parts []part) []ProviderAllocation {
 	providers := 0
 	for i, p := range parts {
@@ -145,7 +149,7 @@ func allocationsOf(parts []part) []ProviderAllocation {
 	return allocations
 }
 
-// mappings returns which providers serve which group of the current candidate.
+// mappings returns the providers of the current candidate by group.
 func (s *search) mappings() []Mapping {
 	var mappings []Mapping
 	if s.classSlots > 0 {
@@ -162,10 +166,10 @@ func (s *search) mappings() []Mapping {
 	return mappings
 }
 
-// ProviderSummaries returns all providers of every tree that has a provider in
-// the allocations or mappings of the candidates, with inventories or without.
-// Trees come by their root's uuid, providers by their path of uuids. A sharing
-// provider brings its own tree.
+// ProviderSummaries returns all providers, with inventories or without, of
+// every tree that has a provider in the allocations or mappings of the
+// candidates. It orders trees by their root's uuid and providers by their path
+// of uuids. A sharing provider adds its own tree.
 func ProviderSummaries(w *World, candidates []Candidate) []*Provider {
 	roots := make(map[string]bool, len(candidates))
 	last := "" // most candidates name one provider several times

@@ -7,25 +7,26 @@ import (
 	"slices"
 )
 
-// CapacityGrouping is what sums of capacity are made for, besides for each
+// CapacityGrouping selects how sums of capacity are grouped, in addition to the
 // resource class.
 type CapacityGrouping string
 
-// The groupings. A provider counts in the group of each of its aggregates and of
-// each of its traits, and in one of their own where it has none.
+// The groupings. A provider counts once in the group of each of its aggregates
+// or traits. Providers without any count in a group with a nil key.
 const (
-	CapacityByClass     CapacityGrouping = "RESOURCE_CLASS" // for nothing besides
+	CapacityByClass     CapacityGrouping = "RESOURCE_CLASS" // by resource class alone
 	CapacityByAggregate CapacityGrouping = "AGGREGATE"
 	CapacityByTrait     CapacityGrouping = "TRAIT"
-	CapacityByRoot      CapacityGrouping = "ROOT" // for each tree
+	CapacityByRoot      CapacityGrouping = "ROOT" // one group per tree
 )
 
-// CapacitySum is what some providers have of a resource class between them. A sum
-// beyond the bounds of int64 counts as the bound.
+// CapacitySum is the total of several providers' inventories of one resource
+// class. Sums saturate at the bounds of int64.
 type CapacitySum struct {
 	ResourceClass string
-	// Aggregate, Trait or Root is the group that the providers are of; all are
-	// nil for those that have none, and where there are no groups.
+	// Aggregate, Trait or Root is the group of the providers. All three are nil
+	// for the group of providers without aggregate or trait, and for
+	// CapacityByClass.
 	Aggregate *string
 	Trait     *string
 	Root      *Provider
@@ -34,13 +35,13 @@ type CapacitySum struct {
 	Reserved  int64
 	Capacity  int64
 	Used      int64
-	Free      int64    // capacity less used; negative where more is used than there is
-	ShareUsed *float64 // used by capacity; nil where there is no capacity
-	Providers int      // that have an inventory of the class
+	Free      int64    // capacity less used; negative if more is used
+	ShareUsed *float64 // used divided by capacity; nil if the capacity is 0
+	Providers int      // number of providers with an inventory of the class
 }
 
-// Group returns the key of the group, by which groups are ordered: an aggregate,
-// a trait or the name of a root; the empty text for none.
+// Group returns the key that groups are ordered by: an aggregate, a trait or
+// the name of a root, or "" for none.
 func (c *CapacitySum) Group() string {
 	switch {
 	case c.Aggregate != nil:
@@ -53,7 +54,7 @@ func (c *CapacitySum) Group() string {
 	return ""
 }
 
-// capacityKey is what a sum is made for.
+// capacityKey identifies a sum.
 type capacityKey struct{ group, class string }
 
 // classSum adds up inventories of one class.
@@ -62,8 +63,9 @@ type classSum struct {
 	providers                             int
 }
 
-// Capacities returns what providers of the world have between them of each of
-// some resource classes, nil for all, in groups: by group, then by class.
+// Capacities sums the inventories of providers, by group and class, and returns
+// the sums in the order of group, then class. It is restricted to some resource
+// classes; nil means all.
 func (w *World) Capacities(providers []*Provider, by CapacityGrouping, classes []string) []*CapacitySum {
 	wanted := map[string]bool{}
 	for _, class := range classes {
@@ -143,8 +145,8 @@ func (s *classSum) of(w *World, by CapacityGrouping, key capacityKey) *CapacityS
 	return c
 }
 
-// TreeCapacities returns what a provider and all providers below it have between
-// them, by resource class.
+// TreeCapacities sums the inventories of a provider and all its descendants, by
+// resource class.
 func (w *World) TreeCapacities(uuid string) []*CapacitySum {
 	id, ok := w.byUUID.get(uuid)
 	if !ok {
@@ -158,8 +160,8 @@ func (w *World) TreeCapacities(uuid string) []*CapacitySum {
 	return w.Capacities(providers, CapacityByClass, nil)
 }
 
-// ValidateClasses returns every problem of a list of resource classes to choose:
-// more of them than a filter takes, and names that do not exist.
+// ValidateClasses returns every problem of a list of resource classes: too many
+// names for a filter, and names that do not exist.
 func ValidateClasses(w *World, path string, names []string) []Problem {
 	v := validator{world: w}
 	v.atMost(MaxFilterList, path, len(names))
@@ -169,7 +171,7 @@ func ValidateClasses(w *World, path string, names []string) []Problem {
 	return v.problems
 }
 
-// wideSum is a sum of int64s that cannot overflow: a number of 128 bits.
+// wideSum is a sum of int64s in 128 bits, which cannot overflow.
 type wideSum struct {
 	high int64
 	low  uint64
@@ -180,7 +182,7 @@ func (s *wideSum) add(n int64) {
 	s.low, s.high = low, s.high+n>>63+int64(carry)
 }
 
-// int64 returns the sum, or the bound that it is beyond.
+// int64 returns the sum, saturated at the bounds of int64.
 func (s wideSum) int64() int64 {
 	switch {
 	case s.high == int64(s.low)>>63:

@@ -12,7 +12,8 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// groupOfOracle returns the groups that a provider counts in, by the definition.
+// groupOfOracle returns the groups that a provider counts in, by the
+// definition.
 func groupOfOracle(w *World, p *Provider, by CapacityGrouping) []string {
 	var groups []string
 	switch by {
@@ -39,8 +40,8 @@ func groupOfOracle(w *World, p *Provider, by CapacityGrouping) []string {
 	return groups
 }
 
-// sumsOfOracle returns the sums of providers as texts, with integers of any
-// size.
+// sumsOfOracle returns the sums of providers as strings, computed with integers
+// of any size.
 func sumsOfOracle(w *World, providers []*Provider, by CapacityGrouping, classes []string) []string {
 	type sums struct{ total, reserved, capacity, used, providers big.Int }
 	found := map[[2]string]*sums{}
@@ -100,8 +101,8 @@ func textsOf(sums []*CapacitySum) []string {
 }
 
 // TestCapacitiesAreThoseOfTheDefinitions compares sums of random providers, of
-// every grouping, with those of integers of any size. Some inventories are so
-// large that sums are beyond int64.
+// every grouping, with sums of integers of any size. Some inventories are so
+// large that sums exceed int64.
 func TestCapacitiesAreThoseOfTheDefinitions(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 15))
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, _ *Request) {
@@ -141,7 +142,8 @@ func TestCapacitiesAreThoseOfTheDefinitions(t *testing.T) {
 	})
 }
 
-// usesNames compares which traits and classes are in use with the providers.
+// usesNames compares which traits and classes are in use with the lists of the
+// providers.
 func usesNames(t *testing.T, w *World) {
 	t.Helper()
 	for _, name := range append(w.Names().Traits, "CUSTOM_NONE") {
@@ -164,8 +166,8 @@ func usesNames(t *testing.T, w *World) {
 	}
 }
 
-// orderedBy returns the number of a provider that an order compares, nil for what
-// comes last.
+// orderedBy returns the number of a provider that an order compares, nil for a
+// provider that sorts last.
 func orderedBy(order ProviderOrder, p *Provider) *big.Rat {
 	switch {
 	case len(p.Inventories) == 0 || order.Field == OrderByShareUsed && p.Inventories[0].Capacity == 0:
@@ -192,8 +194,8 @@ func compareOrdered(order ProviderOrder, a, b *Provider) int {
 	}
 }
 
-// TestOrderByInventories compares the keys of orders with the numbers that they
-// stand for, in both directions.
+// TestOrderByInventories compares the sort keys of orders with the numbers that
+// they encode, in both directions.
 func TestOrderByInventories(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(2, 15))

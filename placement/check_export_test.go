@@ -7,17 +7,18 @@ import (
 	"slices"
 )
 
-// Check is here for the tests alone: whether a candidate can be claimed is for
-// a Ledger to decide.
+// Check is for tests alone. In the program a Ledger decides whether a candidate
+// can be claimed.
 
-// ErrNotCandidate says that a candidate does not serve the request; the error
+// ErrNotCandidate means that a candidate does not serve the request; the error
 // that wraps it says why.
 var ErrNotCandidate = errors.New("placement: not a candidate")
 
-// Check tests one candidate against the definitions, without search: whoever
-// serves each group must meet it from one common anchor, the amounts must be
-// exactly those asked for and must fit together. Every candidate that
-// Candidates lists passes; so does one that was built elsewhere and is valid.
+// Check tests one candidate against the definitions, without search: the
+// providers of each group must meet its constraints from one common anchor, and
+// the amounts must be exactly the requested ones and fit together. Every
+// candidate that Candidates lists passes. A valid candidate from elsewhere
+// passes too.
 func Check(w *World, r *Request, candidate Candidate) error {
 	p := compile(w, r)
 	chosen, err := p.assignmentOf(candidate)
@@ -37,16 +38,16 @@ func Check(w *World, r *Request, candidate Candidate) error {
 	return fmt.Errorf("%w: no root from which every provider may serve its group", ErrNotCandidate)
 }
 
-// candidateReader finds out which provider serves which slot of a candidate.
+// candidateReader determines the provider of each slot of a candidate.
 type candidateReader struct {
 	*plan
-	left    map[string]map[string]int64 // by provider and class: what no slot asked for yet
+	left    map[string]map[string]int64 // by provider and class: amounts not assigned to a slot yet
 	serving map[string][]string         // by suffix
 	chosen  []*node
 }
 
-// assignmentOf returns which provider of a candidate serves which slot. It
-// fails if the candidate holds anything else.
+// assignmentOf returns the provider of each slot of a candidate. It fails if
+// the candidate contains anything else.
 func (p *plan) assignmentOf(candidate Candidate) ([]*node, error) {
 	c := &candidateReader{plan: p, left: map[string]map[string]int64{}, serving: map[string][]string{}, chosen: make([]*node, len(p.slots))}
 	for _, allocation := range candidate.Allocations {
@@ -97,8 +98,8 @@ func (c *candidateReader) readSuffixed() error {
 	return nil
 }
 
-// readUnsuffixed assigns what the suffixed groups leave, each class whole and
-// to one provider.
+// readUnsuffixed assigns the amounts that the suffixed groups leave, each class
+// whole and to one provider.
 func (c *candidateReader) readUnsuffixed() error {
 	serving := map[string]bool{}
 	for i := range c.classSlots {
@@ -121,7 +122,7 @@ func (c *candidateReader) readUnsuffixed() error {
 	return nil
 }
 
-// readRest fails if the candidate holds more than the slots ask for.
+// readRest fails if the candidate contains more than the slots ask for.
 func (c *candidateReader) readRest() error {
 	groups := len(c.slots) - c.classSlots
 	if c.classSlots > 0 {
@@ -191,8 +192,8 @@ func (p *plan) checkSums(chosen []*node) error {
 	return nil
 }
 
-// isAnchored reports whether an anchor lets every chosen provider serve its
-// slot.
+// isAnchored reports whether every chosen provider can serve its slot from an
+// anchor.
 func (p *plan) isAnchored(chosen []*node, anchor *providerTree) bool {
 	if !p.mayAnchor(anchor) {
 		return false
@@ -205,7 +206,7 @@ func (p *plan) isAnchored(chosen []*node, anchor *providerTree) bool {
 	return true
 }
 
-// IsDescendant reports whether a provider is another one or a descendant of it.
+// IsDescendant reports whether a provider is the other one or its descendant.
 func (w *World) IsDescendant(uuid, of string) bool {
 	id, ok := w.byUUID.get(uuid)
 	ancestor, ancestorOK := w.byUUID.get(of)

@@ -11,22 +11,24 @@ type Consumer struct {
 	Generation int64
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
-	// Held are its allocations, where they were read together with it: as the
-	// transaction that returns it left them, or found them if it deleted it. Else
-	// nil.
+	// Held are the consumer's allocations if they were read together with it,
+	// else nil. A transaction that returns a consumer sets Held to the
+	// allocations after it, or before it if it deleted the consumer.
 	Held []*Allocation
-	// Mappings are by suffix, where Held is not nil.
+	// Mappings are sorted by suffix. They are set if Held is not nil.
 	Mappings []Mapping
 }
 
-// Allocation is what a consumer uses of a resource class on a provider.
+// Allocation is an amount of a resource class that a consumer uses on a
+// provider.
 type Allocation struct {
 	Consumer      string // uuid
 	Provider      string // uuid
 	ResourceClass string
 	Used          int64
-	// Holder is the consumer, where the two were read together; else nil.
-	Holder *Consumer `json:"-"` // which has the allocation
+	// Holder is the consumer if it was read together with the allocation, else
+	// nil.
+	Holder *Consumer `json:"-"`
 }
 
 // ConsumerFilter selects consumers; all fields that are not nil must hold.
@@ -37,7 +39,7 @@ type ConsumerFilter struct {
 	Provider  *string // uuid of a provider it has an allocation on
 }
 
-// UsageGrouping is what consumers of a group have in common.
+// UsageGrouping selects by which attribute consumers are grouped.
 type UsageGrouping string
 
 // The groupings.
@@ -47,18 +49,19 @@ const (
 	UsagesByType    UsageGrouping = "TYPE"
 )
 
-// UsageFilter says whose use is added up. A nil field is no condition.
+// UsageFilter selects the consumers whose use is summed. A nil field is no
+// condition.
 type UsageFilter struct {
 	ProjectID    *string
 	UserID       *string
 	ConsumerType *string
 	By           UsageGrouping
-	// After is the key of a group, a project, a user or a type, that all groups
-	// come after; nil for all groups.
+	// After restricts the result to groups after this key: a project, a user or
+	// a type. Nil means all groups.
 	After *string
 }
 
-// UsageGroup is what all consumers of one project, user or type use together.
+// UsageGroup is the total use of all consumers of one project, user or type.
 type UsageGroup struct {
 	ProjectID     *string
 	UserID        *string
@@ -79,7 +82,7 @@ type Claim struct {
 	Consumers []ConsumerClaim
 }
 
-// ConsumerClaim is the whole set of allocations a consumer is to have.
+// ConsumerClaim is the complete set of allocations that a consumer will have.
 type ConsumerClaim struct {
 	UUID      string
 	ProjectID string
@@ -90,18 +93,19 @@ type ConsumerClaim struct {
 	Generation *int64
 	// Allocations empty removes all allocations of the consumer.
 	Allocations []ProviderAllocation
-	// Mappings nil means that the groups are not known: none are kept.
+	// Mappings nil means that the groups are unknown; stored mappings are
+	// removed.
 	Mappings []Mapping
 }
 
-// ProviderAllocation is what is allocated on one provider.
+// ProviderAllocation is the amounts allocated on one provider.
 type ProviderAllocation struct {
 	Provider  string // uuid
 	Resources []Amount
 }
 
 // Validate returns every problem of the claim's form, each at its path below
-// path ("input"). It does not ask what exists, fits or has which generation.
+// path ("input"). It does not check existence, capacity or generations.
 func (c *Claim) Validate(path string) []Problem {
 	var v validator
 	path = under(path, "consumers")

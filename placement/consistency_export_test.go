@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Inconsistency returns the first difference between what a world keeps beside
-// its providers and what the providers say, "" if there is none.
+// Inconsistency returns the first difference between the indexes of a world and
+// its providers, "" if there is none.
 func (w *World) Inconsistency() string {
 	for _, check := range []func() string{w.wrongNodes, w.wrongTrees, w.wrongTraits, w.wrongAggregates, w.wrongColumns} {
 		if wrong := check(); wrong != "" {
@@ -37,7 +37,8 @@ func (w *World) wrongNodes() string {
 	return ""
 }
 
-// wrongTrees computes the intervals of trees from the parents of providers.
+// wrongTrees compares trees with intervals computed from the parents of
+// providers.
 func (w *World) wrongTrees() string {
 	for root, t := range w.trees.all() {
 		ends := make([]int32, len(t.members))
@@ -113,7 +114,7 @@ func (w *World) wrongColumns() string {
 	return ""
 }
 
-// idsOf returns the ids of the providers with a quality.
+// idsOf returns the ids of the providers for which has holds.
 func (w *World) idsOf(has func(p *Provider) bool) []int32 {
 	var ids []int32
 	for id := range w.idLimit {

@@ -8,8 +8,8 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// The tests of this file bound the counted steps, not the time: what is pruned
-// shows on every machine.
+// The tests of this file bound the counted steps, not the time, so that missing
+// pruning shows on every machine.
 
 func TestNineGroupsOnEightDevicesAnswerAtOnce(t *testing.T) {
 	t.Parallel()
@@ -84,8 +84,8 @@ func TestMixedAmountsOnOneClassPruneBySums(t *testing.T) {
 }
 
 // TestHopelessSearchEndsWithAnError packs amounts into devices so that every
-// bound holds but nothing fits: one more device has room for all, of which only
-// the last group may make use.
+// bound holds but nothing fits. One more device has room for all amounts, but
+// only the last group may use it.
 func TestHopelessSearchEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	providers := devices(12)

@@ -1,18 +1,17 @@
 // Package placement decides which resource providers can serve a request for
-// resources, and whether a claim of resources may be written. Its rules are
-// those of the OpenStack Placement API at microversion 1.39 together with the
-// any-traits specification; comments call the first "the Placement reference".
+// resources, and whether a claim of resources may be written. Its rules follow
+// the OpenStack Placement API at microversion 1.39, which comments call "the
+// Placement reference", together with the any-traits specification.
 //
 // The package is pure. Every answer follows from its arguments alone, in the
 // same order in every process. There are no databases, no GraphQL, no users, no
-// clocks, no randomness and no cancellation in it; work is bounded by counted
-// steps (MaxSteps), and what is wrong with an input is returned as Problems
-// that name the argument.
+// clocks, no randomness and no cancellation in it. Counted steps bound its work
+// (MaxSteps). Invalid inputs get Problems that name the argument.
 //
 // # Nouns
 //
 // A Provider has inventories, traits and aggregates, and may have a parent:
-// providers form trees. An Inventory is what it has of one resource class; its
+// providers form trees. An Inventory is its stock of one resource class; its
 // Capacity is (total - reserved) × allocationRatio. A provider with the trait
 // TraitShares may also be used from every tree with a member in one of its
 // aggregates. A Consumer uses resources: each Allocation is an amount of a
@@ -34,8 +33,9 @@
 // A request is compiled to a plan over dense ids, with one slot for each
 // provider to be chosen. For each anchor the search lists every slot's options
 // and assigns them depth first. It prunes where the traits, same-subtree
-// constraints or capacities of what is left cannot suffice (prune.go,
-// matching.go), and skips anchors that cannot hold what few providers have.
+// constraints or capacities of the remaining options cannot suffice (prune.go,
+// matching.go). If few providers can serve a slot, it skips all anchors but
+// theirs.
 //
 // # The ledger
 //
@@ -45,16 +45,16 @@
 // applies claims and reshapes one after the other, and writes back what
 // changed. Allocations that the consumers of a claim have already are returned
 // before the new ones are checked, so that a claim can move them among
-// themselves. A consumer's generation grows with each claim, that of a provider
-// with each claim that allocates on it or clears a consumer with allocations on
-// it.
+// themselves. A consumer's generation grows with each claim. A provider's
+// generation grows with each claim that allocates on it or clears a consumer
+// with allocations on it.
 //
 // # Laws
 //
 // These hold for every world and request, and are tested on random ones:
 //
-//   - The candidates are exactly those of the definitions, in their order
-//     (TestCandidatesAreThoseOfTheDefinitions).
+//   - The candidates are exactly the ones that the definitions allow, in the
+//     defined order (TestCandidatesAreThoseOfTheDefinitions).
 //   - Pages concatenate to the whole (TestPagesConcatenateToTheWhole).
 //   - Every candidate can be claimed on the world as it is
 //     (TestEveryCandidateCanBeClaimed).
@@ -62,8 +62,8 @@
 //     (TestStricterRequestNeverAddsCandidates, TestMoreUseNeverAddsCandidates).
 //   - The order of providers and of lists does not matter
 //     (TestOrderOfProvidersAndListsDoesNotMatter).
-//   - A World after any updates equals one built anew, and no World changes
-//     (TestWithEqualsNewWorld).
+//   - A World after any updates equals one built from scratch, and no World
+//     changes (TestWithEqualsNewWorld).
 //   - An explanation leaves no provider exactly when there is no candidate
 //     (TestExplainAgreesWithTheAnswer).
 package placement

@@ -15,12 +15,12 @@ type Explanation struct {
 	Nearest    []NearMiss
 }
 
-// ExplanationStep is what one constraint did. The hosts come first: they leave
-// the providers of their trees and those that share with them. Every class of
-// the unsuffixed group and every suffixed group starts anew from these, or from
-// all providers, and is narrowed constraint by constraint until none remain; then
-// the providers that remain for any of them are narrowed by what concerns the
-// request as a whole.
+// ExplanationStep is the effect of one constraint. The hosts come first: they
+// leave the providers of their trees and the providers that share with those
+// trees. Every class of the unsuffixed group and every suffixed group then
+// starts from these providers, or from all, and is narrowed constraint by
+// constraint until none remain. Last, constraints on the request as a whole
+// narrow the providers that remain for any class or group.
 type ExplanationStep struct {
 	Kind       ConstraintKind
 	Path       string // of the argument it is about; empty for the request as a whole
@@ -52,15 +52,15 @@ func Explain(w *World, r *Request) Explanation {
 	return Explanation{Considered: w.Len(), Steps: e.steps, Nearest: e.nearestMisses(r, p, slots)}
 }
 
-// explainer collects the steps of an explanation. All are the providers that
-// every slot starts from, remaining those that remain for any slot.
+// explainer collects the steps of an explanation. Every slot starts from the
+// providers in all; remaining holds the providers that remain for any slot.
 type explainer struct {
 	*reacher
 	all, remaining mask
 	steps          []ExplanationStep
 }
 
-// ConstraintKind is what a constraint is about, as the API calls it.
+// ConstraintKind is the kind of a constraint, as the API names it.
 type ConstraintKind string
 
 // The kinds of constraints, in the order in which they are explained.
@@ -83,7 +83,8 @@ func (e *explainer) add(kind ConstraintKind, path, constraint string, before, af
 	e.steps = append(e.steps, ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})
 }
 
-// explainHosts leaves the providers that a tree of the hosts can use.
+// explainHosts restricts all to the providers usable from the trees of the
+// hosts.
 func (e *explainer) explainHosts(hosts *Hosts) {
 	before, roots := e.all.size(), e.rootsAmong(e.linked(hosts))
 	left := e.membersOf(roots)
@@ -92,7 +93,7 @@ func (e *explainer) explainHosts(hosts *Hosts) {
 	e.add(ConstraintHosts, "hosts", "hosts", before, left.size())
 }
 
-// explainSlot takes all providers through the constraints of a slot until none
+// explainSlot narrows all providers by the constraints of a slot, until none
 // are left.
 func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
 	left := slices.Clone(e.all)
@@ -108,16 +109,17 @@ func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
 	e.remaining.join(left)
 }
 
-// slotConstraint is what a provider must meet by itself to serve a slot.
+// slotConstraint is a constraint that a single provider must meet to serve a
+// slot.
 type slotConstraint struct {
 	kind ConstraintKind
-	name string       // its argument and, after a space, what of it
+	name string       // its argument and, after a space, the element
 	keep func(m mask) // keeps the providers that meet it
 }
 
-// constraints returns the constraints of a slot of the group. The aggregates of
-// the unsuffixed group may be those of the root; its required traits concern
-// several providers and are not among the constraints.
+// constraints returns the constraints of a slot of the group. A provider can
+// meet the aggregates of the unsuffixed group through its root. The group's
+// required traits concern several providers and are not among the constraints.
 func (e *explainer) constraints(g *Group, unsuffixed bool, demands []demand) []slotConstraint {
 	var list []slotConstraint
 	add := func(kind ConstraintKind, name string, keep func(m mask)) {
@@ -151,13 +153,14 @@ func (e *explainer) constraints(g *Group, unsuffixed bool, demands []demand) []s
 	return list
 }
 
-// setsOf returns the sets of the providers with each known trait of some names.
+// setsOf returns, for each known trait among the names, the set of providers
+// with it.
 func (e *explainer) setsOf(traits []string) []bitset {
 	return e.traitSets(e.World.traits.lookupAll(traits))
 }
 
-// keepAggregates keeps the members of aggregates; with roots, also the providers
-// of the trees whose root is one.
+// keepAggregates keeps the members of aggregates; with roots, also the
+// providers of the trees whose root is a member.
 func (e *explainer) keepAggregates(m mask, aggregates []string, roots bool) {
 	members := e.union(e.aggregateSets(aggregates))
 	if roots {
@@ -185,8 +188,8 @@ func (p *Provider) hasAnyTrait(traits []string) bool {
 	return slices.ContainsFunc(traits, func(trait string) bool { return slices.Contains(p.Traits, trait) })
 }
 
-// explainWhole explains what concerns the request as a whole: roots, one anchor
-// for all groups, the unsuffixed group's traits, and the combination.
+// explainWhole explains the constraints on the request as a whole: roots, one
+// anchor for all groups, the unsuffixed group's traits, and the combination.
 func (e *explainer) explainWhole(r *Request, p *plan, slots []servers) {
 	count := e.remaining.size()
 	narrow := func(kind ConstraintKind, constraint string, m mask, always bool) {

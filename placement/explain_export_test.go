@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ExplainByDefinition returns what Explain does, provider by provider and tree by
-// tree.
+// ExplainByDefinition returns the same as Explain, computed provider by
+// provider and tree by tree.
 func ExplainByDefinition(w *World, r *Request) Explanation {
 	e := &definition{World: w, all: w.newMask(), remaining: w.newMask()}
 	for _, id := range w.byUUID.all() {
@@ -26,8 +26,8 @@ func ExplainByDefinition(w *World, r *Request) Explanation {
 	return Explanation{Considered: w.Len(), Steps: e.steps, Nearest: nearestByDefinition(w, r)}
 }
 
-// definition collects the steps of an explanation. All are the providers that
-// every slot starts from, remaining those that remain for any slot.
+// definition collects the steps of an explanation. Every slot starts from the
+// providers in all; remaining holds the providers that remain for any slot.
 type definition struct {
 	*World
 	all, remaining mask
@@ -39,7 +39,8 @@ func (e *definition) add(kind ConstraintKind, path, constraint string, before, a
 	e.steps = append(e.steps, ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})
 }
 
-// explainHosts leaves the providers that a tree of the hosts can use.
+// explainHosts restricts all to the providers usable from the trees of the
+// hosts.
 func (e *definition) explainHosts(hosts *Hosts) {
 	before, roots, left := e.all.size(), e.linked(hosts), e.newMask()
 	for _, anchor := range e.trees.all() {
@@ -59,7 +60,7 @@ func (e *definition) explainHosts(hosts *Hosts) {
 	e.add(ConstraintHosts, "hosts", "hosts", before, left.size())
 }
 
-// explainSlot takes all providers through the constraints of a slot until none
+// explainSlot narrows all providers by the constraints of a slot, until none
 // are left.
 func (e *definition) explainSlot(path string, g *Group, demands []demand) {
 	left := slices.Clone(e.all)
@@ -81,16 +82,16 @@ func (e *definition) explainSlot(path string, g *Group, demands []demand) {
 	}
 }
 
-// slotTest is what a provider must meet by itself to serve a slot.
+// slotTest is a constraint that a single provider must meet to serve a slot.
 type slotTest struct {
 	kind ConstraintKind
-	name string // its argument and, after a space, what of it
+	name string // its argument and, after a space, the element
 	keep func(n *node) bool
 }
 
-// constraints returns the constraints of a slot of the group. The aggregates of
-// the unsuffixed group may be those of the root; its required traits concern
-// several providers and are not among the constraints.
+// constraints returns the constraints of a slot of the group. A provider can
+// meet the aggregates of the unsuffixed group through its root. The group's
+// required traits concern several providers and are not among the constraints.
 func (e *definition) constraints(g *Group, unsuffixed bool, demands []demand) []slotTest {
 	var list []slotTest
 	add := func(kind ConstraintKind, name string, keep func(n *node) bool) {
@@ -130,8 +131,8 @@ func (e *definition) constraints(g *Group, unsuffixed bool, demands []demand) []
 	return list
 }
 
-// explainWhole explains what concerns the request as a whole: roots, one anchor
-// for all groups, the unsuffixed group's traits, and the combination.
+// explainWhole explains the constraints on the request as a whole: roots, one
+// anchor for all groups, the unsuffixed group's traits, and the combination.
 func (e *definition) explainWhole(r *Request) {
 	s := newSearch(compile(e.World, r))
 	anchored, served, clausesMet := e.newMask(), e.newMask(), e.newMask()
@@ -176,10 +177,10 @@ func (s *search) addOptions(m mask) {
 	}
 }
 
-// nearestByDefinition returns the trees that lack least: fewest things, then fewest
-// units, then by the root's uuid. A tree where forbidden traits, aggregates or
-// inTree are in the way is not among them, for more units and traits would not
-// help.
+// nearestByDefinition returns the trees that lack least: by number of missing
+// things, then of units, then by the root's uuid. It omits trees that more
+// units and traits would not help, because forbidden traits, aggregates or
+// inTree exclude them.
 func nearestByDefinition(w *World, r *Request) []NearMiss {
 	f := &missFinder{search: newSearch(compile(w, r)), relaxed: compile(w, r.relaxed()), request: r, groups: bySuffix(r.Groups)}
 	misses := []NearMiss{}

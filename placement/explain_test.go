@@ -81,8 +81,8 @@ near disk VCPU:8 CUSTOM_RARE HW_CPU_X86_AVX`
 	}
 }
 
-// TestExplainAgreesWithTheAnswer: the last step leaves nothing exactly when
-// there is no candidate.
+// TestExplainAgreesWithTheAnswer checks that the last step leaves nothing
+// exactly when there is no candidate.
 func TestExplainAgreesWithTheAnswer(t *testing.T) {
 	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
 		if len(r.Groups) == 0 && len(r.Unsuffixed.Resources) == 0 {
@@ -110,9 +110,9 @@ func TestExplainAgreesWithTheAnswer(t *testing.T) {
 	})
 }
 
-// TestExplainIsByDefinition holds explanations that are made of sets, for all
-// providers and trees at once, against the definition, on worlds that were built
-// at once and on worlds that were changed.
+// TestExplainIsByDefinition compares explanations, which are computed from sets
+// for all providers and trees together, with the definition. It uses worlds
+// that were built in one step and worlds that were changed.
 func TestExplainIsByDefinition(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
 		w := NewWorld(diceNames, providers)
@@ -133,7 +133,7 @@ func TestExplainIsByDefinition(t *testing.T) {
 }
 
 // TestNearestIsThatOfTheOracle compares the nearest trees with the definition,
-// provider by provider: also where a sharing provider lacks least.
+// provider by provider, also where a sharing provider lacks least.
 func TestNearestIsThatOfTheOracle(t *testing.T) {
 	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
 		if len(r.Groups) == 0 && len(r.Unsuffixed.Resources) == 0 {
@@ -147,8 +147,9 @@ func TestNearestIsThatOfTheOracle(t *testing.T) {
 	})
 }
 
-// TestNearestOfManyAlike holds the nearest trees to their definition where many
-// lack as much: more than are put in order, fewer, and several sizes of them.
+// TestNearestOfManyAlike compares the nearest trees with the definition where
+// many trees lack the same: more trees than firstByUUID sorts, fewer, and
+// several amounts of lack.
 func TestNearestOfManyAlike(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))

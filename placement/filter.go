@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// ProviderFilter selects providers, each by itself: its own inventories, traits
-// and aggregates, without sharing, tree or root. All fields must hold; the zero
+// ProviderFilter selects single providers by their own inventories, traits and
+// aggregates, without sharing, tree or root. All fields must hold; the zero
 // value selects every provider.
 type ProviderFilter struct {
 	Name *string
@@ -20,20 +20,21 @@ type ProviderFilter struct {
 	RequiredAnySets []TraitSet
 	Forbidden       []string
 	Resources       []Amount
-	// Hosts selects the providers of the trees of some roots; nil selects those of
-	// every tree.
+	// Hosts selects the providers of the trees of some roots; nil means every
+	// tree.
 	Hosts *Hosts
-	// Roots selects the roots of trees, or with false all others.
+	// Roots true selects the roots of trees, false selects all other providers.
 	Roots *bool
 	// HasClass selects providers with an inventory of the class.
 	HasClass *string
-	// Search selects providers whose name or uuid has the text without regard to
-	// case. The World does not fold texts: whoever asks it does that.
+	// Search selects providers whose name or uuid contains the string, ignoring
+	// case. World.Filter does not implement it, because the World does not fold
+	// strings; the caller must.
 	Search *string
 }
 
 // Validate returns every problem of the filter, each at its path below path.
-// Requiring and forbidding the same is no problem, it matches nothing, as in
+// Requiring and forbidding the same trait is valid and matches nothing, as in
 // the reference's `GET /resource_providers`.
 func (f *ProviderFilter) Validate(w *World, path string) []Problem {
 	v := validator{world: w}
@@ -59,8 +60,8 @@ func (f *ProviderFilter) asGroup() Group {
 	}
 }
 
-// selects reports whether a provider meets the conditions that no group of a
-// request has, but for Search.
+// selects reports whether a provider meets the conditions that a group of a
+// request cannot express, except Search.
 func (f *ProviderFilter) selects(n *node) bool {
 	if f.Roots != nil && *f.Roots != (n.index == 0) {
 		return false

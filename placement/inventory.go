@@ -6,7 +6,7 @@ import "math"
 // Placement reference.
 const MaxAllocationRatio = 3.40282e38
 
-// Inventory is what a provider has of one resource class.
+// Inventory is a provider's stock of one resource class.
 type Inventory struct {
 	ResourceClass   string
 	Total           int32
@@ -16,24 +16,24 @@ type Inventory struct {
 	StepSize        int32
 	AllocationRatio float64
 
-	// Capacity is Capacity(Total, Reserved, AllocationRatio). Whoever makes the
-	// Inventory computes it, so that the database and the World agree to the
-	// unit. Used is the sum of all allocations; it may exceed Capacity after
-	// the inventory shrank.
+	// Capacity is Capacity(Total, Reserved, AllocationRatio). The code that
+	// makes an Inventory computes it once, so that the database and the World
+	// agree to the unit. Used is the sum of all allocations; it may exceed
+	// Capacity after the inventory shrank.
 	Capacity int64
 	Used     int64
 }
 
-// Free returns the amount that can still be allocated; it is negative when more
-// is used than the capacity.
+// Free returns the amount that can still be allocated. It is negative if use
+// exceeds the capacity.
 func (i Inventory) Free() int64 { return i.Capacity - i.Used }
 
 // Capacity returns (total - reserved) × allocationRatio without its fraction,
-// in units of the class. The product is taken in float64 as the Placement
-// reference does, and a product beyond int64 counts as the largest int64. The
-// reference compares used + amount with the product itself; amounts being
-// whole, the comparison with its whole part decides the same: n <= x exactly
-// when n <= trunc(x), for every x that is not negative.
+// in units of the class. Like the Placement reference it multiplies in float64.
+// A product beyond int64 counts as the largest int64. The reference compares
+// used + amount with the product itself. Amounts are whole, so comparing with
+// the whole part decides the same: n <= x exactly when n <= trunc(x), for every
+// x that is not negative.
 func Capacity(total, reserved int32, allocationRatio float64) int64 {
 	product := float64(int64(total)-int64(reserved)) * allocationRatio
 	switch {
@@ -47,11 +47,11 @@ func Capacity(total, reserved int32, allocationRatio float64) int64 {
 	return int64(product)
 }
 
-// AllocationCheck is the answer of CheckAllocation: why an inventory cannot
-// take an allocation, as a text for the user, or AllocationFits.
+// AllocationCheck is the result of CheckAllocation: a message for the user that
+// says why an inventory cannot take an allocation, or AllocationFits.
 type AllocationCheck string
 
-// The answers of CheckAllocation.
+// The results of CheckAllocation.
 const (
 	AllocationFits       AllocationCheck = ""
 	NoInventory          AllocationCheck = "the provider has no inventory of the class"
@@ -64,8 +64,8 @@ const (
 // CheckAllocation checks whether a consumer that had ownOld units of an
 // inventory, 0 if none, may have amount units instead, when all other consumers
 // have othersUsed. As in the Placement reference, an inventory over its
-// capacity takes what does not raise its use, so that shrinking and repeating
-// work. The inventory's Used is not read.
+// capacity accepts an amount that does not raise its use, so that shrinking and
+// repeating work. The inventory's Used is not read.
 func CheckAllocation(inventory Inventory, othersUsed, ownOld, amount int64) AllocationCheck {
 	switch {
 	case amount < int64(inventory.MinUnit):
@@ -82,7 +82,8 @@ func CheckAllocation(inventory Inventory, othersUsed, ownOld, amount int64) Allo
 	return InsufficientCapacity
 }
 
-// ProviderInventories is the whole set of inventories a provider is to have.
+// ProviderInventories is the complete set of inventories that a provider will
+// have.
 type ProviderInventories struct {
 	Provider string // uuid
 	// Generation nil is unconditional.
@@ -90,7 +91,7 @@ type ProviderInventories struct {
 	Inventories []Inventory
 }
 
-// InventoryChange is one inventory that a provider is to have. It follows
+// InventoryChange is one inventory to create or replace. It follows
 // `SetInventoryInput`.
 type InventoryChange struct {
 	Provider string // uuid
@@ -109,8 +110,8 @@ type InventoryDeletion struct {
 }
 
 // ValidateInventories returns every problem of the inventories of one provider:
-// of each by itself, and resource classes that stand there twice. It does not
-// ask whether the classes exist.
+// the problems of each inventory, and duplicate resource classes. It does not
+// check whether the classes exist.
 func ValidateInventories(path string, inventories []Inventory) []Problem {
 	var v validator
 	v.checkInventories(path, inventories)
@@ -119,8 +120,8 @@ func ValidateInventories(path string, inventories []Inventory) []Problem {
 
 // ValidateInventory returns every problem of one inventory: a value out of its
 // bounds, or a negative capacity. MinUnit may exceed MaxUnit, and StepSize and
-// MaxUnit the total, as in the Placement reference. It does not ask whether the
-// class exists.
+// MaxUnit may exceed the total, as in the Placement reference. It does not
+// check whether the class exists.
 func ValidateInventory(path string, inventory Inventory) []Problem {
 	var v validator
 	v.checkInventory(path, inventory)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// lack is how much is missing.
+// lack is how much is missing, in the order of comparison.
 type lack struct {
-	classes, traits int32 // of which something is missing, with repetitions
+	classes, traits int32 // number of missing classes and traits, with repetitions
 	units           int64
 }
 
@@ -18,7 +18,7 @@ func (l lack) compare(other lack) int {
 	return cmp.Compare(l.units, other.units)
 }
 
-// addShort adds how many units of one class are missing.
+// addShort adds missing units of one class.
 func (l *lack) addShort(units int64) {
 	if units > 0 {
 		l.classes++
@@ -26,35 +26,37 @@ func (l *lack) addShort(units int64) {
 	}
 }
 
-// lackFinder computes how much each tree lacks that missOfTree would list.
-// Anchors are the roots of the trees that more units and traits would help;
-// lacks, by root, are their sums, and missing the roots where each trait is
-// missing that is required somewhere.
+// lackFinder computes, for all trees together, how much missOfTree would list
+// as missing. Anchors are the roots of the trees that more units and traits
+// would help. lacks holds, by root, the sums; missing holds, by required trait,
+// the roots whose trees miss it.
 type lackFinder struct {
 	*reacher
 	of      *missFinder
 	anchors mask
 	lacks   []lack
 	missing map[string]mask
-	// able are, of each slot of the unsuffixed group, the providers that serve it
-	// or, for trees where none does, could with more units.
+	// able are, by slot of the unsuffixed group, the providers that serve it.
+	// For trees where none does, they are the providers that could with more
+	// units.
 	able []ableServers
 
-	// By root of a tree of several providers, for the slot that is looked at: the
-	// provider that lacks least, and how much that is.
+	// For the current slot, by the root of a tree of several providers: the
+	// provider that lacks least, and how much it lacks.
 	chosen []int32
 	least  []lack
-	alone  mask // the roots of trees of one provider
+	alone  mask // roots of trees with one provider
 }
 
 // ableServers are the providers that serve a slot or could with more units and
-// traits. Those of could serve the trees that are not served.
+// traits. The providers in could count for the trees that are not served.
 type ableServers struct {
 	serving, could servers
 	served         mask // roots
 }
 
-// nearestRoots returns the roots of the trees that lack least, but something.
+// nearestRoots returns the roots of the trees that lack least, without the
+// trees that lack nothing.
 func (e *explainer) nearestRoots(of *missFinder, slots []servers) []int32 {
 	f := &lackFinder{
 		reacher: e.reacher, of: of, lacks: make([]lack, e.idLimit), missing: map[string]mask{}, alone: slices.Clone(e.roots),
@@ -84,13 +86,13 @@ func (e *explainer) nearestRoots(of *missFinder, slots []servers) []int32 {
 	return f.first()
 }
 
-// having returns the providers that have one of some traits.
+// having returns the providers that have at least one of the traits.
 func (f *lackFinder) having(traits []string) mask {
 	return f.union(f.traitSets(f.traits.lookupAll(traits)))
 }
 
-// addMissing notes that all traits of a clause are missing in the trees of roots
-// that are not among those where it is met.
+// addMissing records that all traits of a clause are missing in the trees of
+// roots that are not in met.
 func (f *lackFinder) addMissing(clause []string, roots, met mask) {
 	for _, trait := range clause {
 		at := f.missing[trait]
@@ -104,9 +106,9 @@ func (f *lackFinder) addMissing(clause []string, roots, met mask) {
 	}
 }
 
-// addSlot adds what is missing for a slot in the trees that no provider serves:
-// what is missing on the provider that lacks least. Of equals that is the first
-// of the tree, then the first of those that share with it.
+// addSlot adds, for every tree in which no provider serves the slot, the lack
+// of the provider that lacks least. On a tie the tree's own providers come
+// first, in the order of the tree, then the providers that share with it.
 func (f *lackFinder) addSlot(i int, by servers) {
 	served := f.rootsServed(by)
 	slot := f.of.relaxed.slots[i]
@@ -128,9 +130,9 @@ func (f *lackFinder) addSlot(i int, by servers) {
 	f.addLeast(i, could, helped, shared)
 }
 
-// addLeast adds, for each of the trees of some roots, what is missing for a slot
-// on that of the providers which lacks least. Shared are the roots of the trees
-// that other trees share with.
+// addLeast adds, for each tree of some roots, the lack of the provider that
+// lacks least for a slot. Shared are the roots of the trees that other trees
+// share with.
 func (f *lackFinder) addLeast(i int, could servers, roots, shared mask) {
 	clauses, having := f.clausesOf(i)
 	alone := slices.Clone(could.own)
@@ -165,7 +167,8 @@ func (f *lackFinder) addLeast(i int, could servers, roots, shared mask) {
 	}
 }
 
-// addShort adds what some roots lack of a demand by themselves.
+// addShort adds the units of a demand that are missing in trees of one
+// provider.
 func (f *lackFinder) addShort(d demand, roots mask) {
 	column, picky := f.columns.at(d.class), f.picky.at(d.class)
 	for i, word := range roots {
@@ -180,8 +183,9 @@ func (f *lackFinder) addShort(d demand, roots mask) {
 	}
 }
 
-// short returns how many units of a demand are missing on a provider, of which the
-// column says what it can take, or that it is picky.
+// short returns how many units of a demand are missing on a provider. Free is
+// the provider's value in the column of the class; if it is picky, the
+// inventory itself decides.
 func (f *lackFinder) short(d demand, id int32, free int64, picky bool) int64 {
 	if picky {
 		return d.amount - f.nodes.at(id).inventoryOf(d.class).available(d.amount)
@@ -189,8 +193,9 @@ func (f *lackFinder) short(d demand, id int32, free int64, picky bool) int64 {
 	return d.amount - min(d.amount, max(0, free-1))
 }
 
-// choose chooses, for each tree of some providers, the one that lacks least for a
-// slot, the first of them in its tree. It returns the roots of these trees.
+// choose chooses, for each tree of some providers, the provider that lacks
+// least for a slot, on a tie the first in the tree. It returns the roots of
+// these trees.
 func (f *lackFinder) choose(i int, could mask, clauses [][]string, having []mask) mask {
 	seen := f.newMask()
 	for id := range could.all() {
@@ -207,10 +212,10 @@ func (f *lackFinder) choose(i int, could mask, clauses [][]string, having []mask
 	return seen
 }
 
-// chooseShared chooses a sharing provider for the trees of some roots where it
-// lacks less for a slot than what is chosen. Of equals the first by path is
-// chosen. Seen are the roots with a choice. For each aggregate, the provider that
-// lacks least stands for all of its sharing providers.
+// chooseShared chooses a sharing provider for each tree of some roots where it
+// lacks less for a slot than the present choice, on a tie the first by path.
+// Seen are the roots with a choice. Of the providers that share through one
+// aggregate, only the one that lacks least is considered.
 func (f *lackFinder) chooseShared(i int, sharing, roots, seen mask, clauses [][]string, having []mask) {
 	best := map[int32]int32{} // by aggregate
 	lacks := map[int32]lack{} // by sharing provider
@@ -229,7 +234,7 @@ func (f *lackFinder) chooseShared(i int, sharing, roots, seen mask, clauses [][]
 		entry := f.aggregateIndex.at(aggregate)
 		for _, root := range entry.roots.all() {
 			chosen := f.chosen[root]
-			// Of equals, the tree's own provider is chosen.
+			// On a tie the tree's own provider stays.
 			isForeign := seen.has(root) && f.rootOf.at(chosen)-1 != root
 			order := lacks[id].compare(f.least[root])
 			if roots.has(root) && (!seen.has(root) || order < 0 || order == 0 && isForeign && isBetter(id, chosen)) {
@@ -240,8 +245,8 @@ func (f *lackFinder) chooseShared(i int, sharing, roots, seen mask, clauses [][]
 	}
 }
 
-// clausesOf returns the clauses that a provider must meet by itself to serve a
-// slot, and for each the providers that do.
+// clausesOf returns the clauses that a provider must meet alone to serve a
+// slot, and for each clause the providers that do.
 func (f *lackFinder) clausesOf(i int) (clauses [][]string, having []mask) {
 	if i < f.of.classSlots {
 		return nil, nil
@@ -268,8 +273,8 @@ func (f *lackFinder) lackOf(i int, id int32, clauses [][]string, having []mask) 
 	return of
 }
 
-// addClauses notes the clauses of the unsuffixed group that are met by nobody who
-// serves it, or could.
+// addClauses records the clauses of the unsuffixed group that no provider meets
+// that serves the group, or could.
 func (f *lackFinder) addClauses() {
 	if f.of.classSlots == 0 {
 		return
@@ -286,8 +291,8 @@ func (f *lackFinder) addClauses() {
 	}
 }
 
-// first returns the roots of the trees that lack least, but something: by uuid
-// where they lack as much.
+// first returns the roots of the trees that lack least, without the trees that
+// lack nothing; on a tie by uuid.
 func (f *lackFinder) first() []int32 {
 	most := f.mostOfFirst()
 	var less, asMuch []int32
@@ -307,8 +312,7 @@ func (f *lackFinder) first() []int32 {
 	return roots
 }
 
-// mostOfFirst returns how much that of the trees lacks which is the last of those
-// that first returns.
+// mostOfFirst returns the lack of the last tree that first returns.
 func (f *lackFinder) mostOfFirst() lack {
 	var least []lack // in order
 	for root := range f.anchors.all() {
@@ -325,13 +329,13 @@ func (f *lackFinder) mostOfFirst() lack {
 	return least[len(least)-1]
 }
 
-// firstByUUID returns the first n of some roots, in the order of their uuids where
-// they are more.
+// firstByUUID returns the first n roots in the order of their uuids, or all
+// roots unsorted if there are no more than n.
 func (f *lackFinder) firstByUUID(roots []int32, n int) []int32 {
 	if len(roots) <= n {
 		return roots
 	}
-	if len(roots) < 64*n { // else the first of all providers are soon found to have them
+	if len(roots) < 64*n { // else a scan of all providers by uuid soon finds n of them
 		slices.SortFunc(roots, func(a, b int32) int { return cmp.Compare(f.uuidOf(a), f.uuidOf(b)) })
 		return roots[:n]
 	}

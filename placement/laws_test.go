@@ -12,7 +12,7 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// eachRandom runs a law on random worlds and requests for a moment.
+// eachRandom checks a law on random worlds and requests for a short time.
 func eachRandom(t *testing.T, law func(t *testing.T, d *dice, providers []Provider, r *Request)) {
 	t.Helper()
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestStricterRequestNeverAddsCandidates(t *testing.T) {
 	})
 }
 
-// stricter returns a request with one constraint more.
+// stricter returns a request with one more constraint.
 func (d *dice) stricter(r *Request) Request {
 	stricter := *r
 	stricter.Groups = slices.Clone(r.Groups)
@@ -126,8 +126,8 @@ func TestOrderOfProvidersAndListsDoesNotMatter(t *testing.T) {
 		if got := render(every(t, w, &turned)); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
-		// A position of the one is a position of the other: they are the same
-		// request.
+		// A position of one request is valid for the other: they have the same
+		// meaning.
 		page, err := Candidates(w, r, nil, 1)
 		if err != nil || len(page.Positions) == 0 {
 			return
@@ -274,7 +274,7 @@ func (d *dice) update(update *Update, state map[string]Provider, step int) {
 	update.Providers = append(update.Providers, p)
 }
 
-// parent chooses a parent that makes no loop, "" or, seldom, one that does not
+// parent chooses a parent that makes no loop, "", or rarely one that does not
 // exist.
 func (d *dice) parent(state map[string]Provider, of string) string {
 	uuid := uuidOf(d.roll(14))
@@ -353,7 +353,7 @@ func TestPagesConcatenateToTheWhole(t *testing.T) {
 	})
 }
 
-// everyPage reads page by page, each from the text of the position before.
+// everyPage reads page by page, each from the string of the last position.
 func everyPage(t *testing.T, w *World, r *Request, size int) []Candidate {
 	t.Helper()
 	var joined []Candidate

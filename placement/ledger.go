@@ -8,8 +8,8 @@ import (
 )
 
 // Ledger decides about claims, one after the other, and computes what they
-// change. It starts as the part of the allocations that they concern, read by a
-// caller who keeps everybody else from changing it meanwhile.
+// change. It begins with the part of the allocations that the claims concern.
+// The caller reads that part and keeps it locked until the changes are written.
 type Ledger struct {
 	consumers map[string]*LedgerConsumer
 	providers map[string]*LedgerProvider
@@ -17,8 +17,8 @@ type Ledger struct {
 }
 
 // LedgerConsumer is a consumer in a Ledger. Its Generation is 0 if it does not
-// exist. Created says that a claim of the ledger created it, also in the place of
-// one that was there.
+// exist. Created reports that a claim of the ledger created it, possibly after
+// another claim deleted a consumer of the same uuid.
 type LedgerConsumer struct {
 	ProjectID   string
 	UserID      string
@@ -29,8 +29,8 @@ type LedgerConsumer struct {
 	Created     bool
 }
 
-// LedgerProvider is a provider in a Ledger: its generation as read, by how much
-// it grew since, and its inventories by resource class, with their use.
+// LedgerProvider is a provider in a Ledger: its generation as read, the number
+// of increments since, and its inventories by resource class, with their use.
 type LedgerProvider struct {
 	Generation  int64
 	Increments  int64
@@ -57,11 +57,11 @@ func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*Ledge
 	return &Ledger{consumers: consumers, providers: providers, touched: map[string]bool{}}
 }
 
-// Written returns the uuids of the consumers that were written, sorted.
+// Written returns the uuids of the consumers that claims wrote, sorted.
 func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.touched)) }
 
-// Consumer returns the consumer as the claims left it; its Generation is 0 if
-// it does not exist any more.
+// Consumer returns the consumer after the claims so far; its Generation is 0 if
+// it no longer exists.
 func (l *Ledger) Consumer(uuid string) LedgerConsumer {
 	if consumer := l.consumers[uuid]; consumer != nil {
 		return *consumer
@@ -69,7 +69,7 @@ func (l *Ledger) Consumer(uuid string) LedgerConsumer {
 	return LedgerConsumer{}
 }
 
-// Provider returns the provider as the claims left it, nil if it does not
+// Provider returns the provider after the claims so far, nil if it does not
 // exist.
 func (l *Ledger) Provider(uuid string) *LedgerProvider { return l.providers[uuid] }
 
@@ -80,16 +80,15 @@ type Refusal struct {
 	Problem
 }
 
-// RefusalKind is the kind of a Refusal. Of several kinds only the lowest is
-// reported.
+// RefusalKind is the kind of a Refusal. If refusals are of several kinds, only
+// the lowest is reported.
 type RefusalKind int
 
 const (
 	// UnknownReference refuses an input that names a provider or resource class
 	// that does not exist.
 	UnknownReference RefusalKind = iota
-	// GenerationConflict refuses an input whose generation is not the present
-	// one.
+	// GenerationConflict refuses an input whose generation is out of date.
 	GenerationConflict
 	// CapacityExceeded refuses an amount that an inventory cannot take.
 	CapacityExceeded
@@ -113,18 +112,18 @@ func (r refusals) ofLowestKind() []Refusal {
 	return slices.DeleteFunc(r, func(one Refusal) bool { return one.Kind != lowest })
 }
 
-// Known reports what exists besides what a ledger holds.
+// Known reports whether things exist that the ledger does not hold.
 type Known struct {
-	// ResourceClass is asked only about classes that a provider has no inventory
-	// of.
+	// ResourceClass is called only for classes that the provider has no
+	// inventory of.
 	ResourceClass func(name string) bool
-	// Provider is asked only about those that mappings name and that are not in the
-	// ledger.
+	// Provider is called only for providers that mappings name and the ledger
+	// does not hold.
 	Provider func(uuid string) bool
 }
 
-// Claim applies a valid claim as a whole and returns nil, or returns why it is
-// refused and leaves the ledger as it was. The refusals are of one kind, in the
+// Claim applies all of a valid claim and returns nil, or returns why it is
+// refused and leaves the ledger unchanged. The refusals are of one kind, in the
 // order of the input, each at its path below path ("input").
 func (l *Ledger) Claim(claim *Claim, path string, known Known) []Refusal {
 	return l.apply(claim.Consumers, under(path, "consumers"), known)
@@ -153,9 +152,10 @@ func (l *Ledger) apply(claims []ConsumerClaim, path string, known Known) []Refus
 	return nil
 }
 
-// claimCheck decides about one claim without changing the ledger. Previous is
-// what the claim's consumers had of each inventory together, planned what the
-// claim allocates of it up to the amount that is checked next.
+// claimCheck decides about one claim without changing the ledger. Previous
+// holds, by inventory, the amounts that the claim's consumers had together.
+// Planned holds the amounts that the claim allocates, up to the one to be
+// checked next.
 type claimCheck struct {
 	*Ledger
 	known             Known
@@ -189,7 +189,7 @@ func (c *claimCheck) checkGeneration(claim *ConsumerClaim, path string) {
 	}
 }
 
-// checkAmount checks one amount and adds it to what the claim plans.
+// checkAmount checks one amount and adds it to planned.
 func (c *claimCheck) checkAmount(provider string, amount Amount, path string) {
 	key := AllocationKey{provider, amount.ResourceClass}
 	refuse := func(field string, why AllocationCheck) {
@@ -204,7 +204,7 @@ func (c *claimCheck) checkAmount(provider string, amount Amount, path string) {
 	switch {
 	case ok:
 		planned := c.planned[key]
-		previous := c.previous[key] - planned // what is not made up for yet
+		previous := c.previous[key] - planned // previous use that the claim has not replaced yet
 		if check := CheckAllocation(inventory, inventory.Used-previous, previous, amount.Amount); check != AllocationFits {
 			refuse("amount", check)
 		}
@@ -216,8 +216,8 @@ func (c *claimCheck) checkAmount(provider string, amount Amount, path string) {
 	}
 }
 
-// write replaces the allocations of a consumer and adds the providers whose
-// generations grow by it to touched.
+// write replaces the allocations of a consumer. It adds to touched the
+// providers whose generations grow.
 func (l *Ledger) write(claim *ConsumerClaim, touched map[string]bool) {
 	previous := l.Consumer(claim.UUID)
 	if previous.Generation == 0 && len(claim.Allocations) == 0 {
@@ -260,7 +260,7 @@ func (l *Ledger) Release(uuid string) bool {
 	return true
 }
 
-// returnAllocations takes a consumer's allocations out of the use of the
+// returnAllocations subtracts a consumer's allocations from the use of the
 // inventories.
 func (l *Ledger) returnAllocations(consumer LedgerConsumer) {
 	for key, used := range consumer.Allocations {

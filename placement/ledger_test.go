@@ -8,8 +8,8 @@ import (
 )
 
 // smallLedger returns a ledger of two providers, a and b, with 10 units of GOLD
-// each (b: 2 to 4 at once, in steps of 2), and two consumers: x has 6 of a, y
-// has 2 of a and 4 of b.
+// each, and two consumers: x uses 6 of a, y uses 2 of a and 4 of b. An
+// allocation on b takes 2 or 4 units.
 func smallLedger() *Ledger {
 	gold := func(used int64) Inventory {
 		return Inventory{ResourceClass: "GOLD", Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1, Capacity: 10, Used: used}
@@ -147,7 +147,7 @@ func TestLedgerReshapes(t *testing.T) {
 	}
 }
 
-// knownIn knows what is in a world.
+// knownIn knows the traits, classes and providers of a world.
 func knownIn(w *World) Known {
 	return Known{ResourceClass: w.HasResourceClass, Provider: func(uuid string) bool {
 		_, ok := w.Provider(uuid)

@@ -12,9 +12,10 @@ type Mapping struct {
 	Providers []string // uuids
 }
 
-// MaxMappedProviders is how many providers the mappings of a consumer name at
-// most, each once for every group that it serves. A candidate has no more than
-// MaxResources for the unsuffixed group and one for each other group.
+// MaxMappedProviders is the maximum number of providers in the mappings of a
+// consumer. A provider counts once for every group that it serves. A candidate
+// has at most MaxResources providers for the unsuffixed group and one for each
+// other group.
 const MaxMappedProviders = 1000
 
 func (v *validator) checkMappings(path string, mappings []Mapping) {
@@ -41,8 +42,9 @@ func (v *validator) checkMappings(path string, mappings []Mapping) {
 	}
 }
 
-// SortedMappings returns mappings in the order of candidates: the unsuffixed group
-// first, then by suffix, the providers of each by uuid and each once.
+// SortedMappings returns mappings in the order of candidates: the unsuffixed
+// group first, then by suffix. The providers of each are sorted by uuid,
+// without duplicates.
 func SortedMappings(mappings []Mapping) []Mapping {
 	sorted := make([]Mapping, len(mappings))
 	for i, mapping := range mappings {

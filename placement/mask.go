@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// mask is a set of dense ids as plain words; nil stands for all of them.
+// mask is a set of dense ids as plain words; nil means all ids.
 type mask []uint64
 
-// newMask returns the mask of no provider of the world.
+// newMask returns an empty mask for the providers of the world.
 func (w *World) newMask() mask { return make(mask, (w.idLimit+63)/64) }
 
 func (m mask) has(id int32) bool { return m == nil || m[id/64]&(1<<(id%64)) != 0 }
@@ -36,7 +36,7 @@ func (w *World) union(sets []bitset) mask {
 	return m
 }
 
-// keep removes what is not in the other mask.
+// keep removes the ids that the other mask lacks.
 func (m mask) keep(other mask) {
 	if other == nil {
 		return
@@ -46,14 +46,14 @@ func (m mask) keep(other mask) {
 	}
 }
 
-// without removes what is in the other mask, which is not nil.
+// without removes the ids of the other mask, which must not be nil.
 func (m mask) without(other mask) {
 	for i := range m {
 		m[i] &^= other[i]
 	}
 }
 
-// join adds what is in the other mask, which is not nil.
+// join adds the ids of the other mask, which must not be nil.
 func (m mask) join(other mask) {
 	for i := range m {
 		m[i] |= other[i]
@@ -69,8 +69,8 @@ func (m mask) isEmpty() bool {
 	return true
 }
 
-// all yields the ids in order. Those that are removed meanwhile are yielded if
-// they are in the word of the current one.
+// all yields the ids in order. An id that is removed during the iteration is
+// still yielded if its word is the current one.
 func (m mask) all() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for i, word := range m {
@@ -83,7 +83,7 @@ func (m mask) all() iter.Seq[int32] {
 	}
 }
 
-// bitsOf yields the places of the bits that are set.
+// bitsOf yields the indices of the set bits.
 func bitsOf(word uint64) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for ; word != 0; word &= word - 1 {
@@ -103,7 +103,8 @@ func (m mask) removeAll(sets []bitset) {
 	}
 }
 
-// linked returns the mask of the hosts, nil for no restriction.
+// linked returns the mask of the providers linked to the hosts' resources; nil
+// hosts mean no restriction.
 func (w *World) linked(hosts *Hosts) mask {
 	if hosts == nil {
 		return nil
@@ -121,8 +122,8 @@ func (w *World) linked(hosts *Hosts) mask {
 	return m
 }
 
-// rowSet is a set of row ids, which mostly stand close together: 64 of them to an
-// entry.
+// rowSet is a set of row ids, 64 to an entry, because rows of one request are
+// mostly close together.
 type rowSet map[int64]uint64
 
 func (s rowSet) add(row int64) { s[row>>6] |= 1 << (row & 63) }

@@ -27,8 +27,8 @@ type matcher struct {
 	free    []int64   // reused
 }
 
-// bin is a provider that serves slots of a matcher: its local number, and how much
-// of the class the slots may take from it.
+// bin is a provider that serves slots of a matcher: its local number, and how
+// many units of the class the slots may take from it.
 type bin struct {
 	local int32
 	units int64
@@ -148,8 +148,8 @@ func (s *search) listBins(m *matcher) {
 	}
 }
 
-// packs reports false only if the amounts of m.slots[from:] do not fit into what
-// is left of the providers that serve any of them.
+// packs reports false only if the amounts of m.slots[from:] do not fit into the
+// remaining units of the providers that serve any of them.
 func (s *search) packs(m *matcher, from int) bool {
 	if m.packer == nil {
 		return true

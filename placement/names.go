@@ -62,8 +62,8 @@ func (f ResourceClassFilter) Validate(w *World, path string) []Problem {
 	return validateNames(w, path, f.Names, (*validator).checkClass)
 }
 
-// validateNames checks a list of names, each by a check that it exists. Without a
-// world that is left open.
+// validateNames checks a list of names with check, which reports names that do
+// not exist. With a nil world existence is not checked.
 func validateNames(w *World, path string, names []string, check func(v *validator, path, name string)) []Problem {
 	v := validator{world: w}
 	path = under(path, "names")
@@ -98,19 +98,19 @@ func IsCustomName(name string) bool {
 	return strings.HasPrefix(name, "CUSTOM_") && len(name) > len("CUSTOM_") && isName(name)
 }
 
-// isName reports whether a text may name a trait, resource class or consumer
+// isName reports whether a string may name a trait, resource class or consumer
 // type.
 func isName(text string) bool { return consistsOf(nameCharacters, text, MaxNameLength) }
 
-// isSuffix reports whether a text may be the suffix of a request group.
+// isSuffix reports whether a string may be the suffix of a request group.
 func isSuffix(text string) bool { return consistsOf(suffixCharacters, text, 64) }
 
-// consistsOf reports whether a text is 1 to limit of the characters.
+// consistsOf reports whether a string is 1 to limit of the characters.
 func consistsOf(characters, text string, limit int) bool {
 	return text != "" && len(text) <= limit && strings.Trim(text, characters) == ""
 }
 
-// isText reports whether a text is valid UTF-8 of 1 to limit code points
+// isText reports whether a string is valid UTF-8 of 1 to limit code points
 // without U+0000.
 func isText(text string, limit int) bool {
 	length := utf8.RuneCountInString(text)

@@ -8,27 +8,27 @@ import (
 // MaxNearest is the maximum number of near misses of an explanation.
 const MaxNearest = 5
 
-// NearMiss is a tree that lacks little: what is missing in it and in what
-// shares with it. Traits lists the required traits that are missing, all of an
-// any-of set, and those missing on the root.
+// NearMiss is a tree that lacks little to serve a request, counting the
+// providers that share with it. Traits lists the missing required traits,
+// including those missing on the root and every trait of an any-of set.
 type NearMiss struct {
 	Provider *Provider // the root
 	Missing  []Shortage
 	Traits   []string
 }
 
-// Shortage is how many of the units asked of a class are missing on the
-// provider that has most of them.
+// Shortage is the number of units of a class that are missing on the provider
+// that has the most.
 type Shortage struct {
 	ResourceClass string
 	Short         int64
 }
 
-// nearestMisses returns the trees that lack least: fewest things, then fewest
-// units, then by the root's uuid. A tree where forbidden traits, aggregates or
-// inTree are in the way is not among them, for more units and traits would not
-// help. How much each tree lacks is computed for all of them at once; what it is,
-// for those that are shown.
+// nearestMisses returns the trees that lack least: by number of missing things,
+// then of units, then by the root's uuid. It omits trees that more units and
+// traits would not help, because forbidden traits, aggregates or inTree exclude
+// them. It computes how much is missing for all trees together, and lists the
+// missing things for the returned trees alone.
 func (e *explainer) nearestMisses(r *Request, p *plan, slots []servers) []NearMiss {
 	f := &missFinder{search: newSearch(p), relaxed: compile(e.World, r.relaxed()), request: r, groups: bySuffix(r.Groups)}
 	misses := []NearMiss{}
@@ -82,8 +82,8 @@ type missFinder struct {
 	able    []*node // reused from slot to slot
 }
 
-// missOfTree returns what an anchor's tree and its sharing providers lack. It
-// reports false if something else than units and traits is in the way.
+// missOfTree returns the things missing from an anchor's tree and its sharing
+// providers. It reports false if more units and traits would not help.
 func (f *missFinder) missOfTree(anchor *providerTree) (NearMiss, bool) {
 	miss := NearMiss{Provider: f.world.nodes.at(anchor.members[0]).provider}
 	for _, trait := range f.request.RootRequired {
@@ -117,7 +117,7 @@ func (f *missFinder) missOfTree(anchor *providerTree) (NearMiss, bool) {
 	return miss, true
 }
 
-// addMissOfSlot adds what is missing for a slot and leaves in able the
+// addMissOfSlot adds the things missing for a slot, and leaves in able the
 // providers that serve it or could with more units and traits. It reports false
 // if there are none.
 func (f *missFinder) addMissOfSlot(i int, anchor *providerTree, miss *NearMiss) bool {
@@ -153,7 +153,7 @@ func (f *missFinder) addMissOfSlot(i int, anchor *providerTree, miss *NearMiss) 
 	return true
 }
 
-// missOfProvider returns what a provider lacks for a slot.
+// missOfProvider returns the things that a provider lacks for a slot.
 func (f *missFinder) missOfProvider(n *node, i int) NearMiss {
 	var miss NearMiss
 	for _, d := range f.slots[i].demands {

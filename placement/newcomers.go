@@ -5,31 +5,31 @@ import (
 	"slices"
 )
 
-// MaxNewProviders is how many providers are created at once.
+// MaxNewProviders is the maximum number of providers in one request.
 const MaxNewProviders = 1000
 
-// NewProviders are providers to be created together. It follows
+// NewProviders are providers to create together. It follows
 // `CreateResourceProvidersInput`.
 type NewProviders struct {
 	Items []NewProvider
-	// Atomic says that all of them are created or none.
+	// Atomic means that all of them are created or none.
 	Atomic bool
 }
 
-// Existing is what new providers are judged against: of what they could collide
-// with, and of what they refer to, all that there is.
+// Existing is the state of the database that new providers are checked against.
+// It must be complete for everything that they refer to or could collide with.
 type Existing struct {
 	UUIDs  map[string]bool   // of providers
 	Names  map[string]string // of providers, with their uuids
 	Linked map[string]bool   // uuids of resources that a provider is linked to
-	// What may be referred to, resources by uuid.
+	// The existing things that new providers refer to, resources by uuid.
 	Resources map[string]bool
 	KnownNames
 }
 
-// Admit returns what is wrong with a new provider, which has its uuid, each
-// problem at its path below path ("input"). Where nothing is wrong it is among
-// what exists from then on.
+// Admit returns the problems of a new provider, whose UUID must be set, each at
+// its path below path ("input"). A provider without problems is added to the
+// existing ones.
 func (e *Existing) Admit(n *NewProvider, path string) []Problem {
 	v := validator{problems: n.Validate(path)}
 	e.checkTaken(&v, n, path)
@@ -46,7 +46,8 @@ func (e *Existing) Admit(n *NewProvider, path string) []Problem {
 	return nil
 }
 
-// checkTaken checks that no other provider has what the new one is to be called.
+// checkTaken checks that no other provider has the uuid or the name of the new
+// one.
 func (e *Existing) checkTaken(v *validator, n *NewProvider, path string) {
 	if e.UUIDs[*n.UUID] {
 		v.taken(under(path, "uuid"), "resource provider %s already exists", *n.UUID)
@@ -56,8 +57,8 @@ func (e *Existing) checkTaken(v *validator, n *NewProvider, path string) {
 	}
 }
 
-// checkResource checks that the resource of a new provider exists and is no other
-// one's.
+// checkResource checks that the resource of a new provider exists and is not
+// linked to another provider.
 func (e *Existing) checkResource(v *validator, n *NewProvider, path string) {
 	switch {
 	case n.Resource == nil:
@@ -68,7 +69,7 @@ func (e *Existing) checkResource(v *validator, n *NewProvider, path string) {
 	}
 }
 
-// taken adds that something is another provider's.
+// taken adds the problem that another provider has a value already.
 func (v *validator) taken(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...), Taken: true})
 }
@@ -83,8 +84,8 @@ func (e *Existing) checkParent(v *validator, n *NewProvider, path string) {
 	}
 }
 
-// ParentOf returns the uuid of the parent of a provider that was admitted, "" for
-// a root.
+// ParentOf returns the uuid of the parent of an admitted provider, "" for a
+// root.
 func (e *Existing) ParentOf(n *NewProvider) string {
 	switch {
 	case n.Parent != nil:
@@ -95,14 +96,14 @@ func (e *Existing) ParentOf(n *NewProvider) string {
 	return ""
 }
 
-// References are what the database is asked about new providers: what they want
-// for themselves, and what they refer to. What cannot exist is left out.
+// References are the names and uuids to look up before Admit: the ones that new
+// providers take, and the ones that they refer to. Invalid ones are omitted.
 type References struct {
 	UUIDs, Names, ParentUUIDs, ParentNames, Resources, Traits, ResourceClasses []string
 }
 
-// ReferencesOf returns the references of new providers, which have their uuids,
-// each once.
+// ReferencesOf returns the references of new providers, whose UUIDs must be
+// set, without duplicates.
 func ReferencesOf(items []NewProvider) References {
 	var r References
 	for i := range items {
@@ -130,7 +131,8 @@ func appendGiven(list []string, given *string) []string {
 	return append(list, *given)
 }
 
-// setThat returns the texts of a list that may exist, sorted and each once.
+// setThat returns the strings for which mayExist holds, sorted and without
+// duplicates.
 func setThat(mayExist func(string) bool, list []string) []string {
 	return slices.DeleteFunc(sortedSet(list), func(text string) bool { return !mayExist(text) })
 }

@@ -11,14 +11,15 @@ type option struct {
 	clauses []uint64 // clauses that its traits meet, for the unsuffixed group
 }
 
-// sharedOptions are, per slot, the sharing providers that a set of aggregates
-// makes usable.
+// sharedOptions are, per slot, the sharing providers that are usable through a
+// set of aggregates.
 type sharedOptions struct {
 	options [][]option
 }
 
-// enter prepares the search below an anchor: the options of every slot, without
-// those that no assignment can use. It reports whether there may be candidates.
+// enter prepares the search below an anchor: it lists the options of every slot
+// and removes options that no assignment can use. It reports whether there may
+// be candidates.
 func (s *search) enter(anchor *providerTree) bool {
 	if !s.step(1) || !s.mayAnchor(anchor) {
 		return false
@@ -77,7 +78,7 @@ func (s *search) listOptions(i int, anchor *providerTree, shared *sharedOptions)
 		}
 	}
 	for ; next < len(foreign); next++ {
-		if foreign[next].node.tree != anchor { // those of the anchor's tree are listed already
+		if foreign[next].node.tree != anchor { // the providers of the anchor's tree are listed already
 			options = append(options, foreign[next].numberedFrom(base))
 		}
 	}
@@ -90,7 +91,7 @@ func (o option) numberedFrom(base int32) option {
 	return o
 }
 
-// hasCapacity is the quick test of the sets and columns before the provider
+// hasCapacity tests the sets and columns, which is fast, before the provider
 // itself is read. It reports false only if the provider cannot serve the slot.
 func (s *search) hasCapacity(slot *slot, id int32) bool {
 	if !slot.allowed.has(id) {
@@ -111,7 +112,7 @@ func (s *search) hasCapacity(slot *slot, id int32) bool {
 // sharingProviders returns the sharing providers that the anchor's aggregates
 // make usable, nil if there are none.
 func (s *search) sharingProviders(anchor *providerTree) *sharedOptions {
-	s.clauseArena = s.clauseArena[:0] // the options of the anchor before are gone
+	s.clauseArena = s.clauseArena[:0] // the options of the last anchor are no longer used
 	var key []byte
 	for _, id := range anchor.aggregates {
 		if entry := s.world.aggregateIndex.at(id); len(entry.sharing) > 0 {
@@ -135,12 +136,12 @@ func (s *search) sharingProviders(anchor *providerTree) *sharedOptions {
 		}
 	}
 	s.shared[string(key)] = shared
-	s.clauseArena = nil // the shared options keep what it holds
+	s.clauseArena = nil // the shared options refer to the old one
 	return shared
 }
 
-// sharingWith returns the providers that share with a tree, in path order. Those
-// of the tree itself can be among them.
+// sharingWith returns the providers that share with a tree, in path order. They
+// may include providers of the tree itself.
 func (w *World) sharingWith(anchor *providerTree) []*node {
 	var nodes []*node
 	for _, id := range anchor.aggregates {
@@ -163,7 +164,7 @@ func (s *search) numberOf(n *node) int32 {
 }
 
 // clausesMet returns the clauses of the unsuffixed group that a provider's
-// traits meet, nil for other slots.
+// traits meet, nil for slots of other groups.
 func (s *search) clausesMet(i int, n *node) []uint64 {
 	if i >= s.classSlots || len(s.clauses) == 0 {
 		return nil
@@ -180,8 +181,8 @@ func (s *search) clausesMet(i int, n *node) []uint64 {
 	return met
 }
 
-// reachClauses computes which clauses each slot and those after it can meet. It
-// reports false if some clause never is met.
+// reachClauses computes the clauses that each slot and the slots after it can
+// meet. It reports false if some clause cannot be met.
 func (s *search) reachClauses() bool {
 	if len(s.clauses) == 0 {
 		return true

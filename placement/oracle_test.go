@@ -9,9 +9,9 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// The oracle knows the definitions and nothing else: it tries every anchor and
-// every assignment of the request's classes and groups to providers, and shares
-// only types with the solver.
+// The oracle implements the definitions and nothing else: it tries every anchor
+// and every assignment of the request's classes and groups to providers. It
+// shares only types with the solver.
 
 type oracle struct {
 	providers map[string]Provider
@@ -46,8 +46,8 @@ func (o *oracle) inAnyOf(uuid string, aggregates []string) bool {
 	})
 }
 
-// usable: of the anchor's tree, or sharing through an aggregate with any
-// provider of that tree.
+// usable reports whether a provider is of the anchor's tree, or shares through
+// an aggregate with any provider of that tree.
 func (o *oracle) usable(uuid, anchor string) bool {
 	if o.root(uuid) == anchor {
 		return true
@@ -121,13 +121,14 @@ func (o *oracle) barred(uuid string, memberOf []AggregateFilter) bool {
 	return slices.ContainsFunc(memberOf, func(f AggregateFilter) bool { return o.inAnyOf(uuid, f.NoneOf) })
 }
 
-// servesClass: may the provider serve this class of the unsuffixed group from
-// this anchor?
+// servesClass reports whether the provider may serve this class of the
+// unsuffixed group from this anchor.
 func (o *oracle) servesClass(uuid, anchor string, g *Group, amount Amount) bool {
 	return o.fits(uuid, amount) && o.mayServeClass(uuid, anchor, g)
 }
 
-// mayServeClass: may it, if it has enough units?
+// mayServeClass reports whether the provider could serve a class of the
+// unsuffixed group if it had enough units.
 func (o *oracle) mayServeClass(uuid, anchor string, g *Group) bool {
 	if !o.usable(uuid, anchor) {
 		return false
@@ -149,7 +150,8 @@ func (o *oracle) mayServeClass(uuid, anchor string, g *Group) bool {
 	return o.isMember(uuid, g.MemberOf) || !foreign && o.isMember(anchor, g.MemberOf)
 }
 
-// servesGroup: may the provider serve this suffixed group from this anchor?
+// servesGroup reports whether the provider may serve this suffixed group from
+// this anchor.
 func (o *oracle) servesGroup(uuid, anchor string, g *Group) bool {
 	if !o.usable(uuid, anchor) || !o.isMember(uuid, g.MemberOf) || o.barred(uuid, g.MemberOf) {
 		return false
@@ -172,7 +174,7 @@ func (o *oracle) servesGroup(uuid, anchor string, g *Group) bool {
 	return o.meets(o.traits(uuid), clauses(g))
 }
 
-// candidates are all candidates in the total order.
+// candidates returns all candidates in the total order.
 func (o *oracle) candidates(r *Request) []Candidate {
 	return slices.Concat(o.candidatesByAnchor(r)...)
 }
@@ -195,8 +197,8 @@ func (o *oracle) breadthFirst(r *Request) []Candidate {
 	}
 }
 
-// candidatesByAnchor returns the candidates of each anchor, less those that an
-// earlier anchor allows.
+// candidatesByAnchor returns the candidates of each anchor, without candidates
+// that an earlier anchor allows.
 func (o *oracle) candidatesByAnchor(r *Request) [][]Candidate {
 	classes := slices.SortedFunc(slices.Values(r.Unsuffixed.Resources), func(a, b Amount) int {
 		return cmp.Compare(a.ResourceClass, b.ResourceClass)
@@ -255,7 +257,7 @@ func (o *oracle) mayAnchor(uuid string, r *Request) bool {
 	return o.root(uuid) == uuid && (r.Hosts == nil || slices.Contains(r.Hosts.Resources, o.providers[uuid].ResourceRow))
 }
 
-// holds tests what concerns the assignment as a whole.
+// holds checks the constraints on the assignment as a whole.
 func (o *oracle) holds(r *Request, classes []Amount, groups []Group, chosen []string) bool {
 	if !o.meets(o.traits(chosen[:len(classes)]...), clauses(&r.Unsuffixed)) && len(classes) > 0 {
 		return false
@@ -292,7 +294,7 @@ func (o *oracle) haveTop(subtree Subtree, serving map[string]string) bool {
 	return false
 }
 
-// fit tests the sums of amounts.
+// fit checks the sums of amounts.
 func (o *oracle) fit(allocations []ProviderAllocation) bool {
 	for _, allocation := range allocations {
 		for _, inventory := range o.providers[allocation.Provider].Inventories {
@@ -357,8 +359,8 @@ func render(candidates []Candidate) string {
 	return text.String()
 }
 
-// nearest returns the trees that lack least to serve a request, as Explanation
-// has them, with the names of their roots.
+// nearest returns the trees that lack least to serve a request, as in
+// Explanation, with the names of their roots.
 func (o *oracle) nearest(r *Request) []NearMiss {
 	var misses []NearMiss
 	for _, anchor := range o.order {
@@ -375,7 +377,7 @@ func (o *oracle) nearest(r *Request) []NearMiss {
 	return misses[:min(len(misses), MaxNearest)]
 }
 
-// lessMissing compares the numbers of missing things, then those of units.
+// lessMissing compares by number of missing things, then of missing units.
 func lessMissing(a, b NearMiss) int {
 	units := func(m NearMiss) (sum int64) {
 		for _, shortage := range m.Missing {
@@ -386,8 +388,8 @@ func lessMissing(a, b NearMiss) int {
 	return cmp.Or(cmp.Compare(len(a.Missing)+len(a.Traits), len(b.Missing)+len(b.Traits)), cmp.Compare(units(a), units(b)))
 }
 
-// missOf returns what an anchor's tree and the providers that share with it
-// lack. It reports false if more units and traits would not help.
+// missOf returns the lack of an anchor's tree with the providers that share
+// with it. It reports false if more units and traits would not help.
 func (o *oracle) missOf(anchor string, r *Request) (NearMiss, bool) {
 	provider := o.providers[anchor]
 	miss := NearMiss{Provider: &provider}
@@ -396,7 +398,7 @@ func (o *oracle) missOf(anchor string, r *Request) (NearMiss, bool) {
 			miss.Traits = append(miss.Traits, trait)
 		}
 	}
-	union := map[string]bool{} // traits of all who serve the unsuffixed group, or could
+	union := map[string]bool{} // traits of all providers that serve the unsuffixed group, or could
 	for _, amount := range r.Unsuffixed.Resources {
 		able, ok := o.addMiss(&miss, anchor, &Group{Resources: []Amount{amount}}, func(uuid string) bool {
 			return o.mayServeClass(uuid, anchor, &r.Unsuffixed)
@@ -425,9 +427,9 @@ func (o *oracle) missOf(anchor string, r *Request) (NearMiss, bool) {
 	return miss, true
 }
 
-// addMiss adds what the provider with the smallest miss lacks, of those that may
-// serve a group: first the anchor's own, then others. It returns who serves the
-// group as it is or, where nobody does, who may.
+// addMiss adds the smallest lack of all providers that may serve a group; on a
+// tie the anchor's own providers come before others. It returns the providers
+// that serve the group or, if there are none, the providers that may.
 func (o *oracle) addMiss(miss *NearMiss, anchor string, g *Group, may func(uuid string) bool) (able []string, ok bool) {
 	var own, foreign []string
 	for _, uuid := range o.order {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The fields of a ProviderOrder that look at the inventory of a resource class.
+// The fields of a ProviderOrder that compare inventories of a resource class.
 const (
 	OrderByFree      = "FREE"
 	OrderByShareUsed = "SHARE_USED"
@@ -20,13 +20,13 @@ type ProviderOrder struct {
 	ResourceClass *string
 }
 
-// ofClass reports whether the order looks at the inventory of a resource class.
+// ofClass reports whether the order compares inventories of a resource class.
 func (o ProviderOrder) ofClass() bool {
 	return o.Field == OrderByFree || o.Field == OrderByShareUsed
 }
 
 // Validate returns every problem of the order, each at its path below path: a
-// class that is missing, unknown, or not for the field.
+// class that is missing, unknown, or not allowed with the field.
 func (o ProviderOrder) Validate(w *World, path string) []Problem {
 	v := validator{world: w}
 	path = under(path, "resourceClass")
@@ -41,9 +41,9 @@ func (o ProviderOrder) Validate(w *World, path string) []Problem {
 	return v.problems
 }
 
-// Key returns a text by which providers sort as the order, for OrderByFree and
-// OrderByShareUsed, wants them. Providers without an inventory of the class, or
-// without a share of it, come last in either direction.
+// Key returns a sort key for OrderByFree and OrderByShareUsed: strings that
+// compare as the order requires. Providers without an inventory of the class,
+// or without a share, sort last in either direction.
 func (o ProviderOrder) Key(p *Provider) string {
 	first, last := "0", "1"
 	if o.Descending {

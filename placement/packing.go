@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// packer decides whether amounts of one class fit into what providers have free,
-// each amount whole in one of them. A matching counts how many amounts a provider
-// has room for by their smallest ones; where amounts differ that is not enough:
-// twelve times 5, 3 and 2 fit into twelve times 10 in a few ways only. What it has
-// decided it keeps, for the search asks about few different states.
+// packer decides whether amounts of one class fit into the free units of
+// providers, each amount whole on one provider. A matching only counts how many
+// of the smallest amounts a provider has room for. If amounts differ that is
+// not enough: twelve times 5, 3 and 2 fit into twelve times 10 in few ways.
+// Decisions are cached, because the search asks about few different states.
 type packer struct {
 	decided map[string]bool
 	steps   int // of the current question
 	counted func(int) bool
 }
 
-// maxPackingSteps bounds one question. Beyond, the amounts count as fitting: the
-// search goes on.
+// maxPackingSteps bounds one question. A question that exceeds it is answered
+// with "fits", and the search continues.
 const maxPackingSteps = 20_000
 
 func newPacker(counted func(int) bool) *packer {
 	return &packer{decided: map[string]bool{}, counted: counted}
 }
 
-// fits reports whether all amounts, in descending order, fit into the free units,
-// which it may sort and change. It reports true where it cannot tell.
+// fits reports whether all amounts, in descending order, fit into the free
+// units. It may sort and change free. It reports true if it cannot decide.
 func (p *packer) fits(free, amounts []int64) bool {
 	slices.Sort(free)
 	var demand, room int64
@@ -38,7 +38,7 @@ func (p *packer) fits(free, amounts []int64) bool {
 	least := amounts[len(amounts)-1]
 	used := free[:0]
 	for _, units := range free {
-		if units = min(units, demand); units >= least { // more than is asked for is no more room
+		if units = min(units, demand); units >= least { // units beyond the demand do not count
 			used = append(used, units)
 			room += units // at most 2^31 for each of an anchor's providers
 		}
@@ -57,7 +57,7 @@ func (p *packer) fits(free, amounts []int64) bool {
 	return fits
 }
 
-// packingKey returns the same text for the same units and amounts.
+// packingKey returns a cache key for free units and amounts.
 func packingKey(free, amounts []int64) string {
 	key := make([]byte, 0, 2*(len(free)+len(amounts)))
 	for _, list := range [][]int64{free, amounts} {
@@ -69,8 +69,8 @@ func packingKey(free, amounts []int64) string {
 	return string(key)
 }
 
-// packsFirstFit reports whether the amounts fit when each goes, the largest first,
-// to the provider where it leaves least.
+// packsFirstFit reports whether the amounts fit when each, the largest first,
+// is placed on the provider where it leaves least free.
 func packsFirstFit(free, amounts []int64) bool {
 	left := slices.Clone(free)
 	for _, amount := range amounts {
@@ -88,7 +88,7 @@ func packsFirstFit(free, amounts []int64) bool {
 	return true
 }
 
-// amountKind is an amount and how many of it are to be placed.
+// amountKind is an amount and how often it has still to be placed.
 type amountKind struct {
 	amount int64
 	count  int
@@ -106,8 +106,9 @@ func kindsOf(amounts []int64) []amountKind {
 	return kinds
 }
 
-// packBins fills provider after provider, the smallest first. Spare is how many
-// units may stay free in all. Failed holds the states that cannot be completed.
+// packBins fills one provider after the other, the smallest first. Spare is how
+// many units may stay free in all. Failed holds the states that cannot be
+// completed.
 func (p *packer) packBins(free []int64, kinds []amountKind, spare int64, failed map[string]bool) bool {
 	if !slices.ContainsFunc(kinds, func(kind amountKind) bool { return kind.count > 0 }) {
 		return true
@@ -129,12 +130,13 @@ func (p *packer) packBins(free []int64, kinds []amountKind, spare int64, failed 
 	return false
 }
 
-// fill places amounts from a kind on into the first provider, of which so many
-// units are left, until none more fits, and goes on to the next provider. That
-// suffices: where an amount more would fit, it can be moved there.
+// fill places amounts of kinds[from:] on the first provider, which has left
+// units free, until no more fit, and continues with the next provider. Trying
+// full providers alone suffices: an amount that would still fit can be moved
+// there.
 func (p *packer) fill(free []int64, kinds []amountKind, from int, left, spare int64, failed map[string]bool) bool {
 	if p.steps++; p.steps > maxPackingSteps || !p.counted(1) {
-		return true // nobody can tell
+		return true // undecided
 	}
 	if from == len(kinds) {
 		if left > spare || slices.ContainsFunc(kinds, func(kind amountKind) bool { return kind.count > 0 && kind.amount <= left }) {

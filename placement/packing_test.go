@@ -10,8 +10,8 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// packing returns a world of devices in one tree with these many units, and a
-// request of one group for each amount.
+// packing returns a world with one tree of devices, each with the given units,
+// and a request with one group for each amount.
 func packing(units []int32, amounts []int64) (*World, *Request) {
 	root := Provider{UUID: numbered(0), Name: "host", Version: 1}
 	providers := []Provider{root}
@@ -28,8 +28,9 @@ func packing(units []int32, amounts []int64) (*World, *Request) {
 
 func repeated[V any](value V, times int) []V { return slices.Repeat([]V{value}, times) }
 
-// TestGroupsThatFillTheDevicesAreFound packs what fits exactly, and what does not
-// by a unit: in few steps, whatever the order of the amounts.
+// TestGroupsThatFillTheDevicesAreFound packs amounts that fit exactly, and
+// amounts that exceed the room by one unit. It must decide in few steps, in any
+// order of the amounts.
 func TestGroupsThatFillTheDevicesAreFound(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(repeated(int64(5), 12), repeated(int64(3), 12), repeated(int64(2), 12))
@@ -41,15 +42,15 @@ func TestGroupsThatFillTheDevicesAreFound(t *testing.T) {
 		w, r := packing(repeated(int32(10), 12), amounts)
 		packsExactly(t, w, r)
 	}
-	// The sums fit, but no three of 4 fit together with another.
+	// The sums fit, but no device holds three amounts of 4.
 	w, r := packing(repeated(int32(10), 12), slices.Concat(repeated(int64(4), 25), repeated(int64(1), 20)))
 	if page, err := Candidates(w, r, nil, 50); err != nil || len(page.Candidates) != 0 || page.Steps > 50_000 {
 		t.Errorf("25 of 4 on 12 of 10: %d candidates in %d steps, %v", len(page.Candidates), page.Steps, err)
 	}
 }
 
-// packsExactly finds the candidates of a request that fits exactly, and none once
-// it asks for a unit more.
+// packsExactly checks that a request that fits exactly has candidates, and that
+// the request for one unit more has none.
 func packsExactly(t *testing.T, w *World, r *Request) {
 	t.Helper()
 	page, err := Candidates(w, r, nil, 50)
@@ -69,14 +70,15 @@ func packsExactly(t *testing.T, w *World, r *Request) {
 		t.Errorf("Count says %d, %v, %v", n, exact, err)
 	}
 	two := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Resources[0].Amount == 2 })
-	r.Groups[two].Resources[0].Amount = 3 // a unit more than there is
+	r.Groups[two].Resources[0].Amount = 3 // exceeds the room by one unit
 	if page, err := Candidates(w, r, nil, 50); err != nil || len(page.Candidates) != 0 || page.Steps > 5000 {
 		t.Errorf("a unit too many: %d candidates in %d steps, %v", len(page.Candidates), page.Steps, err)
 	}
 }
 
-// TestPackingNeverLosesCandidates compares with the definitions, for amounts that
-// differ on devices that differ, some of which only some groups may use.
+// TestPackingNeverLosesCandidates compares the answer with the definitions, for
+// different amounts on different devices; some devices are open to some groups
+// only.
 func TestPackingNeverLosesCandidates(t *testing.T) {
 	t.Parallel()
 	full := 0
@@ -117,8 +119,9 @@ func TestPackingNeverLosesCandidates(t *testing.T) {
 	}
 }
 
-// TestPackingOfManySizesIsBounded asks for as many different amounts as there may
-// be groups: the answer may be ErrTooComplex, and comes within its steps.
+// TestPackingOfManySizesIsBounded requests as many different amounts as there
+// may be groups. The answer may be ErrTooComplex, but must come within
+// MaxSteps.
 func TestPackingOfManySizesIsBounded(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {

@@ -6,15 +6,15 @@ import (
 	"sort"
 )
 
-// The lists and maps of a World are persistent: a write copies what it changes
-// and shares the rest with older Worlds. They are our own because the search
-// reads them in its inner loops, by dense id and in key order, and they must be
-// about as fast there as plain slices.
+// The lists and maps of a World are persistent: a write copies the part that it
+// changes and shares the rest with older Worlds. They are our own because the
+// search reads them in its inner loops, by dense id and in key order, where
+// they must be about as fast as plain slices.
 
-// edit identifies one update of a World. What an edit has copied it may write
-// to until it ends; everything else is shared with older Worlds and is copied
-// first. A chunk names the edit that owns it, so nothing has to be sealed
-// afterwards: no later edit has the same identity.
+// edit identifies one update of a World. An edit may write to the chunks that
+// it copied until it ends. Other chunks are shared with older Worlds and are
+// copied first. A chunk names the edit that owns it, so chunks need not be
+// sealed afterwards: no later edit has the same identity.
 type edit struct{ _ byte }
 
 const chunkSize = 256
@@ -55,7 +55,7 @@ func (a *array[T]) set(e *edit, i int32, value T) {
 	a.chunks[c].items[i%chunkSize] = value
 }
 
-// word returns the items of the i-th group of 64 ids, nil where none was written.
+// word returns the items of the i-th group of 64 ids, nil if none was written.
 func (a *array[T]) word(i int) []T {
 	const words = chunkSize / 64
 	if c := i / words; c < len(a.chunks) && a.chunks[c] != nil {
@@ -82,7 +82,7 @@ func (b *bitset) has(id int32) bool { return b.words.at(id/64)&(1<<(id%64)) != 0
 // word returns the i-th group of 64 ids.
 func (b *bitset) word(i int) uint64 { return b.words.at(int32(i)) }
 
-// sortedMap maps text keys to values in key order, kept in runs: a write copies
+// sortedMap maps strings to values in key order, kept in runs: a write copies
 // one run and the list of runs.
 type sortedMap[V any] struct {
 	owner *edit
@@ -137,8 +137,8 @@ func (m *sortedMap[V]) writable(e *edit, i int) *run[V] {
 	return m.runs[i]
 }
 
-// place returns the index of the run that holds or would hold the key, and its
-// place there. It is soon found for a key behind all others.
+// place returns the index of the run that holds or would hold the key, and the
+// key's index in the run. It is fast for a key behind all others.
 func (m *sortedMap[V]) place(key string) (n, i int, ok bool) {
 	if n = len(m.runs) - 1; n < 0 {
 		return 0, 0, false

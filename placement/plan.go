@@ -6,7 +6,7 @@ import (
 )
 
 // plan is a request compiled to a world's dense ids: slots in the order in
-// which candidates compare. A slot is what exactly one provider serves: one
+// which candidates compare. Exactly one provider serves a slot, which is one
 // class of the unsuffixed group, or a suffixed group.
 type plan struct {
 	world *World
@@ -157,8 +157,8 @@ func (w *World) demands(resources []Amount) []demand {
 	return demands
 }
 
-// numberClasses numbers the classes asked for and marks those that several
-// slots ask for.
+// numberClasses numbers the requested classes and marks the classes that
+// several slots ask for.
 func (p *plan) numberClasses() {
 	indexes, askers := map[string]int{}, map[string]int{}
 	for _, s := range p.slots {
@@ -184,7 +184,7 @@ func (p *plan) mayAnchor(anchor *providerTree) bool {
 }
 
 // serves reports whether a provider can serve a slot from an anchor that it
-// reaches, whatever serves the other slots.
+// reaches, regardless of the providers of other slots.
 func (p *plan) serves(s *slot, n *node, anchor *providerTree) bool {
 	if !s.allowed.has(n.id) || !s.inTree.allows(n.tree) {
 		return false

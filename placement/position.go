@@ -14,49 +14,51 @@ import (
 )
 
 // Position is a position in the total order of one request's candidates. It
-// names uuids, not rows, so that a search can go on from it after providers
+// names uuids, not rows, so that a search can continue from it after providers
 // were added, changed or deleted.
 type Position struct {
 	request fingerprint
 	anchor  string
 	round   int // of BreadthFirst, whose positions have no paths
-	// paths are per slot the uuids from the root down to the provider. A short
-	// path begins below the root: its text had no room for all of it.
+	// paths are, per slot, the uuids from the root down to the provider. A
+	// short path begins below the root, because the string had no room for the
+	// whole path.
 	paths []positionPath
 }
 
-// positionPath is the path of a provider, or the end of it.
+// positionPath is the path of a provider, or the lower end of it.
 type positionPath struct {
 	uuids []string
 	short bool
 }
 
-// ErrInvalidPosition is the error of a text that is not a position.
+// ErrInvalidPosition is the error of a string that is not a position.
 var ErrInvalidPosition = errors.New("placement: not a position of candidates")
 
 // ErrPositionMismatch is the error of a position that came from another
 // request.
 var ErrPositionMismatch = errors.New("placement: a position of another request")
 
-// ErrPositionGone is the error of a position whose provider is gone together
-// with all that its text names above it.
+// ErrPositionGone is the error of a position whose provider no longer exists,
+// nor any provider that the position names above it.
 var ErrPositionGone = errors.New("placement: a position at providers that are gone")
 
-// Limits of a position. Paths are shortened to a text of usualPositionLength:
-// there is room for at least the providers themselves of 19 slots, and 24
-// characters more for each provider beyond.
+// Limits of a position, in characters. Paths are shortened to fit into
+// usualPositionLength, which has room for at least the providers of 19 slots
+// without their ancestors. Each further slot adds 24 characters.
 const (
-	usualPositionLength = 480   // of the text
-	maxPositionLength   = 65536 // of the text
+	usualPositionLength = 480
+	maxPositionLength   = 65536
 	maxPositionSlots    = MaxGroups + MaxResources
 )
 
-// String returns the position as text of A-Z, a-z, 0-9, - and _, which
-// ParsePosition reads. The form is: the request's fingerprint; the anchor; a
-// table of providers, each a uuid and the number of its parent, which comes
-// before it, plus two, 1 for one whose parents are left out and 0 for a root; and
-// per slot a number in that table, or for BreadthFirst no slots and the round. As many parents are in it, the nearest first,
-// as there is room for.
+// String returns the position as a string of A-Z, a-z, 0-9, - and _, which
+// ParsePosition reads. It is base64 of: the request's fingerprint; the anchor;
+// a table of providers; and per slot an index into that table, or for
+// BreadthFirst no slots and the round. Indices begin at 1; 0 means no provider.
+// A table entry is a uuid and a number: 0 for a root, 1 for a provider whose
+// ancestors are omitted, otherwise the index of its parent, which comes before
+// it, plus one. The table contains as many ancestors as fit, the nearest first.
 func (p Position) String() string {
 	deepest := 0
 	for _, path := range p.paths {
@@ -70,7 +72,7 @@ func (p Position) String() string {
 	return text
 }
 
-// withLevels returns the text with at most so many uuids of each path.
+// withLevels returns the string with at most levels uuids of each path.
 func (p Position) withLevels(levels int) string {
 	type entry struct {
 		uuid  string
@@ -109,7 +111,7 @@ func (p Position) withLevels(levels int) string {
 	return base64.RawURLEncoding.EncodeToString(append(packed, slots...))
 }
 
-// ParsePosition returns the position that String wrote as text. The error wraps
+// ParsePosition parses a string that String returned. The error wraps
 // ErrInvalidPosition.
 func ParsePosition(text string) (Position, error) {
 	if len(text) > maxPositionLength {
@@ -147,8 +149,8 @@ func ParsePosition(text string) (Position, error) {
 	return p, nil
 }
 
-// in returns the position with whole paths: a short one is completed by where the
-// world has the first provider of it that is still there.
+// in returns the position with whole paths. It completes a short path by the
+// path that the world has for its first provider that still exists.
 func (p *Position) in(w *World) (*Position, error) {
 	whole := *p
 	whole.paths = slices.Clone(p.paths)
@@ -172,8 +174,8 @@ func appendUUID(packed []byte, text string) []byte {
 	return append(packed, id[:]...)
 }
 
-// positionReader reads packed positions of any origin; after the first failure
-// it returns zeros.
+// positionReader reads packed positions from untrusted input. After the first
+// failure it returns zeros.
 type positionReader struct {
 	rest   []byte
 	failed bool
@@ -194,7 +196,7 @@ func (r *positionReader) readUUID() string {
 	return uuid.UUID(r.readBytes(len(id))).String()
 }
 
-// readCount returns a number that must not exceed the limit.
+// readCount returns a number, and fails if it exceeds the limit.
 func (r *positionReader) readCount(limit int) int {
 	n, size := binary.Uvarint(r.rest)
 	if r.failed || size <= 0 || n > uint64(limit) {
@@ -218,7 +220,7 @@ func (s *search) currentPosition(request fingerprint) Position {
 	p := Position{request: request, anchor: s.anchor.root, paths: make([]positionPath, len(s.chosen))}
 	for i, o := range s.chosen {
 		if i > 0 && o.node == s.chosen[i-1].node {
-			p.paths[i] = p.paths[i-1] // nobody changes it
+			p.paths[i] = p.paths[i-1] // paths are never changed
 		} else {
 			p.paths[i].uuids = s.world.pathOf(o.node)
 		}
@@ -229,8 +231,8 @@ func (s *search) currentPosition(request fingerprint) Position {
 // fingerprint identifies a request.
 type fingerprint [8]byte
 
-// fingerprint returns the fingerprint of what the request means: the order of
-// its lists and repetitions do not count.
+// fingerprint returns the fingerprint of the request's meaning: the order of
+// its lists and duplicates do not matter.
 func (r *Request) fingerprint() fingerprint {
 	var w fingerprintWriter
 	w.writeGroup(&r.Unsuffixed)
@@ -255,8 +257,8 @@ func (r *Request) fingerprint() fingerprint {
 	return fingerprint(sum[:8])
 }
 
-// fingerprintWriter writes a request so that no two that differ in meaning are
-// the same text.
+// fingerprintWriter encodes requests so that requests of different meaning have
+// different encodings.
 type fingerprintWriter struct{ text []byte }
 
 func (w *fingerprintWriter) writeList(list ...string) {

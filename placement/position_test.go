@@ -24,8 +24,8 @@ func TestPositionGoesOnAfterRowsVanish(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := page.Candidates[cut]
-		// Everything the last candidate of the page names is gone before the
-		// next page is asked for.
+		// Everything that the last candidate of the page names is deleted
+		// before the next page is requested.
 		var gone []string
 		for _, allocation := range last.Allocations {
 			gone = append(gone, allocation.Provider)
@@ -41,7 +41,7 @@ func TestPositionGoesOnAfterRowsVanish(t *testing.T) {
 				want = append(want, c)
 			}
 		}
-		// Children of a vanished provider stand as roots; they are no longer of
+		// Children of a deleted provider are roots now and no longer part of
 		// these trees.
 		got := slices.DeleteFunc(rest.Candidates, func(c Candidate) bool { return !keys(all)[render([]Candidate{c})] })
 		for _, c := range want {
@@ -106,7 +106,7 @@ func TestPositionTextIsShortAndSafe(t *testing.T) {
 		if err != nil || again.String() != text {
 			t.Errorf("%v", err)
 		}
-		for i := range text { // no shorter or damaged text may do harm
+		for i := range text { // a shortened string must be refused
 			if _, err := ParsePosition(text[:i]); err == nil {
 				t.Errorf("the first %d characters pass", i)
 			}
@@ -114,9 +114,9 @@ func TestPositionTextIsShortAndSafe(t *testing.T) {
 	}
 }
 
-// TestPositionInDeepTreesIsShort pages through trees of any depth, with positions
-// of fewer than 500 characters, also after the provider of a position and the one
-// above it are gone.
+// TestPositionInDeepTreesIsShort pages through trees of any depth. Positions
+// have fewer than 500 characters, and remain valid after their provider and its
+// parent are deleted.
 func TestPositionInDeepTreesIsShort(t *testing.T) {
 	t.Parallel()
 	for _, depth := range []int{1, 3, 20, 21, 22, 40, 300} {
@@ -142,7 +142,7 @@ func TestPositionInDeepTreesIsShort(t *testing.T) {
 	}
 }
 
-// goesOn continues after positions of a page, which are short.
+// goesOn continues after each position of a page, and checks that it is short.
 func goesOn(t *testing.T, w *World, r *Request, depth int) {
 	t.Helper()
 	first, err := Candidates(w, r, nil, 2*depth+1)
@@ -165,8 +165,8 @@ func goesOn(t *testing.T, w *World, r *Request, depth int) {
 	}
 }
 
-// outlivesProviders continues after a position whose provider is gone, and those
-// above it, one after the other.
+// outlivesProviders continues after a position while its provider and then its
+// ancestors are deleted, one after the other.
 func outlivesProviders(t *testing.T, w *World, depth int) {
 	t.Helper()
 	r := &Request{Groups: []Group{{Suffix: "1", Resources: amounts(Amount{"VCPU", 1})}}}

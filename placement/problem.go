@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// Problem is one thing that is wrong with an input. Path names the argument or
-// field in the terms of the public language (`groups[1].requiredAny[0]`),
-// Message says what is wrong with it, without a period.
+// Problem is one thing wrong with an input. Path names the argument or field in
+// the terms of the public language (`groups[1].requiredAny[0]`). Message
+// describes the problem, without a period.
 type Problem struct {
 	Path    string
 	Message string
-	// Trait or ResourceClass is the unknown name that the problem is about; empty
-	// for other problems.
+	// Trait or ResourceClass is the unknown name of the problem; empty for
+	// other problems.
 	Trait, ResourceClass string
-	// Taken says that what is asked for is another provider's.
+	// Taken means that another provider has the value already.
 	Taken bool
 }
 
 func (p Problem) String() string { return p.Path + ": " + p.Message }
 
 // validator collects every problem of an input, so that one answer can name
-// them all. Its world says which traits and resource classes exist; a nil world
-// leaves that open.
+// them all. Its world knows which traits and resource classes exist; with a nil
+// world existence is not checked.
 type validator struct {
 	world    *World
 	problems []Problem
@@ -89,14 +89,14 @@ func (v *validator) duplicate(seen map[string]bool, path, format, key string) bo
 	return false
 }
 
-// checkUUID checks that a text is a UUID.
+// checkUUID checks that a string is a UUID.
 func (v *validator) checkUUID(path, text string) {
 	_, ok := CanonicalUUID(text)
 	v.require(ok, path, uuidRule)
 }
 
-// checkDistinctUUID checks that a text is a UUID and, in any spelling, none
-// that was seen before.
+// checkDistinctUUID checks that a string is a UUID and not, in any spelling,
+// one seen before.
 func (v *validator) checkDistinctUUID(seen map[string]bool, path, text string) {
 	if canonical, ok := CanonicalUUID(text); ok {
 		v.duplicate(seen, path, "duplicate uuid %s", canonical)

@@ -12,9 +12,9 @@ const MaxProviderNameLength = 200
 // MaxProviderTraits is the maximum number of traits of one provider.
 const MaxProviderTraits = 1000
 
-// Provider is one resource provider with everything placement knows of it.
-// UUIDs are canonical (see CanonicalUUID). A Provider that a World holds or
-// returns is never changed; copy before editing.
+// Provider is one resource provider with all its data in placement. UUIDs are
+// canonical (see CanonicalUUID). A Provider that a World holds or returns is
+// never changed; copy before editing.
 type Provider struct {
 	UUID string
 	Name string
@@ -24,16 +24,16 @@ type Provider struct {
 	// Version grows with every write of any field below. A World ignores a
 	// state older than the one it holds.
 	Version int64
-	// Row is the id of the row that a store keeps the provider in. Of two
-	// providers that had one uuid, the later has the greater.
+	// Row is the id of the provider's row in a store. If a uuid is used again,
+	// the later provider has the greater row id.
 	Row int64
 
 	// Parent is the uuid of the parent provider, "" for a root. Root is the
 	// uuid of the tree's root; the World fills it in.
 	Parent string
 	Root   string
-	// Resource is the uuid of the linked resource, "" for none, and ResourceRow the
-	// id of the row that a store keeps it in, 0 for none.
+	// Resource is the uuid of the linked resource, "" for none. ResourceRow is
+	// the id of that resource's row in a store, 0 for none.
 	Resource    string
 	ResourceRow int64
 
@@ -45,24 +45,24 @@ type Provider struct {
 	Aggregates  []string    // sorted uuids
 }
 
-// NewProvider is a provider to be created. It follows
+// NewProvider is a provider to create. It follows
 // `CreateResourceProviderInput`.
 type NewProvider struct {
 	Name string
-	// UUID nil asks for a new one.
+	// UUID nil means that one is generated.
 	UUID *string
 	// Parent and Resource are uuids, nil for none.
 	Parent   *string
 	Resource *string
-	// ParentName is the name of the parent, in place of its uuid.
+	// ParentName is the name of the parent, as an alternative to Parent.
 	ParentName  *string
 	Inventories []Inventory
 	Traits      []string
 	Aggregates  []string
 }
 
-// Provider returns the provider as it is when it is new. The caller finds the
-// parent and sets the times and the rows.
+// Provider returns the new provider in its initial state. The caller looks up
+// the parent and sets the times and the rows.
 func (n *NewProvider) Provider() Provider {
 	created := Provider{UUID: *n.UUID, Name: n.Name,
 		Inventories: slices.Clone(n.Inventories), Traits: slices.Clone(n.Traits), Aggregates: slices.Clone(n.Aggregates)}
@@ -77,8 +77,8 @@ func (n *NewProvider) Provider() Provider {
 }
 
 // Validate returns every problem of the new provider's form, each at its path
-// below path ("input"). It does not ask whether what the provider refers to
-// exists.
+// below path ("input"). It does not check whether the things that the provider
+// refers to exist.
 func (n *NewProvider) Validate(path string) []Problem {
 	var v validator
 	v.require(IsProviderName(n.Name), under(path, "name"), providerNameRule)
@@ -95,7 +95,7 @@ func (n *NewProvider) Validate(path string) []Problem {
 	return slices.Concat(v.problems, traits.Validate(path), aggregates.Validate(path))
 }
 
-// ProviderPatch is what is to change about a provider. A nil field stays; an
+// ProviderPatch is a change of a provider. A nil field stays unchanged; an
 // empty Parent or Resource removes the link. It follows
 // `UpdateResourceProviderInput`.
 type ProviderPatch struct {
@@ -105,21 +105,21 @@ type ProviderPatch struct {
 	Resource *string // uuid
 }
 
-// ApplyTo changes a provider as the patch says.
+// ApplyTo applies the patch to a provider.
 func (p *ProviderPatch) ApplyTo(provider *Provider) {
 	assign(&provider.Name, p.NewName)
 	assign(&provider.Parent, p.Parent)
 	assign(&provider.Resource, p.Resource)
 }
 
-// assign sets a field to a value, unless that is nil.
+// assign sets a field to a value, unless the value is nil.
 func assign[T any](field, value *T) {
 	if value != nil {
 		*field = *value
 	}
 }
 
-// IsProviderName reports whether a provider can be called so.
+// IsProviderName reports whether a string is a valid name of a provider.
 func IsProviderName(name string) bool { return isText(name, MaxProviderNameLength) }
 
 const ownParentRule = "must not be the provider itself"
@@ -137,8 +137,8 @@ func (p *ProviderPatch) Validate(path string) []Problem {
 	return v.problems
 }
 
-// ProviderTraits is the whole set of traits a provider is to have. It follows
-// `SetProviderTraitsInput`.
+// ProviderTraits is the complete set of traits that a provider will have. It
+// follows `SetProviderTraitsInput`.
 type ProviderTraits struct {
 	Provider string // uuid
 	// Generation nil is unconditional.
@@ -147,8 +147,8 @@ type ProviderTraits struct {
 }
 
 // Validate returns every problem of the form of the names, each at its path
-// below path ("input"). It does not ask whether the traits exist; a name that
-// stands there twice counts once.
+// below path ("input"). It does not check whether the traits exist. Duplicates
+// count once.
 func (p *ProviderTraits) Validate(path string) []Problem {
 	var v validator
 	path = under(path, "traits")
@@ -159,8 +159,8 @@ func (p *ProviderTraits) Validate(path string) []Problem {
 	return v.problems
 }
 
-// ProviderAggregates is the whole set of aggregates a provider is to be a
-// member of. It follows `SetProviderAggregatesInput`.
+// ProviderAggregates is the complete set of aggregates that a provider will be
+// a member of. It follows `SetProviderAggregatesInput`.
 type ProviderAggregates struct {
 	Provider string // uuid
 	// Generation nil is unconditional.
@@ -169,7 +169,7 @@ type ProviderAggregates struct {
 }
 
 // Validate returns every problem of the aggregates, each at its path below path
-// ("input"): texts that are no UUIDs, and those that stand there twice.
+// ("input"): strings that are not UUIDs, and duplicates.
 func (p *ProviderAggregates) Validate(path string) []Problem {
 	var v validator
 	path = under(path, "aggregates")

@@ -5,14 +5,13 @@ import (
 	"sort"
 )
 
-// What this file and matching.go hold only prunes: it finds out early that a
-// partial assignment cannot be completed. It never changes the order of
-// candidates.
+// This file and matching.go only prune: they detect early that a partial
+// assignment cannot be completed. They never change the order of candidates.
 
-// narrowSubtrees removes options that no same-subtree constraint can use: each
-// needs an ancestor, or itself, that serves one of the constraint's slots and
-// covers options for all of them. It reports whether every slot has options
-// left.
+// narrowSubtrees removes options that a same-subtree constraint rules out. An
+// option needs a top: itself or an ancestor that serves one of the constraint's
+// slots and covers options for all of them. It reports whether every slot has
+// options left.
 func (s *search) narrowSubtrees() bool {
 	for _, subtree := range s.subtrees {
 		var tops []*node
@@ -62,14 +61,14 @@ func (s *search) covered(i int, top *node) []option {
 }
 
 // isSubtreePossible reports whether a same-subtree constraint can still be met
-// once the slots up to depth are chosen; when all of its slots are, whether it
-// is met: one of the providers serving them is an ancestor of all the others or
-// the same.
+// once the slots up to depth are chosen. If all of its slots are chosen, it
+// reports whether the constraint is met: one of the providers serving them is
+// an ancestor of all the others, or the same provider.
 func (s *search) isSubtreePossible(subtree []int, depth int) bool {
 	chosen := subtree[:sort.SearchInts(subtree, depth+1)]
 	rest := subtree[len(chosen):]
 	if len(chosen) == 0 || chosen[len(chosen)-1] != depth {
-		return true // nothing new since the last time
+		return true // unchanged since the last check
 	}
 	first := s.chosen[chosen[0]].node
 	for i := first.index; i >= 0; i = first.tree.parents[i] {
@@ -80,8 +79,9 @@ func (s *search) isSubtreePossible(subtree []int, depth int) bool {
 	return false
 }
 
-// isTop reports whether a node covers what is chosen for some slots of a
-// constraint and options of the rest, and is or may be one of these providers.
+// isTop reports whether a node covers the chosen providers of some slots of a
+// constraint and options of the other slots, and is or may be one of these
+// providers.
 func (s *search) isTop(top *node, chosen, rest []int) bool {
 	serves := false
 	for _, i := range chosen {
@@ -110,10 +110,10 @@ func (s *search) isTop(top *node, chosen, rest []int) bool {
 	return serves
 }
 
-// narrowAnchors keeps only the roots that have a provider for every slot and
-// clause that few providers can serve by their traits and aggregates. Sharing
-// providers could serve from many roots; where one of them is among the few,
-// nothing is narrowed.
+// narrowAnchors keeps only roots with a provider in their tree for every slot
+// and clause that few providers can serve by their traits and aggregates. A
+// sharing provider may serve from many roots, so it does not narrow for a slot
+// or clause that a sharing provider can serve.
 func (p *plan) narrowAnchors() *plan {
 	for i := range p.slots {
 		p.keepRootsOf(p.slots[i].allowed)
@@ -124,8 +124,8 @@ func (p *plan) narrowAnchors() *plan {
 	return p
 }
 
-// keepRootsOf restricts the anchors to the roots of some providers, if these
-// are few and none of them shares.
+// keepRootsOf restricts the anchors to the roots of the providers, if there are
+// few of them and none is a sharing provider.
 func (p *plan) keepRootsOf(providers mask) {
 	if providers == nil || providers.size() > max(4, p.world.Len()/8) {
 		return

@@ -13,7 +13,8 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// dice turns bytes into choices; when they run out every choice is the first.
+// dice turns bytes into choices. After the last byte, every choice is the
+// first.
 type dice struct{ bytes []byte }
 
 func (d *dice) roll(sides int) int {
@@ -33,16 +34,16 @@ var (
 	diceNames   = Names{Traits: append([]string{TraitShares}, diceTraits...), ResourceClasses: diceClasses}
 )
 
-// uuidOf numbers uuids so that neighbours in number are not neighbours in
-// order.
+// uuidOf numbers uuids so that neighboring numbers are not neighbors in the
+// order of uuids.
 func uuidOf(n int) string {
 	return fmt.Sprintf("%02x0000%02x-0000-4000-8000-0000000000%02x", (n*167+13)%256, n%256, n%256)
 }
 
-// rowOf numbers rows in another order than uuids.
+// rowOf numbers rows in a different order than uuids.
 func rowOf(n int) int64 { return int64(1000 - 7*n) }
 
-// linkOf is the row of the resource that the provider of a number is linked to.
+// linkOf is the row of the resource that provider n is linked to.
 func linkOf(n int) int64 { return int64(11 * (n + 1)) }
 
 func aggregateOf(n int) string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-0000000000%02x", n) }
@@ -88,7 +89,7 @@ func (d *dice) content(p Provider) Provider {
 	}
 	p.Aggregates = d.aggregates(4)
 	if d.chance(6) {
-		p.ResourceRow = 0 // linked to none, from now on
+		p.ResourceRow = 0 // no longer linked
 	}
 	return p
 }
@@ -159,7 +160,7 @@ func (d *dice) request(providers int) *Request {
 	}
 	if d.chance(5) {
 		r.Hosts = &Hosts{Filter: "some"}
-		for n := range providers + 1 { // one that does not exist too
+		for n := range providers + 1 { // including one that does not exist
 			if !d.chance(3) {
 				r.Hosts.Resources = append(r.Hosts.Resources, linkOf(n))
 			}
@@ -168,8 +169,8 @@ func (d *dice) request(providers int) *Request {
 	return r
 }
 
-// compareWithOracle compares the solver with the oracle on one world and request:
-// the list, its order, the pages of several sizes, the count, and Check.
+// compareWithOracle compares the solver with the oracle on one world and
+// request: the list, its order, pages of several sizes, the count, and Check.
 func compareWithOracle(t *testing.T, bytes []byte) {
 	t.Helper()
 	d := &dice{bytes: bytes}
@@ -205,8 +206,8 @@ func compareWithOracle(t *testing.T, bytes []byte) {
 	}
 }
 
-// soaks is how long the random tests run: a moment, or CADASTRE_SOAK (a
-// duration).
+// soaks returns how long the random tests run: briefly, or for the duration
+// CADASTRE_SOAK.
 func soaks(t *testing.T) time.Duration {
 	text := os.Getenv("CADASTRE_SOAK")
 	if text == "" {
@@ -243,7 +244,7 @@ func FuzzCandidatesAreThoseOfTheDefinitions(f *testing.F) {
 	f.Fuzz(compareWithOracle)
 }
 
-// randomBytes are the same bytes for the same seed.
+// randomBytes returns n bytes that depend on the seed alone.
 func randomBytes(seed uint64, n int) []byte {
 	bytes := make([]byte, n)
 	x := seed*0x9E3779B97F4A7C15 + 1
@@ -256,8 +257,8 @@ func randomBytes(seed uint64, n int) []byte {
 	return bytes
 }
 
-// renderCandidate writes a candidate as `"" a=VCPU:1,b=DISK_GB:2; "_1" c=...`
-// would read: allocations, then mappings.
+// renderCandidate writes a candidate as `"" a=VCPU:1,b=DISK_GB:2; "_1" c=...`:
+// allocations, then mappings.
 func renderCandidate(c Candidate, name func(string) string) string {
 	var allocations, mappings []string
 	for _, allocation := range c.Allocations {

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// What this file holds answers for all trees at once, by sets of dense ids, what
-// the search finds out from one anchor after the other: who can serve a slot, and
-// from which roots. An explanation is made of it, and a search in vain is ended
-// by it.
+// The search tries one anchor after the other. This file computes for all trees
+// together, with sets of dense ids, which providers can serve a slot and from
+// which roots. Explanations are built from these sets. They also end a search
+// that finds no candidates.
 
-// reacher computes such sets on one world.
+// reacher computes such sets for one world.
 type reacher struct {
 	*World
 	known   mask // all providers
-	roots   mask // those of them that are the roots of trees
-	sharing mask // those of them that share
+	roots   mask // roots of trees
+	sharing mask // sharing providers
 }
 
 func (w *World) newReacher() *reacher {
@@ -34,7 +34,7 @@ func (w *World) newReacher() *reacher {
 	return r
 }
 
-// rootsOf returns the roots of the trees that have some providers.
+// rootsOf returns the roots of the trees that contain any of the providers.
 func (r *reacher) rootsOf(providers mask) mask {
 	roots := r.newMask()
 	for i, word := range providers {
@@ -50,7 +50,7 @@ func (r *reacher) rootsOf(providers mask) mask {
 	return roots
 }
 
-// membersOf returns the providers of the trees of some roots.
+// membersOf returns the providers of the trees with these roots.
 func (r *reacher) membersOf(roots mask) mask {
 	members := slices.Clone(r.known)
 	for i := range members {
@@ -64,8 +64,8 @@ func (r *reacher) membersOf(roots mask) mask {
 	return members
 }
 
-// rootsReaching returns the roots from whose trees some sharing providers may be
-// used: those with a provider in one of their aggregates.
+// rootsReaching returns the roots from whose trees any of the sharing providers
+// may be used: trees with a member in one of their aggregates.
 func (r *reacher) rootsReaching(sharing mask) mask {
 	roots := r.newMask()
 	done := map[int32]bool{}
@@ -83,8 +83,8 @@ func (r *reacher) rootsReaching(sharing mask) mask {
 	return roots
 }
 
-// reachedFrom returns which of some sharing providers may be used from the trees
-// of some roots.
+// reachedFrom returns the sharing providers that may be used from the trees
+// with these roots.
 func (r *reacher) reachedFrom(roots, sharing mask) mask {
 	reached := r.newMask()
 	reaches := map[int32]bool{} // by aggregate
@@ -103,8 +103,8 @@ func (r *reacher) reachedFrom(roots, sharing mask) mask {
 	return reached
 }
 
-// hasRoot reports whether one of some roots has a provider in an aggregate in its
-// tree.
+// hasRoot reports whether the tree of any of the roots has a member in an
+// aggregate.
 func (r *reacher) hasRoot(aggregate int32, roots mask) bool {
 	entry := r.aggregateIndex.at(aggregate)
 	for _, root := range entry.roots.all() {
@@ -149,7 +149,7 @@ func (r *reacher) keepFitting(m mask, d demand) {
 	}
 }
 
-// keepTree keeps the providers of the tree of a limit.
+// keepTree keeps the providers of the limit's tree.
 func (r *reacher) keepTree(m mask, limit treeLimit) {
 	if !limit.set {
 		return
@@ -163,9 +163,9 @@ func (r *reacher) keepTree(m mask, limit treeLimit) {
 	m.keep(members)
 }
 
-// servers are the providers that can serve a slot, whatever serves the others:
-// in the trees of anchors, if those may anchor, and shared with the trees of
-// others.
+// servers are the providers that can serve a slot, regardless of the providers
+// of other slots. Own may serve from their own tree, if it may anchor; shared
+// may serve from other trees.
 type servers struct{ own, shared mask }
 
 // serversOf returns the servers of a slot of a plan.
@@ -192,7 +192,7 @@ func (r *reacher) serversOf(p *plan, s *slot) servers {
 	return servers{own, shared}
 }
 
-// rootsAmong returns the roots that are in a mask, and all for nil.
+// rootsAmong returns the roots in a mask; for a nil mask, all roots.
 func (r *reacher) rootsAmong(m mask) mask {
 	roots := slices.Clone(r.roots)
 	roots.keep(m)
@@ -215,7 +215,7 @@ func (r *reacher) rootsServed(by servers) mask {
 	return roots
 }
 
-// with returns those of the servers that are in a mask.
+// with returns the servers that are in a mask.
 func (s servers) with(m mask) servers {
 	own, shared := slices.Clone(s.own), slices.Clone(s.shared)
 	own.keep(m)
@@ -230,8 +230,8 @@ func (r *reacher) keepServed(anchors mask, slots []servers) {
 	}
 }
 
-// keepMeeting keeps the anchors for which those that can serve the unsuffixed
-// group have between them a trait of every clause.
+// keepMeeting keeps the anchors from which, for every clause, some provider
+// with one of its traits can serve the unsuffixed group.
 func (r *reacher) keepMeeting(anchors mask, p *plan, slots []servers) {
 	for _, clause := range p.clauses {
 		if anchors.isEmpty() {
@@ -247,7 +247,7 @@ func (r *reacher) keepMeeting(anchors mask, p *plan, slots []servers) {
 }
 
 // usedFrom returns the servers of any slot that may be used from the trees of
-// some anchors.
+// the anchors.
 func (r *reacher) usedFrom(anchors mask, slots []servers) mask {
 	members, used := r.membersOf(anchors), r.newMask()
 	shared := r.newMask()
@@ -262,9 +262,9 @@ func (r *reacher) usedFrom(anchors mask, slots []servers) mask {
 	return used
 }
 
-// narrow restricts the anchors to those from which every slot, and every clause
-// of the unsuffixed group, has a provider that could serve it. It looks at the
-// whole world, which is more than a search needs that soon finds a page.
+// narrow restricts the anchors to roots from which every slot, and every clause
+// of the unsuffixed group, has a provider that could serve it. It reads the
+// whole world, so it does not pay off for a search that finds a page soon.
 func (p *plan) narrow() {
 	r := p.world.newReacher()
 	anchors := r.anchorsOf(p)
@@ -280,9 +280,9 @@ func (p *plan) narrow() {
 	p.restrictAnchors(anchors)
 }
 
-// anchorsFrom yields the trees that may anchor a candidate, from a root on. Once
-// as many of them were in vain as are worth a look at all, it yields only those
-// that are left then.
+// anchorsFrom yields the trees that may anchor a candidate, beginning at a
+// root. After too many anchors without a candidate it calls narrow, and from
+// then on yields only the remaining anchors.
 func (s *search) anchorsFrom(start string) iter.Seq2[string, *providerTree] {
 	return func(yield func(string, *providerTree) bool) {
 		patience := s.world.Len() / 64
@@ -307,9 +307,9 @@ func (s *search) anchorsFrom(start string) iter.Seq2[string, *providerTree] {
 	}
 }
 
-// yieldAnchors is anchorsFrom where few of all providers may be left.
+// yieldAnchors continues anchorsFrom when the plan has a mask of anchors.
 func (s *search) yieldAnchors(start string, narrowed bool, patience int, yield func(string, *providerTree) bool) {
-	if s.anchors.isEmpty() { // nobody can serve some slot, or the request contradicts itself
+	if s.anchors.isEmpty() { // some slot has no provider, or the request contradicts itself
 		return
 	}
 	resumed := narrowed // start was yielded

@@ -5,38 +5,39 @@ import (
 	"slices"
 )
 
-// MaxReplacements is how many providers have parts replaced at once.
+// MaxReplacements is the maximum number of replacements in one request.
 const MaxReplacements = 1000
 
-// Replacement is what is to be replaced of a provider that exists: all
-// inventories, all traits and all aggregates, or some of the three. It follows
+// Replacement replaces all inventories, all traits or all aggregates of an
+// existing provider, or several of the three. It follows
 // `SetOnResourceProviderInput`.
 type Replacement struct {
-	// Provider is the uuid, or ProviderName the name.
+	// Provider is the uuid of the provider, ProviderName its name; set one of
+	// them.
 	Provider, ProviderName *string
 	// Generation nil is unconditional.
 	Generation *int64
-	// What is nil stays.
+	// Nil lists stay unchanged.
 	Inventories []Inventory
 	Traits      []string
 	Aggregates  []string
 }
 
-// Replacements are replacements that are made together, each of another provider.
-// It follows `SetOnResourceProvidersInput`.
+// Replacements are replacements to apply together, each to a different
+// provider. It follows `SetOnResourceProvidersInput`.
 type Replacements struct {
 	Items []Replacement
-	// Atomic says that all of them are made or none.
+	// Atomic means that all of them are applied or none.
 	Atomic bool
 }
 
-// KnownNames are the traits and resource classes that exist, of those that are
-// named.
+// KnownNames are those existing traits and resource classes that an input
+// names.
 type KnownNames struct{ Traits, ResourceClasses map[string]bool }
 
-// Validate returns every problem of the replacement but for those of the provider,
-// each at its path below path ("input"): of its form, and of traits and classes
-// that do not exist. A trait that stands there twice counts once.
+// Validate returns every problem of the replacement, each at its path below
+// path ("input"): of its form, and traits and classes that do not exist. It
+// does not look up the provider. A trait listed twice counts once.
 func (r *Replacement) Validate(path string, known KnownNames) []Problem {
 	var v validator
 	switch {
@@ -66,10 +67,11 @@ func (v *validator) checkKnown(path string, inventories []Inventory, traits []st
 	}
 }
 
-// On returns a provider as the replacement leaves it, whether that moves its
-// generation, and the classes in use that it would take away: then it is refused.
-// Inventories and aggregates move the generation even when they stay the same,
-// traits only when they do not. What is used stays used.
+// On applies the replacement to a provider. It returns the provider afterwards,
+// whether its generation moves, and the classes with allocations that the
+// replacement would remove; if there are any, the caller must refuse it.
+// Replacing inventories or aggregates always moves the generation, replacing
+// traits only if they change. Use is kept.
 func (r *Replacement) On(provider *Provider) (after Provider, moves bool, inUse []string) {
 	after = *provider
 	if r.Inventories != nil {
@@ -91,8 +93,8 @@ func (r *Replacement) On(provider *Provider) (after Provider, moves bool, inUse 
 	return after, moves, inUse
 }
 
-// replaceInventories returns inventories with the use that those before them have,
-// by class, and the classes in use that are not among them.
+// replaceInventories returns the wanted inventories with the use of the present
+// ones, by class, and the classes in use that are not wanted.
 func replaceInventories(before, wanted []Inventory) (after []Inventory, inUse []string) {
 	after = slices.Clone(wanted)
 	slices.SortFunc(after, func(a, b Inventory) int { return cmp.Compare(a.ResourceClass, b.ResourceClass) })

@@ -7,8 +7,9 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// TestAReplacementOfAProvider replaces parts of a provider: what is absent stays, use
-// stays with its class, what is used does not go, and the generation moves once.
+// TestAReplacementOfAProvider replaces parts of a provider. Absent parts stay
+// unchanged, use stays with its class, a class in use cannot be removed, and
+// the generation moves once.
 func TestAReplacementOfAProvider(t *testing.T) {
 	vcpu := placement.Inventory{ResourceClass: "VCPU", Total: 8, AllocationRatio: 2, Capacity: 16, Used: 3}
 	disk := placement.Inventory{ResourceClass: "DISK_GB", Total: 9, AllocationRatio: 1, Capacity: 9}

@@ -1,8 +1,7 @@
 package placement
 
-// Limits of a request and of the inputs that write. They bound the cost of a
-// single request and the length of a position; no scheduler's requests come
-// near them.
+// Limits of requests and inputs. They bound the cost of a single request and
+// the length of a position. Requests of schedulers stay far below them.
 const (
 	MaxGroups      = 64   // suffixed groups
 	MaxResources   = 64   // resource classes in one group
@@ -11,7 +10,7 @@ const (
 	MaxMemberOf    = 64   // aggregate filters in one group
 	MaxAggregates  = 1000 // aggregates in one list
 	MaxSameSubtree = 64   // same-subtree constraints
-	MaxSearch      = 200  // code points of a text that is searched
+	MaxSearch      = 200  // code points of a search string
 	MaxFilterList  = 250  // uuids or names in one list of a filter
 	MaxInventories = 1000 // inventories of one provider in one input
 	MaxConsumers   = 1000 // consumers in one claim
@@ -20,12 +19,12 @@ const (
 )
 
 // Request asks for allocation candidates. Its fields follow the arguments of
-// `allocationCandidates` one to one; order and duplicates within lists of
-// traits, aggregates and suffixes mean nothing. Validate returns its problems;
-// the other functions expect a valid Request.
+// `allocationCandidates` one to one. Order and duplicates in lists of traits,
+// aggregates and suffixes have no meaning. Validate returns the problems of a
+// Request; the other functions expect a valid one.
 type Request struct {
-	// Unsuffixed is the group without a suffix: the arguments beside `groups`.
-	// It is absent when it asks for no resources. Its Suffix is "".
+	// Unsuffixed is the group without a suffix, from the arguments next to
+	// `groups`. It is absent if it asks for no resources. Its Suffix is "".
 	Unsuffixed Group
 	// Groups are the suffixed groups.
 	Groups []Group
@@ -37,21 +36,21 @@ type Request struct {
 	// must have, and must not have.
 	RootRequired  []string
 	RootForbidden []string
-	// Hosts restricts the anchor roots to some; nil allows every root.
+	// Hosts restricts the anchor roots; nil allows every root.
 	Hosts *Hosts
 	// Order is the order of the candidates.
 	Order CandidateOrder
 }
 
-// Hosts are the roots that something beside the world chose: what they are linked
-// to meets a filter.
+// Hosts are roots chosen by a filter that the world cannot evaluate: roots
+// linked to a resource that meets it.
 type Hosts struct {
-	// Filter is what they were chosen by. A position in the candidates of one
-	// filter is none in those of another, whatever roots the two choose.
+	// Filter identifies the filter. A position in the candidates of one filter
+	// is invalid for another, even if both choose the same roots.
 	Filter string
-	// Resources are the row ids of the resources that meet it
-	// (Provider.ResourceRow), in any order. One that no root is linked to chooses
-	// nothing.
+	// Resources are the row ids of the resources that meet the filter
+	// (Provider.ResourceRow), in any order. A resource that no root is linked
+	// to chooses nothing.
 	Resources []int64
 }
 
@@ -60,11 +59,11 @@ type Hosts struct {
 //
 // A suffixed group is served by exactly one provider, which meets every
 // constraint. The resource classes of the unsuffixed group may be served by
-// several providers of the anchor's tree and of those sharing with it: each
-// alone must be free of Forbidden, lie in InTree and meet MemberOf (itself or
-// through the anchor root); the required traits must be met by the union of the
-// traits of the providers that serve this group (as the Placement reference has
-// it; the any-traits specification speaks of the whole candidate).
+// several providers: of the anchor's tree, and sharing with it. Each of them
+// must be free of Forbidden, lie in InTree and meet MemberOf (itself or through
+// the anchor root). The required traits must be met by the union of the traits
+// of the providers that serve this group, as in the Placement reference; the
+// any-traits specification refers to the whole candidate.
 type Group struct {
 	Suffix    string
 	Resources []Amount
@@ -98,14 +97,14 @@ type AggregateFilter struct {
 	NoneOf []string
 }
 
-// GroupPolicy is whether suffixed groups may share a provider.
+// GroupPolicy decides whether suffixed groups may share a provider.
 type GroupPolicy int
 
 const (
 	// GroupPolicyNone lets one provider serve several suffixed groups.
 	GroupPolicyNone GroupPolicy = iota
-	// GroupPolicyIsolate demands a provider of its own for every suffixed
-	// group, also for those without resources.
+	// GroupPolicyIsolate requires a different provider for every suffixed
+	// group, including groups without resources.
 	GroupPolicyIsolate
 )
 

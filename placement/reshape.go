@@ -13,7 +13,7 @@ type Reshape struct {
 }
 
 // Validate returns every problem of the reshape's form, each at its path below
-// path ("input"). It does not ask what exists, fits or has which generation.
+// path ("input"). It does not check existence, capacity or generations.
 func (r *Reshape) Validate(path string) []Problem {
 	var v validator
 	list := under(path, "inventories")
@@ -28,11 +28,11 @@ func (r *Reshape) Validate(path string) []Problem {
 	return v.problems
 }
 
-// Reshape applies a valid reshape and returns nil, or returns why it is refused
-// and leaves the ledger in no usable state. The claims are checked against the
-// old and the new inventories together; then every listed provider keeps only
-// its new ones. The refusals are of one kind, in the order of the
-// input, each at its path below path ("input").
+// Reshape applies a valid reshape and returns nil, or returns why it is
+// refused. After a refusal the ledger must not be used any more. The claims are
+// checked against the old and the new inventories together; then every listed
+// provider keeps only its new ones. The refusals are of one kind, in the order
+// of the input, each at its path below path ("input").
 func (l *Ledger) Reshape(reshape *Reshape, path string, known Known) []Refusal {
 	var found refusals
 	list := under(path, "inventories")

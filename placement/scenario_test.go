@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the candidates listed in testda
 //	cn1 [A] {COMPUTE_NODE}: VCPU 8 used 3, MEMORY_MB 2048 min 1024 step 128 max 2048 reserved 0 ratio 1.5
 //	  numa0: ...                                  # indented: a child
 //
-//	case what it shows
+//	case NAME
 //	unsuffixed: resources VCPU:1 DISK_GB:1; requiredAll T; requiredAny T U; anyOf T U; forbidden T; memberOf A B !C; inTree cn1
 //	group _NET: ...
 //	policy isolate
@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the candidates listed in testda
 //	rootForbidden T
 //	summaries 3                                   # number of provider summaries
 //	=> 1                                          # number of candidates, then each of them in order
-//	cn1 VCPU:1 | =cn1 _NET=cn1                    # allocations | who serves which group
+//	cn1 VCPU:1 | =cn1 _NET=cn1                    # allocations | the providers of each group
 //
 // Instead of "=> n" a case may say "problem path: message" once or more. A
 // "filter: ..." line asks for providers; its "=>" lists names. Providers are
@@ -228,8 +228,8 @@ func (s *scenario) group(suffix, text string) Group {
 	return g
 }
 
-// uuid is a provider's uuid; a name that no provider has stands for a uuid that
-// nobody has, or for itself.
+// uuid returns the uuid of the provider with a name. The name "nobody" is an
+// unknown uuid; any other string is returned unchanged.
 func (s *scenario) uuid(name string) string {
 	if uuid, ok := s.names[name]; ok {
 		return uuid
@@ -240,7 +240,7 @@ func (s *scenario) uuid(name string) string {
 	return name
 }
 
-// question is what a case asks and what it expects.
+// question is the input of a case and the expected result.
 type question struct {
 	request   Request
 	filter    *Group   // instead of the request
@@ -250,7 +250,7 @@ type question struct {
 	after     []string // lines after that of "=>"
 }
 
-// read reads the lines of a case up to that of "=>" and returns how many.
+// read reads the lines of a case up to "=>" and returns their number.
 func (s *scenario) read(lines []string, q *question) int {
 	r := &q.request
 	for i, line := range lines {

@@ -7,13 +7,13 @@ type search struct {
 	after *Position
 	emit  func() bool // for the assignment in chosen; false ends the search
 	steps int
-	vain  int // anchors from which there was no candidate
+	vain  int // anchors without a candidate
 	err   error
 
 	anchor  *providerTree
 	options [][]option // per slot, in path order
 	chosen  []option   // per slot, up to the current depth
-	parts   []part     // of the candidate that is built
+	parts   []part     // of the candidate under construction
 
 	// By the provider's local number: the amounts of each merged class chosen
 	// so far, and how many suffixed slots it serves so far.
@@ -86,8 +86,8 @@ func (s *search) step(n int) bool {
 	return true
 }
 
-// assign chooses a provider for the slot at this depth and goes on to the next.
-// Resuming means that all slots so far were chosen as in the position to
+// assign chooses a provider for the slot at this depth and continues with the
+// next. Resuming means that all slots so far were chosen as in the position to
 // continue after. It reports false when the search has ended.
 func (s *search) assign(depth int, resuming bool) bool {
 	if depth == len(s.slots) {
@@ -121,8 +121,8 @@ func (s *search) assign(depth int, resuming bool) bool {
 	return true
 }
 
-// fits reports whether a provider can take a slot on top of what is chosen
-// already.
+// fits reports whether a provider can take a slot in addition to the slots
+// chosen before.
 func (s *search) fits(i int, o option) bool {
 	if s.isolate && i >= s.classSlots && s.slotsServed[o.local] > 0 {
 		return false

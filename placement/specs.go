@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// ExtraSpec is a metadata item of a flavor, an image or any other resource, which
-// may say what a server made of it asks of placement.
+// ExtraSpec is a metadata item of a flavor, an image or another resource. It
+// may contain requirements on placement for servers made from the resource.
 type ExtraSpec struct {
 	Key, Value string
 }
 
-// SpecRequest is what extra specs ask for.
+// SpecRequest is the result of ReadSpecs.
 type SpecRequest struct {
 	Request Request
-	// Capabilities are the specs in the scope of capabilities: what they require of
+	// Capabilities are the specs with the scope `capabilities`: requirements on
 	// the host.
 	Capabilities []ExtraSpec
 	Ignored      []IgnoredSpec
 	Problems     []SpecProblem
 }
 
-// IgnoredSpec is a spec that asks for nothing.
+// IgnoredSpec is a spec without effect on the request.
 type IgnoredSpec struct {
 	ExtraSpec
 	Reason IgnoredReason
 }
 
-// IgnoredReason is why a spec asks for nothing.
+// IgnoredReason is why a spec has no effect.
 type IgnoredReason string
 
 // The reasons.
@@ -39,19 +39,19 @@ const (
 	NoRule IgnoredReason = "NO_RULE"
 	// ZeroAmount: the amount is 0.
 	ZeroAmount IgnoredReason = "ZERO_AMOUNT"
-	// Overridden: a key of `resources` says how much of the class is wanted.
+	// Overridden: a key of `resources` sets the amount of the class.
 	Overridden IgnoredReason = "OVERRIDDEN"
 )
 
-// SpecProblem is one thing wrong with the spec of a key; the key is empty where
-// it is about all of them.
+// SpecProblem is one thing wrong with the spec of a key. Key is empty if the
+// problem concerns all specs.
 type SpecProblem struct {
 	Key     string
 	Message string
 }
 
-// The keys that say how large a flavor is. They count in the unsuffixed group,
-// for the class beside them.
+// The keys for the size of a flavor. They count in the unsuffixed group, for
+// the class in the comment.
 const (
 	specVCPUs     = "vcpus"     // VCPU
 	specRAM       = "ram"       // MEMORY_MB, in MiB
@@ -74,10 +74,10 @@ var (
 	subtreeSpec  = regexp.MustCompile(`^same_subtree([A-Za-z0-9_-]{1,64})?$`)
 )
 
-// ReadSpecs returns what extra specs ask for, by the rules of Nova's scheduler and
-// of the any-traits specification, which docs/placement.md lists. The answer does
-// not depend on the order of the specs. What cannot be read is a problem, and asks
-// for nothing.
+// ReadSpecs translates extra specs into a request, by the rules of Nova's
+// scheduler and of the any-traits specification, which docs/placement.md lists.
+// The result does not depend on the order of the specs. A spec that cannot be
+// parsed is a problem and adds nothing to the request.
 func ReadSpecs(w *World, specs []ExtraSpec) SpecRequest {
 	r := &specReader{groups: map[string]*specGroup{}, named: map[string]bool{}, sizes: map[string]int64{}, origins: map[string]string{}}
 	for _, spec := range slices.SortedFunc(slices.Values(specs), compareSpecs) {
@@ -95,18 +95,18 @@ func compareSpecs(a, b ExtraSpec) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
 }
 
-// specReader reads extra specs, one by one. Named are the classes that keys of
-// `resources` name, in whatever group; origins are the keys that the paths of the
-// request come from.
+// specReader reads extra specs, one by one. Named holds the classes that keys
+// of `resources` name in any group. Origins maps paths of the request to the
+// keys that they come from.
 type specReader struct {
 	found   SpecRequest
 	groups  map[string]*specGroup // by suffix
 	named   map[string]bool
-	sizes   map[string]int64 // by key, of those that say how large a flavor is
+	sizes   map[string]int64 // by key for the size of a flavor
 	origins map[string]string
 }
 
-// specGroup is a group with the keys that its parts come from.
+// specGroup is a group with the keys of its parts.
 type specGroup struct {
 	Group
 	first                                 string // the first key of all
@@ -153,7 +153,7 @@ func (r *specReader) readSpec(spec ExtraSpec) {
 	}
 }
 
-// amountOf returns the amount that a value is: a number without sign, fraction or
+// amountOf parses the value as an amount: a number without sign, fraction or
 // unit.
 func (r *specReader) amountOf(spec ExtraSpec) (amount int64, ok bool) {
 	amount, err := strconv.ParseInt(spec.Value, 10, 64)
@@ -184,8 +184,8 @@ func (r *specReader) readPolicy(spec ExtraSpec) {
 	}
 }
 
-// readAmount reads `resources[S]:CLASS`. The class counts as named whatever the
-// amount is.
+// readAmount reads `resources[S]:CLASS`. The class counts as named for any
+// amount, also 0.
 func (r *specReader) readAmount(spec ExtraSpec, suffix, class string) {
 	r.named[class] = true
 	amount, ok := r.amountOf(spec)
@@ -213,8 +213,8 @@ func (r *specReader) readTrait(spec ExtraSpec, suffix, trait string) {
 	}
 }
 
-// readTraits reads `required[S]`, whose value is a list of traits: those with ! are
-// forbidden; after in: one of them is enough.
+// readTraits reads `required[S]`, whose value is a list of traits. A trait
+// after ! is forbidden. After in: at least one of the traits is required.
 func (r *specReader) readTraits(spec ExtraSpec, suffix string) {
 	list, anyOf := strings.CutPrefix(spec.Value, "in:")
 	var traits []string
@@ -239,8 +239,8 @@ func (r *specReader) readTraits(spec ExtraSpec, suffix string) {
 	}
 }
 
-// readSubtree reads `same_subtree`, a list of suffixes. A text after the key makes
-// several of them possible.
+// readSubtree reads `same_subtree`, a list of suffixes. The key may have a
+// suffix, so that there can be several lists.
 func (r *specReader) readSubtree(spec ExtraSpec) {
 	var suffixes []string
 	for suffix := range strings.SplitSeq(spec.Value, ",") {
@@ -250,8 +250,8 @@ func (r *specReader) readSubtree(spec ExtraSpec) {
 	r.found.Request.SameSubtree = append(r.found.Request.SameSubtree, Subtree{Suffixes: suffixes})
 }
 
-// addSizes adds how large the flavor is to the unsuffixed group: the classes that
-// no key of `resources` names.
+// addSizes adds the size of the flavor to the unsuffixed group, except for
+// classes that a key of `resources` names.
 func (r *specReader) addSizes() {
 	mebibytes := 1024*r.sizes[specEphemeral] + r.sizes[specSwap]
 	for _, size := range []struct {
@@ -278,7 +278,8 @@ func (r *specReader) addSizes() {
 	}
 }
 
-// addGroups puts the groups into the request and notes where their parts come from.
+// addGroups adds the groups to the request and records the origins of their
+// parts.
 func (r *specReader) addGroups() {
 	request := &r.found.Request
 	suffixes := []string{}
@@ -307,7 +308,7 @@ func (r *specReader) addGroups() {
 	}
 }
 
-// validate adds the problems of the request as a whole, each at the key that its
+// validate adds the problems of the whole request, each under the key that its
 // path comes from.
 func (r *specReader) validate(w *World) {
 	if len(r.groups) == 0 && len(r.found.Request.SameSubtree) == 0 {
@@ -321,7 +322,7 @@ func (r *specReader) validate(w *World) {
 	}
 }
 
-// originOf returns the key of the longest part of a path that comes from one.
+// originOf returns the key of the longest prefix of a path that has an origin.
 func (r *specReader) originOf(path string) string {
 	for path != "" {
 		if key, ok := r.origins[path]; ok {

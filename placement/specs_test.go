@@ -9,7 +9,7 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// describeSpecs writes what extra specs ask for as one line.
+// describeSpecs writes the request of extra specs as one line.
 func describeSpecs(r SpecRequest) string {
 	var parts []string
 	group := func(g Group) {
@@ -55,8 +55,8 @@ func prefixOf(g Group) string {
 	return "[" + g.Suffix + "]"
 }
 
-// specCases are metadata items, the rule that decides about them, and what they
-// ask for.
+// specCases are metadata items, the rule that decides about them, and the
+// expected request.
 var specCases = []struct{ rule, specs, want string }{
 	{"vcpus is VCPU, ram MEMORY_MB, disk DISK_GB", "vcpus=4 ram=8192 disk=40", "VCPU:4 MEMORY_MB:8192 DISK_GB:40"},
 	{"ephemeral is added to the disk", "disk=40 ephemeral=20 vcpus=1", "VCPU:1 DISK_GB:60"},
@@ -102,8 +102,7 @@ var specCases = []struct{ rule, specs, want string }{
 	{"what asks for nothing is a problem", "os_type=linux", "ignored(os_type NO_RULE) problem(: no key asks for resources)"},
 }
 
-// specsOf reads `key=value` with spaces between them; _ stands for a space where
-// an operator is before it.
+// specsOf parses `key=value` pairs separated by spaces.
 func specsOf(text string) []ExtraSpec {
 	var specs []ExtraSpec
 	for field := range strings.FieldsSeq(text) {
@@ -136,8 +135,8 @@ func TestExtraSpecsAreReadByTheirRules(t *testing.T) {
 	}
 }
 
-// TestEverySpecIsAccountedFor reads random specs: each key is in the request, is
-// ignored or has a problem, and a request without problems is valid.
+// TestEverySpecIsAccountedFor reads random specs. Each key is in the request,
+// is ignored or has a problem, and a request without problems is valid.
 func TestEverySpecIsAccountedFor(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Names{Traits: []string{"CUSTOM_A"}, ResourceClasses: []string{"VCPU", "MEMORY_MB", "DISK_GB"}}, nil)

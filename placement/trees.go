@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// rebuildTrees builds the trees anew whose shape or aggregates changed.
+// rebuildTrees rebuilds the trees whose shape or aggregates changed.
 func (b *builder) rebuildTrees() {
 	if len(b.detached) > 0 {
 		b.detachOrphans()
@@ -19,7 +19,7 @@ func (b *builder) rebuildTrees() {
 	})
 	children := map[int32][]int32{}
 	var roots, orphans []int32
-	for _, id := range members { // by uuid, hence children by uuid
+	for _, id := range members { // by uuid, so children are by uuid too
 		provider := b.nodes.at(id).provider
 		if parent, ok := b.parentOf(provider); ok && parent != id {
 			children[parent] = append(children[parent], id)
@@ -33,7 +33,7 @@ func (b *builder) rebuildTrees() {
 	for _, root := range roots {
 		b.buildTree(root, children)
 	}
-	for _, id := range members { // what is left are loops, which no store should send
+	for _, id := range members { // the rest are loops, which no store should send
 		if b.detached.has(id) {
 			orphans = append(orphans, id)
 			b.buildTree(id, children)
@@ -48,7 +48,7 @@ func (b *builder) rebuildTrees() {
 	b.orphans = slices.Compact(orphans)
 }
 
-// detachOrphans makes the trees of orphans stale whose parent is known by now.
+// detachOrphans marks the trees of orphans as stale whose parent is known now.
 func (b *builder) detachOrphans() {
 	for _, id := range b.orphans {
 		if n := b.nodes.at(id); n != nil && n.tree != nil && b.byUUID.has(n.provider.Parent) {
@@ -111,7 +111,7 @@ func (b *builder) buildTree(root int32, children map[int32][]int32) {
 	}
 }
 
-// attach returns the provider's node after it became a member of a tree.
+// attach records the provider's place in a tree and returns its node.
 func (b *builder) attach(id int32, t *providerTree, index int32) *node {
 	n := *b.nodes.at(id)
 	n.tree, n.index = t, index

@@ -22,7 +22,7 @@ func (w *World) UsesResourceClass(name string) bool {
 	return false
 }
 
-// HasChildren reports whether there are providers directly below one.
+// HasChildren reports whether a provider has children.
 func (w *World) HasChildren(uuid string) bool {
 	id, ok := w.byUUID.get(uuid)
 	if !ok {

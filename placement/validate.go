@@ -3,9 +3,9 @@ package placement
 import "slices"
 
 // Validate returns every problem of a request, each at its argument. A trait or
-// resource class must exist in the world; an aggregate or tree need not, for it
-// only matches nothing. The rules are those of the Placement reference for `GET
-// /allocation_candidates`.
+// resource class must exist in the world. An aggregate or tree need not: an
+// unknown one matches nothing. The rules follow the Placement reference for
+// `GET /allocation_candidates`.
 func Validate(w *World, r *Request) []Problem {
 	v := validator{world: w}
 	v.atMost(MaxGroups, "groups", len(r.Groups))
@@ -63,8 +63,8 @@ func (v *validator) checkSameSubtree(constraints []Subtree, suffixes map[string]
 	}
 }
 
-// checkGroup checks a group of a request, which must not require what it
-// forbids.
+// checkGroup checks a group of a request. The group must not require a trait
+// that it forbids.
 func (v *validator) checkGroup(path string, g *Group) {
 	v.checkConstraints(path, g)
 	forbidden := func(trait string) bool { return slices.Contains(g.Forbidden, trait) }
@@ -83,7 +83,7 @@ func (v *validator) checkGroup(path string, g *Group) {
 	}
 }
 
-// checkConstraints checks each argument of a group or filter by itself.
+// checkConstraints checks each argument of a group or filter on its own.
 func (v *validator) checkConstraints(path string, g *Group) {
 	v.checkAmounts(under(path, "resources"), g.Resources)
 	v.checkTraits(under(path, "requiredAll"), g.RequiredAll)
@@ -136,7 +136,7 @@ func (v *validator) checkUUIDs(limit int, path string, uuids []string) {
 	}
 }
 
-// isConstrained reports whether the group holds anything but resources.
+// isConstrained reports whether the group has constraints besides resources.
 func (g *Group) isConstrained() bool {
 	return len(g.RequiredAll)+len(g.RequiredAny)+len(g.RequiredAnySets)+len(g.Forbidden)+len(g.MemberOf) > 0 ||
 		g.InTree != ""

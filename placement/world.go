@@ -10,10 +10,10 @@ import (
 // with a provider in one of its aggregates.
 const TraitShares = "MISC_SHARES_VIA_AGGREGATE"
 
-// World is everything the decision reads, as one immutable value: readers share
-// it without waiting, and an update makes a new World that shares what it did
-// not change. Providers have dense ids. Each resource class has a column of
-// free capacity by id, each trait and each aggregate a set of ids. Trees are
+// World is all data for placement decisions, as one immutable value: readers
+// share it without waiting, and an update makes a new World that shares the
+// unchanged parts. Providers have dense ids. Each resource class has a column
+// of free capacity by id, each trait and each aggregate a set of ids. Trees are
 // lists in pre-order, children by uuid, so that "in the subtree of" is two
 // comparisons. Each aggregate has the roots of the trees with a member in it
 // and its sharing members, which is all that sharing needs.
@@ -22,10 +22,10 @@ type World struct {
 	classNames sortedMap[bool]
 
 	nodes     array[*node]
-	resources array[int64] // the row ids of their resources, in one place for the restriction to hosts; 0 for none
-	rootOf    array[int32] // the ids of the roots of their trees plus 1, in one place for sets; 0 for none
+	resources array[int64] // row ids of linked resources, 0 for none; an array because Hosts scans it
+	rootOf    array[int32] // id of the tree's root plus 1, 0 for none; an array because sets are computed from it
 	idLimit   int32        // ids assigned so far, free ones included
-	freeIDs   []int32      // ids of deleted providers, to be assigned again
+	freeIDs   []int32      // ids of deleted providers, for reuse
 
 	byUUID sortedMap[int32]
 	byName sortedMap[int32]
@@ -36,7 +36,7 @@ type World struct {
 	aggregates     interner
 	traitMembers   array[bitset]    // by trait
 	columns        array[column]    // by class
-	picky          array[bitset]    // by class: whose minUnit or stepSize is above 1, so that they take not every amount
+	picky          array[bitset]    // by class: providers with a minUnit or stepSize above 1, which restrict amounts
 	aggregateIndex array[aggregate] // by aggregate
 
 	orphans []int32 // providers whose parent is unknown; each is the root of its tree
@@ -48,9 +48,9 @@ type Names struct {
 	ResourceClasses []string
 }
 
-// Update is what a World is brought up to date with: whole new states of
-// providers (new ones included), uuids of deleted ones, and names that were
-// added or removed. Deletions are applied first.
+// Update is a change of a World: complete new states of providers (new ones
+// included), uuids of deleted providers, and names that were added or removed.
+// Deletions are applied first.
 type Update struct {
 	Providers []Provider
 	Deleted   []string
@@ -58,11 +58,12 @@ type Update struct {
 	Removed   Names
 }
 
-// column holds per provider the largest amount of one resource class that it can
-// take at once plus 1, and 0 for a provider without an inventory of it.
+// column holds, per provider, the largest amount of one resource class that it
+// can take in one allocation, plus 1; 0 means that it has no inventory of the
+// class.
 type column struct{ free array[int64] }
 
-// node is a provider as the decision reads it.
+// node is a provider in the form that the search reads.
 type node struct {
 	provider    *Provider
 	id          int32
@@ -91,7 +92,7 @@ type providerTree struct {
 	aggregates []int32 // sorted ids of every aggregate of any member
 }
 
-// aggregate is what one aggregate connects.
+// aggregate holds the providers and trees that an aggregate connects.
 type aggregate struct {
 	members bitset
 	sharing []int32          // sorted ids of its sharing members
@@ -135,8 +136,8 @@ func (w *World) Providers() iter.Seq[*Provider] {
 // Len returns the number of providers.
 func (w *World) Len() int { return w.byUUID.size }
 
-// Children returns the providers directly below one, by uuid; none for an
-// unknown uuid.
+// Children returns the children of a provider, by uuid; none for an unknown
+// uuid.
 func (w *World) Children(uuid string) []*Provider {
 	id, ok := w.byUUID.get(uuid)
 	if !ok {
@@ -184,7 +185,7 @@ func (w *World) treeOf(uuid string) *providerTree {
 	return nil
 }
 
-// covers reports whether the other node is this one or a descendant of it.
+// covers reports whether the other node is this one or one of its descendants.
 func (n *node) covers(other *node) bool {
 	return n.tree == other.tree && n.index <= other.index && other.index < n.tree.ends[n.index]
 }

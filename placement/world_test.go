@@ -12,8 +12,8 @@ import (
 	"github.com/cadastre-dev/cadastre/placement/placementtest"
 )
 
-// differenceOf explains the first difference between two worlds, or what is
-// wrong inside one of them; "" if there is none.
+// differenceOf returns the first difference between two worlds, or the first
+// inconsistency inside one of them; "" if there is none.
 func differenceOf(a, b *World) string {
 	return cmp.Or(placementtest.Difference(a, b), a.Inconsistency(), b.Inconsistency())
 }
@@ -26,8 +26,8 @@ func named(providers []*Provider) string {
 	return strings.Join(names, " ")
 }
 
-// family is a tree of two levels below a root, given children first, beside a
-// lone provider.
+// family is a tree of two levels below a root, listed children first, and a
+// single provider.
 func family() []Provider {
 	return []Provider{
 		{UUID: uuidOf(3), Name: "grandchild", Parent: uuidOf(1), Version: 1},
@@ -123,8 +123,8 @@ func TestNamesMayBeSwapped(t *testing.T) {
 	}
 }
 
-// TestBrokenUpdatesDoNoHarm: parents that are missing or come late, and loops
-// that no database should hold.
+// TestBrokenUpdatesDoNoHarm applies updates with missing and late parents, and
+// with loops, which no database should contain.
 func TestBrokenUpdatesDoNoHarm(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Names{}, nil)
@@ -165,7 +165,8 @@ func TestLargeWorldStaysEqualToOneBuiltAnew(t *testing.T) {
 	if difference := differenceOf(w, NewWorld(cloudNames, providers)); difference != "" {
 		t.Fatal(difference)
 	}
-	// Whole hosts go, in random order, until few are left; then some come back.
+	// Whole hosts are deleted, in random order, until few are left; then some
+	// return.
 	hosts := slices.Collect(slices.Chunk(slices.Clone(providers), 11))
 	random.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
 	for _, host := range hosts[:280] {
@@ -250,8 +251,8 @@ func TestFilterByNameAndUUID(t *testing.T) {
 	}
 }
 
-// TestFilterSelectsEachProviderByItself compares with the definitions: the
-// filter is a suffixed group without sharing.
+// TestFilterSelectsEachProviderByItself compares filters with the definitions:
+// a filter is a suffixed group without sharing.
 func TestFilterSelectsEachProviderByItself(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, _ *Request) {
 		g := d.group("", len(providers))

@@ -13,7 +13,7 @@ import (
 // Difference returns the first difference between two worlds as text, "" if
 // there is none: in names, in any field of any provider, in trees, or in what a
 // trait, an aggregate or a resource class selects. It is for tests that compare
-// a world that was kept up to date with one built anew.
+// a world that was kept up to date with one built from scratch.
 func Difference(a, b *placement.World) string {
 	for _, c := range []struct {
 		what string
