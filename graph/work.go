@@ -119,7 +119,7 @@ func atMost(c document.Call, rows int64, table string) int64 { return min(rows, 
 // Small tables are read whole, whatever is wanted of them, and larger ones where
 // a good part of their rows is wanted.
 const (
-	wholeRows = 512
+	wholeRows = 1024
 	wholePart = 16
 )
 
