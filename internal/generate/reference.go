@@ -64,7 +64,7 @@ func reference(schema *ast.Schema) map[string]string {
 		"subscriptions.md": r.root("Subscriptions", schema.Subscription),
 	}
 	var index strings.Builder
-	fmt.Fprintf(&index, "# Reference\n\n%s\n", "Made from the schema, which a server has at `/schema.graphql`; `cadastre schema` prints it. A type that ends in `!` is\nnever `null`; [clients](../clients.md#what-can-be-null) has what `null` means elsewhere.\n\n- [Queries](queries.md), [mutations](mutations.md) and [subscriptions](subscriptions.md)")
+	fmt.Fprintf(&index, "# Reference\n\n%s\n", "Made from the schema, which a server has at `/schema.graphql`; `cadastre schema` prints it. A type that ends in `!` is\nnever `null`; [clients](../clients.md#nullable-fields) has what `null` means elsewhere.\n\n- [Queries](queries.md), [mutations](mutations.md) and [subscriptions](subscriptions.md)")
 	for _, subject := range subjects {
 		fmt.Fprintf(&index, "- [%s](%s.md)\n", subject.title, subject.page)
 		pages[subject.page+".md"] = r.types(subject.title, types[subject.page])
