@@ -1,7 +1,8 @@
 /** The settings of urql with its normalised cache. */
 
-import { type Exchange, fetchExchange, mapExchange, type OperationResult, subscriptionExchange } from "@urql/core";
+import { type Exchange, fetchExchange, mapExchange, type Operation, type OperationResult, subscriptionExchange } from "@urql/core";
 import { cacheExchange, type CacheExchangeOpts } from "@urql/exchange-graphcache";
+import { filter, onPush, pipe } from "wonka";
 
 import { CadastreError } from "./errors.js";
 import { follow } from "./follow.js";
@@ -26,6 +27,39 @@ export function withoutPartialData<Data>(result: OperationResult<Data>): Operati
   return result.error ? ({ ...result, data: undefined } as OperationResult<Data>) : result;
 }
 
+/**
+ * Returns two exchanges, for above and below the cache, that send a query again
+ * only when it was answered. Otherwise the answer that was read first could come
+ * last, and the cache would keep it.
+ */
+function oneAfterTheOther(): readonly [Exchange, Exchange] {
+  const sent = new Set<number>();
+  const waiting = new Map<number, Operation>();
+  const above: Exchange = ({ forward }) => (operations) =>
+    forward(
+      pipe(
+        operations,
+        filter((operation) => {
+          const waits = operation.kind === "query" && operation.context.requestPolicy === "network-only" && sent.has(operation.key);
+          if (waits) waiting.set(operation.key, operation);
+          else if (operation.kind === "teardown") waiting.delete(operation.key);
+          return !waits;
+        }),
+      ),
+    );
+  const below: Exchange = ({ client, forward }) => (operations) =>
+    pipe(
+      forward(pipe(operations, onPush(({ kind, key }) => void (kind === "query" ? sent.add(key) : kind === "teardown" && sent.delete(key))))),
+      onPush(({ operation: { key } }) => {
+        const next = waiting.get(key);
+        sent.delete(key);
+        waiting.delete(key);
+        if (next) client.reexecuteOperation(next);
+      }),
+    );
+  return [above, below];
+}
+
 /** What the exchanges need. */
 export interface ExchangeOptions {
   /** By which subscriptions are followed, and resumed when they were cut; without it there are none. */
@@ -36,9 +70,12 @@ export interface ExchangeOptions {
 
 /** Returns the exchanges of a client: errors, cache, subscriptions, requests. */
 export function exchanges({ stream, cache }: ExchangeOptions = {}): Exchange[] {
+  const [above, below] = oneAfterTheOther();
   return [
     mapExchange({ onResult: withoutPartialData }),
+    above,
     cacheExchange({ ...cache, keys }),
+    below,
     ...(stream ? [subscriptionExchange({ forwardSubscription: forward(stream) })] : []),
     fetchExchange,
   ];

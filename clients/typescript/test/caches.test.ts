@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { ApolloClient, ApolloLink, gql, HttpLink, InMemoryCache } from "@apollo/client";
-import { Client, gql as document } from "@urql/core";
+import { Client, createRequest, gql as document } from "@urql/core";
 
 import { cacheOptions, subscriptionLink } from "../src/apollo.js";
 import { eventStream, request } from "../src/index.js";
@@ -70,6 +70,43 @@ test("urql: one object wherever its id stands, no partial data, and live", async
     assert.equal(partial.data, undefined);
   });
   assert.deepEqual(said, []);
+});
+
+test("urql: an answer that comes late does not replace what was read after it", async () => {
+  const name = newName("late");
+  await request(server(), CreateNamespaceDocument, { input: { name, description: "before" } });
+  const begun: Promise<unknown>[] = [];
+  let hold: Promise<void> | undefined;
+  let release = () => {};
+  const late: typeof fetch = (...asked) => {
+    const held = hold;
+    hold = undefined;
+    const answer = fetch(...asked).then(async (answer) => (await held, answer));
+    begun.push(answer);
+    return answer;
+  };
+  const client = new Client({ url: server().url, preferGetMethod: false, fetch: late, fetchOptions: { headers: { "X-Auth-Token": "demo-admin" } }, exchanges: exchanges() });
+  const seen: string[] = [];
+  const query = document(read);
+  const follow = client.query(query, { name }).subscribe(({ data }) => void seen.push(data.namespace.description));
+  const shows = (description: string) => within((async () => { while (seen.at(-1) !== description) await new Promise((resolve) => setTimeout(resolve, 5)); })(), description);
+  await shows("before");
+
+  const readAgain = () => client.reexecuteOperation(client.createRequestOperation("query", createRequest(query, { name }), { requestPolicy: "network-only" }));
+  hold = new Promise((resolve) => (release = resolve));
+  readAgain();
+  await within((async () => { while (begun.length < 2) await new Promise((resolve) => setTimeout(resolve, 5)); })(), "the second read");
+  await new Promise((resolve) => setTimeout(resolve, 200)); // the server has read
+  await request(server(), UpdateNamespaceDocument, { input: { name, description: "after" } });
+  readAgain();
+  await new Promise((resolve) => setTimeout(resolve, 200)); // a third answer would be there
+  release();
+  await shows("after");
+  await Promise.all(begun);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(seen.at(-1), "after");
+  assert.equal(begun.length, 3);
+  follow.unsubscribe();
 });
 
 test("Apollo Client: one object wherever its id stands, parts together, and live", async () => {
