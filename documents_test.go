@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator/rules"
@@ -119,11 +121,53 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 			t.Errorf("%s names the flag %s, which no command has", page, name)
 		}
 	})
-	set := regexp.MustCompile(variable).FindAllString(helps.String(), -1)
-	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS", "CADASTRE_LIMIT_") // the tests' own; a prefix
+	set := regexp.MustCompile(variable).FindAllString(helps.String()+printed(t), -1)
+	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS") // the tests' own
 	eachNamed(t, variable, func(page, name string) {
 		if !slices.Contains(set, name) {
 			t.Errorf("%s names the variable %s, which no command reads", page, name)
+		}
+	})
+}
+
+// printed returns the configuration of a server without flags.
+func printed(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	if err := run(t.Context(), []string{"serve", "--tokens", tokenFile(t, anAdmin), "--print-config"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// settings returns the defaults of `cadastre serve` by their keys.
+func settings(t *testing.T) map[string]string {
+	t.Helper()
+	var top map[string]any
+	if err := yaml.Unmarshal([]byte(printed(t)), &top); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for key, value := range top {
+		group, ok := value.(map[string]any)
+		if !ok {
+			found[key] = fmt.Sprint(value)
+		}
+		for inner, value := range group {
+			found[key+"."+inner] = fmt.Sprint(value)
+		}
+	}
+	return found
+}
+
+// TestDocumentsNameSettingsThatExist finds a key of the file of --config that a
+// document names and that no setting has.
+func TestDocumentsNameSettingsThatExist(t *testing.T) {
+	t.Parallel()
+	known := settings(t)
+	eachNamed(t, "`((?:limits|oidc|keystone)\\.[a-z-]+)`", func(page, name string) {
+		if _, ok := known[name]; !ok {
+			t.Errorf("%s names the setting %s, which does not exist", page, name)
 		}
 	})
 }
@@ -187,19 +231,16 @@ func TestDocumentsNameEveryCommand(t *testing.T) {
 // docs/operations.md and of docs/limits.md with those of `cadastre serve`.
 func TestDocumentsShowTheDefaults(t *testing.T) {
 	t.Parallel()
-	defaults := map[string]string{}
-	for _, match := range regexp.MustCompile(`(?m)^\s+--([a-z-]+)=("[^"]*"|\S+)`).FindAllStringSubmatch(help(t, "serve"), -1) {
-		defaults[match[1]] = strings.Trim(match[2], `"`)
-	}
+	defaults := settings(t)
 	texts, compared := documents(t), 0
 	for _, table := range []struct{ page, row, prefix string }{
-		{"docs/operations.md", "(?m)^\\| `--([a-z-]+)` \\| `([^`]+)` \\|", ""},
-		{"docs/limits.md", "(?m)^\\| `([a-z-]+)` \\| ([^|]+) \\|", "limit-"},
+		{"docs/operations.md", "(?m)^\\| `(?:--)?([a-z.-]+)` \\| `([^`]+)` \\|", ""},
+		{"docs/limits.md", "(?m)^\\| `([a-z-]+)` \\| ([^|]+) \\|", "limits."},
 	} {
 		for _, match := range regexp.MustCompile(table.row).FindAllStringSubmatch(texts[table.page], -1) {
 			want, ok := defaults[table.prefix+match[1]]
 			shown := strings.NewReplacer("64 MiB", "67108864", "16 MiB", "16777216", "1 MiB", "1048576", "64 KiB", "65536", ",", "", " s", "s").Replace(match[2])
-			if !ok || shown != want {
+			if !ok || shown != want && shown+"0m0s" != want {
 				t.Errorf("%s shows the default %s of %s, which is %q", table.page, shown, match[1], want)
 			}
 			compared++

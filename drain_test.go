@@ -27,8 +27,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	program, tokens := built(t), tokenFile(t, anAdmin)
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		server, process := spawn(t, program, "--database", url, "--tokens", tokens,
-			"--limit-principal-points", "0", "--limit-address-points", "0")
+		server, process := spawn(t, program, "--database", url, "--tokens", tokens, configured(t, unlimited))
 		writers := newWriters(server.address, patience.Of(t, gracePeriod+5*time.Second))
 		select {
 		case <-writers.middle:

@@ -121,7 +121,7 @@ func reachesNothingByItself(t *testing.T, program string) {
 // holdsBackWhoAsksTooMuch spends what a viewer may spend, and guesses tokens
 // from one address: other viewers and addresses are served.
 func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
-	e := expose(t, program, storetest.SQLite(t), "--limit-address-points", "1500") // 30 guesses a second, so few that a slow machine sends more
+	e := expose(t, program, storetest.SQLite(t), configured(t, "limits: {address-points: 1500}")) // 30 guesses a second, so few that a slow machine sends more
 	dear := probe{name: "the dearest", document: "{ resources(first: 340) { nodes { children(first: 1000) { nodes { id uuid name } } } } }", headers: []string{"X-Auth-Token", "spender-secret"}}
 	for range 4 {
 		if got := e.send(dear); got.codes == "RATE_LIMITED" {
@@ -158,7 +158,7 @@ func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 // and others are served.
 func endsWhatTakesTooLong(t *testing.T, program string) {
 	database, limit := storetest.SQLite(t), patience.Of(t, 3*time.Second)
-	e := expose(t, program, database, "--limit-concurrent", "4", "--limit-operation-time", limit.String())
+	e := expose(t, program, database, configured(t, "limits: {concurrent: 4, operation-time: "+limit.String()+"}"))
 	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite://")+"?_txlock=immediate&_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)

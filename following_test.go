@@ -294,8 +294,7 @@ func TestFollowersMissNothingWhenServersAreKilled(t *testing.T) {
 	count, kills := soak.Count(t, "CADASTRE_SOAK_FOLLOWERS", 15), soak.Count(t, "CADASTRE_SOAK_KILLS", 3)
 	tokens := followersFile(t)
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		servers := &killedServers{t: t, program: program, args: []string{"--database", url, "--tokens", tokens, "--write-rate", "0",
-			"--limit-principal-points", "0", "--limit-service-points", "0", "--limit-admin-points", "0", "--limit-address-points", "0"}}
+		servers := &killedServers{t: t, program: program, args: []string{"--database", url, "--tokens", tokens, configured(t, unlimited)}}
 		servers.start(0)
 		if strings.HasPrefix(url, "postgres") { // the file of SQLite belongs to one
 			servers.start(1)

@@ -41,7 +41,7 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 	var errs []error
 	check := func(flag string, err error) {
 		if err != nil && flag != "" {
-			err = fmt.Errorf("%s: %w", flag, err)
+			err = fmt.Errorf("%s: %w", options.Named(flag), err)
 		}
 		errs = append(errs, err)
 	}
@@ -50,20 +50,20 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 	check("", err)
 	c.options, err = decide(options, c.loopback)
 	check("", err)
-	check("--database", store.CheckURL(options.Database))
+	check("database", store.CheckURL(options.Database))
 	c.web, err = webOptions(c.options)
 	check("", err)
 	if options.TLSCert != "" && options.TLSKey != "" {
 		c.certificate, err = web.ReadCertificate(options.TLSCert, options.TLSKey)
-		check("--tls-cert", err)
+		check("tls-cert", err)
 	}
 	if options.Policy != "" {
 		c.policy, err = auth.OpenPolicyFile(options.Policy)
-		check("--policy", err)
+		check("policy", err)
 	}
 	if options.Tokens != "" {
 		c.tokens, err = auth.OpenTokenFile(options.Tokens)
-		check("--tokens", err)
+		check("tokens", err)
 	}
 	sources, err := tokenSources(options, c.tokens)
 	check("", err)
@@ -76,22 +76,22 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
 	listen, err := net.ResolveTCPAddr("tcp", options.Listen)
 	if err != nil {
-		err = fmt.Errorf("--listen %s: %w", options.Listen, err)
+		err = fmt.Errorf("%s %s: %w", options.Named("listen"), options.Listen, err)
 	}
 	errs := []error{err}
 	for _, aside := range []struct {
 		flag, address string
 		loopback      bool
-	}{{"--metrics-listen", options.MetricsListen, false}, {"--pprof-listen", options.PprofListen, true}} {
+	}{{"metrics-listen", options.MetricsListen, false}, {"pprof-listen", options.PprofListen, true}} {
 		if aside.address == "" {
 			continue
 		}
 		address, err := net.ResolveTCPAddr("tcp", aside.address)
 		switch {
 		case err != nil:
-			errs = append(errs, fmt.Errorf("%s %s: %w", aside.flag, aside.address, err))
+			errs = append(errs, fmt.Errorf("%s %s: %w", options.Named(aside.flag), aside.address, err))
 		case aside.loopback && !isLoopback(address):
-			errs = append(errs, fmt.Errorf("%s: %s is not a loopback address", aside.flag, aside.address))
+			errs = append(errs, fmt.Errorf("%s: %s is not a loopback address", options.Named(aside.flag), aside.address))
 		}
 	}
 	return isLoopback(listen), errors.Join(errs...)
@@ -116,11 +116,12 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 		profile = web.Open
 	}
 	options.Profile = cmp.Or(options.Profile, string(profile))
+	options.SchemaAccess = cmp.Or(options.SchemaAccess, string(web.Profile(options.Profile).SchemaAccess()))
 	if (options.TLSCert == "") != (options.TLSKey == "") {
-		errs = append(errs, errors.New("--tls-cert and --tls-key go together"))
+		errs = append(errs, fmt.Errorf("%s and %s go together", options.Named("tls-cert"), options.Named("tls-key")))
 	}
 	if options.TrustedOnly && options.TrustedDocuments == "" {
-		errs = append(errs, errors.New("--trusted-only needs --trusted-documents"))
+		errs = append(errs, fmt.Errorf("%s needs %s", options.Named("trusted-only"), options.Named("trusted-documents")))
 	}
 	return options, errors.Join(errs...)
 }
@@ -168,20 +169,20 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 	var errs []error
 	for _, origin := range options.AllowedOrigins {
 		if err := web.CheckOrigin(origin); err != nil {
-			errs = append(errs, fmt.Errorf("--allowed-origins: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", options.Named("allowed-origins"), err))
 		}
 	}
 	for _, network := range options.TrustedProxy {
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--trusted-proxy: %q is not a network; write it as 10.0.0.0/8", network))
+			errs = append(errs, fmt.Errorf("%s: %q is not a network; write it as 10.0.0.0/8", options.Named("trusted-proxy"), network))
 		}
 		settings.TrustedProxies = append(settings.TrustedProxies, prefix.Masked())
 	}
 	if options.TrustedDocuments != "" {
 		var err error
 		if settings.Trusted, err = web.ReadTrustedDocuments(options.TrustedDocuments); err != nil {
-			errs = append(errs, fmt.Errorf("--trusted-documents: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", options.Named("trusted-documents"), err))
 		}
 	}
 	return settings, errors.Join(errs...)
@@ -213,14 +214,14 @@ func tokenSources(options cli.ServeOptions, file *auth.TokenFile) ([]auth.Source
 	if options.OIDC.Issuer != "" {
 		source, err := auth.OIDC(auth.OIDCOptions(options.OIDC), time.Now)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--oidc-issuer: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", options.Named("oidc-issuer"), err))
 		}
 		sources = append(sources, source)
 	}
 	if options.Keystone.URL != "" {
 		source, err := auth.Keystone(auth.KeystoneOptions(options.Keystone), time.Now)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--keystone-url: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", options.Named("keystone-url"), err))
 		}
 		sources = append(sources, source)
 	}

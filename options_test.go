@@ -38,6 +38,9 @@ func TestDecide(t *testing.T) {
 	} {
 		decided, err := decide(of.options, !of.elsewhere)
 		got := decided.Profile + " " + decided.CapabilityDiscovery
+		if open := decided.SchemaAccess == "anyone"; open != (decided.Profile == "open") {
+			t.Errorf("%s: the schema is for %q", name, decided.SchemaAccess)
+		}
 		if err != nil {
 			got = err.Error()
 		}

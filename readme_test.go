@@ -86,8 +86,8 @@ func wordsOf(line string) (words []string) {
 	return words
 }
 
-// TestDocumentsKnowEveryFlag finds a flag of `cadastre serve` that no document
-// explains.
+// TestDocumentsKnowEveryFlag finds a flag or another setting of `cadastre serve` that
+// no document explains.
 func TestDocumentsKnowEveryFlag(t *testing.T) {
 	t.Parallel()
 	var help strings.Builder
@@ -107,12 +107,18 @@ func TestDocumentsKnowEveryFlag(t *testing.T) {
 		t.Fatalf("the help shows %d flags only:\n%s", len(flags), help.String())
 	}
 	for _, flag := range flags {
-		limit, ok := strings.CutPrefix(flag[1], "--limit-")
-		if ok && strings.Contains(documents.String(), "| `"+limit+"` |") || strings.Contains(documents.String(), flag[1]) {
-			continue
-		}
-		if flag[1] != "--help" {
+		if !strings.Contains(documents.String(), flag[1]) && flag[1] != "--help" {
 			t.Errorf("neither docs/operations.md nor docs/limits.md nor docs/authentication.md explains %s", flag[1])
+		}
+	}
+	for key := range settings(t) {
+		limit, ok := strings.CutPrefix(key, "limits.")
+		flag, named := "--"+strings.Replace(key, ".", "-", 1), "`"+key+"`"
+		if ok {
+			named = "| `" + limit + "` |"
+		}
+		if !strings.Contains(documents.String(), named) && !strings.Contains(documents.String(), flag) {
+			t.Errorf("neither docs/operations.md nor docs/limits.md nor docs/authentication.md explains %s", key)
 		}
 	}
 }

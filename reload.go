@@ -11,7 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/cli"
 )
 
-// reloadable is a file that a flag names and that can be read again while the
+// reloadable is a file that a setting names and that can be read again while the
 // server runs.
 type reloadable struct {
 	flag, path string
@@ -20,20 +20,20 @@ type reloadable struct {
 	reload func() (changed string, err error)
 }
 
-// reloadables returns the files of a server, in the order of the flags.
+// reloadables returns the files of a server, in the order of the settings.
 func (c *configuration) reloadables(options cli.ServeOptions) []reloadable {
 	var files []reloadable
 	if c.tokens != nil {
-		files = append(files, reloadable{"--tokens", options.Tokens, c.tokens.Reload})
+		files = append(files, reloadable{options.Named("tokens"), options.Tokens, c.tokens.Reload})
 	}
 	if c.policy != nil {
-		files = append(files, reloadable{"--policy", options.Policy, c.policy.Reload})
+		files = append(files, reloadable{options.Named("policy"), options.Policy, c.policy.Reload})
 	}
 	if c.web.Trusted != nil {
-		files = append(files, reloadable{"--trusted-documents", options.TrustedDocuments, c.web.Trusted.Reload})
+		files = append(files, reloadable{options.Named("trusted-documents"), options.TrustedDocuments, c.web.Trusted.Reload})
 	}
 	if c.certificate != nil {
-		files = append(files, reloadable{"--tls-cert", options.TLSCert, c.certificate.Reload})
+		files = append(files, reloadable{options.Named("tls-cert"), options.TLSCert, c.certificate.Reload})
 	}
 	return files
 }
@@ -62,7 +62,7 @@ func reloadOn(ctx context.Context, received <-chan os.Signal, files []reloadable
 // reloadAll reads the files again, each by itself, and logs what changed.
 func reloadAll(files []reloadable, log *slog.Logger) {
 	if len(files) == 0 {
-		log.Info("nothing to reload: no flag names a file")
+		log.Info("nothing to reload: no setting names a file")
 	}
 	for _, file := range files {
 		changed, err := file.read()

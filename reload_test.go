@@ -126,7 +126,7 @@ func TestSIGHUPNeverEndsTheProcess(t *testing.T) {
 		time.Sleep(100 * time.Microsecond)
 	}
 	<-server.ended
-	if server.err != nil || !strings.Contains(server.stderr.String(), "nothing to reload: no flag names a file") {
+	if server.err != nil || !strings.Contains(server.stderr.String(), "nothing to reload: no setting names a file") {
 		t.Errorf("the server ended with %v\n%s", server.err, server.stderr)
 	}
 }

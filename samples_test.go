@@ -100,6 +100,27 @@ func TestSamplesHaveALanguage(t *testing.T) {
 	}
 }
 
+// TestSamplesOfSettings reads each sample that has settings of a server.
+func TestSamplesOfSettings(t *testing.T) {
+	t.Parallel()
+	shown, tokens := 0, tokenFile(t, anAdmin)
+	for page, text := range samplePages(t) {
+		for _, one := range samplesOf(page, text) {
+			if one.language != "yaml" || !regexp.MustCompile(`(?m)^(limits|oidc|keystone):`).MatchString(one.text) {
+				continue
+			}
+			shown++
+			err := run(t.Context(), []string{"serve", "--tokens", tokens, "--print-config", configured(t, one.text)}, io.Discard, io.Discard)
+			if err != nil {
+				t.Errorf("%s shows settings that are wrong: %v\n%s", page, err, one.text)
+			}
+		}
+	}
+	if shown < 3 {
+		t.Errorf("the pages show %d samples of settings, want 3", shown)
+	}
+}
+
 // readsJSON returns an error unless a text is one or more values of JSON.
 func readsJSON(text string) error {
 	for values := json.NewDecoder(strings.NewReader(text)); ; {
@@ -389,6 +410,7 @@ func equipped(t *testing.T, program string) string {
 	hash := sha256.Sum256([]byte("{ viewer { userId } }"))
 	for name, text := range map[string]string{
 		"tokens.yaml":             "tokens: [{token: a-long-random-text, user: ada, project: operations, roles: [admin]}]\n",
+		"cadastre.yaml":           "tokens: tokens.yaml\n",
 		"documents.json":          `{"` + hex.EncodeToString(hash[:]) + `": "{ viewer { userId } }"}`,
 		"cert.pem":                certificate,
 		"key.pem":                 key,
@@ -435,7 +457,7 @@ func serves(t *testing.T, page, folder string) {
 	for _, lines := range strings.Split(strings.TrimSuffix(string(text), "\n\n"), "\n\n") {
 		args := append([]string{"serve"}, strings.Split(lines, "\n")...)
 		for i, value := range args {
-			if i > 0 && (args[i-1] == "--tokens" || args[i-1] == "--trusted-documents" || args[i-1] == "--tls-cert" || args[i-1] == "--tls-key") {
+			if i > 0 && slices.Contains([]string{"--config", "--tokens", "--trusted-documents", "--tls-cert", "--tls-key"}, args[i-1]) {
 				args[i] = filepath.Join(folder, value)
 			}
 		}

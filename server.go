@@ -49,9 +49,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		Serve: func(ctx context.Context, options cli.ServeOptions) error {
 			return serve(ctx, options, stdout, stderr)
 		},
-		Check: func(options cli.ServeOptions) error {
-			_, err := configure(options)
-			return err
+		Check: func(options cli.ServeOptions) (cli.ServeOptions, error) {
+			c, err := configure(options)
+			return c.options, err
 		},
 	}
 	return cli.Run(ctx, program, args, stdout, stderr)
@@ -146,9 +146,9 @@ func listen(c *configuration) (*listeners, error) {
 		flag, address string
 		into          *net.Listener
 	}{
-		{"--listen", c.options.Listen, &l.api},
-		{"--metrics-listen", c.options.MetricsListen, &l.metrics},
-		{"--pprof-listen", c.options.PprofListen, &l.profiles},
+		{"listen", c.options.Listen, &l.api},
+		{"metrics-listen", c.options.MetricsListen, &l.metrics},
+		{"pprof-listen", c.options.PprofListen, &l.profiles},
 	} {
 		if of.address == "" {
 			continue
@@ -156,7 +156,7 @@ func listen(c *configuration) (*listeners, error) {
 		listener, err := net.Listen("tcp", of.address)
 		if err != nil {
 			l.close()
-			return nil, fmt.Errorf("%s %s: %w", of.flag, of.address, err)
+			return nil, fmt.Errorf("%s %s: %w", c.options.Named(of.flag), of.address, err)
 		}
 		*of.into = listener
 	}

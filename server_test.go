@@ -246,7 +246,7 @@ func TestTheExitStatus(t *testing.T) {
 		"metadata set --help":    {0, "Usage: cadastre metadata set"},
 		"":                       {0, "Usage: cadastre <command>"},
 		"resources":              {2, "cadastre: unexpected argument resources"},
-		"serve --limit-depth=-1": {2, "cadastre: --limit-depth must be 0 or more, is -1"},
+		"serve --limit-depth=7":  {2, "cadastre: --limit-depth is not a flag: set the key limits.depth"},
 		"serve --listen nowhere": {1, "cadastre: --listen nowhere: "},
 		"metadata get x --server http://127.0.0.1:1": {7, "cadastre: http://127.0.0.1:1: "},
 	} {
@@ -326,5 +326,9 @@ func TestFlagsAreCheckedBeforeAnythingIsMade(t *testing.T) {
 	refused([]string{"--listen nowhere", "--tls-cert"}, "--listen", "nowhere", "--tls-cert", broken)
 	refused([]string{"--trusted-only", "--tokens"}, "--demo=false", "--trusted-only")
 	refused([]string{"--database: "}, "--database", "mysql://u:secret@h/db")
+	file := configured(t, "policy: broken\ntls-cert: cert.pem\ntrusted-only: true\npprof-listen: 0.0.0.0:0\nkeystone: {url: nowhere}")
+	at := strings.TrimPrefix(file, "--config=") + ":"
+	refused([]string{at + "1: policy", at + "2: tls-cert and --tls-key go together", at + "3: trusted-only needs --trusted-documents",
+		at + "4: pprof-listen", at + "5: keystone.url"}, file)
 	refused([]string{"--metrics-listen " + taken.Addr().String()}, "--metrics-listen", taken.Addr().String())
 }

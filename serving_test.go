@@ -128,6 +128,19 @@ func spawn(t *testing.T, program string, args ...string) (*serving, *os.Process)
 	return s, command.Process
 }
 
+// configured returns the flag for a file of settings.
+func configured(t *testing.T, settings string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cadastre.yaml")
+	if err := os.WriteFile(path, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "--config=" + path
+}
+
+// unlimited are settings that admit every request.
+const unlimited = "write-rate: 0\nlimits: {principal-points: 0, service-points: 0, admin-points: 0, address-points: 0}\n"
+
 // tokenFile writes a token file and returns its path. Each of its entries is of
 // one line.
 func tokenFile(t *testing.T, entries ...string) string {

@@ -30,9 +30,9 @@ type Program struct {
 	Stdin io.Reader
 	// Serve runs a server until the context ends.
 	Serve func(ctx context.Context, options ServeOptions) error
-	// Check returns everything that is wrong with the options of a server, which it
-	// does not start; nil checks nothing.
-	Check func(options ServeOptions) error
+	// Check returns the options in effect of a server, which it does not start, and
+	// everything that is wrong with them; nil checks nothing.
+	Check func(options ServeOptions) (ServeOptions, error)
 }
 
 // inWords returns the version and the commit.
@@ -49,7 +49,8 @@ func (p Program) inWords() string {
 func newParser(run *session, exit func()) (*kong.Kong, error) {
 	return kong.New(newGrammar(grammar()), kong.Name("cadastre"),
 		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
-		kong.Writers(run.stdout, run.stderr), kong.DefaultEnvars("CADASTRE"), kong.PostBuild(onlyTheServer), kong.PostBuild(sayExclusive),
+		kong.Writers(run.stdout, run.stderr), kong.DefaultEnvars("CADASTRE"),
+		kong.PostBuild(onlyTheServer), kong.PostBuild(hideKeys), kong.PostBuild(sayExclusive),
 		kong.Vars{"version": run.program.inWords()}, kong.Exit(func(int) { exit() }), kong.Bind(run),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 120}), kong.Help(printHelp))
 }

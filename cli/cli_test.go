@@ -34,7 +34,7 @@ func TestCommandsWithoutAServer(t *testing.T) {
 		"--help":             {"Usage: cadastre <command>", "metadefs", "capability", "metadata", "serve"},
 		"metadata --help":    {"Usage: cadastre metadata <command>", "replace"},
 		"metadata set -h":    {"<resource> <items>", "$CADASTRE_TOKEN", "$CADASTRE_SERVER", `"http://127.0.0.1:8080"`},
-		"serve --help":       {"$CADASTRE_KEYSTONE_CACHE_TTL", "--limit-cost=2000000"},
+		"serve --help":       {"$CADASTRE_KEYSTONE_URL", "--slow-operation=1s"},
 		"metadefs load -h":   {"skip,merge,prefer-new,overwrite"},
 		"metadefs unload -h": {"--include-protected"},
 	} {

@@ -11,30 +11,34 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// ServeOptions are the flags of `cadastre serve`, each also an environment
-// variable: CADASTRE_ and the flag's name in capitals, `-` as `_`. The tags min
-// and max bound a number; without them it is 0 or more.
+// ServeOptions are the settings of `cadastre serve`. Each is a key of the file of
+// --config and an environment variable: CADASTRE_ and the flag's name in capitals,
+// `-` as `_`. It is also a flag, unless it has the tag key or is a limit. The tags
+// min and max bound a number; without them it is 0 or more. --print-config hides
+// settings with the tag secret.
 type ServeOptions struct {
+	sources map[string]string // where values come from, by flags; see Named
+
 	Listen               string `default:"127.0.0.1:8080" help:"Address to listen on."`
 	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE; the mode is require when absent, disable for a server without TLS."`
 	DatabaseConnections  int    `default:"32" min:"4" help:"Connections to the database that serve requests; three more follow other servers."`
-	NoPreparedStatements bool   `help:"Send every statement to PostgreSQL as it is, for poolers that give each transaction another connection."`
+	NoPreparedStatements bool   `key:"" help:"Send every statement to PostgreSQL as it is, for poolers that give each transaction another connection."`
 	Tokens               string `type:"path" help:"YAML file of tokens, with the user, project and roles of each."`
 	Policy               string `type:"path" help:"YAML file of rules that override who may do what."`
 	Demo                 bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
 
 	NamespaceOwnerWrites   bool `help:"Let the members of a project write the namespaces that it owns, not only administrators."`
-	NamespacesPerProject   int  `default:"1000" min:"1" help:"Namespaces that one project may own."`
-	PropertiesPerNamespace int  `default:"1000" min:"1" max:"1000" help:"Properties, those of objects included, that one namespace may hold; 1000 at most."`
-	DefinitionBytes        int  `default:"65536" min:"1" max:"65536" help:"Bytes of one property's definition; 65536 at most."`
+	NamespacesPerProject   int  `key:"" default:"1000" min:"1" help:"Namespaces that one project may own."`
+	PropertiesPerNamespace int  `key:"" default:"1000" min:"1" max:"1000" help:"Properties, those of objects included, that one namespace may hold; 1000 at most."`
+	DefinitionBytes        int  `key:"" default:"65536" min:"1" max:"65536" help:"Bytes of one property's definition; 65536 at most."`
 
 	CapabilityDiscovery         string   `enum:"admin,everyone" default:"admin" help:"Who discovers public capabilities: ${enum}. A demo opens it."`
-	CapabilityDefaultVisibility string   `enum:"private,public" default:"private" help:"Visibility of a capability that is registered by its first use: ${enum}."`
-	CapabilityRegistration      string   `enum:"on-use,explicit" default:"on-use" help:"How the name of a capability is registered: by its first use, or explicitly before it: ${enum}."`
+	CapabilityDefaultVisibility string   `key:"" enum:"private,public" default:"private" help:"Visibility of a capability that is registered by its first use: ${enum}."`
+	CapabilityRegistration      string   `key:"" enum:"on-use,explicit" default:"on-use" help:"How the name of a capability is registered: by its first use, or explicitly before it: ${enum}."`
 	ProtectedMetadataKeys       []string `placeholder:"KEY" help:"Metadata keys that only administrators and services write, on every resource."`
-	MaxMetadataItems            int      `default:"128" help:"Metadata items of one resource; 0 is no limit."`
-	WriteRate                   int      `default:"600" help:"Writes of resources a minute that a project may make; 0 is no limit. Administrators and services are exempt."`
-	WriteBurst                  int      `default:"200" min:"1" help:"Writes of resources that a project may make at once."`
+	MaxMetadataItems            int      `key:"" default:"128" help:"Metadata items of one resource; 0 is no limit."`
+	WriteRate                   int      `key:"" default:"600" help:"Writes of resources a minute that a project may make; 0 is no limit. Administrators and services are exempt."`
+	WriteBurst                  int      `key:"" default:"200" min:"1" help:"Writes of resources that a project may make at once."`
 
 	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events and changes are kept."`
 
@@ -59,7 +63,7 @@ type ServeOptions struct {
 	LogFormat string `enum:"text,json" default:"text" help:"Form of the log: ${enum}."`
 }
 
-// Limits are the flags that bound what requests can cost; 0 is no limit.
+// Limits bound what requests can cost; 0 is no limit. They are keys of the file.
 type Limits struct {
 	BodyBytes           int64         `default:"1048576" help:"Bytes of a request's body."`
 	Tokens              int           `default:"3000" help:"Tokens of a document."`
@@ -88,56 +92,69 @@ type Limits struct {
 	PersistedBytes      int64         `default:"16777216" help:"Bytes of memory for automatically persisted documents."`
 }
 
-type serveCommand struct{ ServeOptions }
+type serveCommand struct {
+	Config      string `type:"path" env:"-" help:"YAML file of settings; --print-config shows all. Flags and the environment override it."`
+	PrintConfig bool   `env:"-" help:"Print the settings in effect as a file for --config, without secrets, and end."`
+	ServeOptions
+}
 
 func (c *serveCommand) Run(run *session) error {
-	if err := run.refuseServe(c.ServeOptions); err != nil {
+	if err := run.refuseServe(c); err != nil {
 		return err
+	}
+	if c.PrintConfig {
+		var err error
+		if run.program.Check != nil {
+			c.ServeOptions, err = run.program.Check(c.ServeOptions)
+		}
+		return errors.Join(run.printConfig(), err)
 	}
 	return run.program.Serve(run.ctx, c.ServeOptions)
 }
 
-// OIDC are the flags for JSON Web Tokens of an OpenID Connect issuer.
+// OIDC are the settings for JSON Web Tokens of an OpenID Connect issuer.
 type OIDC struct {
 	Issuer       string            `placeholder:"URL" help:"OpenID Connect issuer whose JSON Web Tokens are accepted."`
 	Audience     string            `placeholder:"NAME" help:"Audience that those tokens must have."`
-	Algorithms   []string          `default:"RS256,ES256" help:"Signature algorithms that are accepted."`
-	UserClaim    string            `default:"sub" help:"Claim with the user's id."`
-	ProjectClaim string            `default:"project" help:"Claim with the project's id; inside others with dots: cloud.project."`
-	RolesClaim   string            `default:"roles" help:"Claim with the names of roles."`
-	Roles        map[string]string `placeholder:"NAME=ROLE;..." help:"Roles that those names stand for: admin, member, reader or service. The names themselves when absent."`
+	Algorithms   []string          `key:"" default:"RS256,ES256" help:"Signature algorithms that are accepted."`
+	UserClaim    string            `key:"" default:"sub" help:"Claim with the user's id."`
+	ProjectClaim string            `key:"" default:"project" help:"Claim with the project's id; inside others with dots: cloud.project."`
+	RolesClaim   string            `key:"" default:"roles" help:"Claim with the names of roles."`
+	Roles        map[string]string `key:"" placeholder:"NAME=ROLE;..." help:"Roles that those names stand for: admin, member, reader or service. The names themselves when absent."`
 }
 
-// Keystone are the flags for tokens of an OpenStack cloud.
+// Keystone are the settings for tokens of an OpenStack cloud.
 type Keystone struct {
 	URL              string            `name:"url" placeholder:"URL" help:"Identity API of an OpenStack cloud whose tokens are accepted, such as https://keystone:5000/v3."`
 	User             string            `placeholder:"NAME" help:"User as whom this server asks there about tokens."`
-	UserDomain       string            `default:"Default" help:"Domain of that user."`
-	Password         string            `placeholder:"SECRET" help:"Password of that user; better as the environment variable."`
+	UserDomain       string            `key:"" default:"Default" help:"Domain of that user."`
+	Password         string            `secret:"" placeholder:"SECRET" help:"Password of that user; better as the environment variable."`
 	Project          string            `placeholder:"NAME" help:"Project of that user."`
-	ProjectDomain    string            `default:"Default" help:"Domain of that project."`
+	ProjectDomain    string            `key:"" default:"Default" help:"Domain of that project."`
 	CredentialID     string            `placeholder:"ID" help:"Application credential, instead of user, password and project."`
-	CredentialSecret string            `placeholder:"SECRET" help:"Secret of the application credential; better as the environment variable."`
-	Roles            map[string]string `placeholder:"NAME=ROLE;..." help:"Roles that the cloud's roles stand for: admin, member, reader or service. Those of the same names when absent."`
-	CacheTTL         time.Duration     `default:"60s" min:"1ms" max:"60s" help:"How long the answer about a token is cached, 60 s at most; a revoked token works that long."`
+	CredentialSecret string            `secret:"" placeholder:"SECRET" help:"Secret of the application credential; better as the environment variable."`
+	Roles            map[string]string `key:"" placeholder:"NAME=ROLE;..." help:"Roles that the cloud's roles stand for: admin, member, reader or service. Those of the same names when absent."`
+	CacheTTL         time.Duration     `key:"" default:"60s" min:"1ms" max:"60s" help:"How long the answer about a token is cached, 60 s at most; a revoked token works that long."`
 }
 
 // checkNumbers returns an error for the numbers and durations beyond the bounds of
 // their flags.
-func checkNumbers(parsed *kong.Context) error { return errors.Join(wrongNumbers(parsed)...) }
+func checkNumbers(parsed *kong.Context) error {
+	return errors.Join(wrongNumbers(parsed, ServeOptions{}.Named)...)
+}
 
 // wrongNumbers returns an error for each number or duration beyond the bounds of
-// its flag.
-func wrongNumbers(parsed *kong.Context) (wrong []error) {
+// its flag, which it names by a function.
+func wrongNumbers(parsed *kong.Context, named func(flag string) string) (wrong []error) {
 	for _, flag := range parsed.Flags() {
 		value, ok := number(flag.Target)
 		low, high := cmp.Or(flag.Tag.Get("min"), "0"), flag.Tag.Get("max")
 		switch {
 		case !ok:
 		case high != "" && !(value >= bound(low) && value <= bound(high)):
-			wrong = append(wrong, fmt.Errorf("--%s must be %s to %s, is %v", flag.Name, low, high, flag.Target))
+			wrong = append(wrong, fmt.Errorf("%s must be %s to %s, is %v", named(flag.Name), low, high, flag.Target))
 		case !(value >= bound(low)): // not a number is not, either
-			wrong = append(wrong, fmt.Errorf("--%s must be %s or more, is %v", flag.Name, low, flag.Target))
+			wrong = append(wrong, fmt.Errorf("%s must be %s or more, is %v", named(flag.Name), low, flag.Target))
 		}
 	}
 	return wrong

@@ -4,6 +4,7 @@
 package web
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -45,6 +46,14 @@ const (
 	SchemaForViewers SchemaAccess = "viewers" // whoever has a valid token
 	SchemaForAdmins  SchemaAccess = "admins"
 )
+
+// SchemaAccess returns who may read the schema unless an operator decides it.
+func (p Profile) SchemaAccess() SchemaAccess {
+	if p == Open {
+		return SchemaForAnyone
+	}
+	return SchemaForViewers
+}
 
 // Options configure a handler.
 type Options struct {
@@ -110,12 +119,7 @@ func New(options Options) http.Handler {
 	if options.Limits == (Limits{}) {
 		options.Limits = DefaultLimits()
 	}
-	if options.SchemaAccess == "" {
-		options.SchemaAccess = SchemaForViewers
-		if options.Profile == Open {
-			options.SchemaAccess = SchemaForAnyone
-		}
-	}
+	options.SchemaAccess = cmp.Or(options.SchemaAccess, options.Profile.SchemaAccess())
 	measured := newMeasurements(options.Metrics, options.Version)
 	transport := newTransport(options, measured)
 	mux := http.NewServeMux()

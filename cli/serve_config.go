@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// setting is a key of the file of --config, or an environment variable.
+type setting struct {
+	key, at string   // at is the file, the line and the key, or the variable, for errors
+	node    ast.Node // the value in the file, nil for a variable
+	text    string   // the value of a variable
+}
+
+// keys turns the name of a flag into the key of its setting: limits.depth,
+// keystone.url, audit-retention.
+var keys = strings.NewReplacer("limit-", "limits.", "oidc-", "oidc.", "keystone-", "keystone.")
+
+// groups are the keys whose values are mappings of settings.
+var groups = []string{"limits", "oidc", "keystone"}
+
+// isKeyOnly reports whether a setting of `serve` is a key of the file and no flag:
+// its field has the tag key, or it is a limit.
+func isKeyOnly(flag *kong.Flag) bool {
+	return flag.Tag.Has("key") || strings.HasPrefix(flag.Name, "limit-")
+}
+
+// hideKeys hides settings that are no flags from the help of `serve`, and takes the
+// environment from the parser: configure reads it.
+func hideKeys(parser *kong.Kong) error {
+	for _, flag := range settingsOf(serveOf(parser)) {
+		flag.Hidden = isKeyOnly(flag)
+		flag.Tag.Envs = nil
+		flag.Help = strings.TrimSuffix(flag.Help, ".") + " ($$" + envOf(flag) + ")."
+	}
+	return nil
+}
+
+// envOf returns the environment variable of a setting.
+func envOf(flag *kong.Flag) string {
+	return "CADASTRE_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+}
+
+// serveOf returns the command `serve` of the grammar.
+func serveOf(parser *kong.Kong) *kong.Node {
+	i := slices.IndexFunc(parser.Model.Children, func(of *kong.Node) bool { return of.Name == "serve" })
+	return parser.Model.Children[i]
+}
+
+// settingsOf returns the flags of `serve` that configure the server.
+func settingsOf(serve *kong.Node) []*kong.Flag {
+	return slices.DeleteFunc(slices.Clone(serve.Flags), func(flag *kong.Flag) bool {
+		return flag.Name == "config" || flag.Name == "print-config" || flag.Name == "help"
+	})
+}
+
+// configure sets each setting that is not on the command line to its value in the
+// environment or else in the file of --config. It returns everything that is wrong,
+// and notes in c.sources where a value comes from.
+func (c *serveCommand) configure(parsed *kong.Context) (wrong []error) {
+	c.sources = map[string]string{}
+	given := map[string]bool{}
+	for _, element := range parsed.Path {
+		if element.Flag != nil {
+			given[element.Flag.Name] = true
+		}
+	}
+	file, err := readSettings(c.Config)
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	for _, flag := range settingsOf(serveOf(parsed.Kong)) {
+		key := keys.Replace(flag.Name)
+		if given[flag.Name] && isKeyOnly(flag) {
+			wrong = append(wrong, fmt.Errorf("--%s is not a flag: set the key %s in the file of --config",
+				flag.Name, key))
+		}
+		var from []setting // the last one wins
+		if i := slices.IndexFunc(file, func(of setting) bool { return of.key == key }); i >= 0 {
+			from = append(from, file[i])
+			file = slices.Delete(file, i, i+1)
+		}
+		if text, ok := os.LookupEnv(envOf(flag)); ok && !given[flag.Name] {
+			from = append(from, setting{at: "$" + envOf(flag), text: text})
+		}
+		for _, of := range from {
+			value, err := of.parse(flag, filepath.Dir(c.Config))
+			if err != nil {
+				wrong = append(wrong, fmt.Errorf("%s: %w", of.at, err))
+			} else if !given[flag.Name] {
+				flag.Target.Set(value)
+				c.sources[flag.Name] = of.at
+			}
+		}
+	}
+	for _, of := range file {
+		why := "unknown key"
+		if slices.Contains(groups, of.key) {
+			why = "must be a mapping"
+		}
+		wrong = append(wrong, fmt.Errorf("%s: %s", of.at, why))
+	}
+	return wrong
+}
+
+// Named returns how the value of a flag was set, for errors: the flag, its
+// environment variable, or the file, the line and the key.
+func (o ServeOptions) Named(flag string) string { return cmp.Or(o.sources[flag], "--"+flag) }
+
+// readSettings returns the settings of a file, none for an empty path.
+func readSettings(path string) ([]setting, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil { // without the source, which may have secrets
+		return nil, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, false))
+	}
+	var found []setting
+	for i, document := range file.Docs {
+		root, isMapping := document.Body.(ast.MapNode)
+		switch {
+		case i > 0:
+			return nil, fmt.Errorf("%s: more than one YAML document", path)
+		case isMapping:
+			found = settingsIn(path, "", root)
+		case document.Body != nil && document.Body.Type() != ast.CommentType:
+			return nil, fmt.Errorf("%s: not a mapping of settings", path)
+		}
+	}
+	return found, nil
+}
+
+// settingsIn returns the settings of a mapping that have a value. The keys of a group
+// begin with its name.
+func settingsIn(path, group string, mapping ast.MapNode) (found []setting) {
+	for each := mapping.MapRange(); each.Next(); {
+		token, value := each.Key().GetToken(), each.Value()
+		key := group + token.Value
+		inner, isMapping := value.(ast.MapNode)
+		switch {
+		case isMapping && group == "" && slices.Contains(groups, key):
+			found = append(found, settingsIn(path, key+".", inner)...)
+		case value.Type() != ast.NullType:
+			at := fmt.Sprintf("%s:%d: %s", path, token.Position.Line, key)
+			found = append(found, setting{key: key, at: at, node: value})
+		}
+	}
+	return found
+}
+
+// parse returns the value for a flag. The paths of the file begin at its folder.
+func (s setting) parse(flag *kong.Flag, folder string) (reflect.Value, error) {
+	value := reflect.New(flag.Target.Type()).Elem()
+	decode := s.decodeText
+	if s.node != nil {
+		decode = s.decodeNode
+	}
+	if err := decode(flag, value); err != nil { // the error may quote a secret
+		return value, fmt.Errorf("must be %s", typeOf(flag))
+	}
+	if flag.Enum != "" && !slices.Contains(flag.EnumSlice(), value.String()) {
+		return value, fmt.Errorf("must be one of %s, is %q", strings.Join(flag.EnumSlice(), ", "), value)
+	}
+	switch path := value.String(); {
+	case (value.Kind() == reflect.Slice || value.Kind() == reflect.Map) && value.Len() == 0:
+		value.SetZero()
+	case flag.Tag.Type == "path" && s.node != nil && path != "" && path[0] != '~' && !filepath.IsAbs(path):
+		value.SetString(filepath.Join(folder, path))
+	case flag.Tag.Type == "path" && path != "":
+		value.SetString(kong.ExpandPath(path))
+	}
+	return value, nil
+}
+
+// decodeText decodes the value of a variable, as the parser decodes that of a flag.
+func (s setting) decodeText(flag *kong.Flag, value reflect.Value) error {
+	if flag.Tag.Type == "path" { // the parser takes an empty path for the working directory
+		value.SetString(s.text)
+		return nil
+	}
+	scan := kong.Scan().PushTyped(s.text, kong.FlagValueToken)
+	return flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, value)
+}
+
+// decodeNode decodes the value in the file.
+func (s setting) decodeNode(_ *kong.Flag, value reflect.Value) error {
+	switch isDuration := value.Type() == reflect.TypeFor[time.Duration](); {
+	case isDuration && s.node.GetToken().Value == "0":
+		return nil
+	case s.node.Type() == ast.FloatType && value.CanInt(): // it would be truncated
+		return errors.New("has a fraction")
+	}
+	return yaml.NodeToValue(s.node, value.Addr().Interface())
+}
+
+// typeOf returns the type of a setting, in words.
+func typeOf(flag *kong.Flag) string {
+	if flag.Target.Type() == reflect.TypeFor[time.Duration]() {
+		return "a duration such as 10s"
+	}
+	switch flag.Target.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "a list of strings"
+	case reflect.Map:
+		return "a mapping to strings"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "an integer"
+}
