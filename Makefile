@@ -65,9 +65,10 @@ dependencies: ## licences, known vulnerabilities and newer versions of what Cada
 build: ## the program, without C
 	CGO_ENABLED=0 $(GO) build -buildvcs=auto -o cadastre .
 
-generate: ## ent, the merged schema, graph and client, from ent/schema and schema
+generate: ## ent, the merged schema, graph, client and the reference of commands, from ent/schema and schema
 	$(GO) generate ./ent
 	$(GO) run ./internal/generate
+	$(GO) run ./internal/generate/commands
 
 console: ## web/console from the sources of the console, byte for byte the same anywhere (needs node 20 or newer)
 	npm ci --silent --no-audit --no-fund --prefix clients/typescript

@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
 	"change":                      {"problem", "text"},
-	"cli":                         {"client", "client/operations", "client/optional", "defaults", "internal/lists", "metadef", "schema"},
+	"cli":                         {"client", "client/operations", "defaults", "internal/lists", "metadef", "schema", "text"},
 	"client":                      {"client/optional", "internal/pause"},
 	"client/operations":           {},
 	"client/optional":             {},
@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"graph/model":                 {"access", "audit", "change", "metadef", "page", "placement", "problem", "resource"},
 	"graph/writer":                {"graph/document", "problem", "text"},
 	"internal/generate":           {"access"}, // names of operations
+	"internal/generate/commands":  {"cli"},
 	"internal/lists":              {},
 	"internal/lru":                {},
 	"internal/patience":           {},

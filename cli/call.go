@@ -1,63 +1,78 @@
 package cli
 
 import (
-	"errors"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
-	"github.com/cadastre-dev/cadastre/client"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// call is one run of a generated command.
+// call is one run of a command.
 type call struct {
 	*session
-	noun      noun
-	verb      verb
-	target    reflect.Value // the struct that kong filled
+	verb      *verb
 	params    []*param
-	given     map[string][]string // values by the paths of their fields
+	given     map[string][]string // values by flags and arguments
+	told      map[string]string   // flags by the paths of fields that no parameter has
 	operation operation
 	variables map[string]any
 }
 
-// newCall returns the run of the command at a node of the grammar; nil where that
-// is written by hand.
-func (s *session) newCall(node *kong.Node) *call {
-	for _, of := range grammar() {
-		if node == nil || node.Parent == nil || node.Parent.Name != of.name {
-			continue
-		}
-		for _, v := range of.verbs {
-			if v.name == node.Name && v.command == nil {
-				c := &call{session: s, noun: of, verb: v, target: node.Target, given: map[string][]string{}}
-				c.params, _, _ = v.params(of)
-				return c
-			}
+// execute runs the command that was parsed.
+func (s *session) execute(g *grammar, of *noun) error {
+	v := of.verbNamed(".")
+	if v == nil {
+		v = of.verbNamed(s.parsed.Selected().Name)
+	}
+	c := &call{session: s, verb: new(verb), params: append(slices.Clone(g.params[v]), g.shared...),
+		given: map[string][]string{}, told: map[string]string{}, variables: map[string]any{}}
+	*c.verb, s.call = *v, c
+	for _, p := range c.params {
+		if value := g.root.FieldByIndex(p.index); !isAbsent(value) {
+			c.given[p.key] = stringsOf(value)
 		}
 	}
-	return nil
-}
-
-// execute runs the command.
-func (c *call) execute() error {
-	c.operation = operationNamed(strings.Fields(c.verb.send)[0])
+	s.out = outputOf(c)
+	if slices.Contains(of.shared, ".server") {
+		if err := s.choose(remoteOf(c)); err != nil {
+			return err
+		}
+	}
+	if v.send != nil {
+		c.operation = operationNamed(v.send[0])
+	}
 	if err := c.read(); err != nil {
 		return err
 	}
-	if c.verb.run != nil {
-		return c.verb.run(c)
+	if run := handlers[v.path()]; run != nil {
+		return run(c)
 	}
 	return c.standard()
+}
+
+// isAbsent reports whether a flag was not given.
+func isAbsent(value reflect.Value) bool {
+	return (value.Kind() == reflect.Pointer || value.Kind() == reflect.Slice) && value.IsNil()
+}
+
+// stringsOf returns the values of a flag as they were written.
+func stringsOf(value reflect.Value) []string {
+	value = reflect.Indirect(value)
+	if several, ok := value.Interface().([]string); ok {
+		return slices.Clone(several)
+	}
+	return []string{fmt.Sprint(value.Interface())}
 }
 
 // standard is what most commands do: they ask where they delete, send their
 // operation and show the answer.
 func (c *call) standard() error {
-	if err := c.choose(); err != nil {
+	if err := c.selectOperation(); err != nil {
 		return err
 	}
 	if c.verb.isDeletion() {
@@ -68,59 +83,64 @@ func (c *call) standard() error {
 
 // read turns the flags and arguments that were given into variables.
 func (c *call) read() error {
-	if err := c.resolve(c.target.Addr().Interface()); err != nil {
-		return err
-	}
-	c.variables = map[string]any{}
-	return eachField(c.target, func(field reflect.StructField, value reflect.Value) error {
-		at := field.Tag.Get("at")
-		if at == "" {
-			return nil
-		}
-		i := slices.IndexFunc(c.params, func(p *param) bool { return p.at == at })
-		p := c.params[i]
-		if isAbsent(value) || value.Kind() == reflect.String && value.Len() == 0 && !p.isArgument {
-			if p.isArgument && p.optional && p.typ.NonNull && p.typ.Elem != nil {
-				assign(c.variables, at, []any{}) // none, rather than absent
+	for _, p := range c.params {
+		texts, isGiven := c.given[p.key]
+		if p.isReference() && isGiven {
+			if err := c.resolve(p, texts); err != nil {
+				return err
 			}
-			return nil
 		}
-		c.given[at] = stringsOf(value)
-		made, err := p.value(c.verb, c.given[at])
-		if err != nil {
-			return usagef("%s: %w", labelOf(field), err)
+		path, value, _ := strings.Cut(p.attributes["sets"], "=")
+		switch {
+		case path != "" && isGiven:
+			assign(c.variables, path, json.RawMessage(value))
+		case p.isOwn:
+		case !isGiven:
+			c.fillIn(p)
+		default:
+			if err := c.setVariable(p, texts); err != nil {
+				return usagef("%s: %w", p.label(), err)
+			}
 		}
-		if p.isEach {
-			return nil
-		}
-		if p.flag == "required" && strings.HasSuffix(p.at, "requiredAll") {
-			c.required(strings.TrimSuffix(p.at, "requiredAll"), c.given[at])
-			return nil
-		}
-		assign(c.variables, at, made)
-		return nil
-	})
+	}
+	return nil
 }
 
-// stringsOf returns the values of a flag as they were written.
-func stringsOf(value reflect.Value) []string {
-	value = reflect.Indirect(value)
-	if several, ok := value.Interface().([]string); ok {
-		return several
+// setVariable sets the variable of a parameter that was given. --required means
+// three lists of traits.
+func (c *call) setVariable(p *param, texts []string) error {
+	value, err := p.value(c.verb, texts)
+	prefix, isRequired := strings.CutSuffix(p.at, "requiredAll")
+	switch {
+	case err != nil || p.isEach:
+	case isRequired && p.flag == "required":
+		setTraits(c.variables, prefix, texts)
+		c.tellTraits(prefix, texts)
+	default:
+		assign(c.variables, p.at, value)
 	}
-	return []string{fmt.Sprint(value.Interface())}
+	return err
+}
+
+// fillIn sets what the operation needs of a parameter that was not given: an
+// empty list, or false.
+func (c *call) fillIn(p *param) {
+	switch {
+	case p.isArgument && p.optional && p.typ.NonNull && p.typ.Elem != nil:
+		assign(c.variables, p.at, []any{})
+	case p.isBool() && p.typ.NonNull && !strings.Contains(p.at, "."):
+		assign(c.variables, p.at, false)
+	}
 }
 
 // value returns the value of a parameter for the variables of an operation.
-func (p *param) value(v verb, written []string) (any, error) {
-	if p.isClearable(v) && slices.Equal(written, []string{""}) {
+func (p *param) value(v *verb, written []string) (any, error) {
+	isEmpty := slices.Equal(written, []string{""})
+	switch {
+	case isEmpty && (p.isClearable(v) || p.typ.Name() == "EnumLabelInput"):
 		return nil, nil
-	}
-	if p.isEach || p.typ.Elem == nil {
+	case p.isEach || p.typ.Elem == nil:
 		return valueOf(p.typ.Name(), written[0])
-	}
-	if p.typ.Name() == "EnumLabelInput" && slices.Equal(written, []string{""}) {
-		return nil, nil
 	}
 	values := []any{}
 	for _, text := range written {
@@ -131,23 +151,6 @@ func (p *param) value(v verb, written []string) (any, error) {
 		values = append(values, one)
 	}
 	return values, nil
-}
-
-// required sets the three lists of traits that --required means.
-func (c *call) required(prefix string, written []string) {
-	traits := traitsOf(written)
-	assignList(c.variables, prefix+"requiredAll", traits.all)
-	assignList(c.variables, prefix+"forbidden", traits.forbidden)
-	assignList(c.variables, prefix+"requiredAnySets", traits.anySets)
-	for _, field := range []string{"requiredAll", "requiredAnySets", "forbidden"} {
-		c.tell(prefix+field, "--required "+strings.Join(written, " --required "))
-	}
-}
-
-func assignList[T any](variables map[string]any, at string, list []T) {
-	if list != nil {
-		assign(variables, at, list)
-	}
 }
 
 // assign sets the variable, or the field of an input in it, at a path.
@@ -167,48 +170,61 @@ func assign(variables map[string]any, at string, value any) {
 
 // text returns the value of a flag or an argument, empty for none.
 func (c *call) text(flag string) string {
-	if all := c.texts(flag); len(all) > 0 {
+	if all := c.given[flag]; len(all) > 0 {
 		return all[0]
 	}
 	return ""
 }
 
-// texts returns all values of a flag or an argument.
-func (c *call) texts(flag string) []string {
-	for _, p := range c.params {
-		if p.flag == flag {
-			return c.given[p.at]
-		}
-	}
-	return nil
+// is reports whether a flag without a value was given.
+func (c *call) is(flag string) bool { return c.text(flag) == "true" }
+
+// number returns the value of a flag that takes a number; 0 where the command
+// has no such flag.
+func (c *call) number(flag string) (n int) {
+	_, _ = fmt.Sscan(c.text(flag), &n) // the parser has read it
+	return n
 }
 
-// choose selects the operation that has a variable for everything that was given.
-func (c *call) choose() error {
-	names := strings.Fields(c.verb.send)
-	for _, name := range names {
-		if of := operationNamed(name); len(names) == 1 || c.fits(of) {
+// argument returns the first or the last argument that was given.
+func (c *call) argument(isLast bool) (text string) {
+	for _, p := range c.params {
+		if p.isArgument && len(c.given[p.key]) > 0 && (text == "" || isLast) {
+			text = strings.Join(c.given[p.key], " ")
+		}
+	}
+	return text
+}
+
+// selectOperation selects the operation that has a variable for everything that
+// was given.
+func (c *call) selectOperation() error {
+	for _, name := range c.verb.send {
+		if of := operationNamed(name); len(c.verb.send) == 1 || c.fits(of) {
 			c.operation = of
 			return nil
 		}
 	}
-	var flags []string
+	var flags, could []string
 	for _, p := range c.params {
-		if len(c.given[p.at]) > 0 || len(c.given) == 0 {
-			flags = append(flags, p.label())
+		if !p.isOwn {
+			could = append(could, p.label())
+			if len(c.given[p.key]) > 0 {
+				flags = append(flags, p.label())
+			}
 		}
 	}
-	if len(c.given) == 0 {
-		return usagef("say which: %s", strings.Join(flags, " or "))
+	if flags == nil {
+		return usagef("say which: %s", strings.Join(could, " or "))
 	}
 	return usagef("%s can't be used together", strings.Join(flags, " and "))
 }
 
-// fits reports whether an operation has a variable for everything that was given,
-// and nothing that it needs is missing.
+// fits reports whether an operation has a variable for everything that was
+// given, and nothing that it needs is missing.
 func (c *call) fits(of operation) bool {
 	for variable := range c.variables {
-		if !of.declares(variable) {
+		if !of.declares(variable) && variable != c.verb.pick {
 			return false
 		}
 	}
@@ -220,96 +236,107 @@ func (c *call) fits(of operation) bool {
 	return true
 }
 
-// label returns the parameter as it is written on a command line.
-func (p *param) label() string {
-	if p.isArgument {
-		return "<" + p.flag + ">"
-	}
-	return "--" + p.flag
-}
-
 // sendAndShow sends the operation and shows its answer.
 func (c *call) sendAndShow() error {
-	found, data, err := c.fetch()
+	found, payload, err := c.fetch()
 	if err != nil {
 		return err
 	}
-	if problems := memberOf(data, "problems"); problems != nil && c.operation.Operation == "mutation" {
-		return c.broken(problems)
+	if problems := memberOf(payload, "problems"); problems != nil && c.operation.Operation == ast.Mutation {
+		return c.noteBroken(problems)
+	}
+	if c.verb.warn != "" {
+		c.warn(cmp.Or[any](memberOf(found, "uuid"), any(c.text("resource"))), c.given[c.verb.warn])
 	}
 	return c.show(found)
 }
 
-// show shows the answer of the operation.
+// show shows the answer of the operation: a list as rows, with --limit as many
+// as that says, and an object as one.
 func (c *call) show(found any) error {
-	columns := c.columns()
-	if object, ok := found.(map[string]any); ok && c.verb.rows != "" {
-		found = object[c.verb.rows]
-	}
-	if several, ok := found.([]any); ok && (c.verb.name != "show" || c.verb.rows != "") {
-		return list(c.session, columns, several)
-	} else if ok {
-		if len(several) == 0 {
-			return missing(c.noun.inWords(), strings.Join(c.texts("name"), " "))
+	kind, v := cmp.Or(c.verb.what, c.verb.of.inWords()), c.verb
+	isOne := v.name == "show" && v.as != "rows"
+	if object, ok := found.(map[string]any); ok && v.rows != "" {
+		if name, ok := object["name"].(string); ok && v.pick != "" {
+			kind += " of " + name
 		}
-		found = several[0]
+		found, isOne = object[v.rows], v.pick != ""
 	}
-	if found == nil && c.verb.rows != "" {
-		return list(c.session, columns, []any{})
+	rows, isList := found.([]any)
+	switch isList = isList || found == nil && v.rows != ""; {
+	case isList && v.pick != "":
+		rows, isOne = pick(rows, v.pick, c.argument(true)), true
+	case !isList:
+		if v.as == "rows" || v.as != "one" && v.isDeletion() {
+			return c.list(c.columns(), []any{found})
+		}
+		return c.one(c.columns(), found)
 	}
-	if c.verb.isTable || c.verb.isDeletion() {
-		return list(c.session, columns, []any{found})
-	}
-	return one(c.session, columns, found)
+	return c.showRows(kind, rows, isOne)
 }
 
-// inWords returns the noun as words.
-func (n noun) inWords() string { return strings.ReplaceAll(n.name, "-", " ") }
+// showRows shows rows, or the only one. What show is asked for has a row.
+func (c *call) showRows(kind string, rows []any, isOne bool) error {
+	if len(rows) == 0 && (isOne || c.verb.name == "show" && c.verb.as == "rows") {
+		return missing(kind, c.argument(true))
+	}
+	if isOne {
+		return c.one(c.columns(), rows[0])
+	}
+	if limit := c.number("limit"); limit > 0 {
+		rows = rows[:min(len(rows), limit)]
+	}
+	return c.list(c.columns(), rows)
+}
+
+// pick returns the rows with a member of this value.
+func pick(rows []any, member, value string) []any {
+	return slices.DeleteFunc(slices.Clone(rows), func(row any) bool { return memberOf(row, member) != value })
+}
 
 // columns returns the columns of the command.
-func (c *call) columns() []column {
-	written := c.verb.columns
-	if more, ok := strings.CutPrefix(written, "&"); ok || written == "" {
-		written = c.noun.columns + more
+func (c *call) columns() string {
+	if more, ok := strings.CutPrefix(c.verb.columns, "&"); ok || more == "" {
+		return c.verb.of.columns + more
 	}
-	return columnsOf(written)
+	return c.verb.columns
 }
 
-// fetch sends the operation and returns the value at its path, and the payload. For
-// a list it reads all pages, up to --limit rows.
+// fetch sends the operation and returns the value at its path, and the payload.
+// For a list it reads all pages, up to --limit rows.
 func (c *call) fetch() (found, payload any, err error) {
 	for _, variable := range c.operation.VariableDefinitions {
 		if column, ok := strings.CutPrefix(variable.Variable, "with"); ok {
-			c.variables[variable.Variable] = c.shows(strings.ToLower(column))
+			c.variables[variable.Variable] = c.out.shows(strings.ToLower(column))
 		}
 	}
-	most := 0
-	if p := embedded[paging](c); p != nil {
-		most = p.Limit
-	}
-	if s := embedded[sorting](c); s != nil && s.Sort != "" {
-		if err := s.into(c.variables); err != nil {
-			return nil, nil, err
+	if order := c.text("sort"); order != "" {
+		field, direction, _ := strings.Cut(order, ":")
+		if !slices.Contains([]string{"", "asc", "desc"}, direction) {
+			return nil, nil, usagef("--sort: the order %q is unknown; write FIELD:asc or FIELD:desc", direction)
 		}
+		assign(c.variables, "orderBy.field", constant(field))
+		assign(c.variables, "orderBy.direction", constant(cmp.Or(direction, "asc")))
 	}
 	if input, ok := c.variables["input"].(map[string]any); ok && input["dryRun"] == true {
-		c.variables["problems"] = map[string]any{"first": maxPage * 5, "scan": maxPage * 5}
+		c.variables["problems"] = map[string]any{"first": maxScan, "scan": maxScan}
 	}
-	return c.ask(c.operation, c.variables, most)
+	return c.ask(c.operation, c.variables, c.number("limit"))
 }
 
-// ask sends an operation and returns the value at its path, and the payload of a
-// mutation. For a list it reads pages until it has most rows; 0 is all.
+// query sends another operation of the client and returns the value at its path.
+func (s *session) query(operation string, variables map[string]any) (any, error) {
+	found, _, err := s.ask(operationNamed(operation), variables, 0)
+	return found, err
+}
+
+// ask sends an operation and returns the value at its path, and the payload of
+// a mutation. For a list it reads pages until it has most rows; 0 is all.
 func (s *session) ask(of operation, variables map[string]any, most int) (found, payload any, err error) {
 	if of.declares("first") {
 		variables["first"] = firstOf(most)
 	}
-	request := of.request(variables)
-	answer := func() (any, error) { return send(s, request) }
-	data, err := answer()
-	if list, wrong := pagesOf(allOperations(), of.OperationDefinition); err == nil && wrong == nil && s.isPaged(data, list.path) {
-		data, err = list.rest(data, variables, answer, most)
-	}
+	data, err := s.answer(of, variables, most)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -322,122 +349,23 @@ func (s *session) ask(of operation, variables map[string]any, most int) (found, 
 	return found, memberOf(data, of.path()[0].Alias), nil
 }
 
-// isPaged reports whether the list at a path of an answer has pages.
-func (s *session) isPaged(data any, path []string) bool {
-	page, ok := at(data, path)
-	return ok && page["pageInfo"] != nil
-}
-
 // memberOf returns a member of an object, or nil.
 func memberOf(object any, name string) any {
 	members, _ := object.(map[string]any)
 	return members[name]
 }
 
-// embedded returns the flags of a type that the command has; nil for none.
-func embedded[T any](c *call) *T {
-	for i := range c.target.NumField() {
-		if of, ok := c.target.Field(i).Addr().Interface().(*T); ok {
-			return of
-		}
-	}
-	return nil
+// listOf returns the list that a member of an object is; empty for anything else.
+func listOf(object any, path string) []any {
+	list, _ := valueAt(object, path).([]any)
+	return list
 }
 
-// broken notes the metadata that a change would break, in a dry run.
-func (c *call) broken(problems any) error {
-	page := &client.BrokenMetadata{}
-	if err := into(page, problems); err != nil {
-		return err
-	}
-	for _, item := range brokenItems(page.Nodes) {
-		c.notef("%s", item.wouldBreak())
-	}
-	more := ""
-	if !page.Complete {
-		more = "; there may be more"
-	}
-	c.notef("dry run, nothing was done: metadata of %s would break definitions%s\n", counted(len(page.Nodes), "resource"), more)
-	return nil
-}
+// wordOf returns a member of an object as a text for people.
+func wordOf(object any, path string) string { return printable(cell(valueAt(object, path), false)) }
 
-// remove looks the named things up, asks, and deletes them one after the other. It
-// shows each deleted thing, also if a later deletion fails.
-func (c *call) remove() error {
-	each := slices.IndexFunc(c.params, func(p *param) bool { return p.isEach })
-	if err := c.confirmed(each); err != nil || each < 0 {
-		if err != nil {
-			return err
-		}
-		return c.sendAndShow()
-	}
-	var deleted []any
-	for _, text := range c.given[c.params[each].at] {
-		assign(c.variables, c.params[each].at, text)
-		one, _, err := c.ask(c.operation, c.variables, 0)
-		if err != nil {
-			if c.noun.name == "provider" {
-				err = c.withChildren(err, text)
-			}
-			if len(deleted) > 0 {
-				err = errors.Join(list(c.session, c.columns(), deleted), err)
-			}
-			return err
-		}
-		deleted = append(deleted, one)
-	}
-	return list(c.session, c.columns(), deleted)
-}
-
-// confirmed asks the question of the command, after it has looked up what the
-// question is about, unless --yes is set.
-func (c *call) confirmed(each int) error {
-	asks := embedded[deletion](c)
-	if asks.Yes {
-		return nil
-	}
-	question := c.verb.ask
-	if question == "" {
-		question = "Delete the " + c.noun.inWords() + " {" + c.params[max(each, 0)].flag + "}?"
-	}
-	for _, p := range c.params {
-		for _, text := range c.given[p.at] {
-			if err := c.lookUp(p, text); err != nil {
-				return err
-			}
-		}
-		said := strings.Join(c.given[p.at], ", ")
-		if p.isList() {
-			said = quoted(c.given[p.at])
-		}
-		question = strings.ReplaceAll(question, "{"+p.flag+"}", said)
-	}
-	return asks.confirm(c.session, "yes", "%s", question)
-}
-
-// lookUp returns an error where something that a question is about does not exist.
-func (c *call) lookUp(p *param, text string) error {
-	readers := map[string]string{"resource": "ReadResource", "provider": "ReadProvider", "consumer": "ReadConsumer",
-		"namespace": "ReadNamespace", "resource-type": "ReadResourceType"}
-	reader := readers[p.kind]
-	variables := map[string]any{"uuid": text, "name": text}
-	if reader == "" && p.isEach {
-		for _, v := range c.noun.verbs {
-			if v.name == "show" && c.text("object") == "" {
-				reader = strings.Fields(v.send)[0]
-			}
-		}
-		variables["namespace"] = c.text("namespace")
-	}
-	if reader == "" || strings.HasPrefix(reader, "List") {
-		return nil
-	}
-	of := operationNamed(reader)
-	for variable := range variables {
-		if !of.declares(variable) || variable == "name" && of.declares("uuid") {
-			delete(variables, variable)
-		}
-	}
-	_, _, err := c.ask(of, variables, 0)
-	return err
+// numberOf returns a member of an object as a number.
+func numberOf(object any, path string) int {
+	n, _ := strconv.Atoi(wordOf(object, path))
+	return n
 }

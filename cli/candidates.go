@@ -1,272 +1,182 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
-	"github.com/cadastre-dev/cadastre/client"
-	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-type candidatesCommand struct {
-	common
-	Resources    []string `name:"resource" sep:"none" of:"resource-class" placeholder:"CLASS=AMOUNT" help:"An amount to find; can be given several times. After --group, of that group."`
-	Required     []string `sep:"none" of:"trait" placeholder:"TRAITS" help:"Traits: A,B for all, in:A,B for any, !A for without; can be given several times. After --group, of that group."`
-	MemberOf     []string `sep:"none" placeholder:"AGGREGATES" help:"Only in one of these aggregates, separated by commas; !A for not in it. After --group, of that group."`
-	InTree       []string `sep:"none" ref:"provider" placeholder:"PROVIDER" help:"Only in the tree of this provider. After --group, of that group."`
-	Group        []string `sep:"none" placeholder:"SUFFIX" help:"Begins a group, which one provider serves: what follows it is of the group. Can be given several times."`
-	GroupPolicy  string   `enum:"none,isolate" default:"none" help:"Whether groups may share a provider: ${enum}."`
-	SameSubtree  []string `sep:"none" placeholder:"SUFFIXES" help:"Groups, separated by commas, that providers below one of them serve; can be given several times."`
-	RootRequired []string `sep:"none" of:"trait" placeholder:"TRAITS" help:"Traits of the root of the tree: A,B for all, !A for without."`
-	Hosts        *string  `at:"hosts" placeholder:"FILTER" help:"Only on hosts that this ResourceFilter of the schema, as JSON or YAML, leaves, such as {requirements: [{key: arch, requirement: x86_64}]}."`
-	FromFlavor   string   `ref:"resource" placeholder:"RESOURCE" help:"What the metadata of this flavor, or of another resource, ask for, instead of the flags above."`
-	Explain      bool     `help:"Show which condition takes how many providers away, instead of candidates."`
-	Limit        int      `default:"20" placeholder:"N" help:"At most so many candidates; 0 is all."`
-}
+// defaultCandidates is how many candidates are shown where no flag says it.
+const defaultCandidates = 20
 
-// Run finds where a request fits.
-func (c *candidatesCommand) Run(run *session) error {
-	if err := run.resolve(c); err != nil {
-		return err
-	}
-	page, err := c.finder(run)
-	if err != nil {
-		return err
-	}
-	first, err := page(nil)
-	if err != nil {
-		return err
-	}
-	if c.Explain {
-		return showExplanation(run, first.explain)
-	}
-	found, err := client.Collect(client.All(func(after *string) (client.Page[*client.Candidate], error) {
-		if after == nil {
-			return first.page, nil
-		}
-		next, err := page(after)
-		return next.page, err
-	}), c.Limit)
-	if err != nil {
-		return err
-	}
-	count := fmt.Sprint(first.count)
-	if !first.exact {
-		count += " or more"
-	}
-	run.notef("%d of %s candidates\n", len(found), count)
-	return showCandidates(run, found)
-}
-
-// candidatePage is a page of an answer.
-type candidatePage struct {
-	page    client.Page[*client.Candidate]
-	count   int
-	exact   bool
-	explain *client.CandidateExplanation
-}
-
-// finder returns what fetches the page after a cursor.
-func (c *candidatesCommand) finder(run *session) (func(after *string) (candidatePage, error), error) {
-	limit := maxPage
-	if c.Limit > 0 {
-		limit = min(limit, c.Limit)
-	}
-	if c.FromFlavor != "" {
-		if len(c.Resources)+len(c.Required)+len(c.MemberOf)+len(c.InTree)+len(c.Group)+len(c.SameSubtree)+len(c.RootRequired) > 0 || c.Hosts != nil {
-			return nil, usagef("--from-flavor says all of the request: no other condition stands beside it")
-		}
-		return func(after *string) (candidatePage, error) {
-			answer, err := client.FindCandidatesOf(run.ctx, run.api, c.FromFlavor, &limit, after, c.Explain)
-			switch {
-			case err != nil:
-				return candidatePage{}, err
-			case answer.Resource == nil:
-				return candidatePage{}, missing("resource", c.FromFlavor)
-			case answer.Resource.AllocationCandidates == nil:
-				return candidatePage{}, inputError{fmt.Errorf("the metadata of %s ask for nothing", c.FromFlavor)}
+// findCandidates finds where a request fits.
+func findCandidates(c *call) error {
+	request := strings.Fields("resource required member-of in-tree group same-subtree root-required hosts")
+	if flavor := c.text("from-flavor"); flavor != "" {
+		for _, flag := range request {
+			if c.given[flag] != nil {
+				return usagef("--from-flavor says all of the request: no other condition stands beside it")
 			}
-			return pageOfCandidates(answer.Resource.AllocationCandidates), nil
-		}, nil
+		}
+		return c.candidatesOf(flavor, c.number("limit"))
 	}
-	request, err := c.request(run)
+	if err := c.readRequest(); err != nil {
+		return err
+	}
+	found, _, err := c.ask(operationNamed("FindCandidates"), c.variables, c.number("limit"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return func(after *string) (candidatePage, error) {
-		answer, err := client.FindCandidates(run.ctx, run.api, request.resources, request.traits.all, request.traits.anySets, request.traits.forbidden,
-			request.memberOf, request.inTree, request.groups, client.GroupPolicy(constant(c.GroupPolicy)), request.sameSubtree,
-			request.root.all, request.root.forbidden, request.hosts, &limit, after, c.Explain)
-		if err != nil {
-			return candidatePage{}, err
-		}
-		return pageOfCandidates(answer.AllocationCandidates), nil
-	}, nil
+	return c.showCandidates(found, c.number("limit"))
 }
 
-func pageOfCandidates(of *client.Candidates) candidatePage {
-	page := candidatePage{page: client.Page[*client.Candidate]{Nodes: of.Nodes}, count: of.TotalCount, exact: of.TotalCountIsExact, explain: of.Explain}
-	if of.PageInfo.HasNextPage {
-		page.page.Next = of.PageInfo.EndCursor
+// candidatesOf shows where a resource fits by what its metadata ask for.
+func (c *call) candidatesOf(resource string, limit int) error {
+	c.variables["resource"], c.variables["explain"] = resource, c.is("explain")
+	c.variables["orderBy"] = constant(cmp.Or(c.text("order"), "breadth-first"))
+	found, _, err := c.ask(operationNamed("FindCandidatesOf"), c.variables, limit)
+	if err != nil {
+		return err
 	}
-	return page
+	if found == nil {
+		return statusError{fmt.Errorf("the metadata of %s ask for nothing", resource), exitInput}
+	}
+	return c.showCandidates(found, limit)
 }
 
-// candidateRequest is the request that the flags say.
-type candidateRequest struct {
-	requestGroup
-	groups      []*client.RequestGroupInput
-	sameSubtree []*client.SubtreeInput
-	root        traits
-	hosts       *client.ResourceFilter
-}
-
-// requestGroup is a part of a request.
-type requestGroup struct {
-	resources []*client.ResourceAmountInput
-	traits    traits
-	memberOf  []*client.AggregateFilter
-	inTree    *string
-
-	required, members []string // as they are written
-}
-
-// request returns the request. A flag belongs to the group before it on the
-// command line.
-func (c *candidatesCommand) request(run *session) (*candidateRequest, error) {
-	request, group := &candidateRequest{}, &requestGroup{}
-	groups := []*requestGroup{group}
+// readRequest turns the flags of a request into variables. A flag belongs to
+// the group before it on the command line.
+func (c *call) readRequest() error {
+	groups, group, path := []any{}, c.variables, ""
 	next := map[string]int{}
-	for _, part := range run.parsed.Path {
-		if part.Flag == nil {
+	traits := map[string][]string{}
+	for _, part := range c.parsed.Path {
+		if part.Flag == nil || c.given[part.Flag.Name] == nil {
 			continue
 		}
-		i := next[part.Flag.Name]
-		next[part.Flag.Name]++
-		if part.Flag.Name == "group" {
-			group = &requestGroup{}
+		name := part.Flag.Name
+		values := c.given[name]
+		value := values[min(next[name], len(values)-1)]
+		next[name]++
+		switch name {
+		case "group":
+			path = fmt.Sprintf("groups[%d]", len(groups))
+			c.told[path] = "--group " + value
+			path += "."
+			group = map[string]any{"suffix": value}
 			groups = append(groups, group)
-			continue
-		}
-		if err := c.add(run, group, part.Flag, i, groupPath(len(groups)-2)); err != nil {
-			return nil, err
-		}
-	}
-	for i, of := range groups {
-		of.traits, of.memberOf = traitsOf(of.required), aggregatesOf(of.members)
-		run.tellOf(groupPath(i-1), of.required, of.members)
-		if i > 0 {
-			run.tell(strings.TrimSuffix(groupPath(i-1), "."), "--group "+c.Group[i-1])
-			request.groups = append(request.groups, &client.RequestGroupInput{Suffix: c.Group[i-1], Resources: optional.List(of.resources), InTree: optional.From(of.inTree),
-				RequiredAll: optional.List(of.traits.all), RequiredAnySets: optional.List(of.traits.anySets), Forbidden: optional.List(of.traits.forbidden), MemberOf: optional.List(of.memberOf)})
-		}
-	}
-	request.requestGroup = *groups[0]
-	for i, text := range c.SameSubtree {
-		run.tell(fmt.Sprintf("sameSubtree[%d]", i), "--same-subtree "+text)
-		request.sameSubtree = append(request.sameSubtree, &client.SubtreeInput{Suffixes: strings.Split(text, ",")})
-	}
-	request.root = traitsOf(c.RootRequired)
-	if request.root.anySets != nil {
-		return nil, usagef("--root-required: the root takes no set of which any is enough")
-	}
-	run.tell("rootRequired", "--root-required "+strings.Join(c.RootRequired, ","))
-	run.tell("rootForbidden", "--root-required "+strings.Join(c.RootRequired, ","))
-	if c.Hosts != nil {
-		filter, err := inputOf(definitionOf("ResourceFilter"), *c.Hosts)
-		if err != nil {
-			return nil, usagef("--hosts: %w", err)
-		}
-		request.hosts = &client.ResourceFilter{}
-		if err := into(request.hosts, filter); err != nil {
-			return nil, err
+		case "resource":
+			amount, err := amountOf(value, "amount")
+			if err != nil {
+				return usagef("--resource: %w", err)
+			}
+			amounts := append(listOf(group, "resources"), amount)
+			c.told[fmt.Sprintf("%sresources[%d]", path, len(amounts)-1)] = "--resource " + value
+			group["resources"] = amounts
+		case "required":
+			traits[path] = append(traits[path], value)
+			setTraits(group, "", traits[path])
+			c.tellTraits(path, traits[path])
+		case "member-of":
+			group["memberOf"] = append(listOf(group, "memberOf"), aggregatesOf(value))
+			c.told[path+"memberOf"] = strings.TrimSpace(c.told[path+"memberOf"] + " --member-of " + value)
+		case "in-tree":
+			group["inTree"] = value
+			c.told[path+"inTree"] = "--in-tree"
 		}
 	}
-	return request, nil
+	c.variables["groups"] = groups
+	return c.readTree()
 }
 
-// groupPath returns the path of a group in the arguments; a negative one is the
-// part without a suffix.
-func groupPath(i int) string {
-	if i < 0 {
-		return ""
+// readTree turns the flags about trees as a whole into variables.
+func (c *call) readTree() error {
+	c.variables["sameSubtree"] = lists.Map(c.given["same-subtree"], func(text string) any {
+		return map[string]any{"suffixes": strings.Split(text, ",")}
+	})
+	for i, text := range c.given["same-subtree"] {
+		c.told[fmt.Sprintf("sameSubtree[%d]", i)] = "--same-subtree " + text
 	}
-	return fmt.Sprintf("groups[%d].", i)
-}
-
-// add adds one of the values of a flag to a group.
-func (c *candidatesCommand) add(run *session, group *requestGroup, flag *kong.Flag, i int, path string) error {
-	switch flag.Name {
-	case "resource":
-		amount, err := amountOf(c.Resources[i])
+	root := map[string]any{}
+	setTraits(root, "", c.given["root-required"])
+	if root["requiredAnySets"] != nil {
+		return usagef("--root-required: the root takes no set of which any is enough")
+	}
+	c.variables["rootRequired"], c.variables["rootForbidden"] = root["requiredAll"], root["forbidden"]
+	for _, field := range []string{"rootRequired", "rootForbidden"} {
+		c.told[field] = "--root-required " + strings.Join(c.given["root-required"], ",")
+	}
+	if text, ok := c.given["hosts"]; ok {
+		filter, err := inputOf(definitionOf("ResourceFilter"), text[0])
 		if err != nil {
-			return usagef("--resource: %w", err)
+			return usagef("--hosts: %w", err)
 		}
-		run.tell(fmt.Sprintf("%sresources[%d]", path, len(group.resources)), "--resource "+c.Resources[i])
-		group.resources = append(group.resources, amount)
-	case "required":
-		group.required = append(group.required, c.Required[i])
-	case "member-of":
-		group.members = append(group.members, c.MemberOf[i])
-	case "in-tree":
-		run.tell(path+"inTree", "--in-tree")
-		group.inTree = &c.InTree[i]
+		c.variables["hosts"] = filter
 	}
+	c.variables["groupPolicy"], c.variables["explain"] = constant(c.text("group-policy")), c.is("explain")
+	c.variables["orderBy"] = constant(c.text("order"))
 	return nil
 }
 
-// showCandidates shows candidates: for people a row for each provider of one.
-func showCandidates(run *session, found []*client.Candidate) error {
-	if run.out.isData() {
-		return list(run, columnsOf("allocations mappings"), found)
+// showCandidates shows the candidates of an answer, for people a row for each
+// provider of one, or the explanation.
+func (c *call) showCandidates(found any, limit int) error {
+	if c.is("explain") {
+		return c.showExplanation(memberOf(found, "explain"))
 	}
-	type row struct {
-		Candidate int                      `json:"candidate"`
-		Provider  *client.ProviderName     `json:"provider"`
-		Resources []*client.ResourceAmount `json:"resources"`
-		Groups    []string                 `json:"groups"`
+	nodes := listOf(found, "nodes")
+	if limit > 0 {
+		nodes = nodes[:min(len(nodes), limit)]
 	}
-	var rows []row
-	for i, candidate := range found {
-		for _, allocation := range candidate.Allocations {
-			of := row{i + 1, allocation.Provider, allocation.Resources, nil}
-			for _, mapping := range candidate.Mappings {
-				for _, provider := range mapping.Providers {
-					if provider.Uuid == allocation.Provider.Uuid && mapping.Suffix != "" {
-						of.Groups = append(of.Groups, mapping.Suffix)
-					}
-				}
-			}
-			rows = append(rows, of)
+	count := wordOf(found, "totalCount")
+	if memberOf(found, "totalCountIsExact") != true {
+		count += " or more"
+	}
+	c.notef("%d of %s candidates\n", len(nodes), count)
+	if c.out.isData() {
+		return c.list("allocations mappings", nodes)
+	}
+	rows := []any{}
+	for i, candidate := range nodes {
+		for _, allocation := range listOf(candidate, "allocations") {
+			row := allocation.(map[string]any)
+			row["candidate"], row["groups"] = i+1, suffixesOf(candidate, valueAt(row, "provider.uuid"))
+			rows = append(rows, row)
 		}
 	}
-	return list(run, columnsOf("candidate provider=provider.name resources groups +uuid=provider.uuid"), rows)
+	return c.list("candidate provider=provider.name resources groups +uuid=provider.uuid", rows)
+}
+
+// suffixesOf returns the groups of a candidate that a provider serves.
+func suffixesOf(candidate, provider any) (suffixes []any) {
+	for _, mapping := range listOf(candidate, "mappings") {
+		for _, of := range listOf(mapping, "providers") {
+			if suffix := memberOf(mapping, "suffix"); memberOf(of, "uuid") == provider && suffix != "" {
+				suffixes = append(suffixes, suffix)
+			}
+		}
+	}
+	return suffixes
 }
 
 // showExplanation shows which condition takes how many providers away, and which
 // providers come nearest.
-func showExplanation(run *session, of *client.CandidateExplanation) error {
-	if run.out.isData() {
-		return one(run, columnsOf("considered steps nearest"), of)
+func (c *call) showExplanation(of any) error {
+	if c.out.isData() {
+		return c.one("considered steps nearest", of)
 	}
-	run.notef("%s considered\n", counted(of.Considered, "provider"))
-	for _, near := range of.Nearest {
+	c.notef("%s considered\n", counted(numberOf(of, "considered"), "provider"))
+	for _, near := range listOf(of, "nearest") {
 		var lacks []string
-		for _, short := range near.Missing {
-			lacks = append(lacks, fmt.Sprintf("%d %s", short.Short, short.ResourceClass))
+		for _, short := range listOf(near, "missing") {
+			lacks = append(lacks, wordOf(short, "short")+" "+wordOf(short, "resourceClass"))
 		}
-		lacks = append(lacks, near.Traits...)
-		run.notef("near: %s lacks %s\n", printable(near.Provider.Name), strings.Join(lacks, ", "))
+		for _, trait := range listOf(near, "traits") {
+			lacks = append(lacks, cell(trait, false))
+		}
+		c.notef("near: %s lacks %s\n", wordOf(near, "provider.name"), strings.Join(lacks, ", "))
 	}
-	return list(run, columnsOf("kind constraint eliminated remaining +path"), of.Steps)
-}
-
-// tellOf notes which flags traits and aggregates were given with.
-func (s *session) tellOf(prefix string, required, memberOf []string) {
-	for _, field := range []string{"requiredAll", "requiredAny", "requiredAnySets", "forbidden"} {
-		s.tell(prefix+field, "--required "+strings.Join(required, " --required "))
-	}
-	s.tell(prefix+"memberOf", "--member-of "+strings.Join(memberOf, " --member-of "))
+	return c.list("kind constraint eliminated remaining +path", listOf(of, "steps"))
 }

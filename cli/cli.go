@@ -2,10 +2,10 @@
 // clients of a server. Serving itself is a function that the program hands
 // over.
 //
-// The table in nouns.go has all commands. Most have no code: grammar.go makes their
-// flags from an operation of the package client and the descriptions of the schema,
-// and call.go sends the operation and shows the columns of the noun. The others are
-// structs with the tags of kong, or functions that the table names.
+// commands.txt has all commands. Most have no code: parameters.go makes their
+// flags from an operation of the package client and the descriptions of the
+// schema, and call.go sends the operation and shows the columns of the noun.
+// The others are the functions that handlers.go names.
 package cli
 
 import (
@@ -44,15 +44,32 @@ func (p Program) inWords() string {
 	return fmt.Sprintf("cadastre %s (commit %s)", p.Version, commit)
 }
 
-// newParser returns the parser of the command line, which calls exit after it
-// has printed a help.
+// session is one run of the command line.
+type session struct {
+	ctx            context.Context
+	program        Program
+	stdout, stderr io.Writer
+	parsed         *kong.Context
+	out            output
+	server         server
+	api            *asking
+	call           *call   // nil for serve and completion
+	wrong          []error // what is wrong with flags of serve that were left out
+}
+
+// newParser returns the parser of `serve`, which calls exit after it has
+// printed a help.
 func newParser(run *session, exit func()) (*kong.Kong, error) {
-	return kong.New(newGrammar(grammar()), kong.Name("cadastre"),
+	return run.parser(newGrammar(func(*noun) bool { return false }), exit)
+}
+
+// parser returns the parser of a grammar.
+func (s *session) parser(g *grammar, exit func()) (*kong.Kong, error) {
+	return kong.New(g.root.Addr().Interface(), kong.Name("cadastre"), kong.PostBuild(hideKeys), kong.Bind(s),
 		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
-		kong.Writers(run.stdout, run.stderr), kong.DefaultEnvars("CADASTRE"),
-		kong.PostBuild(onlyTheServer), kong.PostBuild(hideKeys), kong.PostBuild(sayExclusive),
-		kong.Vars{"version": run.program.inWords()}, kong.Exit(func(int) { exit() }), kong.Bind(run),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 120}), kong.Help(printHelp))
+		kong.Writers(s.stdout, s.stderr), kong.Vars{"version": s.program.inWords()},
+		kong.Exit(func(int) { exit() }), kong.Help(printHelp),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 120}))
 }
 
 // Run runs the command that the arguments name. Its error is for people: the
@@ -62,94 +79,82 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 	if len(args) > 0 && args[0] == completing {
 		return run.complete(args[1:])
 	}
+	of, args := asked(args)
 	exited := false
-	parser, err := newParser(run, func() { exited = true })
+	g := newGrammar(func(one *noun) bool { return one == of })
+	parser, err := run.parser(g, func() { exited = true })
 	if err != nil {
 		return err
 	}
-	args = withCommandFirst(parser.Model.Node, args)
-	parsed, err := parser.Parse(withHelp(args))
-	if exited { // the help was printed
+	run.parsed, err = parser.Parse(args)
+	switch {
+	case exited: // the help was printed
 		return nil
-	}
-	if err != nil {
-		if incomplete := new(kong.ParseError); errors.As(err, &incomplete) && isBareNoun(incomplete.Context) {
-			return Run(ctx, program, append(slices.Clone(args), "--help"), stdout, stderr)
-		}
-		if usage := (usageError{}); errors.As(err, &usage) {
-			return err
-		}
-		if args[0] == "serve" {
-			if parsed, err := run.parseServe(args); err != nil || parsed == nil {
-				return errors.Join(append(run.wrong, err)...)
-			} else {
-				run.parsed = parsed
-				return parsed.Run(run)
-			}
-		}
+	case of != nil && of.name == "serve":
+		return run.serve(args, err)
+	case err != nil:
 		return usagef("%w; see `cadastre --help`", err)
 	}
-	run.parsed = parsed
-	if c := run.newCall(parsed.Selected()); c != nil {
-		return c.execute()
+	if err := checkNumbers(run.parsed); err != nil {
+		return err
 	}
-	return parsed.Run(run)
+	return run.execute(g, of)
 }
 
-// withCommandFirst returns the arguments with the flags before the command after
-// it: `--token x resource list` is `resource list --token x`. A `watch` alone is
+// asked returns the noun that arguments name, nil for none, and the arguments:
+// `help x` is `x --help`, a noun alone asks for help, and `watch` alone is
 // `watch all`.
-func withCommandFirst(root *kong.Node, args []string) []string {
-	n := leadingFlags(root, args)
-	flags, rest, words := args[:n], args[n:], 0
-	for node := root; words < len(rest); words++ {
-		i := slices.IndexFunc(node.Children, func(child *kong.Node) bool {
-			return child.Name == rest[words] || slices.Contains(child.Aliases, rest[words])
-		})
-		if i < 0 {
-			break
-		}
-		node = node.Children[i]
+func asked(args []string) (*noun, []string) {
+	if len(args) == 0 || args[0] == "help" {
+		args = append(slices.Clone(args[min(1, len(args)):]), "--help")
 	}
-	asksHelp := slices.Contains(rest, "--help") || slices.Contains(rest, "-h")
-	if words == 1 && rest[0] == "watch" && !asksHelp && (len(rest) == 1 || strings.HasPrefix(rest[1], "-")) {
-		flags = append([]string{"all"}, flags...)
+	of, i := nounIn(args)
+	if of == nil || of.verbs == nil || of.verbNamed(".") != nil {
+		return of, args
 	}
-	return slices.Concat(rest[:words], flags, rest[words:])
+	asksHelp := slices.Contains(args, "--help") || slices.Contains(args, "-h")
+	isAlone := len(args) == i+1
+	switch {
+	case of.name == "watch" && !asksHelp && (isAlone || args[i+1][0] == '-'):
+		args = slices.Insert(slices.Clone(args), i+1, "all")
+	case isAlone:
+		args = append(slices.Clone(args), "--help")
+	}
+	return of, args
 }
 
-// leadingFlags returns how many arguments before the command are flags that all
-// clients have, and their values.
-func leadingFlags(root *kong.Node, args []string) (n int) {
-	client := &commandLine{node: root.Children[slices.IndexFunc(root.Children, func(of *kong.Node) bool { return of.Name == "whoami" })]}
-	for n < len(args) && strings.HasPrefix(args[n], "-") {
-		name, _, hasValue := strings.Cut(args[n], "=")
-		if len(name) > 2 && name[1] != '-' {
-			name, hasValue = name[:2], true // -ojson
+// nounIn returns the noun among arguments and its place.
+func nounIn(args []string) (*noun, int) {
+	for i := 0; i < len(args); i++ {
+		if !strings.HasPrefix(args[i], "-") {
+			return nounNamed(args[i]), i
 		}
-		flag := client.flag(name)
-		if flag == nil || flag.Name == "help" || flag.Name == "version" {
-			break
-		}
-		if n++; !flag.IsBool() && !hasValue {
-			n++
+		if takesNext(args[i]) {
+			i++
 		}
 	}
-	return min(n, len(args))
+	return nil, 0
 }
 
-// isBareNoun reports whether a command line names nothing, or a noun without a
-// verb, and nothing else is wrong with it.
-func isBareNoun(parsed *kong.Context) bool {
-	if parsed == nil || parsed.Error != nil {
-		return false
-	}
-	for _, part := range parsed.Path {
-		if part.Flag != nil || part.Positional != nil {
-			return false
+// takesNext reports whether the argument after a flag before the command is its
+// value.
+func takesNext(flag string) bool {
+	return slices.ContainsFunc(sets([]string{".server", ".output"}), func(p *param) bool {
+		return !p.isBool() && (flag == "--"+p.flag || flag == "-"+p.attributes["short"])
+	})
+}
+
+// serve runs the server. Where its flags cannot be read, it notes what is wrong
+// with each.
+func (s *session) serve(args []string, wrong error) error {
+	if wrong != nil {
+		parsed, err := s.parseServe(args)
+		if err != nil || parsed == nil {
+			return errors.Join(append(s.wrong, err)...)
 		}
+		s.parsed = parsed
 	}
-	return len(parsed.Args) <= 1 && len(selectedNode(parsed).Children) > 0
+	return s.parsed.Run(s)
 }
 
 // selectedNode returns the command or the noun that a command line names, the
@@ -161,113 +166,33 @@ func selectedNode(parsed *kong.Context) *kong.Node {
 	return parsed.Model.Node
 }
 
-// withHelp returns the arguments of `help x` as those of `x --help`.
-func withHelp(args []string) []string {
-	if len(args) == 0 {
-		return []string{"--help"}
-	}
-	if args[0] == "help" {
-		return append(append([]string{}, args[1:]...), "--help")
-	}
-	return args
-}
-
-// session is one run of the command line.
-type session struct {
-	ctx            context.Context
-	program        Program
-	stdout, stderr io.Writer
-	parsed         *kong.Context
-	out            output
-	told           map[string]string // flags by the paths of fields that no tag names
-	isDefaultForm  bool              // neither a flag nor the environment says the form of the answer
-	server         server
-	api            *asking
-	wrong          []error // what is wrong with flags of serve that were left out
-}
-
-type schemaCommand struct{}
-
-func (schemaCommand) Run(run *session) error {
-	return run.printf("%s", run.program.SDL)
-}
-
-type versionCommand struct{}
-
-func (versionCommand) Run(run *session) error {
-	return run.printf("%s\n", run.program.inWords())
-}
-
-// helpCommand is in the grammar so that it is listed; Run sees the word before
-// the grammar does.
-type helpCommand struct {
-	Command []string `arg:"" optional:"" help:"The command."`
-}
-
-func (helpCommand) Run(*session) error { return nil }
-
 // printHelp prints the help of a command with its examples.
 func printHelp(options kong.HelpOptions, parsed *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, parsed); err != nil {
 		return err
 	}
-	text := ""
-	for _, example := range examplesOf(selectedNode(parsed)) {
-		text += "\n  $ " + example
+	path := ""
+	for of := selectedNode(parsed); of != nil && of.Parent != nil; of = of.Parent {
+		path = strings.TrimSpace(of.Name + " " + path)
 	}
-	if text == "" {
+	examples := examplesOf(path)
+	if examples == nil {
 		return nil
 	}
-	_, err := io.WriteString(parsed.Stdout, "\nExamples:"+text+"\n")
+	_, err := io.WriteString(parsed.Stdout, "\nExamples:\n  $ "+strings.Join(examples, "\n  $ ")+"\n")
 	return err
 }
 
 //go:embed examples.txt
 var exampleLines string
 
-// examplesOf returns the examples of a command: the lines of examples.txt below its
-// name.
-func examplesOf(node *kong.Node) []string {
-	path := ""
-	for of := node; of != nil && of.Parent != nil; of = of.Parent {
-		path = strings.TrimSpace(of.Name + " " + path)
-	}
+// examplesOf returns the examples of a command: the lines of examples.txt below
+// its name.
+func examplesOf(path string) []string {
 	_, lines, _ := strings.Cut("\n"+exampleLines, "\n# "+path+"\n")
 	lines, _, _ = strings.Cut(lines, "\n\n")
 	if lines = strings.TrimSpace(lines); lines == "" {
 		return nil
 	}
 	return strings.Split(lines, "\n")
-}
-
-// sayExclusive says in the help of each flag which others it cannot be used
-// together with.
-func sayExclusive(parser *kong.Kong) error {
-	var walk func(node *kong.Node)
-	walk = func(node *kong.Node) {
-		groups := map[string][]string{}
-		for _, flag := range node.Flags {
-			for _, group := range flag.Xor {
-				groups[group] = append(groups[group], "--"+flag.Name)
-			}
-		}
-		for _, flag := range node.Flags {
-			var others []string
-			for _, group := range flag.Xor {
-				for _, name := range groups[group] {
-					if name != "--"+flag.Name {
-						others = append(others, name)
-					}
-				}
-			}
-			if len(others) > 0 {
-				flag.Help += " Not together with " + strings.Join(others, " or ") + "."
-			}
-		}
-		for _, child := range node.Children {
-			walk(child)
-		}
-	}
-	walk(parser.Model.Node)
-	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // column is one of the things that a table shows.
@@ -53,10 +55,7 @@ func chosen(columns []column, names []string) (out []column, err error) {
 			return strings.EqualFold(c.name, name) || strings.EqualFold(c.title(), name)
 		})
 		if i < 0 {
-			known := make([]string, len(columns))
-			for i, c := range columns {
-				known[i] = c.name
-			}
+			known := lists.Map(columns, func(c column) string { return c.name })
 			return nil, usagef("--columns: there is no column %q; there are %s", name, strings.Join(known, ", "))
 		}
 		out = append(out, columns[i])
@@ -75,31 +74,27 @@ func valueAt(value any, path string) any {
 		first, rest, _ := strings.Cut(path, ".")
 		return valueAt(of[first], rest)
 	case []any:
-		parts := make([]any, len(of))
-		for i, member := range of {
-			parts[i] = valueAt(member, path)
-		}
-		return parts
+		return lists.Map(of, func(member any) any { return valueAt(member, path) })
 	}
 	return nil
 }
 
-// generic returns a value of the client as its JSON, with numbers as they are
-// written.
-func generic(value any) (out any, err error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
+// decoded returns the value of a text of JSON, with numbers as they are written.
+func decoded(text []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	return out, decoder.Decode(&out)
+	return value, decoder.Decode(&value)
 }
 
 // record is an object of JSON whose members keep their order.
 type record struct {
-	names  []string
-	values []any
+	columns []column
+	values  []any
+}
+
+// cells returns the values as texts.
+func (r record) cells(people bool, clean func(string) string) []string {
+	return lists.Map(r.values, func(value any) string { return clean(cell(value, people)) })
 }
 
 // MarshalJSON returns the object.
@@ -108,11 +103,11 @@ func (r record) MarshalJSON() ([]byte, error) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	text.WriteByte('{')
-	for i, name := range r.names {
+	for i, of := range r.columns {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		if err := encoder.Encode(name); err != nil {
+		if err := encoder.Encode(of.name); err != nil {
 			return nil, err
 		}
 		text.WriteByte(':')
@@ -122,18 +117,6 @@ func (r record) MarshalJSON() ([]byte, error) {
 	}
 	text.WriteByte('}')
 	return text.Bytes(), nil
-}
-
-// records returns things as objects with these columns.
-func records(columns []column, things []any) []record {
-	out := make([]record, len(things))
-	for i, thing := range things {
-		for _, c := range columns {
-			out[i].names = append(out[i].names, c.name)
-			out[i].values = append(out[i].values, valueAt(thing, c.path))
-		}
-	}
-	return out
 }
 
 // cell returns a value as a text on one line. Lists are separated by commas, and
@@ -150,15 +133,10 @@ func cell(value any, people bool) string {
 		return of
 	case bool:
 		if people {
-			return yesOrNo(of)
+			return map[bool]string{true: "yes", false: "no"}[of]
 		}
-		return fmt.Sprint(of)
 	case []any:
-		cells := make([]string, len(of))
-		for i, member := range of {
-			cells[i] = cell(pair(member), people)
-		}
-		return strings.Join(cells, ", ")
+		return strings.Join(lists.Map(of, func(member any) string { return cell(pair(member), people) }), ", ")
 	case map[string]any:
 		text, err := json.Marshal(of)
 		if err != nil {
@@ -177,7 +155,8 @@ func pair(value any) any {
 	if !ok {
 		return value
 	}
-	for _, names := range [][2]string{{"key", "value"}, {"name", "value"}, {"resourceClass", "amount"}, {"resourceClass", "total"}, {"resourceClass", "used"}, {"projectId", "role"}} {
+	for _, names := range [][2]string{{"key", "value"}, {"name", "value"}, {"resourceClass", "amount"},
+		{"resourceClass", "total"}, {"resourceClass", "used"}, {"projectId", "role"}} {
 		first, ok := object[names[0]]
 		second, both := object[names[1]]
 		if ok && both {

@@ -1,13 +1,18 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
+	"golang.org/x/term"
 )
 
 // savedContext is a server, and how to get a token for it.
@@ -53,7 +58,8 @@ func loadContexts() (contexts, error) {
 		return saved, err
 	}
 	if err := yaml.UnmarshalWithOptions(text, &saved, yaml.Strict()); err != nil {
-		return saved, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, false)) // without the lines, which hold tokens
+		// The lines of the file are left out: they hold tokens.
+		return saved, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, false))
 	}
 	return saved, nil
 }
@@ -98,4 +104,132 @@ func (c contexts) named(name string) (savedContext, error) {
 		return of, usagef("--context: the context %q does not exist; `cadastre login %s` makes it", name, name)
 	}
 	return of, nil
+}
+
+// rows returns the contexts of some names without their secrets, by name; all
+// without any.
+func (c contexts) rows(names ...string) (rows []any) {
+	for _, name := range slices.Sorted(maps.Keys(c.Contexts)) {
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		credentials := "token"
+		if cloud := c.Contexts[name].Cloud; cloud != "" {
+			credentials = "cloud " + cloud
+		}
+		rows = append(rows, map[string]any{"name": name, "server": c.Contexts[name].Server, "credentials": credentials,
+			"current": name == c.Current})
+	}
+	return rows
+}
+
+// existing returns the contexts of the user, and an error for a name that none has.
+func existing(names []string) (contexts, error) {
+	all, err := loadContexts()
+	for _, name := range names {
+		if _, ok := all.Contexts[name]; !ok && err == nil {
+			err = missing("context", name)
+		}
+	}
+	return all, err
+}
+
+func listContexts(c *call) error {
+	all, err := loadContexts()
+	if err != nil {
+		return err
+	}
+	return c.list(c.columns(), append([]any{}, all.rows()...))
+}
+
+func useContext(c *call) error {
+	all, err := existing(c.given["name"])
+	if err != nil {
+		return err
+	}
+	all.Current = c.text("name")
+	if err := all.save(); err != nil {
+		return err
+	}
+	return c.list(c.columns(), all.rows(all.Current))
+}
+
+func deleteContexts(c *call) error {
+	all, err := existing(c.given["name"])
+	if err != nil {
+		return err
+	}
+	deleted := all.rows(c.given["name"]...)
+	for _, name := range c.given["name"] {
+		delete(all.Contexts, name)
+		if all.Current == name {
+			all.Current = ""
+		}
+	}
+	if err := all.save(); err != nil {
+		return err
+	}
+	return c.list(c.columns(), deleted)
+}
+
+// login asks the server who the token is of, and keeps both for later commands.
+func login(c *call) error {
+	of, name := remoteOf(c), c.text("name")
+	if of.context != "" {
+		return usagef("--context: name the context that is to be made after login: cadastre login %s", of.context)
+	}
+	where := of.server
+	where.address = c.server.address
+	saved := savedContext{Server: where.address, CACert: where.caCert}
+	switch {
+	case where.token != "":
+	case of.cloud != "":
+		where.credentials, saved.Cloud = cloudToken(of.cloud), of.cloud
+	default:
+		token, err := c.askToken()
+		if err != nil {
+			return err
+		}
+		where.token = token
+	}
+	saved.Token = where.token
+	c.session.server, c.api = where, &asking{run: c.session}
+	viewer, err := c.query("ReadViewer", map[string]any{})
+	if err != nil {
+		return err
+	}
+	all, err := loadContexts()
+	if err != nil {
+		return err
+	}
+	if all.Contexts == nil {
+		all.Contexts = map[string]savedContext{}
+	}
+	all.Contexts[name], all.Current = saved, name
+	if err := all.save(); err != nil {
+		return err
+	}
+	c.notef("logged in at %s; the context is %s\n", where.address, name)
+	return c.one(c.columns(), viewer)
+}
+
+// askToken reads a token from the standard input: on a terminal without showing
+// it.
+func (c *call) askToken() (string, error) {
+	text := ""
+	if file, ok := c.program.Stdin.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		c.notef("Token: ")
+		typed, err := term.ReadPassword(int(file.Fd()))
+		c.notef("\n")
+		if err != nil {
+			return "", err
+		}
+		text = string(typed)
+	} else if c.program.Stdin != nil {
+		text, _ = bufio.NewReader(c.program.Stdin).ReadString('\n')
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return "", usagef("there is no token: write it to the standard input, or use --token or --os-cloud")
+	}
+	return text, nil
 }

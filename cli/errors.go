@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"reflect"
 	"strconv"
 	"strings"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/cadastre-dev/cadastre/client"
 )
@@ -25,28 +22,26 @@ const (
 	exitBusy      = 7 // the server cannot be reached or has no capacity: try again
 )
 
-// usageError is an error in the command line itself.
-type usageError struct{ error }
+// statusError is an error that the program found itself, with the status to
+// exit with.
+type statusError struct {
+	error
+	status int
+}
 
 // Unwrap returns the error.
-func (e usageError) Unwrap() error { return e.error }
+func (e statusError) Unwrap() error { return e.error }
+
+// usageError is an error in the command line itself.
+func usageError(err error) error { return statusError{err, exitUsage} }
 
 // usagef returns an error in the command line.
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// missingError is the error of a thing that does not exist.
-type missingError struct{ error }
-
-// inputError is the error of an input that would be refused.
-type inputError struct{ error }
-
-// loginError is the error of credentials that are not accepted.
-type loginError struct{ error }
+func usagef(format string, args ...any) error { return usageError(fmt.Errorf(format, args...)) }
 
 // missing returns the error of a thing that does not exist, or that the viewer may
 // not see.
 func missing(kind, name string) error {
-	return missingError{fmt.Errorf("%s %q does not exist", kind, name)}
+	return statusError{fmt.Errorf("%s %q does not exist", kind, name), exitNotFound}
 }
 
 // ExitStatus returns the status to exit with after an error of Run; 0 for nil.
@@ -54,15 +49,11 @@ func ExitStatus(err error) int {
 	if err == nil {
 		return 0
 	}
-	usage, none, of, login, input, asked := usageError{}, missingError{}, new(client.MissingError), loginError{}, inputError{}, new(askError)
-	switch {
-	case errors.As(err, &input):
-		return exitInput
-	case errors.As(err, &login):
-		return exitForbidden
-	case errors.As(err, &usage):
-		return exitUsage
-	case errors.As(err, &none), errors.As(err, &of):
+	found, of, asked := statusError{}, new(client.MissingError), new(askError)
+	if errors.As(err, &found) {
+		return found.status
+	}
+	if errors.As(err, &of) {
 		return exitNotFound
 	}
 	switch client.Code(err) {
@@ -72,7 +63,8 @@ func ExitStatus(err error) int {
 		return exitNotFound
 	case client.Forbidden, client.Unauthenticated:
 		return exitForbidden
-	case client.AlreadyExists, client.ConcurrentUpdate, client.InUse, client.Protected, client.CapacityExceeded, client.QuotaExceeded:
+	case client.AlreadyExists, client.ConcurrentUpdate, client.InUse, client.Protected, client.CapacityExceeded,
+		client.QuotaExceeded:
 		return exitConflict
 	case client.RateLimited, client.Unavailable, client.Timeout:
 		return exitBusy
@@ -134,51 +126,36 @@ func (s *session) refusals(refused *client.Errors) (lines []string) {
 // flagOf returns the flag or the argument that a field of an input was given with,
 // and the value where it was one of several; empty for none.
 func (s *session) flagOf(field string) string {
-	if s.parsed == nil || s.parsed.Selected() == nil || field == "" {
+	if s.call == nil || field == "" {
 		return ""
 	}
 	for path := field; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
-		if flag, ok := s.told[path]; ok {
+		if flag, ok := s.call.told[path]; ok {
 			return flag
 		}
 	}
-	best, label, value := "", "", (*kong.Value)(nil)
-	look := func(of *kong.Value, name string) {
-		for _, at := range of.Tag.GetAll("at") {
-			if rest, ok := strings.CutPrefix(field, at); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') && len(at) > len(best) {
-				best, label, value = at, name, of
-			}
+	best, rest := (*param)(nil), ""
+	for _, p := range s.call.params {
+		after, ok := strings.CutPrefix(field, p.at)
+		isPart := after == "" || after[0] == '.' || after[0] == '['
+		if ok && isPart && p.at != "" && (best == nil || len(p.at) > len(best.at)) {
+			best, rest = p, after
 		}
 	}
-	for _, flag := range s.parsed.Selected().Flags {
-		look(flag.Value, "--"+flag.Name)
-	}
-	for _, argument := range s.parsed.Selected().Positional {
-		look(argument, "<"+argument.Name+">")
-	}
-	if value == nil {
+	if best == nil {
 		return ""
 	}
-	return label + given(value, strings.TrimPrefix(field, best))
+	return best.label() + best.part(rest, s.call.given[best.key])
 }
 
-// tell notes the flag that a field, and what is in it, was given with.
-func (s *session) tell(path, flag string) {
-	if s.told == nil {
-		s.told = map[string]string{}
-	}
-	s.told[path] = flag
-}
-
-// given returns what is said of a value after its flag: which of several, and
-// which part of it.
-func given(value *kong.Value, rest string) string {
-	text := ""
+// part returns what is said of a parameter's value after its label: which of
+// several values, and which part of it.
+func (p *param) part(rest string, values []string) (text string) {
 	if index, after, ok := strings.Cut(strings.TrimPrefix(rest, "["), "]"); ok && strings.HasPrefix(rest, "[") {
 		i, err := strconv.Atoi(index)
-		if texts, list := value.Target.Interface().([]string); list && err == nil && i < len(texts) {
-			text, rest = " "+strconv.Quote(texts[i]), after
-		} else if value.Target.Kind() != reflect.Slice { // a list that a single value became
+		if p.isList() && err == nil && i < len(values) {
+			text, rest = " "+strconv.Quote(values[i]), after
+		} else if !p.isList() { // a list that a single value became
 			rest = after
 		}
 	}
@@ -203,10 +180,3 @@ func (s *session) refusalsOf(err error) []string {
 	}
 	return nil
 }
-
-// isTooComplex reports whether an answer would be too large, or take too much
-// work.
-func isTooComplex(err error) bool { return client.Code(err) == client.QueryTooComplex }
-
-// isConcurrentUpdate reports whether something was changed since it was read.
-func isConcurrentUpdate(err error) bool { return client.Code(err) == client.ConcurrentUpdate }

@@ -1,42 +1,27 @@
 package cli
 
-import (
-	"strings"
-
-	"github.com/alecthomas/kong"
-)
-
-// Command is a command of the grammar, for tests.
+// Command is a command of the table, for tests.
 type Command struct {
 	Path     string // its words
-	Help     string
-	Group    string
 	Examples []string
-	Node     *kong.Node
+	Fields   map[string]string // of the schema, by flag
 }
 
-// Commands returns all commands in the order of the grammar.
-func Commands() ([]Command, error) {
-	parser, err := newParser(&session{stdout: &strings.Builder{}, stderr: &strings.Builder{}}, func() {})
-	if err != nil {
-		return nil, err
-	}
-	var all []Command
-	var walk func(node *kong.Node, path string)
-	walk = func(node *kong.Node, path string) {
-		if node.Leaf() && !node.Hidden {
-			command := Command{Path: path, Help: node.Help, Examples: examplesOf(node), Node: node}
-			for of := node; of != nil && command.Group == ""; of = of.Parent {
-				if of.Group != nil {
-					command.Group = of.Group.Title
+// Commands returns all commands in the order of the table.
+func Commands() (all []Command) {
+	for _, of := range table() {
+		if of.name == "serve" {
+			all = append(all, Command{Path: "serve", Examples: examplesOf("serve")})
+		}
+		for _, v := range of.verbs {
+			command := Command{Path: v.path(), Examples: examplesOf(v.path()), Fields: map[string]string{}}
+			for _, p := range v.params() {
+				if p.at != "" {
+					command.Fields[p.flag] = p.at
 				}
 			}
 			all = append(all, command)
 		}
-		for _, child := range node.Children {
-			walk(child, strings.TrimSpace(path+" "+child.Name))
-		}
 	}
-	walk(parser.Model.Node, "")
-	return all, nil
+	return all
 }

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,8 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/cadastre-dev/cadastre/client"
-	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // valueOf returns the value of a type of the schema that a text says.
@@ -50,22 +46,16 @@ func valueOf(name, text string) (value any, err error) {
 
 // shortForms read inputs that have a form of their own on the command line.
 var shortForms = map[string]func(text string) (any, error){
-	"KeyValueInput":       func(text string) (any, error) { return keyValue(text) },
-	"ResourceAmountInput": func(text string) (any, error) { return amountOf(text) },
-	"AggregateFilter":     func(text string) (any, error) { return aggregatesOf([]string{text})[0], nil },
+	"KeyValueInput":       keyValue,
+	"ResourceAmountInput": func(text string) (any, error) { return amountOf(text, "amount") },
+	"InventoryInput":      func(text string) (any, error) { return amountOf(text, "total") },
+	"AggregateFilter":     func(text string) (any, error) { return aggregatesOf(text), nil },
 	"TagInput":            func(text string) (any, error) { return map[string]any{"name": text}, nil },
 	"RequirementInput":    func(text string) (any, error) { return pairOf(text, "key", "requirement") },
 	"EnumLabelInput":      func(text string) (any, error) { return pairOf(text, "value", "label") },
 	"TagFilter": func(text string) (any, error) {
 		tag, below := strings.CutSuffix(text, "/")
 		return map[string]any{"name": tag, "includeDescendants": below}, nil
-	},
-	"InventoryInput": func(text string) (any, error) {
-		of, err := amountOf(text)
-		if err != nil {
-			return nil, err
-		}
-		return map[string]any{"resourceClass": of.ResourceClass, "total": of.Amount}, nil
 	},
 }
 
@@ -76,10 +66,8 @@ func inputOf(definition *ast.Definition, text string) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither JSON nor YAML", text)
 	}
-	var value any
-	decoder := json.NewDecoder(bytes.NewReader(asJSON))
-	decoder.UseNumber()
-	if err := decoder.Decode(&value); err != nil {
+	value, err := decoded(asJSON)
+	if err != nil {
 		return nil, fmt.Errorf("%q is neither JSON nor YAML", text)
 	}
 	if err := knownFields(definition, value); err != nil {
@@ -98,10 +86,7 @@ func knownFields(definition *ast.Definition, value any) error {
 		for name, member := range of {
 			field := definition.Fields.ForName(name)
 			if field == nil {
-				known := make([]string, len(definition.Fields))
-				for i, field := range definition.Fields {
-					known[i] = field.Name
-				}
+				known := lists.Map(definition.Fields, func(field *ast.FieldDefinition) string { return field.Name })
 				return fmt.Errorf("unknown field %q; there are %s", name, strings.Join(known, ", "))
 			}
 			if err := knownFields(definitionOf(field.Type.Name()), member); err != nil {
@@ -118,54 +103,6 @@ func knownFields(definition *ast.Definition, value any) error {
 		return fmt.Errorf("write an object: {%s: ...}", definition.Fields[0].Name)
 	}
 	return nil
-}
-
-// eachField visits the fields of a command, those of embedded structs included.
-func eachField(command reflect.Value, visit func(reflect.StructField, reflect.Value) error) error {
-	for i := range command.NumField() {
-		field := command.Type().Field(i)
-		_, isEmbedded := field.Tag.Lookup("embed")
-		if field.Anonymous || isEmbedded {
-			if err := eachField(command.Field(i), visit); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := visit(field, command.Field(i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// labelOf returns a flag or an argument as it is written on a command line.
-func labelOf(field reflect.StructField) string {
-	name := field.Tag.Get("name")
-	if name == "" {
-		name = kebab(field.Name)
-	}
-	if _, ok := field.Tag.Lookup("arg"); ok {
-		return "<" + name + ">"
-	}
-	return "--" + name
-}
-
-// isAbsent reports whether a flag was not given.
-func isAbsent(value reflect.Value) bool {
-	switch value.Kind() {
-	case reflect.Pointer, reflect.Slice:
-		return value.IsNil()
-	}
-	return false
-}
-
-// into reads a value of an answer as a type of the client.
-func into(target, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, target)
 }
 
 // constant returns the member of an enum that a text says: prefer-new is
@@ -211,104 +148,61 @@ func pairOf(text, left, right string) (any, error) {
 	return map[string]any{left: before, right: after}, nil
 }
 
-// amountOf returns an amount that is written as CLASS=AMOUNT, or CLASS:AMOUNT.
-func amountOf(text string) (*client.ResourceAmountInput, error) {
-	class, written, ok := strings.Cut(text, "=")
-	if !ok {
-		class, written, ok = strings.Cut(text, ":")
-	}
-	amount, err := strconv.Atoi(written)
-	if !ok || err != nil {
+// amountOf returns an amount that is written as CLASS=AMOUNT, or CLASS:AMOUNT;
+// the amount is the member of this name.
+func amountOf(text, member string) (map[string]any, error) {
+	i := strings.IndexAny(text, "=:")
+	amount, err := strconv.Atoi(text[i+1:])
+	if i < 0 || err != nil {
 		return nil, fmt.Errorf("%q is not of the form CLASS=AMOUNT, such as VCPU=2", text)
 	}
-	return &client.ResourceAmountInput{ResourceClass: class, Amount: amount}, nil
+	return map[string]any{"resourceClass": text[:i], member: amount}, nil
 }
 
 // keyValue returns the item that is written as KEY=VALUE.
-func keyValue(text string) (*client.KeyValueInput, error) {
-	key, value, ok := strings.Cut(text, "=")
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("%q is not of the form KEY=VALUE", text)
-	case key == "":
+func keyValue(text string) (any, error) {
+	if strings.HasPrefix(text, "=") {
 		return nil, fmt.Errorf("%q has no key: write it as KEY=VALUE", text)
 	}
-	return &client.KeyValueInput{Key: key, Value: value}, nil
+	return pairOf(text, "key", "value")
 }
 
-// traits are required and forbidden traits.
-type traits struct {
-	all, forbidden []string
-	anySets        []*client.TraitSetInput
-}
-
-// traitsOf returns the traits that are written as A,B for all, in:A,B for any, and
-// !A for none.
-func traitsOf(written []string) (of traits) {
+// setTraits sets the lists of traits at a path that are written as A,B for all,
+// in:A,B for any, and !A for none.
+func setTraits(variables map[string]any, prefix string, written []string) {
+	sets := map[string][]any{}
 	for _, text := range written {
 		if names, ok := strings.CutPrefix(text, "in:"); ok {
-			of.anySets = append(of.anySets, &client.TraitSetInput{AnyOf: strings.Split(names, ",")})
+			sets["requiredAnySets"] = append(sets["requiredAnySets"], map[string]any{"anyOf": strings.Split(names, ",")})
 			continue
 		}
 		for _, name := range strings.Split(text, ",") {
 			if forbidden, ok := strings.CutPrefix(name, "!"); ok {
-				of.forbidden = append(of.forbidden, forbidden)
+				sets["forbidden"] = append(sets["forbidden"], forbidden)
 			} else {
-				of.all = append(of.all, name)
+				sets["requiredAll"] = append(sets["requiredAll"], name)
 			}
 		}
 	}
-	return of
-}
-
-// aggregatesOf returns filters that are written as A,B or in:A,B for any of them,
-// and !A or !in:A,B for none of them.
-func aggregatesOf(written []string) (of []*client.AggregateFilter) {
-	for _, text := range written {
-		names, none := strings.CutPrefix(text, "!")
-		names = strings.TrimPrefix(names, "in:")
-		if filter := (&client.AggregateFilter{}); none {
-			filter.NoneOf = optional.List(strings.Split(names, ","))
-			of = append(of, filter)
-		} else {
-			filter.AnyOf = optional.List(strings.Split(names, ","))
-			of = append(of, filter)
-		}
+	for field, list := range sets {
+		assign(variables, prefix+field, list)
 	}
-	return of
 }
 
-// sorting is the flag of lists that have several orders.
-type sorting struct {
-	Sort string `placeholder:"FIELD[:desc]" help:"Order of the rows, such as name or created-at:desc."`
-}
-
-// into sets the order that --sort says.
-func (s sorting) into(variables map[string]any) error {
-	field, direction, _ := strings.Cut(s.Sort, ":")
-	if !slices.Contains([]string{"", "asc", "desc"}, direction) {
-		return usagef("--sort: the order %q is unknown; write FIELD:asc or FIELD:desc", direction)
+// tellTraits notes that the lists of traits at a path were given with --required.
+func (c *call) tellTraits(prefix string, written []string) {
+	for _, field := range []string{"requiredAll", "requiredAnySets", "forbidden"} {
+		c.told[prefix+field] = "--required " + strings.Join(written, " --required ")
 	}
-	assign(variables, "orderBy.field", constant(field))
-	assign(variables, "orderBy.direction", "ASC")
-	if direction == "desc" {
-		assign(variables, "orderBy.direction", "DESC")
-	}
-	return nil
 }
 
-// paging is the flag of every list.
-type paging struct {
-	Limit int `placeholder:"N" help:"Maximum number of rows (default 0, no limit)."`
-}
-
-// maxPage is how many rows a request asks for.
-const maxPage = 200
-
-// firstOf returns how many rows a request for a limited number asks for.
-func firstOf(most int) int {
-	if most > 0 {
-		return min(maxPage, most)
+// aggregatesOf returns the filter that is written as A,B or in:A,B for any of
+// them, and !A or !in:A,B for none of them.
+func aggregatesOf(text string) any {
+	names, isNone := strings.CutPrefix(text, "!")
+	list := strings.Split(strings.TrimPrefix(names, "in:"), ",")
+	if isNone {
+		return map[string]any{"noneOf": list}
 	}
-	return maxPage
+	return map[string]any{"anyOf": list}
 }

@@ -33,6 +33,6 @@ func TestMetadataProblems(t *testing.T) {
 		c.prints("member", "[\n{\n\"resource\": \""+share+"\",\n\"name\": \"share\",\n\"type\": \"OS::Manila::Share\",\n\"key\": \"purpose\",\n\"value\": \"b\",\n\"rule\": \"ENUM\",\n"+
 			`"message": "\"b\" is not one of the values of the enum",`+"\n\"namespace\": \"Narrow\"\n}\n]", "metadata", "problems", "-o", "json")
 		c.fails("member", "Narow", command("metadata problems --namespace Narow"))
-		c.fails("member", "GRAPHQL_VALIDATION_FAILED", command("metadata problems --rule none"))
+		c.fails("member", "--rule must be one of", command("metadata problems --rule none"))
 	})
 }

@@ -8,30 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/Khan/genqlient/graphql"
 	"github.com/google/uuid"
 
-	"github.com/cadastre-dev/cadastre/client"
-	"github.com/cadastre-dev/cadastre/client/optional"
 	"github.com/cadastre-dev/cadastre/defaults"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 )
-
-type loadCommand struct {
-	common
-	deletion
-	Mode             string   `enum:"skip,merge,prefer-new,overwrite" default:"skip" help:"What to do with namespaces that exist: ${enum}. With --builtin, skip upgrades them and keeps local edits. Overwrite deletes what the files lack, and prefer-new what their objects lack; both ask before."`
-	DryRun           bool     `help:"Report what would be done, and which metadata would break definitions, and do nothing."`
-	IncludeProtected bool     `help:"Delete from protected namespaces, too; only with --mode overwrite and prefer-new."`
-	Builtin          bool     `help:"Load the definitions that come with the program, instead of files: those that were unloaded here only by name."`
-	Names            []string `name:"name" sep:"none" help:"Only the namespace of this name; can be given several times."`
-	Verbose          bool     `short:"v" help:"Say of every file what became of it, of unchanged ones, too."`
-	Paths            []string `arg:"" optional:"" name:"path" help:"Definition files, and folders whose *.json files are loaded; with --builtin, names of namespaces."`
-}
 
 // The bounds of one request, well below what a server accepts and finishes in
 // its time.
@@ -46,19 +31,21 @@ type definitionFile struct {
 	err        error
 }
 
-// Run loads the files in their order and reports on each. A file that fails
-// does not stop the others, and makes the command fail.
-func (c *loadCommand) Run(run *session) error {
-	files, err := c.files()
+// loadDefinitions loads the files in their order and reports on each. A file
+// that fails does not stop the others, and makes the command fail.
+func loadDefinitions(c *call) error {
+	files, err := c.definitionFiles()
 	if err != nil {
 		return err
 	}
-	if !c.DryRun && (c.Mode == "overwrite" || c.Mode == "prefer-new" || c.IncludeProtected) {
-		if err := c.confirm(run, "yes", "Delete what the files lack from the namespaces of %s that they define?", run.server.address); err != nil {
+	deletes := c.is("include-protected") || slices.Contains([]string{"overwrite", "prefer-new"}, c.text("mode"))
+	if !c.is("dry-run") && deletes {
+		err := c.confirm("yes", "Delete what the files lack from the namespaces of %s that they define?", c.server.address)
+		if err != nil {
 			return err
 		}
 	}
-	l := &load{command: c, run: run, to: run.api, tally: map[client.ImportOutcome]int{}, broken: map[string]bool{}, done: run.progress("loading", len(files))}
+	l := &load{call: c, tally: map[string]int{}, broken: map[any]bool{}, done: c.progress("loading", len(files))}
 	defer l.done.end()
 	files = l.readable(files)
 	total := len(files) + len(l.failed)
@@ -87,7 +74,7 @@ func (l *load) readable(files []definitionFile) []definitionFile {
 	defining := map[string]string{} // the file of each namespace; a request does not see those of another
 	return slices.DeleteFunc(files, func(file definitionFile) bool {
 		if file.err != nil {
-			l.fail(file, file.err.Error())
+			l.fail(file, "", file.err.Error())
 			return true
 		}
 		document, _, problems := metadef.ParseFile(file.text)
@@ -96,7 +83,7 @@ func (l *load) readable(files []definitionFile) []definitionFile {
 		}
 		first, ok := defining[document.Name]
 		if ok {
-			l.fail(file, fmt.Sprintf("$.namespace: is defined by %s as well", first))
+			l.fail(file, "", fmt.Sprintf("$.namespace: is defined by %s as well", first))
 			return true
 		}
 		defining[document.Name] = file.path
@@ -107,44 +94,41 @@ func (l *load) readable(files []definitionFile) []definitionFile {
 // summarize shows what became of the files.
 func (l *load) summarize(total int) error {
 	what := ""
-	if l.command.DryRun {
+	if l.is("dry-run") {
 		what = " (dry run, nothing was done)"
 		if len(l.broken) > 0 {
 			what = fmt.Sprintf("; metadata of %s would break definitions", counted(len(l.broken), "resource")) + what
 		}
 	}
-	if !l.run.out.isTable() {
-		return list(l.run, columnsOf("file namespace outcome warnings errors +differences"), l.rows)
+	if !l.out.isTable() {
+		return l.list("file namespace outcome warnings errors +differences", l.rows)
 	}
-	return l.run.printf("%s: %d created, %d updated, %d unchanged, %d skipped, %d failed%s\n", counted(total, "namespace"),
-		l.tally[client.ImportOutcomeCreated], l.tally[client.ImportOutcomeUpdated], l.tally[client.ImportOutcomeUnchanged],
-		l.tally[client.ImportOutcomeSkipped], len(l.failed), what)
+	return l.printf("%s: %d created, %d updated, %d unchanged, %d skipped, %d failed%s\n", counted(total, "namespace"),
+		l.tally["CREATED"], l.tally["UPDATED"], l.tally["UNCHANGED"], l.tally["SKIPPED"], len(l.failed), what)
 }
 
-// files returns those that the command names.
-func (c *loadCommand) files() ([]definitionFile, error) {
+// definitionFiles returns the files that the command names.
+func (c *call) definitionFiles() (files []definitionFile, err error) {
+	paths, names := c.given["path"], c.given["name"]
 	switch {
-	case c.IncludeProtected && c.Mode != "overwrite" && c.Mode != "prefer-new":
+	case c.is("include-protected") && c.text("mode") != "overwrite" && c.text("mode") != "prefer-new":
 		return nil, usagef("--include-protected needs --mode overwrite or --mode prefer-new")
-	case !c.Builtin && len(c.Paths) == 0:
-		return nil, usagef("nothing to load: name definition files, folders with *.json files, or --builtin")
-	}
-	var files []definitionFile
-	names := c.Names
-	if c.Builtin {
-		names = append(slices.Clone(names), c.Paths...)
+	case c.is("builtin"):
+		names = slices.Concat(names, paths)
 		for _, text := range defaults.Definitions() {
 			document, _, _ := metadef.ParseDocument(text) // the product's own are valid
 			files = append(files, definitionFile{path: document.Name, text: text})
 		}
-	} else {
-		for _, path := range c.Paths {
-			more, err := definitionFiles(path)
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, more...)
+		return only(files, names)
+	case len(paths) == 0:
+		return nil, usagef("nothing to load: name definition files, folders with *.json files, or --builtin")
+	}
+	for _, path := range paths {
+		more, err := filesAt(path)
+		if err != nil {
+			return nil, err
 		}
+		files = append(files, more...)
 	}
 	return only(files, names)
 }
@@ -171,8 +155,8 @@ func only(files []definitionFile, names []string) ([]definitionFile, error) {
 	return files, nil
 }
 
-// definitionFiles returns a file, or the *.json files of a folder by name.
-func definitionFiles(path string) ([]definitionFile, error) {
+// filesAt returns a file, or the *.json files of a folder by name.
+func filesAt(path string) ([]definitionFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -208,7 +192,8 @@ func readDefinition(path string) definitionFile {
 		text = compact.Bytes()
 	}
 	if err == nil && len(text) > metadef.MaxNamespace {
-		err = fmt.Errorf("$: has %d bytes without the white space between its tokens, more than the %d that a file may have", len(text), metadef.MaxNamespace)
+		err = fmt.Errorf("$: has %d bytes without the white space between its tokens, more than the %d that a file "+
+			"may have", len(text), metadef.MaxNamespace)
 	}
 	return definitionFile{path: path, text: string(text), err: err}
 }
@@ -223,46 +208,40 @@ func batch(files []definitionFile) int {
 	return n
 }
 
-// load is one run of loadCommand.
+// load is one run of loadDefinitions.
 type load struct {
-	command *loadCommand
-	run     *session
-	to      graphql.Client
-	done    *progress
-	tally   map[client.ImportOutcome]int
-	failed  []string
-	rows    []loadedFile
-	broken  map[string]bool // resources whose metadata would break definitions, by uuid
+	*call
+	done   *progress
+	tally  map[string]int // files by outcome
+	failed []string
+	rows   []any
+	broken map[any]bool // resources whose metadata would break definitions, by uuid
 }
 
-func (l *load) fail(file definitionFile, problems ...string) {
+func (l *load) fail(file definitionFile, namespace any, problems ...any) {
 	for _, problem := range problems {
-		l.done.notef("%s: %s\n", file.path, problem)
+		l.done.notef("%s: %v\n", file.path, problem)
 	}
 	l.failed = append(l.failed, file.path)
-	l.rows = append(l.rows, loadedFile{File: file.path, Outcome: string(client.ImportOutcomeFailed), Errors: problems})
+	row := map[string]any{"file": file.path, "namespace": namespace, "outcome": "FAILED", "errors": problems}
+	l.rows = append(l.rows, row)
 }
 
 // send loads the files of one request. A file that the server refuses to read
 // fails alone; a server that cannot be reached ends the command.
 func (l *load) send(files []definitionFile) error {
 	input := l.input()
-	texts := []string{}
-	for _, file := range files {
-		texts = append(texts, file.text)
-	}
-	input.Documents = optional.Value(texts)
+	input["documents"] = lists.Map(files, func(file definitionFile) string { return file.text })
 	return l.request(files, input)
 }
 
 // input returns a request without files.
-func (l *load) input() *client.ImportNamespacesInput {
-	input := &client.ImportNamespacesInput{
-		Mode: optional.Value(client.ImportMode(strings.ToUpper(strings.ReplaceAll(l.command.Mode, "-", "_")))), DryRun: optional.Value(l.command.DryRun), IncludeProtected: optional.Value(l.command.IncludeProtected),
-	}
-	if l.command.Builtin {
-		input.Origin = optional.Value(metadef.OwnOrigin)
-		input.IncludeUnloaded = optional.Value(len(l.command.Names)+len(l.command.Paths) > 0)
+func (l *load) input() map[string]any {
+	input := map[string]any{"mode": constant(l.text("mode")), "dryRun": l.is("dry-run"),
+		"includeProtected": l.is("include-protected")}
+	if l.is("builtin") {
+		input["origin"] = metadef.OwnOrigin
+		input["includeUnloaded"] = len(l.given["name"])+len(l.given["path"]) > 0
 	}
 	return input
 }
@@ -274,107 +253,86 @@ func (l *load) sendParts(files []definitionFile) error {
 	parts, problems := metadef.SplitDocument(file.text, maxBatch)
 	if len(problems) > 0 {
 		for _, problem := range problems {
-			l.fail(file, problem.Field+": "+problem.Message)
+			l.fail(file, "", problem.Field+": "+problem.Message)
 		}
 		return nil
 	}
 	upload := uuid.NewSHA1(uuid.Nil, []byte(file.text)).String() // a dry run leaves the parts to what follows
 	for i, part := range parts {
-		_, err := client.StageNamespacePart(l.run.ctx, l.to, &client.StageNamespacePartInput{Upload: upload, Part: i, Text: part})
-		if err != nil && isAboutInput(err) {
-			l.fail(file, l.run.refusalsOf(err)...)
-			return nil
-		}
-		if err != nil {
-			return err
+		staged := map[string]any{"upload": upload, "part": i, "text": part}
+		if _, err := l.query("StageNamespacePart", map[string]any{"input": staged}); err != nil {
+			return l.unlessRefused(file, err)
 		}
 	}
 	input := l.input()
-	input.Uploads = optional.Value([]*client.StagedFileInput{{Upload: upload, Parts: len(parts)}})
-	return l.request(files, input)
+	input["uploads"] = []any{map[string]any{"upload": upload, "parts": len(parts)}}
+	return l.request(files[:1], input)
 }
 
-// request loads the files of an input and reports on each.
-func (l *load) request(files []definitionFile, input *client.ImportNamespacesInput) error {
-	answer, err := client.ImportNamespaces(l.run.ctx, l.to, input, l.scan(nil))
-	if err != nil && len(files) == 1 && isAboutInput(err) {
-		l.fail(files[0], l.run.refusalsOf(err)...)
-		return nil
-	}
-	if err != nil {
+// unlessRefused fails a file where the server refused it, and returns any other
+// error.
+func (l *load) unlessRefused(file definitionFile, err error) error {
+	if !isAboutInput(err) {
 		return err
 	}
-	for i, report := range answer.ImportNamespaces.Reports {
-		l.report(files[i], report)
-	}
-	if err := l.noteProblems(input, answer.ImportNamespaces.Problems); err != nil {
-		return err
-	}
-	l.done.add(len(files))
+	l.fail(file, "", lists.Map(l.refusalsOf(err), func(line string) any { return line })...)
 	return nil
 }
 
-// scan returns which problems a dry run asks for; nil for an import.
-func (l *load) scan(after *string) *client.MetadataProblemScan {
-	if !l.command.DryRun {
-		return nil
+// request loads the files of an input, reports on each, and notes what a dry
+// run would break, page by page.
+func (l *load) request(files []definitionFile, input map[string]any) error {
+	variables := map[string]any{"input": input}
+	if l.is("dry-run") {
+		variables["problems"] = map[string]any{"first": maxScan, "scan": maxScan}
 	}
-	return &client.MetadataProblemScan{First: optional.Value(1000), Scan: optional.Value(1000), After: optional.From(after)}
-}
-
-// noteProblems notes what a dry run would break, page by page.
-func (l *load) noteProblems(input *client.ImportNamespacesInput, page *client.BrokenMetadata) error {
-	for page != nil {
-		for _, item := range brokenItems(page.Nodes) {
-			l.done.notef("%s", item.wouldBreak())
+	for isFirst := true; ; isFirst = false {
+		reports, answer, err := l.ask(operationNamed("ImportNamespaces"), variables, 0)
+		if err != nil && isFirst && len(files) == 1 {
+			return l.unlessRefused(files[0], err)
 		}
-		for _, node := range page.Nodes {
-			l.broken[node.Resource.Uuid] = true
-		}
-		if page.Complete {
-			return nil
-		}
-		answer, err := client.ImportNamespaces(l.run.ctx, l.to, input, l.scan(page.ScannedTo))
 		if err != nil {
 			return err
 		}
-		page = answer.ImportNamespaces.Problems
+		if isFirst {
+			for i, report := range listOf(reports, "") {
+				l.report(files[i], report)
+			}
+			l.done.add(len(files))
+		}
+		page := memberOf(answer, "problems")
+		for _, item := range brokenItems(page) {
+			l.done.notef("%s", wouldBreak(item))
+			l.broken[memberOf(item, "resource")] = true
+		}
+		if page == nil || memberOf(page, "complete") == true {
+			return nil
+		}
+		assign(variables, "problems.after", memberOf(page, "scannedTo"))
 	}
-	return nil
 }
 
-type importReport = client.ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport
-
-// loadedFile is a file and what became of it.
-type loadedFile struct {
-	File        string   `json:"file"`
-	Namespace   string   `json:"namespace"`
-	Outcome     string   `json:"outcome"`
-	Warnings    []string `json:"warnings"`
-	Errors      []string `json:"errors"`
-	Differences []string `json:"differences"`
-}
-
-func (l *load) report(file definitionFile, report *importReport) {
-	for _, warning := range report.Warnings {
+func (l *load) report(file definitionFile, report any) {
+	for _, warning := range listOf(report, "warnings") {
 		l.done.notef("%s: warning: %s\n", file.path, warning)
 	}
-	if report.Outcome == client.ImportOutcomeFailed {
-		l.fail(file, report.Errors...)
-		l.rows[len(l.rows)-1].Namespace = report.Namespace
+	name, outcome := memberOf(report, "namespace"), wordOf(report, "outcome")
+	if outcome == "FAILED" {
+		l.fail(file, name, listOf(report, "errors")...)
 		return
 	}
-	l.rows = append(l.rows, loadedFile{file.path, report.Namespace, string(report.Outcome), report.Warnings, nil, report.Differences})
-	if report.Outcome == client.ImportOutcomeUnloaded {
-		l.tally[client.ImportOutcomeSkipped]++
-		l.done.notef("%s: skipped: it was unloaded or deleted here; --name %s loads it again\n", file.path, strconv.Quote(report.Namespace))
+	row := report.(map[string]any)
+	row["file"] = file.path
+	l.rows = append(l.rows, row)
+	if outcome == "UNLOADED" {
+		l.tally["SKIPPED"]++
+		l.done.notef("%s: skipped: it was unloaded or deleted here; --name %q loads it again\n", file.path, name)
 		return
 	}
-	l.tally[report.Outcome]++
-	quiet := report.Outcome == client.ImportOutcomeCreated || report.Outcome == client.ImportOutcomeUnchanged
-	if l.command.DryRun || l.command.Verbose || !quiet {
-		l.done.notef("%s: %s %s\n", file.path, strings.ToLower(string(report.Outcome)), report.Namespace)
-		for _, difference := range report.Differences {
+	l.tally[outcome]++
+	if l.is("dry-run") || l.is("verbose") || outcome != "CREATED" && outcome != "UNCHANGED" {
+		l.done.notef("%s: %s %s\n", file.path, strings.ToLower(outcome), name)
+		for _, difference := range listOf(report, "differences") {
 			l.done.notef("    %s\n", difference)
 		}
 	}

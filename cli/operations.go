@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"unicode"
@@ -79,9 +80,11 @@ func sourceOf(at *ast.Position) string {
 	return before + "\n}"
 }
 
-// request returns the request of the operation.
+// request returns the request of the operation, with the variables that it declares.
 func (o operation) request(variables map[string]any) *graphql.Request {
-	return &graphql.Request{Query: o.text(), OpName: o.Name, Variables: variables}
+	declared := maps.Clone(variables)
+	maps.DeleteFunc(declared, func(name string, _ any) bool { return !o.declares(name) })
+	return &graphql.Request{Query: o.text(), OpName: o.Name, Variables: declared}
 }
 
 // declares reports whether the operation has a variable.

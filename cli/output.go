@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,92 +16,93 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// output are the flags of every command that shows things.
+// output is the form of an answer, as the flags of a command say.
 type output struct {
-	Output  string   `enum:",table,json,yaml,csv,value" default:"" short:"o" placeholder:"FORM" group:"Output" help:"Form of the answer: table, json, yaml, csv or value, which is values alone; table when absent."`
-	Columns []string `short:"c" sep:"," placeholder:"COLUMN" group:"Output" help:"Only these columns, in this order: those of the table, or any that -o json shows."`
-	Quiet   bool     `short:"q" group:"Output" help:"Only the first column, usually a uuid or a name, and no notes."`
+	form    string   // table, json, yaml, csv or value; empty is a table that no flag asked for
+	columns []string // all when empty
+	quiet   bool     // only the first column, and no notes
+}
+
+// outputOf returns the form that a command is given.
+func outputOf(c *call) output {
+	return output{form: c.text("output"), columns: c.given["columns"], quiet: c.is("quiet")}
 }
 
 // isData reports whether the form keeps the structure of things: JSON or YAML.
-func (o output) isData() bool { return (o.Output == "json" || o.Output == "yaml") && !o.Quiet }
+func (o output) isData() bool { return (o.form == "json" || o.form == "yaml") && !o.quiet }
 
 // isTable reports whether the answer is for people.
-func (o output) isTable() bool { return o.Output == "table" && len(o.Columns) == 0 && !o.Quiet }
+func (o output) isTable() bool {
+	return (o.form == "" || o.form == "table") && len(o.columns) == 0 && !o.quiet
+}
 
 // shows reports whether a detail column is shown of many things.
-func (s *session) shows(name string) bool {
-	if len(s.out.Columns) == 0 {
-		return s.out.isData()
+func (o output) shows(name string) bool {
+	if len(o.columns) == 0 {
+		return o.isData()
 	}
-	return slices.ContainsFunc(s.out.Columns, func(chosen string) bool { return strings.EqualFold(chosen, name) })
+	return slices.ContainsFunc(o.columns, func(chosen string) bool { return strings.EqualFold(chosen, name) })
 }
 
 // list shows things, a row for each.
-func list[T any](run *session, columns []column, things []T) error {
-	if things == nil {
-		things = []T{}
-	}
-	rows := make([]any, len(things))
-	for i, thing := range things {
-		row, err := generic(thing)
-		if err != nil {
-			return err
-		}
-		rows[i] = row
-	}
-	return run.out.show(run.stdout, columns, rows, false)
+func (s *session) list(columns string, rows []any) error {
+	return s.out.show(s.stdout, columnsOf(columns), rows, false)
 }
 
 // one shows a thing with all its columns, a row for each column.
-func one[T any](run *session, columns []column, thing T) error {
-	row, err := generic(thing)
-	if err != nil {
-		return err
-	}
-	return run.out.show(run.stdout, columns, []any{row}, true)
+func (s *session) one(columns string, thing any) error {
+	return s.out.show(s.stdout, columnsOf(columns), []any{thing}, true)
 }
 
 // show shows things in the form that the flags name. A single one is an object in
 // JSON and has a line for each column in a table; of many, a table has no details.
-func (o output) show(w io.Writer, columns []column, things []any, single bool) error {
-	switch {
-	case len(o.Columns) > 0:
-		picked, err := chosen(columns, o.Columns)
-		if err != nil {
+func (o output) show(w io.Writer, columns []column, things []any, single bool) (err error) {
+	if len(o.columns) > 0 {
+		if columns, err = chosen(columns, o.columns); err != nil {
 			return err
 		}
-		columns = picked
-	case !single && !o.isData():
+	} else if !single && !o.isData() {
 		columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.detail })
 	}
-	if o.Quiet {
+	if o.quiet {
 		columns = columns[:1]
 	}
-	objects := records(columns, things)
+	objects := lists.Map(things, func(thing any) record {
+		return record{columns, lists.Map(columns, func(c column) any { return valueAt(thing, c.path) })}
+	})
+	var text strings.Builder
 	switch {
 	case o.isData() && single:
-		return o.showData(w, objects[0])
+		err = o.showData(&text, objects[0])
 	case o.isData():
-		return o.showData(w, objects)
-	case o.Quiet || o.Output == "value" && !single:
-		return showLines(w, objects, " ")
-	case o.Output == "value":
-		return showLines(w, objects, "\n")
-	case o.Output == "csv":
-		return showCSV(w, columns, objects)
-	case single:
-		return showSingle(w, columns, objects[0])
+		err = o.showData(&text, objects)
+	case o.quiet || o.form == "value":
+		separator := map[bool]string{true: "\n", false: " "}[single && !o.quiet]
+		for _, object := range objects {
+			text.WriteString(strings.Join(object.cells(false, printable), separator) + "\n")
+		}
+	case o.form == "csv":
+		err = showCSV(&text, columns, objects)
+	default:
+		err = showTable(&text, columns, objects, single)
 	}
-	return showTable(w, columns, objects)
+	if err == nil {
+		_, err = io.WriteString(w, text.String())
+	}
+	return err
 }
 
 // showData shows a value as JSON or YAML.
 func (o output) showData(w io.Writer, value any) error {
-	if o.Output != "yaml" {
-		return showJSON(w, value)
+	if o.form != "yaml" {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -113,96 +115,46 @@ func (o output) showData(w io.Writer, value any) error {
 	return err
 }
 
-func showJSON[T any](w io.Writer, thing T) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(thing)
-}
-
-// showLines shows the values of each object, separated by a text.
-func showLines(w io.Writer, objects []record, separator string) error {
-	var text strings.Builder
-	for _, object := range objects {
-		cells := make([]string, len(object.values))
-		for i, value := range object.values {
-			cells[i] = printable(cell(value, false))
-		}
-		text.WriteString(strings.Join(cells, separator) + "\n")
-	}
-	_, err := io.WriteString(w, text.String())
-	return err
-}
-
 func showCSV(w io.Writer, columns []column, objects []record) error {
 	table := csv.NewWriter(w)
-	row := make([]string, len(columns))
-	for i, c := range columns {
-		row[i] = c.name
-	}
-	err := table.Write(row)
+	err := table.Write(lists.Map(columns, func(c column) string { return c.name }))
 	for _, object := range objects {
-		for i, value := range object.values {
-			row[i] = cell(value, false)
-		}
-		if err == nil {
-			err = table.Write(row)
-		}
+		err = errors.Join(err, table.Write(object.cells(false, strings.Clone)))
 	}
 	table.Flush()
-	if err == nil {
-		err = table.Error()
-	}
-	return err
+	return errors.Join(err, table.Error())
 }
 
-func showTable(w io.Writer, columns []column, objects []record) error {
-	var text strings.Builder
-	for i, c := range columns {
-		if i > 0 {
-			text.WriteByte('\t')
-		}
-		text.WriteString(c.title())
-	}
-	text.WriteByte('\n')
+// showTable shows a row for each object, or a line for each column of the only
+// one. Lines have no blanks at their ends.
+func showTable(w io.Writer, columns []column, objects []record, single bool) error {
+	titles := lists.Map(columns, column.title)
+	lines := [][]string{titles}
 	for _, object := range objects {
-		for i, value := range object.values {
-			if i > 0 {
-				text.WriteByte('\t')
-			}
-			text.WriteString(printable(cell(value, true)))
+		lines = append(lines, object.cells(true, printable))
+	}
+	if single {
+		lines = [][]string{{"FIELD", "VALUE"}}
+		for i, value := range objects[0].cells(true, printable) {
+			lines = append(lines, []string{titles[i], value})
 		}
-		text.WriteByte('\n')
 	}
-	return align(w, text.String())
-}
-
-// showSingle shows an object, a line for each column.
-func showSingle(w io.Writer, columns []column, object record) error {
-	text := "FIELD\tVALUE\n"
-	for i, c := range columns {
-		text += c.title() + "\t" + printable(cell(object.values[i], true)) + "\n"
-	}
-	return align(w, text)
-}
-
-// align writes lines whose cells are separated by tabs, without blanks at their
-// ends.
-func align(w io.Writer, text string) error {
 	var aligned strings.Builder
 	table := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
-	if _, err := io.WriteString(table, text); err != nil {
-		return err
+	for _, line := range lines {
+		if _, err := io.WriteString(table, strings.Join(line, "\t")+"\n"); err != nil {
+			return err
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	lines := strings.Split(aligned.String(), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
+	for line := range strings.Lines(aligned.String()) {
+		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
 	}
-	_, err := io.WriteString(w, strings.Join(lines, "\n"))
-	return err
+	return nil
 }
 
 // printable returns a text without the characters that control a terminal.
@@ -215,13 +167,6 @@ func printable(text string) string {
 	}, text)
 }
 
-func yesOrNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
-}
-
 // printf writes what the command is run for.
 func (s *session) printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(s.stdout, format, args...)
@@ -231,7 +176,7 @@ func (s *session) printf(format string, args ...any) error {
 // notef writes a note for people, unless --quiet is set. The command goes on where
 // nobody can read it.
 func (s *session) notef(format string, args ...any) {
-	if !s.out.Quiet {
+	if !s.out.quiet {
 		_, _ = fmt.Fprintf(s.stderr, format, args...)
 	}
 }
@@ -243,8 +188,9 @@ func (s *session) progress(what string, total int) *progress {
 	if file, ok := s.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		terminal = file
 	}
-	return &progress{run: s, started: time.Now(), bar: progressbar.NewOptions(total, progressbar.OptionSetWriter(terminal),
-		progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))}
+	return &progress{run: s, started: time.Now(), bar: progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
+		progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))}
 }
 
 // progress is a bar, on a terminal or on nothing.

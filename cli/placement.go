@@ -2,174 +2,67 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
-	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
-// ofProvider is the flag of lists that can be of one provider.
-type ofProvider struct {
-	Provider string `ref:"provider" placeholder:"PROVIDER" help:"Only those of this provider."`
-}
-
-// provider returns the provider with a uuid.
-func (s *session) provider(uuid string) (*client.Provider, error) {
-	answer, err := client.ReadProvider(s.ctx, s.api, &uuid, nil)
-	if err != nil {
-		return nil, err
-	}
-	if answer.ResourceProvider == nil {
-		return nil, missing("provider", uuid)
-	}
-	return &answer.ResourceProvider.Provider, nil
-}
-
-// withChildren returns the error of a provider that was not deleted, with the names
-// of the providers below it.
-func (c *call) withChildren(refused error, uuid string) error {
-	if client.Code(refused) != client.InUse {
-		return refused
-	}
-	below, err := client.Collect(client.Providers(c.ctx, c.api, &client.ResourceProviderFilter{InTree: optional.Value(uuid)}, nil, nil), maxLooked)
-	if err != nil {
-		return refused
-	}
-	var names []string
-	for _, of := range below {
-		if of.Parent != nil && of.Parent.Uuid == uuid {
-			names = append(names, of.Name)
-		}
-	}
-	if names == nil {
-		return refused
-	}
-	return fmt.Errorf("%w; its children are %s", refused, quoted(names))
-}
-
-// inventoryOf returns the inventory of a class; nil where there is none.
-func inventoryOf(provider *client.Provider, class string) *client.Inventory {
-	i := slices.IndexFunc(provider.Inventories, func(of *client.Inventory) bool { return of.ResourceClass == class })
-	if i < 0 {
-		return nil
-	}
-	return provider.Inventories[i]
-}
-
-func showInventory(c *call) error {
-	provider, err := c.provider(c.text("provider"))
-	if err != nil {
-		return err
-	}
-	found := inventoryOf(provider, c.text("class"))
-	if found == nil {
-		return missing("inventory of "+provider.Name, c.text("class"))
-	}
-	return one(c.session, c.columns(), found)
-}
-
 func setInventory(c *call) error {
-	provider, err := c.provider(c.text("provider"))
+	class := c.text("class")
+	provider, err := c.query("ReadProvider", map[string]any{"uuid": c.text("provider")})
 	if err != nil {
 		return err
 	}
-	class := c.text("class")
-	if of := inventoryOf(provider, class); of != nil {
+	if of := pick(listOf(provider, "inventories"), "resourceClass", class); len(of) > 0 {
 		given := memberOf(c.variables["input"], "inventory").(map[string]any)
-		for field, value := range map[string]any{"total": of.Total, "reserved": of.Reserved, "minUnit": of.MinUnit, "maxUnit": of.MaxUnit,
-			"stepSize": of.StepSize, "allocationRatio": of.AllocationRatio} {
-			if _, ok := given[field]; !ok {
-				given[field] = value
+		for _, field := range definitionOf("InventoryInput").Fields {
+			if _, ok := given[field.Name]; !ok {
+				given[field.Name] = memberOf(of[0], field.Name)
 			}
 		}
 	} else if c.text("total") == "" {
-		return usagef("--total: %s has no inventory of %s; say how much there is", provider.Name, class)
+		return usagef("--total: %s has no inventory of %s; say how much there is", wordOf(provider, "name"), class)
 	}
 	if c.text("generation") == "" {
-		assign(c.variables, "input.generation", provider.Generation)
+		assign(c.variables, "input.generation", memberOf(provider, "generation"))
+	}
+	return c.sendAndShow()
+}
+
+// listTraits shows traits, of which providers have the names alone: custom ones
+// say so in their names.
+func listTraits(c *call) error {
+	if err := c.selectOperation(); err != nil {
+		return err
 	}
 	found, _, err := c.fetch()
 	if err != nil {
 		return err
 	}
-	changed := &client.Provider{}
-	if err := into(changed, found); err != nil {
-		return err
+	if object, ok := found.(map[string]any); ok {
+		rows := []any{}
+		for _, name := range listOf(object, "traits") {
+			rows = append(rows, map[string]any{"name": name, "custom": strings.HasPrefix(name.(string), "CUSTOM_")})
+		}
+		object["traits"] = rows
 	}
-	return one(c.session, c.columns(), inventoryOf(changed, class))
-}
-
-// showTraits shows traits by name: custom ones say so in their names.
-func (c *call) showTraits(names []string) error {
-	rows := []any{}
-	for _, name := range names {
-		rows = append(rows, map[string]any{"name": name, "custom": strings.HasPrefix(name, "CUSTOM_")})
-	}
-	return list(c.session, c.columns(), rows)
-}
-
-func listTraits(c *call) error {
-	of := embedded[ofProvider](c)
-	if of.Provider == "" {
-		return c.standard()
-	}
-	provider, err := c.provider(of.Provider)
-	if err != nil {
-		return err
-	}
-	return c.showTraits(provider.Traits)
+	return c.show(found)
 }
 
 func showTrait(c *call) error {
 	err := c.standard()
 	if client.Code(err) == client.BadUserInput {
-		return missingError{errors.Join(missing("trait", c.text("name")), err)}
+		return errors.Join(missing("trait", c.text("name")), err)
 	}
 	return err
 }
 
-func setTraits(c *call) error {
-	found, _, err := c.fetch()
-	if err != nil {
-		return err
-	}
-	provider := &client.Provider{}
-	if err := into(provider, found); err != nil {
-		return err
-	}
-	return c.showTraits(provider.Traits)
-}
-
 func listAggregates(c *call) error {
-	of, most := embedded[ofProvider](c), embedded[paging](c).Limit
-	if of.Provider == "" {
+	if c.text("provider") == "" {
 		c.variables["groupBy"] = client.CapacityGroupingAggregate
 		c.verb.columns = "aggregate resourceClass capacity used free providers +total +reserved +shareUsed"
-		return c.sendAndShow()
 	}
-	provider, err := c.provider(of.Provider)
-	if err != nil {
-		return err
-	}
-	aggregates := provider.Aggregates
-	if most > 0 {
-		aggregates = aggregates[:min(len(aggregates), most)]
-	}
-	return list(c.session, c.columns(), aggregates)
-}
-
-func showAggregate(c *call) error {
-	found, _, err := c.fetch()
-	if err != nil {
-		return err
-	}
-	providers, _ := found.([]any)
-	if len(providers) == 0 {
-		return missing("aggregate", strings.Join(c.texts("aggregate"), ","))
-	}
-	return list(c.session, c.columns(), providers)
+	return c.standard()
 }
 
 func listUsages(c *call) error {
@@ -180,23 +73,19 @@ func listUsages(c *call) error {
 			c.verb.columns += " +" + other
 		}
 	}
-	all, most := []any{}, embedded[paging](c).Limit
+	all, most := []any{}, c.number("limit")
 	for { // the cursor is what the groups are grouped by
-		found, _, err := c.ask(c.operation, c.variables, 0)
+		groups, _, err := c.ask(c.operation, c.variables, 0)
 		if err != nil {
 			return err
 		}
-		groups, _ := found.([]any)
-		all = append(all, groups...)
-		if len(groups) < maxPage || most > 0 && len(all) >= most {
-			break
+		page := listOf(groups, "")
+		all = append(all, page...)
+		if len(page) < maxPage || most > 0 && len(all) >= most {
+			return c.show(all)
 		}
-		c.variables["after"] = memberOf(groups[len(groups)-1], by)
+		c.variables["after"] = memberOf(page[len(page)-1], by)
 	}
-	if most > 0 {
-		all = all[:min(len(all), most)]
-	}
-	return c.show(all)
 }
 
 func listCapacity(c *call) error {
@@ -207,6 +96,79 @@ func listCapacity(c *call) error {
 // capacityColumns are the columns of sums of capacity, by what their providers have
 // in common.
 func capacityColumns(by string) string {
-	group := map[string]string{"resource-class": "", "aggregate": "aggregate ", "trait": "trait ", "root": "root=root.name "}
+	group := map[string]string{"aggregate": "aggregate ", "trait": "trait ", "root": "root=root.name "}
 	return group[by] + "resourceClass total reserved capacity used free providers +shareUsed"
+}
+
+// setAllocations replaces the allocations of a consumer. What the flags do not
+// say stays as it was read.
+func setAllocations(c *call) error {
+	allocations, err := c.allocations()
+	if err != nil {
+		return err
+	}
+	input := map[string]any{"uuid": c.text("consumer"), "allocations": allocations}
+	there, err := c.query("ReadConsumer", map[string]any{"uuid": c.text("consumer")})
+	switch {
+	case err == nil:
+		if err := c.confirm("yes", "Replace the allocations of the consumer %s?", c.text("consumer")); err != nil {
+			return err
+		}
+		for _, field := range []string{"projectId", "userId", "generation"} {
+			input[field] = memberOf(there, field)
+		}
+	case ExitStatus(err) != exitNotFound:
+		return err
+	case c.text("project") == "" || c.text("user") == "":
+		return usagef("the consumer is new: say --project and --user")
+	}
+	for flag, field := range map[string]string{"project": "projectId", "user": "userId", "type": "type"} {
+		if of, ok := c.given[flag]; ok {
+			input[field] = of[0]
+		}
+	}
+	if generation, ok := c.given["generation"]; ok {
+		if input["generation"], err = valueOf("Int64", generation[0]); err != nil {
+			return usagef("--generation: %w", err)
+		}
+	}
+	consumers, err := c.query("SetAllocations", map[string]any{"input": map[string]any{"consumers": []any{input}}})
+	if err != nil {
+		return err
+	}
+	all := []any{}
+	for _, of := range listOf(consumers, "") {
+		all = append(all, listOf(of, "allocations")...)
+	}
+	return c.list(c.columns(), all)
+}
+
+// allocations returns what is written as rp=PROVIDER,CLASS=AMOUNT,CLASS=AMOUNT,
+// by provider.
+func (c *call) allocations() (all []any, err error) {
+	byProvider := map[string]map[string]any{}
+	for _, text := range c.given["allocation"] {
+		name, amounts, _ := strings.Cut(text, ",")
+		provider, ok := strings.CutPrefix(name, "rp=")
+		if !ok || amounts == "" || provider == "" {
+			return nil, usagef("--allocation: %q is not of the form rp=PROVIDER,CLASS=AMOUNT", text)
+		}
+		if err := c.resolveText("provider", &provider); err != nil {
+			return nil, err
+		}
+		of := byProvider[provider]
+		if of == nil {
+			of = map[string]any{"provider": provider, "resources": []any{}}
+			byProvider[provider] = of
+			all = append(all, of)
+		}
+		for _, amount := range strings.Split(amounts, ",") {
+			resources, err := amountOf(amount, "amount")
+			if err != nil {
+				return nil, usagef("--allocation: %w", err)
+			}
+			of["resources"] = append(of["resources"].([]any), resources)
+		}
+	}
+	return all, nil
 }

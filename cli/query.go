@@ -2,8 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
+	"cmp"
 	"io"
 	"maps"
 	"os"
@@ -15,19 +14,10 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-type queryCommand struct {
-	common
-	Document  string   `arg:"" optional:"" help:"The document; it comes from --file or the standard input when absent."`
-	File      string   `short:"f" type:"path" placeholder:"FILE" help:"File with the document; - is the standard input."`
-	Variables []string `name:"variable" short:"v" sep:"none" placeholder:"KEY=VALUE" help:"A variable: a text where the operation declares one, else JSON. Can be given several times."`
-	Operation string   `placeholder:"NAME" help:"The operation to run, where the document has several."`
-	Paginate  bool     `help:"Send the query for each page, and show all as one. It needs a variable that is the argument 'after' of one list, and pageInfo { hasNextPage endCursor } of that list."`
-}
-
-// Run sends the document. JSON, the default, is the data of the answer; other forms
-// show the first list in it.
-func (c *queryCommand) Run(run *session) error {
-	text, err := c.text(run)
+// sendDocument sends the document of `query`. JSON, the default, is the data of
+// the answer; other forms show the first list in it.
+func sendDocument(c *call) error {
+	text, err := c.document()
 	if err != nil {
 		return err
 	}
@@ -35,64 +25,60 @@ func (c *queryCommand) Run(run *session) error {
 	if err != nil {
 		return usagef("the document: %w", err)
 	}
-	operation, err := c.chosen(document)
+	operation, err := chosenOf(document, c.text("operation"))
 	if err != nil {
 		return err
 	}
-	variables, err := variablesOf(operation, c.Variables)
+	variables, err := variablesOf(operation, c.given["variable"])
 	if err != nil {
 		return err
 	}
-	request := &graphql.Request{Query: text, OpName: operation.Name, Variables: variables}
-	send := func() (any, error) { return send(run, request) }
 	pages, err := pagesOf(document, operation)
-	if c.Paginate && err != nil {
+	if c.is("paginate") && err != nil {
 		return err
+	}
+	send := func() (any, error) {
+		return c.send(&graphql.Request{Query: text, OpName: operation.Name, Variables: variables})
 	}
 	data, err := send()
-	if c.Paginate && err == nil {
+	if c.is("paginate") && err == nil {
 		data, err = pages.rest(data, variables, send, 0)
 	}
-	return c.answer(run, data, err)
-}
-
-// answer shows the data of an answer, which may be there beside an error.
-func (c *queryCommand) answer(run *session, data any, err error) error {
 	if data == nil {
 		return err
 	}
-	form := run.out
-	if run.isDefaultForm && len(form.Columns) == 0 && !form.Quiet {
-		form.Output = "json"
-	}
-	if form.isData() && len(form.Columns) == 0 {
-		if wrong := form.showData(run.stdout, data); wrong != nil {
-			return wrong
-		}
-		return err
-	}
-	rows, columns := rowsOf(data)
-	if wrong := form.show(run.stdout, columns, rows, false); wrong != nil {
-		return wrong
-	}
-	return err
+	return cmp.Or(c.showAnswer(data), err) // data may be there beside an error
 }
 
-// text returns the document.
-func (c *queryCommand) text(run *session) (string, error) {
+// showAnswer shows the data of an answer.
+func (c *call) showAnswer(data any) error {
+	form := c.out
+	if form.form == "" && len(form.columns) == 0 && !form.quiet {
+		form.form = "json"
+	}
+	if form.isData() && len(form.columns) == 0 {
+		return form.showData(c.stdout, data)
+	}
+	rows, columns := rowsOf(data)
+	return form.show(c.stdout, columns, rows, false)
+}
+
+// document returns the document that `query` is given.
+func (c *call) document() (string, error) {
+	document, file := c.text("document"), c.text("file")
 	switch {
-	case c.Document != "" && c.File != "":
+	case document != "" && file != "":
 		return "", usagef("--file and a document exclude each other")
-	case c.Document != "":
-		return c.Document, nil
-	case c.File != "" && c.File != "-":
-		text, err := os.ReadFile(c.File)
+	case document != "":
+		return document, nil
+	case file != "" && file != "-":
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return "", usagef("--file: %w", err)
 		}
 		return string(text), nil
-	case run.program.Stdin != nil:
-		text, err := io.ReadAll(run.program.Stdin)
+	case c.program.Stdin != nil:
+		text, err := io.ReadAll(c.program.Stdin)
 		if err == nil && len(bytes.TrimSpace(text)) > 0 {
 			return string(text), nil
 		}
@@ -100,18 +86,18 @@ func (c *queryCommand) text(run *session) (string, error) {
 	return "", usagef("nothing to send: write a document, --file, or the standard input")
 }
 
-// chosen returns the operation to run.
-func (c *queryCommand) chosen(document *ast.QueryDocument) (*ast.OperationDefinition, error) {
-	operation := document.Operations.ForName(c.Operation)
+// chosenOf returns the operation to run.
+func chosenOf(document *ast.QueryDocument, name string) (*ast.OperationDefinition, error) {
+	operation := document.Operations.ForName(name)
 	switch {
 	case operation != nil:
 		return operation, nil
-	case c.Operation == "" && len(document.Operations) == 1:
+	case name == "" && len(document.Operations) == 1:
 		return document.Operations[0], nil
-	case c.Operation == "":
+	case name == "":
 		return nil, usagef("the document has %d operations: name one with --operation", len(document.Operations))
 	}
-	return nil, usagef("--operation: the document has no operation %q", c.Operation)
+	return nil, usagef("--operation: the document has no operation %q", name)
 }
 
 // variablesOf returns the variables that are written as KEY=VALUE. A value is a
@@ -133,113 +119,6 @@ func variablesOf(operation *ast.OperationDefinition, written []string) (map[stri
 		}
 	}
 	return variables, nil
-}
-
-// send sends a request and returns the data of the answer, with its numbers as
-// they are written.
-func send(run *session, request *graphql.Request) (data any, err error) {
-	var text json.RawMessage
-	err = run.api.MakeRequest(run.ctx, request, &graphql.Response{Data: &text})
-	if len(text) == 0 || string(text) == "null" {
-		return nil, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	if wrong := decoder.Decode(&data); wrong != nil {
-		return nil, wrong
-	}
-	return data, err
-}
-
-// pages is how a list of a document goes on.
-type pages struct {
-	variable string   // that of the cursor
-	path     []string // of the list in the answer
-}
-
-// pagesOf returns the list of an operation whose argument `after` is a variable.
-func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (found pages, err error) {
-	seen := map[string]bool{} // fragments, which can be in circles before the server checks them
-	var walk func(set ast.SelectionSet, path []string)
-	walk = func(set ast.SelectionSet, path []string) {
-		for _, selected := range set {
-			switch of := selected.(type) {
-			case *ast.Field:
-				here := append(slices.Clone(path), of.Alias)
-				after := of.Arguments.ForName("after")
-				if after != nil && after.Value.Kind == ast.Variable && found.variable == "" {
-					found = pages{after.Value.Raw, here}
-				}
-				walk(of.SelectionSet, here)
-			case *ast.InlineFragment:
-				walk(of.SelectionSet, path)
-			case *ast.FragmentSpread:
-				if fragment := document.Fragments.ForName(of.Name); fragment != nil && !seen[of.Name] {
-					seen[of.Name] = true
-					walk(fragment.SelectionSet, path)
-				}
-			}
-		}
-	}
-	walk(operation.SelectionSet, nil)
-	if found.variable == "" || operation.Operation != ast.Query {
-		return found, usagef("--paginate: the operation is no query with a list whose argument 'after' is a variable, such as traits(first: 100, after: $after)")
-	}
-	return found, nil
-}
-
-// rest returns an answer, whose list has its first page, with the pages after that:
-// all of them, or until it has as many rows as are asked for.
-func (p pages) rest(whole any, variables map[string]any, send func() (any, error), most int) (any, error) {
-	to, ok := at(whole, p.path)
-	if !ok {
-		return whole, nil // the list is of something that does not exist
-	}
-	for page := to; ; {
-		next, more, err := nextOf(page, strings.Join(p.path, "."))
-		rows, _ := to["nodes"].([]any)
-		if err != nil || !more || most > 0 && len(rows) >= most {
-			return whole, err
-		}
-		variables[p.variable] = next
-		answer, err := send()
-		if err != nil {
-			return nil, err
-		}
-		if page, ok = at(answer, p.path); !ok {
-			return nil, fmt.Errorf("the list %s is gone", strings.Join(p.path, "."))
-		}
-		for _, key := range []string{"nodes", "edges"} {
-			if rows, ok := page[key].([]any); ok {
-				before, _ := to[key].([]any)
-				to[key] = append(before, rows...)
-			}
-		}
-		to["pageInfo"] = page["pageInfo"]
-	}
-}
-
-// nextOf returns the cursor of the page after one, and whether there is one.
-func nextOf(page map[string]any, path string) (next any, more bool, err error) {
-	info, _ := page["pageInfo"].(map[string]any)
-	more, hasNext := info["hasNextPage"].(bool)
-	next, hasCursor := info["endCursor"]
-	if !hasNext || !hasCursor {
-		return nil, false, usagef("--paginate: select pageInfo { hasNextPage endCursor } of %s", path)
-	}
-	return next, more, nil
-}
-
-// at returns the object at a path of an answer.
-func at(data any, path []string) (map[string]any, bool) {
-	object, ok := data.(map[string]any)
-	for _, name := range path {
-		if !ok {
-			return nil, false
-		}
-		object, ok = object[name].(map[string]any)
-	}
-	return object, ok
 }
 
 // rowsOf returns the first list of objects in an answer and its columns, or the

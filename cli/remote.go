@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,6 +15,10 @@ import (
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/alecthomas/kong"
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/config"
+	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 
 	"github.com/cadastre-dev/cadastre/client"
 )
@@ -20,43 +26,40 @@ import (
 // defaultServer is asked where no flag, variable or context names another.
 const defaultServer = "http://127.0.0.1:8080"
 
-// remote are the flags of every command that is a client of a server.
+// remote is what the flags of a command and the environment say of the server.
 type remote struct {
-	Server  string        `placeholder:"ADDRESS" group:"Server" help:"Address of the server, with or without the scheme and /graphql; without a scheme it is http for this machine and https for others. That of the context when absent, or \"http://127.0.0.1:8080\"."`
-	Token   string        `placeholder:"TOKEN" group:"Server" help:"Token to send to the server; that of the context when absent."`
-	Context string        `placeholder:"NAME" group:"Server" help:"Context of cadastre login to take the server and the token from."`
-	OSCloud string        `name:"os-cloud" env:"OS_CLOUD" placeholder:"NAME" group:"Server" help:"Cloud of clouds.yaml whose Keystone gives the token."`
-	CACert  string        `name:"ca-cert" type:"path" placeholder:"FILE" group:"Server" help:"Certificates of authorities that the server's is checked with, PEM; those of this machine when absent."`
-	Timeout time.Duration `default:"60s" min:"1ms" group:"Server" help:"How long a request may take."`
-	Retries int           `default:"3" min:"0" max:"10" group:"Server" help:"How often a request is sent again that the server had no capacity for, or that no answer came to; a change is made once, however often it is sent."`
+	server
+	context, cloud string
+	isNamed        bool // an empty address, too
 }
 
-// common are the flags of every command that asks a server.
-type common struct {
-	remote
-	output
-}
-
-// AfterApply prepares the session for the server that the flags name. The command
-// line calls it.
-func (c *common) AfterApply(run *session, parsed *kong.Context) error {
-	if err := checkNumbers(parsed); err != nil {
-		return err
+// remoteOf returns the server that a command is given.
+func remoteOf(c *call) remote {
+	of := remote{context: c.text("context"), cloud: c.text("os-cloud")}
+	of.address, of.token, of.caCert = c.text("server"), c.text("token"), c.text("ca-cert")
+	of.timeout, _ = time.ParseDuration(c.text("timeout")) // the parser has read it
+	of.retries = c.number("retries")
+	if c.parsed != nil {
+		of.isNamed = slices.ContainsFunc(c.parsed.Path, func(part *kong.Path) bool {
+			return part.Flag != nil && part.Flag.Name == "server"
+		})
 	}
-	run.setForm(c.output)
-	where, err := c.remote.where()
+	return of
+}
+
+// choose prepares the session for a server.
+func (s *session) choose(of remote) error {
+	where, err := of.where()
 	if err != nil {
 		return err
 	}
-	for _, part := range parsed.Path {
-		if part.Flag != nil && part.Flag.Name == "server" {
-			where.address = c.Server // an empty one, too
-		}
+	if of.isNamed {
+		where.address = of.address
 	}
 	if _, err := client.Endpoint(where.address); err != nil {
 		return usagef("--server: %w", err)
 	}
-	run.server, run.api = where, &asking{run: run}
+	s.server, s.api = where, &asking{run: s}
 	return nil
 }
 
@@ -68,41 +71,29 @@ type server struct {
 	credentials            func(ctx context.Context) (string, error) // of a token; nil where there is one
 }
 
-// where returns the server that the flags, the environment and the contexts name,
-// in this order.
+// where returns the server that the flags, the environment and the contexts
+// name, in this order. The token comes from the context that --context names,
+// the cloud of --os-cloud, the current context, or the environment. A token of
+// a context is only for its server.
 func (r remote) where() (server, error) {
-	where := server{address: r.Server, token: r.Token, caCert: r.CACert, timeout: r.Timeout, retries: r.Retries}
+	where := r.server
 	saved, err := loadContexts()
 	if err != nil {
 		return where, err
 	}
-	of, err := saved.named(r.Context)
+	of, err := saved.named(r.context)
 	if err != nil {
 		return where, err
 	}
-	if where.address == "" {
-		where.address = of.Server
+	forServer := r.address == "" || r.address == of.Server
+	where.address = cmp.Or(where.address, of.Server, defaultServer)
+	if forServer {
+		where.caCert = cmp.Or(where.caCert, of.CACert)
 	}
-	if where.caCert == "" && (r.Server == "" || r.Server == of.Server) {
-		where.caCert = of.CACert
-	}
-	if where.address == "" {
-		where.address = defaultServer
-	}
-	if where.token == "" {
-		r.authenticate(&where, of)
-	}
-	return where, nil
-}
-
-// authenticate says where the token comes from: the context that --context names,
-// the cloud of --os-cloud, the current context, or the environment. A token of a
-// context is only for its server.
-func (r remote) authenticate(where *server, of savedContext) {
-	forServer := r.Server == "" || r.Server == of.Server
 	switch {
-	case r.Context == "" && r.OSCloud != "":
-		where.credentials = cloudToken(r.OSCloud)
+	case where.token != "":
+	case r.context == "" && r.cloud != "":
+		where.credentials = cloudToken(r.cloud)
 	case forServer && of.Token != "":
 		where.token = of.Token
 	case forServer && of.Cloud != "":
@@ -112,6 +103,7 @@ func (r remote) authenticate(where *server, of savedContext) {
 	case os.Getenv("OS_AUTH_URL") != "":
 		where.credentials = environmentToken
 	}
+	return where, nil
 }
 
 // connect returns a client of a server.
@@ -125,7 +117,8 @@ func connect(ctx context.Context, where server) (*client.Client, error) {
 		}
 		where.token = token
 	}
-	options := []client.Option{client.WithToken(where.token), client.WithTimeout(where.timeout), client.WithRetries(where.retries)}
+	options := []client.Option{client.WithToken(where.token), client.WithTimeout(where.timeout),
+		client.WithRetries(where.retries)}
 	if where.caCert != "" {
 		sender, err := trusting(where.caCert)
 		if err != nil {
@@ -187,33 +180,35 @@ func (a *asking) explained(err error) error {
 	return &askError{a.run, err}
 }
 
-// environment returns the value that the environment has for a flag.
-func environment(flag *kong.Flag) string {
-	for _, name := range flag.Envs {
-		if value := os.Getenv(name); value != "" {
-			return value
+// cloudToken returns what gets a token of the Keystone of a cloud in clouds.yaml.
+func cloudToken(name string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		credentials, _, settings, err := clouds.Parse(clouds.WithCloudName(name))
+		if err != nil {
+			return "", usagef("the cloud %q: %w", name, err)
 		}
+		return tokenOf(ctx, credentials, settings)
 	}
-	return ""
 }
 
-// onlyTheServer takes the environment variables of all flags of clients, except
-// those that say which server is asked, by whom, and in which form the answer is
-// shown: none decides what a command does.
-func onlyTheServer(parser *kong.Kong) error {
-	var walk func(node *kong.Node)
-	walk = func(node *kong.Node) {
-		for _, flag := range node.Flags {
-			if !slices.Contains([]string{"server", "token", "context", "os-cloud", "ca-cert", "timeout", "output"}, flag.Name) {
-				flag.Envs, flag.Tag.Envs = nil, nil
-			}
-		}
-		for _, child := range node.Children {
-			if child.Name != "serve" {
-				walk(child)
-			}
-		}
+// environmentToken returns a token of the Keystone that the OS_* variables name.
+func environmentToken(ctx context.Context) (string, error) {
+	credentials, err := openstack.AuthOptionsFromEnv()
+	if err != nil {
+		return "", usagef("the OS_* variables: %w", err)
 	}
-	walk(parser.Model.Node)
-	return nil
+	return tokenOf(ctx, credentials, nil)
+}
+
+// tokenOf returns a token that Keystone gives for credentials.
+func tokenOf(ctx context.Context, credentials gophercloud.AuthOptions, settings *tls.Config) (string, error) {
+	provider, err := config.NewProviderClient(ctx, credentials, config.WithTLSConfig(settings))
+	if refused := (gophercloud.ErrUnexpectedResponseCode{}); errors.As(err, &refused) && refused.Actual == 401 {
+		return "", statusError{
+			fmt.Errorf("the Keystone at %s does not accept the credentials", credentials.IdentityEndpoint), exitForbidden}
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask the Keystone at %s for a token: %w", credentials.IdentityEndpoint, err)
+	}
+	return provider.TokenID, nil
 }

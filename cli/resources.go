@@ -2,41 +2,27 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
-	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// withCandidates is the flag of a resource that is shown.
-type withCandidates struct {
-	Candidates bool `help:"Show where the resource, such as a flavor, fits now, instead of the resource."`
-}
-
 func showResource(c *call) error {
-	if embedded[withCandidates](c).Candidates {
-		return (&candidatesCommand{FromFlavor: c.text("resource"), Limit: 20}).Run(c.session)
+	if c.is("candidates") {
+		return c.candidatesOf(c.text("resource"), defaultCandidates)
 	}
 	resource, _, err := c.fetch()
 	if err != nil {
 		return err
 	}
 	of := map[string]any{"uuid": c.text("resource"), "includePrivate": true}
-	capabilities, _, err := c.ask(operationNamed("ReadResourceCapabilities"), of, 0)
+	capabilities, err := c.query("ReadResourceCapabilities", of)
 	if err != nil {
 		return err
 	}
 	resource.(map[string]any)["capabilities"] = capabilities
-	return one(c.session, c.columns(), resource)
-}
-
-func createResource(c *call) error {
-	resource, _, err := c.fetch()
-	if err != nil {
-		return err
-	}
-	c.warn(memberOf(resource, "uuid"), c.texts("metadata"))
-	return one(c.session, c.columns(), resource)
+	return c.one(c.columns(), resource)
 }
 
 // warn notes which of the items that were written break a definition. The items are
@@ -45,19 +31,17 @@ func (c *call) warn(resource any, items []string) {
 	if len(items) == 0 {
 		return
 	}
-	values := make([]any, len(items))
-	for i, item := range items {
-		values[i], _ = keyValue(item)
-	}
-	report, _, err := c.ask(operationNamed("ValidateMetadata"), map[string]any{"resource": resource, "values": values}, 0)
+	values := lists.Map(items, func(item string) any {
+		value, _ := keyValue(item) // was read before
+		return value
+	})
+	report, err := c.query("ValidateMetadata", map[string]any{"resource": resource, "values": values})
 	if err != nil {
 		return
 	}
-	reports, _ := memberOf(report, "items").([]any)
-	for _, item := range reports {
-		violations, _ := memberOf(item, "violations").([]any)
-		for _, violation := range violations {
-			c.notef("warning: %s: %s\n", printable(cell(memberOf(item, "key"), false)), printable(cell(memberOf(violation, "message"), false)))
+	for _, item := range listOf(report, "items") {
+		for _, violation := range listOf(item, "violations") {
+			c.notef("warning: %s: %s\n", wordOf(item, "key"), wordOf(violation, "message"))
 		}
 	}
 }
@@ -70,65 +54,27 @@ func explainResources(c *call) error {
 	if err != nil {
 		return err
 	}
-	of := &client.ResourceExplanation{}
-	if err := into(of, found); err != nil {
-		return err
-	}
-	c.notef("%s considered\n", counted(of.Considered, "resource"))
-	return list(c.session, columnsOf("kind clause passing remaining +path +ignored +notNumbers"), of.Clauses)
-}
-
-// ownership are the flags of who may change the items that are set.
-type ownership struct {
-	ServiceOwned bool `xor:"owner" help:"Only administrators and services change these items from now on."`
-	UserOwned    bool `xor:"owner" help:"Users may change these items from now on."`
+	c.notef("%s considered\n", counted(numberOf(found, "considered"), "resource"))
+	return c.list("kind clause passing remaining +path +ignored +notNumbers", listOf(found, "clauses"))
 }
 
 func listMetadata(c *call) error {
-	found, _, err := c.fetch()
+	items, _, err := c.fetch()
 	if err != nil {
 		return err
 	}
-	items, _ := found.([]any)
-	err = list(c.session, c.columns(), items)
-	known := map[any]bool{}
-	for _, item := range items {
-		known[memberOf(item, "key")] = true
-	}
-	for _, key := range c.texts("keys") {
-		if !known[key] {
+	err = c.show(items)
+	for _, key := range c.given["keys"] {
+		if len(pick(listOf(items, ""), "key", key)) == 0 {
 			err = errors.Join(err, missing("metadata item", key))
 		}
 	}
 	return err
 }
 
-func showMetadata(c *call) error {
-	found, _, err := c.fetch()
-	if items, _ := found.([]any); err == nil && len(items) > 0 {
-		return one(c.session, c.columns(), items[0])
-	}
-	if err != nil {
-		return err
-	}
-	return missing("metadata item", c.text("key"))
-}
-
-func setMetadata(c *call) error {
-	if of := embedded[ownership](c); of.ServiceOwned || of.UserOwned {
-		assign(c.variables, "input.userModifiable", of.UserOwned)
-	}
-	items, _, err := c.fetch()
-	if err != nil {
-		return err
-	}
-	c.warn(c.text("resource"), c.texts("items"))
-	return c.show(items)
-}
-
 func replaceMetadata(c *call) error {
-	if len(c.texts("items")) == 0 {
-		if err := c.confirmed(-1); err != nil {
+	if len(c.given["items"]) == 0 {
+		if err := c.confirmed(nil); err != nil {
 			return err
 		}
 	}
@@ -136,16 +82,15 @@ func replaceMetadata(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.warn(c.text("resource"), c.texts("items"))
+	c.warn(c.text("resource"), c.given["items"])
 	if c.out.isData() {
-		return one(c.session, columnsOf("metadata=resource.metadata retained"), payload)
+		return c.one("metadata=resource.metadata retained", payload)
 	}
-	items, _ := valueAt(payload, "resource.metadata").([]any)
-	if retained, _ := memberOf(payload, "retained").([]any); len(retained) > 0 {
-		keys := lists.Map(retained, func(item any) string { return printable(cell(memberOf(item, "key"), false)) })
+	if retained := listOf(payload, "retained"); len(retained) > 0 {
+		keys := lists.Map(retained, func(item any) string { return wordOf(item, "key") })
 		c.notef("kept, because only administrators and services change them: %s\n", strings.Join(keys, ", "))
 	}
-	return list(c.session, c.columns(), items)
+	return c.list(c.columns(), listOf(payload, "resource.metadata"))
 }
 
 // checkMetadata shows what is wrong with each item, and fails where one is not
@@ -155,13 +100,118 @@ func checkMetadata(c *call) error {
 	if err != nil {
 		return err
 	}
-	items, _ := memberOf(report, "items").([]any)
-	columns := columnsOf("key accepted problems=violations.message +rules=violations.rule custom=isCustom suggestion")
-	if err := list(c.session, columns, items); err != nil {
+	if err := c.list(c.columns(), listOf(report, "items")); err != nil {
 		return err
 	}
 	if memberOf(report, "accepted") != true {
-		return inputError{errors.New("the metadata break their definitions")}
+		return statusError{errors.New("the metadata break their definitions"), exitInput}
 	}
 	return nil
+}
+
+// listProblems walks all pages of resources and shows every item that breaks a
+// definition.
+func listProblems(c *call) error {
+	filter, _ := c.variables["filter"].(map[string]any)
+	all, err := c.query("CountResources", map[string]any{"filter": filter["resources"]})
+	if err != nil {
+		return err
+	}
+	done := c.progress("looking through resources", numberOf(all, "totalCount"))
+	defer done.end()
+	items, resources, scanned := []any{}, 0, 0
+	for {
+		page, _, err := c.ask(c.operation, c.variables, 0)
+		if err != nil {
+			return err
+		}
+		items, resources = append(items, brokenItems(page)...), resources+len(listOf(page, "nodes"))
+		seen := numberOf(page, "scanned")
+		scanned += seen
+		done.add(seen)
+		if memberOf(page, "complete") == true {
+			break
+		}
+		c.variables["after"] = memberOf(page, "scannedTo")
+	}
+	done.end()
+	if err := c.list(c.columns(), items); err != nil {
+		return err
+	}
+	verb := "break their"
+	if resources == 1 {
+		verb = "breaks its"
+	}
+	c.notef("%s %s definitions, of %d looked through\n", counted(resources, "resource"), verb, scanned)
+	return nil
+}
+
+// brokenItems returns what is wrong with the resources of a page, item by item.
+func brokenItems(page any) (items []any) {
+	for _, of := range listOf(page, "nodes") {
+		for _, problem := range listOf(of, "problems") {
+			item := problem.(map[string]any)
+			item["resource"], item["name"] = valueAt(of, "resource.uuid"), valueAt(of, "resource.name")
+			item["type"] = valueAt(of, "resource.type.name")
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// wouldBreak says that a change would break an item.
+func wouldBreak(item any) string {
+	return fmt.Sprintf("would break: %s %s (%s): %s=%s: %s\n", wordOf(item, "type"), wordOf(item, "name"),
+		wordOf(item, "resource"), wordOf(item, "key"), wordOf(item, "value"), wordOf(item, "message"))
+}
+
+// noteBroken notes the metadata that a change would break, in a dry run.
+func (c *call) noteBroken(page any) error {
+	for _, item := range brokenItems(page) {
+		c.notef("%s", wouldBreak(item))
+	}
+	more := ""
+	if memberOf(page, "complete") != true {
+		more = "; there may be more"
+	}
+	c.notef("dry run, nothing was done: metadata of %s would break definitions%s\n",
+		counted(len(listOf(page, "nodes")), "resource"), more)
+	return nil
+}
+
+func listCapabilities(c *call) error {
+	c.variables["withValues"] = c.is("detail")
+	found, _, err := c.ask(c.operation, c.variables, 0)
+	if err != nil {
+		return err
+	}
+	if !c.is("detail") {
+		return c.show(found)
+	}
+	rows := []any{}
+	for _, of := range listOf(found, "") {
+		if valueAt(of, "values.pageInfo.hasNextPage") == true {
+			variables := map[string]any{"resourceType": c.text("type"), "name": memberOf(of, "name")}
+			if of, err = c.query("ReadCapability", variables); err != nil {
+				return err
+			}
+		}
+		for _, value := range listOf(of, "values.nodes") {
+			row := value.(map[string]any)
+			row["name"], row["private"] = memberOf(of, "name"), memberOf(of, "private")
+			rows = append(rows, row)
+		}
+	}
+	return c.list("name private value resourceCount", rows)
+}
+
+func showCapability(c *call) error {
+	found, _, err := c.fetch()
+	if err != nil {
+		return err
+	}
+	if !c.out.isData() {
+		return c.list("value resourceCount", listOf(found, "values.nodes"))
+	}
+	return c.one("name private values=values.nodes", found)
 }

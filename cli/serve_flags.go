@@ -25,7 +25,7 @@ func (s *session) parseServe(args []string) (*kong.Context, error) {
 		if err == nil {
 			return parsed, nil
 		}
-		s.wrong = append(s.wrong, usageError{err})
+		s.wrong = append(s.wrong, usageError(err))
 		named := namedFlag.FindStringSubmatch(err.Error())
 		if named == nil {
 			return nil, nil
@@ -63,7 +63,7 @@ func without(args []string, name string, takesNext bool) []string {
 func (s *session) refuseServe(c *serveCommand) error {
 	wrong := slices.Clone(s.wrong)
 	for _, err := range append(c.configure(s.parsed), wrongNumbers(s.parsed, c.Named)...) {
-		wrong = append(wrong, usageError{err})
+		wrong = append(wrong, usageError(err))
 	}
 	if len(wrong) > 0 && s.program.Check != nil {
 		_, err := s.program.Check(c.ServeOptions)

@@ -483,6 +483,27 @@ func (v *CandidateMappingsGroupMapping) GetSuffix() string { return v.Suffix }
 // GetProviders returns CandidateMappingsGroupMapping.Providers, and is useful for accessing the field via an interface.
 func (v *CandidateMappingsGroupMapping) GetProviders() []*ProviderName { return v.Providers }
 
+// A total order of allocation candidates. Every server and every page has the same.
+type CandidateOrder string
+
+const (
+	// By the uuid of the anchor root, then group by group: the unsuffixed group first,
+	// then by suffix. Classes are in the order of their names, providers in the order
+	// of their paths of uuids. All candidates of a root precede the next root. Pages
+	// neither repeat nor lose a candidate while others write.
+	CandidateOrderDepthFirst CandidateOrder = "DEPTH_FIRST"
+	// The first candidate of each root, then the second of each, and so on. Roots are
+	// in the order of their uuids. A page of 10 shows 10 hosts where 10 can serve. A
+	// cursor is a count: if the candidates of a root change between pages, later pages
+	// can repeat or miss some of that root. Late pages take longer than the first.
+	CandidateOrderBreadthFirst CandidateOrder = "BREADTH_FIRST"
+)
+
+var AllCandidateOrder = []CandidateOrder{
+	CandidateOrderDepthFirst,
+	CandidateOrderBreadthFirst,
+}
+
 // Candidates includes the requested fields of the GraphQL type AllocationCandidateConnection.
 // The GraphQL type's documentation follows.
 //
@@ -9900,6 +9921,7 @@ type __FindCandidatesInput struct {
 	RootRequired    []string               `json:"rootRequired"`
 	RootForbidden   []string               `json:"rootForbidden"`
 	Hosts           *ResourceFilter        `json:"hosts,omitempty"`
+	OrderBy         CandidateOrder         `json:"orderBy"`
 	First           *int                   `json:"first"`
 	After           *string                `json:"after"`
 	Explain         bool                   `json:"explain"`
@@ -9941,6 +9963,9 @@ func (v *__FindCandidatesInput) GetRootForbidden() []string { return v.RootForbi
 // GetHosts returns __FindCandidatesInput.Hosts, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetHosts() *ResourceFilter { return v.Hosts }
 
+// GetOrderBy returns __FindCandidatesInput.OrderBy, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetOrderBy() CandidateOrder { return v.OrderBy }
+
 // GetFirst returns __FindCandidatesInput.First, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetFirst() *int { return v.First }
 
@@ -9952,14 +9977,18 @@ func (v *__FindCandidatesInput) GetExplain() bool { return v.Explain }
 
 // __FindCandidatesOfInput is used internally by genqlient
 type __FindCandidatesOfInput struct {
-	Resource string  `json:"resource"`
-	First    *int    `json:"first"`
-	After    *string `json:"after"`
-	Explain  bool    `json:"explain"`
+	Resource string         `json:"resource"`
+	OrderBy  CandidateOrder `json:"orderBy"`
+	First    *int           `json:"first"`
+	After    *string        `json:"after"`
+	Explain  bool           `json:"explain"`
 }
 
 // GetResource returns __FindCandidatesOfInput.Resource, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesOfInput) GetResource() string { return v.Resource }
+
+// GetOrderBy returns __FindCandidatesOfInput.OrderBy, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesOfInput) GetOrderBy() CandidateOrder { return v.OrderBy }
 
 // GetFirst returns __FindCandidatesOfInput.First, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesOfInput) GetFirst() *int { return v.First }
@@ -10509,15 +10538,15 @@ func (v *__ReadObjectInput) GetResourceType() *string { return v.ResourceType }
 // __ReadObjectPropertiesInput is used internally by genqlient
 type __ReadObjectPropertiesInput struct {
 	Namespace    string  `json:"namespace"`
-	Name         string  `json:"name"`
+	Object       string  `json:"object"`
 	ResourceType *string `json:"resourceType"`
 }
 
 // GetNamespace returns __ReadObjectPropertiesInput.Namespace, and is useful for accessing the field via an interface.
 func (v *__ReadObjectPropertiesInput) GetNamespace() string { return v.Namespace }
 
-// GetName returns __ReadObjectPropertiesInput.Name, and is useful for accessing the field via an interface.
-func (v *__ReadObjectPropertiesInput) GetName() string { return v.Name }
+// GetObject returns __ReadObjectPropertiesInput.Object, and is useful for accessing the field via an interface.
+func (v *__ReadObjectPropertiesInput) GetObject() string { return v.Object }
 
 // GetResourceType returns __ReadObjectPropertiesInput.ResourceType, and is useful for accessing the field via an interface.
 func (v *__ReadObjectPropertiesInput) GetResourceType() *string { return v.ResourceType }
@@ -12412,8 +12441,8 @@ func ExportNamespaces(
 
 // The query executed by FindCandidates.
 const FindCandidates_Operation = `
-query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $first: Int, $after: String, $explain: Boolean!) {
-	allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, first: $first, after: $after) {
+query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder! = DEPTH_FIRST, $first: Int, $after: String, $explain: Boolean!) {
+	allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, orderBy: $orderBy, first: $first, after: $after) {
 		totalCount
 		totalCountIsExact
 		nodes {
@@ -12490,6 +12519,7 @@ func FindCandidates(
 	rootRequired []string,
 	rootForbidden []string,
 	hosts *ResourceFilter,
+	orderBy CandidateOrder,
 	first *int,
 	after *string,
 	explain bool,
@@ -12510,6 +12540,7 @@ func FindCandidates(
 			RootRequired:    rootRequired,
 			RootForbidden:   rootForbidden,
 			Hosts:           hosts,
+			OrderBy:         orderBy,
 			First:           first,
 			After:           after,
 			Explain:         explain,
@@ -12530,9 +12561,9 @@ func FindCandidates(
 
 // The query executed by FindCandidatesOf.
 const FindCandidatesOf_Operation = `
-query FindCandidatesOf ($resource: UUID!, $first: Int, $after: String, $explain: Boolean!) {
+query FindCandidatesOf ($resource: UUID!, $orderBy: CandidateOrder! = DEPTH_FIRST, $first: Int, $after: String, $explain: Boolean!) {
 	resource(uuid: $resource) {
-		allocationCandidates(first: $first, after: $after) {
+		allocationCandidates(orderBy: $orderBy, first: $first, after: $after) {
 			totalCount
 			totalCountIsExact
 			nodes {
@@ -12599,6 +12630,7 @@ func FindCandidatesOf(
 	ctx_ context.Context,
 	client_ graphql.Client,
 	resource string,
+	orderBy CandidateOrder,
 	first *int,
 	after *string,
 	explain bool,
@@ -12608,6 +12640,7 @@ func FindCandidatesOf(
 		Query:  FindCandidatesOf_Operation,
 		Variables: &__FindCandidatesOfInput{
 			Resource: resource,
+			OrderBy:  orderBy,
 			First:    first,
 			After:    after,
 			Explain:  explain,
@@ -14636,9 +14669,9 @@ func ReadObject(
 
 // The query executed by ReadObjectProperties.
 const ReadObjectProperties_Operation = `
-query ReadObjectProperties ($namespace: String!, $name: String!, $resourceType: String) {
+query ReadObjectProperties ($namespace: String!, $object: String!, $resourceType: String) {
 	namespace(name: $namespace) {
-		object(name: $name, resourceType: $resourceType) {
+		object(name: $object, resourceType: $resourceType) {
 			properties {
 				... Property
 			}
@@ -14684,7 +14717,7 @@ func ReadObjectProperties(
 	ctx_ context.Context,
 	client_ graphql.Client,
 	namespace string,
-	name string,
+	object string,
 	resourceType *string,
 ) (data_ *ReadObjectPropertiesResponse, err_ error) {
 	req_ := &graphql.Request{
@@ -14692,7 +14725,7 @@ func ReadObjectProperties(
 		Query:  ReadObjectProperties_Operation,
 		Variables: &__ReadObjectPropertiesInput{
 			Namespace:    namespace,
-			Name:         name,
+			Object:       object,
 			ResourceType: resourceType,
 		},
 	}

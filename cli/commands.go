@@ -1,0 +1,233 @@
+package cli
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// noun is the first word of commands: the kind of things they are about, or a
+// command itself.
+type noun struct {
+	name, group, help string
+	columns           string // of one of the things, see columnsOf
+	shared            []string
+	verbs             []*verb
+	flags             []*param // of a set of flags that commands share
+}
+
+// verb is a command of a noun; the one with the name "." is the noun itself.
+// Its flags and arguments are the variables of its operations and the fields of
+// the inputs among them, with the descriptions of the schema, and its own,
+// which commands.txt describes.
+type verb struct {
+	of                *noun
+	name, alias, help string
+	send              []string // operations; the first that has a variable for each flag given is sent
+	words             []string // what differs from one flag per field, see wordOf
+	columns           string   // the noun's when empty, further ones after a &
+	rows              string   // the member of the answer that is shown
+	pick              string   // the member of a row that the last argument names
+	what              string   // what a thing that is missing is called; the noun when empty
+	ask               string   // the question before it is sent; flags in braces
+	as                string   // one thing is shown as "one", or as "rows"
+	warn              string   // the flag with the metadata items of which those that break definitions are noted
+	shared            []string // sets of flags
+	own               []*param
+}
+
+// commandTable has all commands. A noun is a line `= name help`, a verb a line
+// `- name (alias) Operation... word...`. Lines below them have a key and a
+// value, or a flag or an argument of the command's own: its form, its type, and
+// pairs of attributes before the description.
+//
+//go:embed commands.txt
+var commandTable string
+
+// table returns all nouns, and the sets of flags that commands share, whose
+// names begin with a dot.
+var table = sync.OnceValue(func() (nouns []*noun) {
+	group, at := "", &noun{}
+	for line := range strings.Lines(commandTable) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case word == "" || word == "#":
+		case word == "==":
+			group = rest
+		case word == "=":
+			name, help, _ := strings.Cut(rest, " ")
+			at = &noun{name: name, group: group, help: help, shared: []string{".server", ".output"}}
+			nouns = append(nouns, at)
+		case word == "-":
+			at.verbs = append(at.verbs, newVerb(at, strings.Fields(rest)))
+		case strings.Contains("-<[", word[:1]):
+			one := newFlag(strings.TrimSpace(line))
+			if len(at.verbs) == 0 {
+				at.flags = append(at.flags, one)
+			} else {
+				last := at.verbs[len(at.verbs)-1]
+				last.own = append(last.own, one)
+			}
+		default:
+			at.set(word, rest)
+		}
+	}
+	return nouns
+})
+
+// newVerb returns the verb of a line: without operations of its own it has the
+// one that is called as the verb and the noun say, if there is one.
+func newVerb(of *noun, words []string) *verb {
+	v := &verb{of: of, name: words[0]}
+	isOne := strings.TrimSuffix("a "+of.inWords(), " ")
+	if strings.ContainsAny(of.name[:1], "aeiou") {
+		isOne = "an" + isOne[1:]
+	}
+	operation, several := pascal(of.name), plural(of.inWords())
+	switch v.name {
+	case ".":
+		v.help = of.help
+	case "list":
+		v.help, operation = "List "+several+".", "List"+plural(operation)
+	case "show":
+		v.help, operation = "Show "+isOne+".", "Read"+operation
+	case "create":
+		v.help, operation = "Create "+isOne+".", "Create"+operation
+	case "set":
+		v.help, operation = "Change "+isOne+".", "Update"+operation
+	case "delete":
+		v.help, operation = "Delete "+several+"; asks first.", "Delete"+operation
+	}
+	for _, word := range words[1:] {
+		switch {
+		case word[0] == '(':
+			v.alias = strings.Trim(word, "()")
+		case word[0] >= 'A' && word[0] <= 'Z':
+			v.send = append(v.send, word)
+		default:
+			v.words = append(v.words, word)
+		}
+	}
+	if v.send == nil && allOperations().Operations.ForName(operation) != nil {
+		v.send = []string{operation}
+	}
+	return v
+}
+
+// set sets what a key says of the last verb, or of the noun before its verbs.
+func (n *noun) set(key, value string) {
+	if len(n.verbs) == 0 {
+		switch key {
+		case "columns":
+			n.columns = value
+		case "root":
+			n.shared = strings.Fields(value)
+		}
+		return
+	}
+	v := n.verbs[len(n.verbs)-1]
+	if key == "flags" {
+		v.shared = strings.Fields(value)
+		return
+	}
+	*map[string]*string{"help": &v.help, "columns": &v.columns, "rows": &v.rows, "pick": &v.pick, "what": &v.what,
+		"ask": &v.ask, "as": &v.as, "warn": &v.warn}[key] = value
+}
+
+// nounNamed returns a noun, or nil.
+func nounNamed(name string) *noun {
+	if i := slices.IndexFunc(table(), func(of *noun) bool { return of.name == name }); i >= 0 {
+		return table()[i]
+	}
+	return nil
+}
+
+// verbNamed returns a verb by its name or its alias, or nil.
+func (n *noun) verbNamed(name string) *verb {
+	i := slices.IndexFunc(n.verbs, func(v *verb) bool { return v.name == name || v.alias != "" && v.alias == name })
+	if i < 0 {
+		return nil
+	}
+	return n.verbs[i]
+}
+
+// path returns the words of the command.
+func (v *verb) path() string { return strings.TrimSuffix(v.of.name+" "+v.name, " .") }
+
+// inWords returns the noun as words.
+func (n *noun) inWords() string { return strings.ReplaceAll(n.name, "-", " ") }
+
+// pascal returns a name with dashes as the name of a type.
+func pascal(name string) (out string) {
+	for _, part := range strings.Split(name, "-") {
+		out += strings.ToUpper(part[:1]) + part[1:]
+	}
+	return out
+}
+
+// plural returns the plural of a word.
+func plural(word string) string {
+	if before, ok := strings.CutSuffix(word, "y"); ok {
+		return before + "ies"
+	}
+	if strings.HasSuffix(word, "s") {
+		return word + "es"
+	}
+	return word + "s"
+}
+
+// param is a flag or an argument of a command.
+type param struct {
+	flag, at    string // its name, and its path in the variables of the operation
+	key         string // the name of its values: with dashes for the flag of a command with an argument of that name
+	typ         *ast.Type
+	description string // in the schema
+	kind        string // what it names: completion knows these kinds, and resolve those with a uuid
+	fallback    string
+	isArgument  bool
+	optional    bool
+	isEach      bool // several values are several requests
+	isOne       bool // one value makes a list
+	isOwn       bool // it is no variable of the operation
+	help        string
+	attributes  map[string]string // of the parser
+	index       []int             // of its field in the struct of the grammar
+}
+
+// newFlag returns the flag or the argument of a line: `--name=FORM Type
+// key=value... | help`, `<name> Type | help`, or `[name...] Type | help`.
+func newFlag(line string) *param {
+	before, help, _ := strings.Cut(line, " | ")
+	words := strings.Fields(before)
+	written := strings.TrimPrefix(words[0], "--")
+	if line[0] != '-' {
+		written = strings.Trim(written, "<[]>")
+	}
+	name, form, _ := strings.Cut(written, "=")
+	name, isList := strings.CutSuffix(name, "...")
+	p := &param{flag: name, isOwn: true, help: help, isArgument: line[0] != '-', optional: line[0] == '[',
+		attributes: map[string]string{"placeholder": form}}
+	p.typ = ast.NamedType(strings.Trim(words[1], "[]"), nil)
+	if isList || words[1][0] == '[' {
+		p.typ = ast.ListType(p.typ, nil)
+	}
+	for _, word := range words[2:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "kind":
+			p.kind = value
+		case "at":
+			p.at = value
+		case "default":
+			p.fallback = value
+		case "path":
+			p.attributes["type"] = "path"
+		default:
+			p.attributes[key] = value
+		}
+	}
+	return p
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+)
+
+// remove looks the named things up, asks, and deletes them one after the other.
+// It shows each deleted thing, also if a later deletion fails.
+func (c *call) remove() error {
+	each := slices.IndexFunc(c.params, func(p *param) bool { return p.isEach })
+	if err := c.confirmed(c.params[max(each, 0)]); err != nil || each < 0 {
+		if err != nil {
+			return err
+		}
+		return c.sendAndShow()
+	}
+	deleted := []any{}
+	for _, text := range c.given[c.params[each].key] {
+		assign(c.variables, c.params[each].at, text)
+		one, _, err := c.ask(c.operation, c.variables, 0)
+		if err != nil {
+			if c.verb.of.name == "provider" {
+				err = c.withChildren(err, text)
+			}
+			if len(deleted) > 0 {
+				err = errors.Join(c.list(c.columns(), deleted), err)
+			}
+			return err
+		}
+		deleted = append(deleted, one)
+	}
+	return c.list(c.columns(), deleted)
+}
+
+// confirmed asks the question of the command, after it has looked up what the
+// question is about, unless --yes is set.
+func (c *call) confirmed(each *param) error {
+	if c.is("yes") {
+		return nil
+	}
+	question := c.verb.ask
+	if question == "" {
+		question = "Delete the " + c.verb.of.inWords() + " {" + each.flag + "}?"
+	}
+	for _, p := range c.params {
+		if p.isOwn {
+			continue
+		}
+		for _, text := range c.given[p.key] {
+			if err := c.lookUp(p, text); err != nil {
+				return err
+			}
+		}
+		said := strings.Join(c.given[p.key], ", ")
+		if p.isList() {
+			said = quoted(c.given[p.key])
+		}
+		question = strings.ReplaceAll(question, "{"+p.flag+"}", said)
+	}
+	return c.confirm("yes", "%s", question)
+}
+
+// lookUp returns an error where something that a question is about does not
+// exist.
+func (c *call) lookUp(p *param, text string) error {
+	of := nounNamed(p.kind)
+	if p.isEach {
+		of = c.verb.of
+	}
+	if of == nil || of.verbNamed("show") == nil || c.text("object") != "" {
+		return nil
+	}
+	send := of.verbNamed("show").send
+	if len(send) == 0 || !strings.HasPrefix(send[0], "Read") {
+		return nil
+	}
+	reader := operationNamed(send[0])
+	variables := map[string]any{"uuid": text, "name": text, "namespace": c.text("namespace")}
+	if reader.declares("uuid") {
+		delete(variables, "name")
+	}
+	if reader.declares("namespace") && !p.isEach {
+		return nil
+	}
+	_, _, err := c.ask(reader, variables, 0)
+	return err
+}
+
+// confirm asks a question about what is going to be deleted, unless --yes is
+// set, and returns an error unless the answer is the word.
+func (c *call) confirm(word, question string, args ...any) error {
+	if c.is("yes") {
+		return nil
+	}
+	c.notef("%s Type %s: ", printable(fmt.Sprintf(question, args...)), word)
+	if c.program.Stdin != nil {
+		answer, _ := bufio.NewReader(c.program.Stdin).ReadString('\n')
+		if strings.TrimSpace(answer) == word {
+			return nil
+		}
+	}
+	c.notef("\n")
+	return fmt.Errorf("nothing was deleted: type %s to confirm, or use --yes", word)
+}
+
+// withChildren returns the error of a provider that was not deleted, with the
+// names of the providers below it.
+func (c *call) withChildren(refused error, uuid string) error {
+	if client.Code(refused) != client.InUse {
+		return refused
+	}
+	variables := map[string]any{"filter": map[string]any{"inTree": uuid}}
+	found, _, err := c.ask(operationNamed("ListProviders"), variables, maxLooked)
+	var names []string
+	for _, of := range listOf(found, "") {
+		if valueAt(of, "parent.uuid") == uuid {
+			names = append(names, wordOf(of, "name"))
+		}
+	}
+	if err != nil || names == nil {
+		return refused
+	}
+	return fmt.Errorf("%w; its children are %s", refused, quoted(names))
+}
+
+// quoted returns some names in words: all of a few, and how many others there are.
+func quoted(names []string) string {
+	const shown = 5
+	first := lists.Map(names[:min(len(names), shown)], func(name string) string { return fmt.Sprintf("%q", name) })
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(first, ", "), more)
+	}
+	return strings.Join(first, ", ")
+}
+
+// counted returns a number of things in words: 1 file, 2 files.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %s", n, plural(noun))
+}

@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
+)
+
+// shortNames are the flags of fields whose own names are longer or in the plural.
+var shortNames = pairsOf(`anyTags any-tag capabilities capability enumLabels enum-label groupBy by newName name
+	newPropertiesTarget new-target operators operator projectId project projectIds project properties property
+	propertiesTarget target requiredAll required requirements requirement resourceClasses class
+	resourceTypes resource-type resources resource tags tag types type userId user consumerType type`)
+
+// leftOut are fields that are no flags: other flags set them.
+const leftOut = " uuids requiredAny requiredAnySets forbidden deleteKeys userModifiable mode field direction "
+
+// forms are the placeholders of flags by their types.
+var forms = pairsOf(`Int N Int64 N Float X UUID UUID DateTime TIME JSON VALUE KeyValueInput KEY=VALUE
+	ResourceAmountInput CLASS=AMOUNT TagFilter NAME[/] RequirementInput NAME=REQUIREMENT EnumLabelInput VALUE=LABEL
+	AggregateFilter AGGREGATES String TEXT`)
+
+// pairsOf returns a map of the words of a text: keys and values in turn.
+func pairsOf(text string) map[string]string {
+	words, pairs := strings.Fields(text), map[string]string{}
+	for i := 0; i < len(words); i += 2 {
+		pairs[words[i]] = words[i+1]
+	}
+	return pairs
+}
+
+const (
+	severalTimes = "Can be given several times."
+	moments      = "2026-01-31T12:00:00Z, 2026-01-31, or 2h for two hours ago."
+)
+
+// helps are the descriptions of flags that the schema describes for programs.
+var helps = map[string]string{
+	"aggregate": "The uuids of aggregates, or their beginnings.",
+	"ancestor":  "Only below this resource, at any depth.",
+	"by-class":  "The resource class whose free amount or used share --sort means.",
+	"consumer":  "The uuid of the consumer or its beginning, or the name of its resource.",
+	"dry-run":   "Change nothing, and list the metadata that would break.",
+	"in-tree":   "Only in the tree of this provider.",
+	"items":     "Items as KEY=VALUE.",
+	"matching":  "Only where this JSON expression on capabilities holds, as in reservations.",
+	"member-of": "Only in one of these aggregates, separated by commas; !A for not in it. " + severalTimes +
+		" All must hold.",
+	"of": "Only in trees whose root is a resource that this ResourceFilter of the schema matches, as JSON or " +
+		"YAML.",
+	"parent":        "The uuid or the name of what it is a part of, or the beginning of one.",
+	"provider":      "The uuid or the name of the provider, or the beginning of one.",
+	"required":      "Only with these traits: A,B for all, in:A,B for any, !A for without. " + severalTimes,
+	"resource":      "The uuid or the name of the resource, or the beginning of one.",
+	"revision":      "Only if it has this revision.",
+	"since":         "Only at this time or later: " + moments,
+	"trait":         "The names of traits; none takes all away.",
+	"updated-since": "Only changed at this time or later: " + moments,
+	"where": "Only where this condition holds: a ResourceCondition of the schema as JSON or YAML, such as " +
+		"{metadata: {key: rack, exists: false}}.",
+}
+
+// namesOnly are the descriptions of variables, which the schema does not describe.
+var namesOnly = map[string]string{
+	"all": "Private capabilities, too; only administrators see them.", "by": "What the rows are grouped by.",
+	"class": "The name of the resource class.", "id": "The id, which audit list -c id shows.", "key": "The key.",
+	"keys": "Only these keys.", "name": "The name.", "namespace": "The name of the namespace.",
+	"object":  "The object that the properties belong to.",
+	"prefix":  "Only through associations with this prefix; empty is one without.",
+	"project": "Only of the project with this id.", "resource-type": "The name of the resource type.",
+	"search": "Only with this string in the name.",
+	"target": "Only through associations with this properties target; empty is one without.", "type": "The type.",
+	"user": "Only of the user with this id.",
+}
+
+// params returns the flags and arguments of a command: those of its operations,
+// the arguments first, then its own, and those that it shares with others.
+func (v *verb) params() []*param {
+	var all []*param
+	shared := slices.Clone(v.shared)
+	if v.isDeletion() {
+		shared = append(shared, ".deletion")
+	}
+	for _, name := range v.send {
+		for _, variable := range operationNamed(name).VariableDefinitions {
+			if set := sharedSets[variable.Variable]; set != "" && !slices.Contains(v.words, "-"+variable.Variable) {
+				shared = append(shared, set)
+			}
+			all = append(all, v.paramsOf(variable)...)
+		}
+	}
+	params := v.named(all)
+	for _, p := range v.own {
+		one := *p
+		params = append(params, &one)
+	}
+	slices.Sort(shared)
+	params = append(params, sets(slices.Compact(shared))...)
+	arguments := map[string]bool{}
+	for _, p := range params {
+		if p.key = p.flag; p.isArgument {
+			arguments[p.flag] = true
+		} else if arguments[p.flag] {
+			p.key = "--" + p.flag
+		}
+	}
+	return params
+}
+
+// sharedSets are the sets of flags of variables.
+var sharedSets = map[string]string{"first": ".page", "orderBy": ".order"}
+
+// paramsOf returns the parameters of a variable: the fields of an input. What
+// the program sets itself has none.
+func (v *verb) paramsOf(of *ast.VariableDefinition) (params []*param) {
+	at := of.Variable
+	if slices.Contains([]string{"first", "after", "problems"}, at) || strings.HasPrefix(at, "with") {
+		return nil
+	}
+	definition := definitionOf(of.Type.Name())
+	if definition == nil || definition.Kind != ast.InputObject || of.Type.Elem != nil {
+		return []*param{v.paramOf(at, &ast.FieldDefinition{Name: at, Type: of.Type})}
+	}
+	for _, field := range definition.Fields {
+		params = append(params, v.paramOf(at+"."+field.Name, field))
+	}
+	return params
+}
+
+func (v *verb) paramOf(at string, field *ast.FieldDefinition) *param {
+	return &param{at: at, typ: field.Type, description: field.Description, kind: kindOf(field, v.of)}
+}
+
+// isDeletion reports whether the command asks before it is sent.
+func (v *verb) isDeletion() bool { return v.ask != "" || v.name == "delete" && v.send != nil }
+
+// named returns parameters by the names that the words of the command give
+// them: the arguments first.
+func (v *verb) named(all []*param) (params []*param) {
+	done := map[string]bool{}
+	for _, word := range v.words {
+		if field, ok := strings.CutPrefix(word, "-"); ok {
+			done["-"+field] = true
+			continue
+		}
+		one := v.wordOf(word, all)
+		done[one.at] = true
+		params = append(params, one)
+	}
+	for _, one := range all {
+		variable, _, _ := strings.Cut(one.at, ".")
+		field := one.at[strings.LastIndex(one.at, ".")+1:]
+		isLeft := done[one.at] || done["-"+one.at] || done["-"+field] || done["-"+variable]
+		if isLeft || strings.Contains(leftOut, " "+field+" ") {
+			continue
+		}
+		done[one.at] = true
+		if one.flag = shortNames[field]; one.flag == "" {
+			one.flag = kebab(field)
+		}
+		params = append(params, one)
+	}
+	return params
+}
+
+// wordOf returns the parameter that a word is about: `<name>` is an argument,
+// `[name]` an optional one, `<name...>` one for each request, `<name!>` one for
+// a list; `flag=field` names the field; `@kind` says what it names, `:value`
+// its default.
+func (v *verb) wordOf(word string, all []*param) *param {
+	isArgument, optional := strings.ContainsAny(word[:1], "<["), word[0] == '['
+	word, fallback, _ := strings.Cut(strings.Trim(word, "<[]>"), ":")
+	word, kind, hasKind := strings.Cut(word, "@")
+	name, field := word, word
+	if i := strings.LastIndex(word, "="); i > 0 {
+		name, field = word[:i], word[i+1:]
+	}
+	name, isEach := strings.CutSuffix(name, "...")
+	field, isOne := strings.CutSuffix(strings.TrimSuffix(field, "..."), "!")
+	one := &param{}
+	i := slices.IndexFunc(all, func(of *param) bool { return of.at == field || strings.HasSuffix(of.at, "."+field) })
+	if i >= 0 {
+		*one = *all[i]
+	} else if definition := v.fieldAt(field); definition != nil {
+		one = v.paramOf(field, definition)
+	} else {
+		panic("cli: no operation of " + v.path() + " has the field " + field)
+	}
+	if hasKind {
+		one.kind = kind
+	}
+	one.flag, one.fallback, one.isArgument, one.optional = name, fallback, isArgument, optional
+	one.isEach, one.isOne = isEach, isOne
+	return one
+}
+
+// fieldAt returns the field at a path in the variables of the first operation,
+// or nil.
+func (v *verb) fieldAt(path string) *ast.FieldDefinition {
+	_, field := operationNamed(v.send[0]).typeAt(path)
+	return field
+}
+
+// kindOf returns the kind of thing that the value of a field names.
+func kindOf(field *ast.FieldDefinition, of *noun) string {
+	if directive := field.Directives.ForName("nameOf"); directive != nil {
+		return kebab(directive.Arguments[0].Value.Raw)
+	}
+	isUUID := field.Type.Name() == "UUID"
+	switch {
+	case isUUID && (field.Name == "parent" || field.Name == "ancestor"):
+		return of.name
+	case isUUID && field.Name == "inTree":
+		return "provider"
+	case isUUID && slices.Contains([]string{"resource", "provider", "consumer"}, field.Name):
+		return field.Name
+	case !isUUID && slices.Contains([]string{"namespace", "resourceType", "resourceClass"}, field.Name):
+		return kebab(field.Name)
+	case field.Name == "traits":
+		return "trait"
+	}
+	return ""
+}
+
+// isClearable reports whether an empty value makes a field null.
+func (p *param) isClearable(v *verb) bool {
+	return !p.typ.NonNull && strings.HasPrefix(p.at, "input.") && strings.HasPrefix(v.send[0], "Update") &&
+		!strings.Contains(p.description, "cannot be") && !strings.HasSuffix(p.at, ".revision") &&
+		!strings.HasSuffix(p.at, ".visibility")
+}
+
+// isRequired reports whether the command needs the flag.
+func (p *param) isRequired(v *verb) bool {
+	field := v.fieldAt(p.at)
+	return p.typ.NonNull && strings.Count(p.at, ".") < 2 && len(v.send) == 1 && p.fallback == "" &&
+		(field == nil || field.DefaultValue == nil)
+}
+
+// members returns the members of an enum as the command line has them, or an
+// empty string for another type.
+func (p *param) members() string {
+	definition := definitionOf(p.typ.Name())
+	if definition == nil || definition.Kind != ast.Enum || p.kind != "" {
+		return ""
+	}
+	return strings.Join(lists.Map(definition.EnumValues, func(of *ast.EnumValueDefinition) string {
+		return strings.ReplaceAll(strings.ToLower(of.Name), "_", "-")
+	}), ",")
+}
+
+// placeholder returns the word for a value in the help.
+func (p *param) placeholder() string {
+	of, form := definitionOf(p.typ.Name()), forms[p.typ.Name()]
+	switch {
+	case p.typ.Name() == "UUID" && p.kind != "":
+		return strings.ToUpper(p.kind)
+	case p.kind != "" && form == "TEXT":
+		return "NAME"
+	case strings.HasSuffix(p.at, "Id") || strings.HasSuffix(p.at, "Ids") || strings.HasSuffix(p.at, "owner"):
+		return "ID"
+	case p.flag == "required":
+		return "TRAITS"
+	case form == "" && of != nil && of.Kind == ast.InputObject:
+		return "JSON"
+	}
+	return form
+}
+
+// describe returns the description of a parameter of an operation.
+func (p *param) describe(v *verb, members string) string {
+	text, ok := helps[p.flag]
+	if !ok || p.typ.Name() == "String" && p.flag == "parent" {
+		text = p.described()
+	}
+	if text == "" {
+		panic("cli: " + v.path() + " does not describe --" + p.flag)
+	}
+	if members != "" {
+		text += " One of " + strings.ReplaceAll(members, ",", ", ") + "."
+	}
+	if p.isList() && !p.isArgument && !strings.Contains(text, severalTimes) {
+		text += " " + severalTimes
+	}
+	if p.isClearable(v) && p.typ.Name() != "Boolean" {
+		text += " Empty clears it."
+	}
+	return text
+}
+
+// described returns the first sentence of the description in the schema,
+// without what concerns programs alone.
+func (p *param) described() string {
+	text, _, _ := strings.Cut(strings.Join(strings.Fields(p.description), " "), ". ")
+	if before, after, ok := strings.Cut(text, "; "); ok && strings.Contains(after, "`") {
+		text = before
+	}
+	if text = strings.TrimSuffix(strings.ReplaceAll(text, "`", ""), "."); text == "" {
+		return namesOnly[p.flag]
+	}
+	if strings.HasPrefix(p.at, "filter.") {
+		text = "Only " + strings.ToLower(text[:1]) + text[1:]
+	}
+	return text + "."
+}
+
+// label returns the parameter as it is written on a command line.
+func (p *param) label() string {
+	if p.isArgument {
+		return "<" + p.flag + ">"
+	}
+	return "--" + p.flag
+}
