@@ -122,7 +122,7 @@ func reachesNothingByItself(t *testing.T, program string) {
 // from one address: other viewers and addresses are served.
 func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 	e := expose(t, program, storetest.SQLite(t), configured(t, "limits: {address-points: 1500}")) // 30 guesses a second, so few that a slow machine sends more
-	dear := probe{name: "the dearest", document: "{ resources(first: 340) { nodes { children(first: 1000) { nodes { id uuid name } } } } }", headers: []string{"X-Auth-Token", "spender-secret"}}
+	dear := probe{name: "the dearest", document: "{ resources(first: 70) { nodes { children(first: 1000) { nodes { id uuid name } } } } }", headers: []string{"X-Auth-Token", "spender-secret"}}
 	for range 4 {
 		if got := e.send(dear); got.codes == "RATE_LIMITED" {
 			if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"retryAfter":`) {

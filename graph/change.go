@@ -66,22 +66,3 @@ func (r *Resolver) changes(ctx context.Context, filter change.Filter, first *int
 		return r.Store.Cursor(latest), err
 	}), nil
 }
-
-// branchesOfChanges is how many lists a page of changes is merged from.
-const branchesOfChanges = 16
-
-// changesWork is a page of changes. SQLite reads a page of each list.
-func changesWork(c document.Call) document.Work {
-	rows := c.Objects() * (c.Page() + 1)
-	work := readOf(c, rows, tableChanges)
-	work.Statements, work.World = 1, true
-	work.Scanned = min(rows*branchesOfChanges, c.Size(tableChanges))
-	return work
-}
-
-// changeWorks returns what the fields of the feed do besides pages.
-func changeWorks() document.Works {
-	return document.Works{"ChangeConnection.latest": {Statements: 1, Given: func(c document.Call) document.Work {
-		return document.Work{Read: min(1, c.Size(tableChanges)), Scanned: min(branchesOfChanges, c.Size(tableChanges))}
-	}}}
-}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"runtime/debug"
@@ -14,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/writer"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -50,6 +52,7 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 	language := *generated.Schema()
 	language.Directives = maps.Clone(language.Directives)
 	delete(language.Directives, "defer") // no transport here sends parts later
+	delete(language.Directives, "work")  // which prices are made of
 	config := generated.Config{Schema: &language, Resolvers: resolver}
 	return &Executor{config: config, writers: generated.NewWriters(config), store: resolver.Store, log: log}
 }
@@ -74,15 +77,7 @@ type Preparer struct {
 
 // Preparer returns what makes operations within limits for the executor.
 func (e *Executor) Preparer(limits document.Limits) *Preparer {
-	return &Preparer{reader: document.NewReader(e.Schema(), works(), e.sizes, limits), log: e.log}
-}
-
-// sizes returns about how many rows tables have, where there is a store.
-func (e *Executor) sizes() document.Sizes {
-	if e.store == nil {
-		return nil
-	}
-	return e.store.Sizes()
+	return &Preparer{reader: document.NewReader(e.Schema(), lookUps, limits), log: e.log}
 }
 
 // Prepare does everything that is to be done before an operation runs; see
@@ -132,7 +127,8 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	plan := operation.Plan()
 	mutation := operation.Definition.Operation == ast.Mutation
 	how, afterWrite := readingFor(operation)
-	ctx, measured := store.Measure(ctx)
+	ctx, measured, end := e.measure(ctx, operation)
+	defer end()
 	once, done, err := e.makeOnce(ctx, operation)
 	if err != nil {
 		return &Answer{Errors: PresentErrors(ctx, e.log, gqlerror.List{gqlerror.Wrap(err)})}
@@ -176,6 +172,39 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 		to.Errors = e.reconsidered(ctx, made.told(to.Errors))
 	}
 	return e.answerOf(ctx, to, measured)
+}
+
+// maxRows bounds the rows that a query reads: about 2 s of a core. Prices do not
+// say how many rows there are, so an operation within its price can meet more.
+const maxRows = 1_000_000
+
+// measure returns a context under which the work of an operation is counted, and
+// in which a query ends beyond maxRows. The caller calls end.
+func (e *Executor) measure(ctx context.Context, operation *document.Operation) (measured context.Context, counts func() (statements, rows int64), end func()) {
+	ctx, counts = store.Measure(ctx)
+	if operation.Definition.Operation == ast.Mutation {
+		return ctx, counts, func() {}
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	store.StopBeyond(ctx, maxRows, func() {
+		stop(problem.Refuse(problem.ErrTooComplex, "the operation was stopped: it read more than %d rows; select less, or ask for smaller pages", maxRows))
+	})
+	return ctx, counts, func() { stop(nil) }
+}
+
+// stopped returns the errors of an operation, where it was stopped for its work
+// with that as the reason instead of the end of its context.
+func stopped(ctx context.Context, list gqlerror.List) gqlerror.List {
+	why := context.Cause(ctx)
+	if !errors.Is(why, problem.ErrTooComplex) {
+		return list
+	}
+	for _, err := range list {
+		if errors.Is(err, problem.ErrTimeout) || errors.Is(err, context.Canceled) {
+			err.Err, err.Message = why, why.Error()
+		}
+	}
+	return list
 }
 
 // Release takes back the memory of pieces of answers that nobody reads any more.

@@ -95,8 +95,8 @@ func (e *Executor) prepare(ctx context.Context, params *graphql.RawParams, maxTo
 	})
 }
 
-// Works returns what fields do besides writing their answers.
-var Works = works
+// LookUps returns how many statements look nodes up.
+var LookUps = lookUps
 
 // RespondByGqlgen runs an operation by gqlgen's own executor. What a reading keeps
 // is kept here, too.

@@ -209,3 +209,26 @@ func associationUUID(id string) (string, error) {
 	}
 	return node.UUID, nil
 }
+
+// lookUps returns how many statements look nodes up by their ids, one for each
+// kind and one more for the associations through which definitions are seen, and
+// whether any of them is in the placement world.
+func lookUps(ids []any) (statements int, world bool) {
+	kinds := map[page.Kind]bool{}
+	for _, id := range ids[:min(len(ids), maxNodes)] {
+		text, _ := id.(string)
+		node, ok := page.ParseNodeID(text)
+		if !ok {
+			continue
+		}
+		kinds[node.Kind] = true
+		if association, ok := associationOf(node); ok {
+			kinds[association.Kind] = true
+		}
+	}
+	statements = len(kinds)
+	if kinds[page.KindPropertyDefinition] {
+		statements++ // the objects that properties are of
+	}
+	return statements, kinds[page.KindResourceProvider]
+}

@@ -154,7 +154,8 @@ func (s *Subscription) Answer(ctx context.Context, event any, answerBytes int) *
 // write answers an event with loads and a reading of its own.
 func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *Answer {
 	e, plan := s.executor, s.operation.Plan()
-	ctx, measured := store.Measure(ctx)
+	ctx, measured, end := e.measure(ctx, s.operation)
+	defer end()
 	ctx = readingAs(ctx, s.operation)
 	how, _ := readingFor(s.operation)
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
@@ -171,7 +172,7 @@ func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *A
 
 // answerOf returns what was written.
 func (e *Executor) answerOf(ctx context.Context, to *writer.Writer, measured func() (statements, rows int64)) *Answer {
-	answer := &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, to.Errors)}
+	answer := &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, stopped(ctx, to.Errors))}
 	answer.Taken.Statements, answer.Taken.Rows = measured()
 	answer.Taken.Decisions = store.Decisions(ctx)
 	for _, piece := range answer.Data {

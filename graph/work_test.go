@@ -25,14 +25,11 @@ type priced struct {
 	t        *testing.T
 	executor *graph.Executor
 	prepare  *graph.Preparer
-	// read are the fields that are priced with statements, and whether one of them,
-	// selected last, ran as many.
-	read map[string]bool
 }
 
 // run runs an operation without errors, which runs no more statements than its
-// price says. It returns its data, how many it ran and how many are priced.
-func (p *priced) run(query string) (data map[string]any, ran, priced int) {
+// price says, and returns its data.
+func (p *priced) run(query string) (data map[string]any) {
 	p.t.Helper()
 	ctx, count := store.CountStatements(access.WithViewer(p.t.Context(), viewers["admin"]))
 	prepared := p.prepare.Prepare(ctx, document.Request{Text: query})
@@ -46,22 +43,10 @@ func (p *priced) run(query string) (data map[string]any, ran, priced int) {
 	if err := json.Unmarshal(bytes.Join(response.Data, nil), &data); err != nil {
 		p.t.Fatal(err)
 	}
-	ran, priced = count(), prepared.Operation.Price.Statements
-	if ran > priced {
+	if ran, priced := count(), prepared.Operation.Price.Statements; ran > priced {
 		p.t.Errorf("%d statements are run, %d are priced: %s", ran, priced, query)
 	}
-	return data, ran, priced
-}
-
-// field runs an operation up to a field and notes whether the field runs as many
-// statements as are priced.
-func (p *priced) field(key, around, field string) {
-	p.t.Helper()
-	_, ranBefore, pricedBefore := p.run(fmt.Sprintf(around, "__typename"))
-	_, ran, priced := p.run(fmt.Sprintf(around, field))
-	if priced > pricedBefore {
-		p.read[key] = p.read[key] || ran-ranBefore == priced-pricedBefore
-	}
+	return data
 }
 
 // fields runs each field of the schema, by one way to its type for each field
@@ -79,11 +64,11 @@ func (p *priced) fields() {
 			switch {
 			case strings.HasPrefix(field.Name, "__"):
 			case below.Kind == ast.Interface:
-				p.nodes(key, field.Name)
+				p.nodes(field.Name)
 			case below.IsLeafType():
-				p.field(key, at.text, text)
+				p.run(fmt.Sprintf(at.text, text))
 			default:
-				p.field(key, at.text, text+" { __typename }")
+				p.run(fmt.Sprintf(at.text, text+" { __typename }"))
 				if strings.HasSuffix(below.Name, "Connection") {
 					p.pages(at.text, field, requiredArguments[key])
 				}
@@ -106,7 +91,7 @@ func (p *priced) pages(around string, field *ast.FieldDefinition, arguments stri
 		}
 		return field.Name + strings.TrimSuffix(arguments, ")") + ", " + more + ")"
 	}
-	data, _, _ := p.run(fmt.Sprintf(around, with("first: 2")+" { pageInfo { endCursor } }"))
+	data := p.run(fmt.Sprintf(around, with("first: 2")+" { pageInfo { endCursor } }"))
 	cursors := map[string]any{}
 	valuesOf(data, "endCursor", cursors)
 	for cursor := range cursors {
@@ -115,15 +100,15 @@ func (p *priced) pages(around string, field *ast.FieldDefinition, arguments stri
 				continue
 			}
 			page := fmt.Sprintf(around, with(fmt.Sprintf(side, cursor))+" { pageInfo { %s } }")
-			p.field("PageInfo.hasNextPage", page, "hasNextPage")
-			p.field("PageInfo.hasPreviousPage", page, "hasPreviousPage")
+			p.run(fmt.Sprintf(page, "hasNextPage"))
+			p.run(fmt.Sprintf(page, "hasPreviousPage"))
 		}
 		break
 	}
 }
 
 // nodes runs a look-up of each kind of node, and of all at once.
-func (p *priced) nodes(key, field string) {
+func (p *priced) nodes(field string) {
 	p.t.Helper()
 	var all []string
 	for _, kind := range p.executor.Schema().PossibleTypes["Node"] {
@@ -139,12 +124,12 @@ func (p *priced) nodes(key, field string) {
 		id := strconv.Quote(page.GlobalID(page.Kind(kind.Name), uuid, part))
 		all = append(all, id, strconv.Quote(page.GlobalID(page.KindPropertyDefinition, storetest.RowUUID(1), storetest.RowUUID(1))))
 		if field == "node" {
-			p.field(key, "{ %s }", "node(id: "+id+") { id }")
-			p.field(key, "{ %s }", "node(id: "+all[1]+") { id }")
+			p.run("{ " + "node(id: " + id + ") { id }" + " }")
+			p.run("{ " + "node(id: " + all[1] + ") { id }" + " }")
 		}
 	}
 	if field == "nodes" {
-		p.field(key, "{ %s }", "nodes(ids: ["+strings.Join(all, ",")+"]) { id }")
+		p.run("{ " + "nodes(ids: [" + strings.Join(all, ",") + "]) { id }" + " }")
 	}
 }
 
@@ -177,15 +162,10 @@ var more = map[string][]string{
 	"Namespace.object":       {`namespaces { nodes { object(name: "Group", resourceType: "physical:host") { name } } }`},
 }
 
-// rare are fields that run fewer statements here than are priced: what they
-// refer to is not in the fixture, another server has not just created it, or it is
-// in memory.
-var rare = []string{"Query.definitions", "Query.validateMetadata", "Resource.parent", "Allocation.provider", "Resource.provider", "Resource.allocationCandidates", "Query.placementRequest", "Query.node", "Query.nodes"}
-
-// TestFieldsRunTheStatementsThatArePriced runs every field of every type that
-// Query leads to: none runs more statements than the table of works says, and
-// each that is in the table runs as many.
-func TestFieldsRunTheStatementsThatArePriced(t *testing.T) {
+// TestOperationsRunNoMoreStatementsThanArePriced runs every field of every type
+// that Query leads to, and random documents: none runs more statements than its
+// price says, by which it is decided whether an operation needs a transaction.
+func TestOperationsRunNoMoreStatementsThanArePriced(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), largeFixture()); err != nil {
@@ -194,60 +174,38 @@ func TestFieldsRunTheStatementsThatArePriced(t *testing.T) {
 		executor := executorOf(t, s)
 		storetest.NumberUUIDs(t, s)
 		askAs(t, executor, viewers["admin"], `mutation { shareNamespace(input: {namespace: "Open", projectId: "demo", role: READER}) { __typename } }`)
-		p := &priced{t: t, executor: executor, prepare: executor.Preparer(document.Limits{}), read: map[string]bool{}}
+		p := &priced{t: t, executor: executor, prepare: executor.Preparer(document.Limits{})}
 		p.fields()
 		for _, fields := range more {
 			for _, field := range fields {
-				if _, ran, priced := p.run("{ " + field + " }"); ran != priced {
-					t.Errorf("%d statements are run, %d are priced: %s", ran, priced, field)
-				}
+				p.run("{ " + field + " }")
 			}
 		}
-		for name, exactly := range p.read {
-			if !exactly && !slices.Contains(rare, name) {
-				t.Errorf("%s never runs as many statements as are priced", name)
-			}
-		}
-		for name, work := range graph.Works() {
-			if of, _, _ := strings.Cut(name, "."); isEvent(executor.Schema(), executor.Schema().Types[of]) {
-				continue // TestChangesAreFollowed runs them
-			}
-			if _, ok := p.read[name]; work.Statements > 0 && !ok {
-				t.Errorf("%s is never run", name)
-			}
-		}
+		p.documents(idsOfEverything(t, executor))
 	})
 }
 
-// TestRandomDocumentsRunNoMoreStatementsThanArePriced runs random documents:
-// what loads share only makes them fewer.
-func TestRandomDocumentsRunNoMoreStatementsThanArePriced(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), largeFixture()); err != nil {
-			t.Fatal(err)
+// documents runs random documents: what loads share only makes statements fewer.
+func (p *priced) documents(ids []string) {
+	p.t.Helper()
+	total, allowed := 0, 0
+	for round := range uint64(300) {
+		chance := rand.New(rand.NewPCG(round, 7))
+		random := &randomDocument{chance: chance, types: p.executor.Schema().Types, ids: ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
+		query, variables := random.write(5)
+		ctx, count := store.CountStatements(access.WithViewer(p.t.Context(), viewers["admin"]))
+		prepared := p.prepare.Prepare(ctx, document.Request{Text: query, Variables: variables})
+		if prepared.Refused != nil {
+			p.t.Fatalf("%v: %s", prepared.Refused, query)
 		}
-		executor := executorOf(t, s)
-		prepare, ids := executor.Preparer(document.Limits{}), idsOfEverything(t, executor)
-		total, allowed := 0, 0
-		for round := range uint64(300) {
-			chance := rand.New(rand.NewPCG(round, 7))
-			random := &randomDocument{chance: chance, types: executor.Schema().Types, ids: ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
-			query, variables := random.write(5)
-			ctx, count := store.CountStatements(access.WithViewer(t.Context(), viewers["admin"]))
-			prepared := prepare.Prepare(ctx, document.Request{Text: query, Variables: variables})
-			if prepared.Refused != nil {
-				t.Fatalf("%v: %s", prepared.Refused, query)
-			}
-			executor.Run(ctx, prepared.Operation, 0)
-			ran, priced := count(), prepared.Operation.Price.Statements
-			if ran > priced {
-				t.Errorf("round %d: %d statements are run, %d are priced: %s %v", round, ran, priced, query, variables)
-			}
-			total, allowed = total+ran, allowed+priced
+		p.executor.Run(ctx, prepared.Operation, 0)
+		ran, priced := count(), prepared.Operation.Price.Statements
+		if ran > priced {
+			p.t.Errorf("round %d: %d statements are run, %d are priced: %s %v", round, ran, priced, query, variables)
 		}
-		t.Logf("%d statements were run, %d were priced", total, allowed)
-	})
+		total, allowed = total+ran, allowed+priced
+	}
+	p.t.Logf("%d statements were run, %d were priced", total, allowed)
 }
 
 // ofWorld are the types whose objects hold the world that they are of.
@@ -256,7 +214,7 @@ var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection", "Resour
 
 // readOfWorld are fields whose values are read from the world, of types that do
 // not hold it.
-var readOfWorld = []string{"Query.placementRequest", "Trait.viewerCanDelete", "ResourceClass.viewerCanDelete",
+var readOfWorld = []string{"Query.changes", "Query.placementRequest", "Trait.viewerCanDelete", "ResourceClass.viewerCanDelete",
 	"Query.definitions", "Query.validateMetadata", "Query.metadataProblems", "Resource.metadataReport"}
 
 // TestTheWorldIsPricedWhereItIsEntered: the fields which read the resident world
@@ -269,7 +227,7 @@ func TestTheWorldIsPricedWhereItIsEntered(t *testing.T) {
 		isOf[name] = true
 	}
 	executor := graph.NewExecutor(&graph.Resolver{}, nil)
-	schema, works := executor.Schema(), graph.Works()
+	schema := executor.Schema()
 	for _, of := range schema.Types {
 		if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Payload") || strings.HasSuffix(of.Name, "Result") || strings.HasPrefix(of.Name, "__") { // a payload and its results have the world of their own commit
 			continue
@@ -277,26 +235,13 @@ func TestTheWorldIsPricedWhereItIsEntered(t *testing.T) {
 		for _, field := range of.Fields {
 			name := of.Name + "." + field.Name
 			enters := isOf[field.Type.Name()] && !isOf[of.Name] || slices.Contains(readOfWorld, name)
-			if enters != works[name].World {
-				t.Errorf("%s enters the world: %v, the table says %v", name, enters, works[name].World)
+			work, says := field.Directives.ForName("work"), false
+			if work != nil {
+				says = work.Arguments.ForName("world") != nil
 			}
-		}
-	}
-}
-
-// TestWorksAreOfFields: works are of fields that the schema has, and those of
-// Mutation are what a dry run judges or which transaction is joined, for the rest
-// runs transactions of its own.
-func TestWorksAreOfFields(t *testing.T) {
-	t.Parallel()
-	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
-	for name, work := range graph.Works() {
-		of, field, _ := strings.Cut(name, ".")
-		if schema.Types[of] == nil || schema.Types[of].Fields.ForName(field) == nil {
-			t.Errorf("the schema has no %s", name)
-		}
-		if of == "Mutation" && (work.Given == nil && !work.Joins || work.Statements > 0) {
-			t.Errorf("%s runs a transaction of its own", name)
+			if enters != says {
+				t.Errorf("%s enters the world: %v, the schema says %v", name, enters, says)
+			}
 		}
 	}
 }

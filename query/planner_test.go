@@ -66,30 +66,3 @@ func TestChooseSelectsACompiler(t *testing.T) {
 		}
 	}
 }
-
-// TestEstimatesRevealNoRows holds that an estimate grows with sizes, and not with
-// a few rows, and that sets are estimated as less work than SQL.
-func TestEstimatesRevealNoRows(t *testing.T) {
-	t.Parallel()
-	sizes := query.Sizes{Resources: 100_000, Items: 800_000, Tags: 10_000, Members: 50_000, Providers: 10_000, IsResident: true}
-	more, fewer := sizes, sizes
-	more.Resources, more.Items, more.Tags, more.Members = more.Resources+1_000, more.Items+10_000, more.Tags+1_000, more.Members+5_000
-	fewer.Resources, fewer.Items = 1_000, 8_000
-	inDatabase := sizes
-	inDatabase.IsResident = false
-	for _, use := range []query.Use{query.Page, query.Count, query.Facet, query.Explain, query.Hosts} {
-		for _, conditions := range [][]resource.Condition{all(pair), all(pair, not(pair)), all(capability), all(pair, capability)} {
-			q := query.Question{Use: use, Conditions: conditions, By: resource.FacetProject}
-			got := query.Estimate(q, 50, sizes)
-			if got != query.Estimate(q, 50, more) {
-				t.Errorf("%s: %+v, with 1,000 hidden resources %+v", use, got, query.Estimate(q, 50, more))
-			}
-			if less := query.Estimate(q, 50, fewer); less.Units() > got.Units() && less.Compiler == got.Compiler {
-				t.Errorf("%s: %+v for 1,000 resources, %+v for 100,000", use, less, got)
-			}
-			if got.Compiler == query.Sets && 10*got.Units() > query.Estimate(q, 50, inDatabase).Units() {
-				t.Errorf("%s: %+v by sets, %+v by SQL", use, got, query.Estimate(q, 50, inDatabase))
-			}
-		}
-	}
-}

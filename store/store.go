@@ -135,6 +135,10 @@ func Measure(ctx context.Context) (context.Context, func() (statements, rows int
 	return sqldb.Measure(ctx)
 }
 
+// StopBeyond has a function called when the statements under a context of Measure
+// have returned more than so many rows in all.
+func StopBeyond(ctx context.Context, rows int64, stop func()) { sqldb.StopBeyond(ctx, rows, stop) }
+
 // EachStatement returns a context under which each statement is passed to a
 // function, which may be called concurrently, with its arguments.
 func EachStatement(ctx context.Context, each func(query string, args any)) context.Context {

@@ -143,12 +143,12 @@ func (s *session) runSoon(ctx context.Context, of admission.Party, operation *do
 // already.
 func (s *session) eventAnswer(ctx context.Context, operation *document.Operation, subscription *graph.Subscription, event any, held *running) *graph.Answer {
 	s.measured.priced(operation.Price.Cost)
-	began := time.Now()
 	ctx, cancel := s.within(ctx)
 	defer cancel()
+	run := s.work.begin()
 	answer := subscription.Answer(ctx, event, s.Limits.AnswerBytes)
-	if answer != nil {
-		s.answered(ctx, operation, answer, held, time.Since(began))
+	if took := run.end(); answer != nil {
+		s.answered(ctx, operation, answer, held, took)
 	}
 	return answer
 }

@@ -93,14 +93,14 @@ func TestExpensiveOperationsSpendMore(t *testing.T) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 15, 15 // a burst of sixty
 	})
-	const expensive = "{ namespaces(first: 1000) { nodes { properties { name } } } }" // 12,001 fields, and what they take
+	const expensive = "{ namespaces(first: 75) { nodes { properties { name } } } }" // 19 points, and what it takes besides
 	codes, began := map[string]int{}, time.Now()
 	for range 6 {
 		codes[s.query(expensive).code()]++
 	}
 	earned := int(time.Since(began).Seconds()) // at most so many more
-	if codes[""] < 3 || codes[""] > 3+earned || codes[""]+codes["RATE_LIMITED"] != 6 {
-		t.Errorf("got %v, want three of six, and %d more for the time it took", codes, earned)
+	if codes[""] < 1 || codes[""] > 3+earned || codes[""]+codes["RATE_LIMITED"] != 6 {
+		t.Errorf("got %v, want one to three of six, and %d more for the time it took", codes, earned)
 	}
 }
 

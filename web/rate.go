@@ -71,7 +71,9 @@ func (b *buckets) charge(key string, points int, now time.Time) {
 		return
 	}
 	limiter := b.of(key)
-	limiter.ReserveN(now, min(points, b.burst))
+	for ; points > 0; points -= b.burst { // which is as many as can be reserved at once
+		limiter.ReserveN(now, min(points, b.burst))
+	}
 }
 
 // addresses are the buckets of addresses: one for requests whose token was valid

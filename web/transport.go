@@ -35,6 +35,7 @@ type transport struct {
 	principals budgets
 	addresses  addresses
 	gates      gates
+	work       work
 	streams    streams
 	costIs     string // the beginning of the extensions of an answer
 }
@@ -411,20 +412,27 @@ func (t *transport) costOf(operation *document.Operation) string {
 func (t *transport) answer(ctx context.Context, operation *document.Operation, held *running) (*graph.Answer, *refusal) {
 	t.measured.operations[operation.Definition.Operation].Inc()
 	t.measured.priced(operation.Price.Cost)
-	began := time.Now()
+	run := t.work.begin()
 	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
+	took := run.end()
 	if answer.Data == nil {
 		return nil, refusedToRun(answer.Errors)
 	}
-	t.answered(ctx, operation, answer, held, time.Since(began))
+	t.answered(ctx, operation, answer, held, took)
 	return answer, nil
 }
 
-// answered notes an answer that is there.
-func (t *transport) answered(ctx context.Context, operation *document.Operation, answer *graph.Answer, held *running, took time.Duration) {
-	if t.SlowOperation > 0 && took >= t.SlowOperation {
-		t.logSlow(ctx, operation, answer.Taken, took)
+// answered notes an answer that is there, and charges its viewer for the work
+// that its price did not say. Their next operation waits for it.
+func (t *transport) answered(ctx context.Context, operation *document.Operation, answer *graph.Answer, held *running, took ran) {
+	if t.SlowOperation > 0 && took.elapsed >= t.SlowOperation {
+		t.logSlow(ctx, operation, answer.Taken, took.elapsed)
 	}
+	cost := answer.Taken.Cost
+	if operation.Definition.Operation != ast.Mutation { // which waits for locks and for the disk
+		cost = max(cost, took.cost())
+	}
+	t.principals.charge(access.ViewerFrom(ctx), int((cost-operation.Price.Cost)/pointCost), time.Now())
 	held.answered(answer.Taken.Bytes)
 	t.count(ctx, answer.Errors)
 }

@@ -39,8 +39,7 @@ const keptWeight = 80
 type Reader struct {
 	schema    *ast.Schema
 	limits    Limits
-	works     Works
-	sizes     func() Sizes
+	works     *works
 	hinting   *rules.Rules // whose errors say what a wrong name may have meant
 	unhinting *rules.Rules // whose errors reveal no name of the schema
 	kept      *lru.Cache[*document]
@@ -49,7 +48,6 @@ type Reader struct {
 // document is a valid document. It is safe for concurrent use.
 type document struct {
 	schema     *ast.Schema
-	works      Works
 	ast        *ast.QueryDocument
 	bytes      int                  // of the text
 	conditions []string             // the variables that @skip and @include look at
@@ -113,9 +111,9 @@ type Operation struct {
 // Plan returns the plan of the operation.
 func (o *Operation) Plan() *Plan { return o.planned }
 
-// NewReader returns a reader of documents of the schema, whose fields do the
-// works on tables of about the sizes.
-func NewReader(schema *ast.Schema, works Works, sizes func() Sizes, limits Limits) *Reader {
+// NewReader returns a reader of documents of the schema. Nodes returns how many
+// statements look nodes up by their ids, and whether they are in the world.
+func NewReader(schema *ast.Schema, nodes func(ids []any) (statements int, world bool), limits Limits) *Reader {
 	unhinting := rules.NewDefaultRules()
 	for _, rule := range []struct{ with, without core.Rule }{
 		{rules.FieldsOnCorrectTypeRule, rules.FieldsOnCorrectTypeRuleWithoutSuggestions},
@@ -128,7 +126,7 @@ func NewReader(schema *ast.Schema, works Works, sizes func() Sizes, limits Limit
 		unhinting.AddRule(rule.without.Name, rule.without.RuleFunc)
 	}
 	return &Reader{
-		schema: schema, works: works, sizes: sizes, limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting,
+		schema: schema, works: newWorks(schema, nodes), limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting,
 		kept: lru.New[*document](limits.KeptBytes),
 	}
 }
@@ -169,7 +167,7 @@ func (r *Reader) readAndPlan(request Request) Prepared {
 	var err error
 	if operation.planned, err = valid.plan(operation, r.limits.Places); err == nil {
 		operation.Introspects = slices.ContainsFunc(operation.planned.Root.Fields, func(f *Field) bool { return f.Number == Schema || f.Number == Type })
-		operation.Price, err = priceOf(operation, r.sizes(), r.limits.Cost)
+		operation.Price, err = r.priceOf(operation, r.limits.Cost)
 		operation.Needs = needsOf(operation)
 	}
 	if err != nil {
@@ -231,7 +229,7 @@ func (r *Reader) readNew(request Request, w *walker) (*document, gqlerror.List) 
 		return nil, refused
 	}
 	return &document{
-		schema: r.schema, works: r.works, ast: parsed, bytes: len(request.Text),
+		schema: r.schema, ast: parsed, bytes: len(request.Text),
 		conditions: w.noted.conditions, literals: literals, members: w.noted.members,
 	}, nil
 }

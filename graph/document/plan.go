@@ -52,7 +52,6 @@ type Field struct {
 	// and Repeated whether it is such a one.
 	Repeats, Repeated bool
 
-	work  *Work // what the field does besides; nil for nothing
 	count *count
 }
 
@@ -323,9 +322,6 @@ func (p *planner) field(of *ast.Definition, one collected, parent *Field, first 
 	field.Key = append(text.AppendQuoted([]byte{before}, one.Alias), ':')
 	for typ := one.Definition.Type; typ.Elem != nil; typ = typ.Elem {
 		field.Levels++
-	}
-	if work, ok := p.document.works[of.Name+"."+one.Name]; ok {
-		field.work = &work
 	}
 	field.count = p.countOf(one.Field)
 	if one.Name == "createdAt" || one.Name == "updatedAt" || one.Arguments.ForName("orderBy") != nil {

@@ -39,14 +39,14 @@ func BenchmarkPrepare(b *testing.B) {
 	} {
 		b.Run("kept/"+of.name, func(b *testing.B) {
 			b.ReportAllocs()
-			reader := NewReader(loaded, nil, noSizes, DefaultLimits())
+			reader := NewReader(loaded, noNodes, DefaultLimits())
 			for b.Loop() {
 				reader.Prepare(Request{Text: of.text, Variables: of.variables})
 			}
 		})
 		b.Run("new/"+of.name, func(b *testing.B) {
 			b.ReportAllocs()
-			reader := NewReader(loaded, nil, noSizes, DefaultLimits())
+			reader := NewReader(loaded, noNodes, DefaultLimits())
 			for i := 0; b.Loop(); i++ {
 				reader.Prepare(Request{Text: fmt.Sprintf("%s #%d", of.text, i), Variables: of.variables})
 			}

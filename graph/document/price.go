@@ -2,7 +2,6 @@ package document
 
 import (
 	"cmp"
-	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -23,11 +22,9 @@ const (
 // core, of the server's and of the database's together. BenchmarkWeights measures
 // the others; the figures are of SQLite and of PostgreSQL, on busy cores.
 const (
-	costOfStatement  = 500 // 60 and 94 us, the round trip included
-	costOfRow        = 20  // that is read: 2.7 and 2.9 us with a field of its own, 3.5 and 3.4 us for a row with many columns
-	costOfScannedRow = 1   // 0.07 and 0.07 us
-	costOfTest       = 1   // 0.12 and 0.02 us
-	bytesOfCost      = 100 // 0.02 and 0.01 us, and compressed ten times as long
+	costOfStatement = 500 // 60 and 94 us, the round trip included
+	costOfRow       = 20  // that is read: 2.7 and 2.9 us with a field of its own, 3.5 and 3.4 us for a row with many columns
+	bytesOfCost     = 100 // 0.02 and 0.01 us, and compressed ten times as long
 
 	// Of a document that is read and was not kept.
 	costOfNode  = 20 // a field, an argument, a value: 2 us
@@ -48,7 +45,9 @@ const (
 	costOfWritten = 200
 )
 
-// Price is an estimate of the work that an operation takes.
+// Price is an estimate of the work that an operation takes. It follows from the
+// operation alone: how many rows the database holds is measured after the run and
+// charged then, so that a price does not reveal the number of hidden rows.
 type Price struct {
 	// Cost is all of the below, as so many fields of the answer.
 	Cost int64
@@ -60,26 +59,23 @@ type Price struct {
 	// Statements is how many SQL statements the fields of a query run at most, or
 	// those below the fields of a mutation, which run transactions of their own.
 	Statements int
-	// Fallback is how many of the statements run only where memory does not tell.
+	// Fallback is how many of the statements run only where memory lacks the answer.
 	Fallback int
-	// Scanned, Read and Tests are the rows that statements look at and read, and the
-	// values that are compared one by one.
-	Scanned, Read, Tests int64
-	// Written is about how many rows the fields of a mutation write: the objects in
-	// its variables, and what is in texts.
+	// Read is about how many rows the statements return, and Tests what conditions
+	// and counts are likely to take besides, in fields of an answer.
+	Read, Tests int64
+	// Written is about how many rows the fields of a mutation write.
 	Written int64
-	// AtMost is how many more rows and tests there are where all that is searched
-	// for is frequent.
-	AtMost int64
 	// World is whether any field reads the resident world.
 	World bool
+	// Heavy is whether any field or condition may take long.
+	Heavy bool
 	// mutations is how many fields of Mutation there are, and joined how many of
 	// them join a transaction with others.
 	mutations, joined int64
 }
 
 // heavyCost is the cost beyond which an operation is heavy: about 30 ms of a core.
-// What it takes at most counts: a text that is searched for can be frequent.
 const heavyCost = 300_000
 
 // Needs is what an operation needs while it runs, besides memory.
@@ -99,7 +95,7 @@ const (
 
 func needsOf(o *Operation) Needs {
 	switch {
-	case add(o.Price.Cost, o.Price.AtMost) > heavyCost:
+	case o.Price.Heavy || o.Price.Cost > heavyCost:
 		return NeedsLong
 	case o.Price.Statements > 0 || o.Price.joined < o.Price.mutations:
 		return NeedsDatabase
@@ -134,22 +130,18 @@ func (p Price) total() int64 {
 	total = add(total, multiply(p.mutations, costOfMutation))
 	total = add(total, multiply(p.Written, costOfWritten))
 	total = add(total, multiply(p.Read, costOfRow))
-	total = add(total, multiply(p.Scanned, costOfScannedRow))
-	return add(total, multiply(p.Tests, costOfTest))
+	return add(total, p.Tests)
 }
 
 // priceOf estimates the price of an operation in one visit of each place of its
 // plan, and stops as soon as it is beyond the maximum; 0 is no maximum.
-func priceOf(o *Operation, sizes Sizes, maximum int64) (Price, error) {
-	p := &pricer{variables: o.Variables, sizes: sizes, maximum: maximum}
+func (r *Reader) priceOf(o *Operation, maximum int64) (Price, error) {
+	p := &pricer{works: r.works, variables: o.Variables, maximum: maximum, values: map[*ast.Value]any{}}
 	for _, value := range o.Variables {
 		p.price.Fields = add(p.price.Fields, elements(value))
 	}
 	if o.Definition.Operation == ast.Mutation {
 		p.price.mutations = int64(len(o.planned.Root.Fields))
-		for _, value := range o.Variables {
-			p.price.Written = add(p.price.Written, objectsIn(value))
-		}
 	}
 	p.selection(o.planned.Root, 1, 0)
 	p.price.Cost = p.price.total()
@@ -162,13 +154,16 @@ func priceOf(o *Operation, sizes Sizes, maximum int64) (Price, error) {
 // pricer adds up a price. Sums and products stop at a maximum instead of
 // overflowing.
 type pricer struct {
+	works     *works
 	variables map[string]any
-	sizes     Sizes
 	maximum   int64
 	price     Price
 	values    map[*ast.Value]any // of the arguments that were asked for
 	visits    int                // places visited, which tests hold to those of the plan
-	handed    bool               // whether the rows of the selection came with what a mutation wrote
+	handed    bool               // whether the rows of the selection came with their parents
+	parts     int64              // members of the longest list that the request for candidates above has
+	listed    int64              // members of the longest list that the mutation above has
+	first     int64              // the largest page that an input object above asks for
 }
 
 func (p *pricer) exceeded() bool { return p.maximum > 0 && p.price.total() > p.maximum }
@@ -187,68 +182,87 @@ func (p *pricer) selection(selected *Selection, objects, rows int64) {
 
 func (p *pricer) field(field *Field, objects, rows int64) {
 	p.visits++
-	work := p.work(field, objects)
-	defer func(handed bool) { p.handed = handed }(p.handed)
-	p.handed = work.Hands || p.handed && work.Held
-	isRows := field.Levels > 0 && strings.HasSuffix(field.Of, "Connection") && work.Length == 0 // the rows of a page
-	keys := objects
-	if isRows {
-		objects = max(1, multiply(objects, rows))
-	}
-	p.price.Fields = add(p.price.Fields, multiply(objects, field.count.own))
-	p.price.Bytes = add(p.price.Bytes, multiply(keys, int64(len(field.Key))))
-	rows = 0
-	switch {
-	case field.Levels == 0:
-		rows = field.count.rows(p.variables, pageSize)
-	case work.Length > 0:
-		objects = multiply(objects, work.Length)
-	case !isRows:
-		objects = multiply(objects, field.count.rows(p.variables, listSize))
-	}
-	objects = max(objects, 1) // an empty page costs what one row does
+	above := *p // what holds for this field and those below it
+	defer func() { p.handed, p.parts, p.listed, p.first = above.handed, above.parts, above.listed, above.first }()
+	work := p.workOf(field)
+	found := p.found(field, work, objects, rows)
+	p.add(field, work, objects, found)
 	if field.Below == nil && field.Types == nil {
-		p.price.Bytes = add(p.price.Bytes, multiply(objects, max(field.count.bytes, work.Bytes)))
+		p.price.Bytes = add(p.price.Bytes, multiply(found, max(field.count.bytes, work.Bytes)))
 		return
 	}
+	rows = 0
+	if field.Levels == 0 {
+		rows = max(p.first, field.count.rows(p.variables, pageSize))
+	}
 	if field.Below != nil {
-		p.selection(field.Below, objects, rows)
+		p.selection(field.Below, found, rows)
 		return
 	}
 	before, most := p.price, p.price
 	for _, selected := range field.Types { // an object is of one type: the most expensive one counts
 		p.price.Fields, p.price.Bytes = before.Fields, before.Bytes
-		p.selection(selected, objects, rows)
+		p.selection(selected, found, rows)
 		most.Fields, most.Bytes = max(most.Fields, p.price.Fields), max(most.Bytes, p.price.Bytes)
 	}
 	p.price.Fields, p.price.Bytes = most.Fields, most.Bytes
 }
 
-// work adds what a field does besides writing its answer, and returns it.
-func (p *pricer) work(field *Field, objects int64) Work {
-	if field.work == nil {
-		return Work{}
+// found returns how many values a field has on so many objects, each a page of so
+// many rows. An empty list is priced as a list of one.
+func (p *pricer) found(field *Field, work Work, objects, rows int64) int64 {
+	length := int64(1)
+	switch {
+	case field.Levels == 0:
+	case work.Length > 0:
+		length = max(work.Length, p.parts, p.first)
+	case field.isRows():
+		length = rows
+	case strings.HasSuffix(field.Of, "Payload"): // a result for each member of the input
+		length = max(field.count.rows(p.variables, listSize), p.listed)
+	default:
+		length = field.count.rows(p.variables, listSize)
 	}
-	work := *field.work
-	if work.Given != nil {
-		work = work.Plus(work.Given(Call{field, p, objects}))
+	return max(1, multiply(objects, length))
+}
+
+// isRows reports whether a field has the rows of the page above it.
+func (f *Field) isRows() bool {
+	return f.Levels > 0 && strings.HasSuffix(f.Of, "Connection") && len(f.AST.Definition.Arguments) == 0
+}
+
+// add adds what a field does on so many objects, where it finds so many values.
+func (p *pricer) add(field *Field, work Work, objects, found int64) {
+	written := objects
+	if field.isRows() {
+		written = found
 	}
+	p.price.Fields = add(p.price.Fields, multiply(written, field.count.own))
+	p.price.Bytes = add(p.price.Bytes, multiply(objects, int64(len(field.Key))))
+	given := p.handed && work.Held
+	p.handed = work.Hands || p.handed && (work.Held || !work.reads())
 	if field.Repeats {
-		return work // of the field before it
+		return // it is resolved once, by the field before it
 	}
-	if p.handed && work.Held {
-		p.price.World = p.price.World || work.World
-		return work
+	p.price.World = p.price.World || work.World
+	if given {
+		return
 	}
 	if work.Joins {
 		p.price.joined++
 	}
-	p.price.Statements += work.Statements
-	p.price.Fallback += work.Fallback
-	p.price.World = p.price.World || work.World
-	p.price.Scanned, p.price.Read, p.price.Tests = add(p.price.Scanned, work.Scanned), add(p.price.Read, work.Read), add(p.price.Tests, work.Tests)
-	p.price.AtMost, p.price.Written = add(p.price.AtMost, work.AtMost), add(p.price.Written, work.Written)
-	return work
+	if field.Of != "Mutation" {
+		p.price.Statements += work.Statements
+		p.price.Fallback += work.Fallback
+	}
+	if work.Statements > 0 && field.Levels == 0 {
+		found = multiply(found, max(1, field.count.rows(p.variables, 1)))
+	}
+	if work.Statements > 0 {
+		p.price.Read = add(p.price.Read, found)
+	}
+	p.price.Heavy = p.price.Heavy || work.Heavy
+	p.price.Tests, p.price.Written = add(p.price.Tests, multiply(objects, work.Tests)), add(p.price.Written, work.Written)
 }
 
 // bytesOf returns about how long the values of a leaf type are in an answer.
@@ -337,70 +351,6 @@ func (c *count) rows(variables map[string]any, usual int64) int64 {
 		return min(named, maxPageSize)
 	}
 	return usual
-}
-
-func integerOf(value any) (int64, bool) {
-	switch value := value.(type) {
-	case int64:
-		return value, true
-	case json.Number:
-		number, err := strconv.ParseInt(value.String(), 10, 64)
-		return number, err == nil
-	}
-	return 0, false
-}
-
-// valuesIn returns how many values a value of a variable is, objects and lists
-// among them.
-func valuesIn(value any) int64 {
-	total := int64(1)
-	switch value := value.(type) {
-	case []any:
-		for _, member := range value {
-			total += valuesIn(member)
-		}
-	case map[string]any:
-		for _, member := range value {
-			total += valuesIn(member)
-		}
-	}
-	return total
-}
-
-// objectsIn returns the number of objects in the lists of a value.
-func objectsIn(value any) int64 {
-	var total int64
-	switch value := value.(type) {
-	case []any:
-		for _, member := range value {
-			if _, ok := member.(map[string]any); ok {
-				total++
-			}
-			total = add(total, objectsIn(member))
-		}
-	case map[string]any:
-		for _, member := range value {
-			total = add(total, objectsIn(member))
-		}
-	}
-	return total
-}
-
-// elements returns the number of members of the lists in a value.
-func elements(value any) int64 {
-	var total int64
-	switch value := value.(type) {
-	case []any:
-		total = int64(len(value))
-		for _, member := range value {
-			total = add(total, elements(member))
-		}
-	case map[string]any:
-		for _, member := range value {
-			total = add(total, elements(member))
-		}
-	}
-	return total
 }
 
 func add(a, b int64) int64 { return min(a+b, maxCost) }

@@ -78,7 +78,7 @@ func TestTheWorkOfHostileDocumentsIsBounded(t *testing.T) {
 			t.Errorf("%s: planned %d of %d places by %d visits of %d bytes", name, p.place, p.plan.Places, p.visits, len(text))
 		}
 		operation.planned = p.plan
-		priced := &pricer{}
+		priced := &pricer{works: newWorks(loaded, noNodes), values: map[*ast.Value]any{}}
 		priced.selection(p.plan.Root, 1, 0)
 		if priced.visits != p.plan.Places {
 			t.Errorf("%s: the price visits %d of %d places", name, priced.visits, p.plan.Places)
@@ -107,7 +107,7 @@ func TestAPlanIsRefusedBeforeItIsMade(t *testing.T) {
 		"repeated for each type":      {"{ " + strings.ReplaceAll(aliases(30), "x ", `node(id: "x") { ...f } `) + " } fragment f on Node { " + strings.Repeat("id __typename ", 550) + " }", true},
 		"of each type of Node":        {"{ " + strings.ReplaceAll(aliases(60), "x ", `node(id: "x") { ...f } `) + " } fragment f on Node { " + strings.ReplaceAll(aliases(20), "x ", "id ") + " }", true},
 	} {
-		reader := NewReader(loaded, nil, noSizes, limits)
+		reader := NewReader(loaded, noNodes, limits)
 		prepared := reader.Prepare(Request{Text: test.text})
 		if !errors.Is(prepared.Refused, problem.ErrTooComplex) || prepared.Valid != test.valid {
 			t.Errorf("%s of %d bytes: valid %v, refused %v", name, len(test.text), prepared.Valid, prepared.Refused)
@@ -187,7 +187,7 @@ func TestTheCostIsEstimatedAndDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	limits := DefaultLimits()
 	limits.Depth, limits.Cost = 0, 0
-	reader := NewReader(gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), nil, noSizes, limits)
+	reader := NewReader(gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), noNodes, limits)
 	for name, test := range map[string]struct {
 		document  string
 		variables map[string]any
@@ -253,4 +253,4 @@ func TestNamesAreBounded(t *testing.T) {
 	}
 }
 
-func noSizes() Sizes { return nil }
+func noNodes([]any) (int, bool) { return 0, false }

@@ -288,7 +288,7 @@ var sources = []*ast.Source{
     last: Int
     "Only rows before this cursor, that is newer ones."
     before: String
-  ): AuditEventConnection @semanticNonNull
+  ): AuditEventConnection @semanticNonNull @work(statements: 1)
 }
 
 "Which audit events; all given conditions must hold."
@@ -346,7 +346,7 @@ type AuditEventConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of events in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1, tests: 1000)
 }
 
 "An audit event in a page."
@@ -379,9 +379,9 @@ type AuditEvent implements Node {
   """
   key: String!
   "The content before; ` + "`" + `null` + "`" + ` for a created or unchanged object, and for claims, recorded by id only."
-  before: JSON
+  before: JSON @work(bytes: 200)
   "The content after; ` + "`" + `null` + "`" + ` for a deleted or unchanged object, and for claims, recorded by id only."
-  after: JSON
+  after: JSON @work(bytes: 200)
 }
 `, BuiltIn: false},
 	{Name: "../../schema/capability.graphql", Input: `extend type ResourceType {
@@ -395,7 +395,7 @@ type AuditEvent implements Node {
   capabilities(
     "Whether private ones are included; only administrators and services see them."
     includePrivate: Boolean = false
-  ): [Capability!]
+  ): [Capability!] @work(statements: 1)
   """
   One capability; ` + "`" + `null` + "`" + ` where the type has none of that name. A private one is
   ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators and services. While discovery is closed, every name
@@ -404,7 +404,7 @@ type AuditEvent implements Node {
   capability(
     "The name, case-sensitive."
     name: String!
-  ): Capability
+  ): Capability @work(statements: 1)
 }
 
 "What resources of a type can be asked for: a name, registered once for the type."
@@ -412,7 +412,7 @@ type Capability implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The type whose resources can have the capability."
-  resourceType: ResourceType!
+  resourceType: ResourceType! @work(statements: 1)
   "The name, case-sensitive, 1 to 255 characters, for example ` + "`" + `cpu_info:features` + "`" + `."
   name: String!
   "Whether only administrators and services discover it and its values."
@@ -432,9 +432,9 @@ type Capability implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): CapabilityValueConnection @semanticNonNull
+  ): CapabilityValueConnection @semanticNonNull @work(statements: 1)
   "How many different values are in use."
-  valueCount: Int!
+  valueCount: Int! @work(statements: 1)
 }
 
 "A page of the values of a capability."
@@ -446,7 +446,7 @@ type CapabilityValueConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of values in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1)
 }
 
 "A value of a capability in a page."
@@ -476,7 +476,7 @@ extend type Resource {
   capabilities(
     "Whether private ones are included; only administrators and services see them."
     includePrivate: Boolean = false
-  ): [ResourceCapability!]
+  ): [ResourceCapability!] @work(statements: 1)
 }
 
 "A capability on one resource."
@@ -653,7 +653,7 @@ type RemovedCapability {
     first: Int
     "Only changes after (newer than) this cursor (default: from the oldest kept change)."
     after: String
-  ): ChangeConnection @semanticNonNull
+  ): ChangeConnection @semanticNonNull @work(statements: 1, world: true)
 }
 
 "Which changes; all given conditions must hold."
@@ -709,7 +709,7 @@ type ChangeConnection {
   the request is at least as new, so a client that continues from here misses
   nothing. Read only when selected.
   """
-  latest: String @semanticNonNull
+  latest: String @semanticNonNull @work(statements: 1)
 }
 
 "A change in a page."
@@ -857,9 +857,9 @@ scalar Int64 @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc8259#section-6
 "The position of a page in its list."
 type PageInfo {
   "Whether rows follow the page."
-  hasNextPage: Boolean!
+  hasNextPage: Boolean! @work(again: 2)
   "Whether rows precede the page. Needs one SQL query if a cursor was given."
-  hasPreviousPage: Boolean!
+  hasPreviousPage: Boolean! @work(again: 2)
   "The cursor of the first row; ` + "`" + `null` + "`" + ` for an empty page."
   startCursor: String
   "The cursor of the last row; ` + "`" + `null` + "`" + ` for an empty page. Send it as ` + "`" + `after` + "`" + ` to continue."
@@ -946,12 +946,12 @@ enum RowErrorCode {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): NamespaceConnection @semanticNonNull
+  ): NamespaceConnection @semanticNonNull @work(statements: 1)
   "The namespace with this name; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
   namespace(
     "The name, case-sensitive."
     name: String!
-  ): Namespace
+  ): Namespace @work(statements: 1)
   "The resource types, except types used only by hidden namespaces."
   resourceTypes(
     "Which types; all conditions must hold (default: all)."
@@ -966,19 +966,19 @@ enum RowErrorCode {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceTypeConnection @semanticNonNull
+  ): ResourceTypeConnection @semanticNonNull @work(statements: 1)
   "The resource type with this name; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
   resourceType(
     "The name, case-sensitive, for example ` + "`" + `OS::Nova::Flavor` + "`" + `."
     name: String!
-  ): ResourceType
+  ): ResourceType @work(statements: 1)
   """
   The tags of all namespaces that the viewer may see, by name without regard to
   case: which tags exist. The same name in two namespaces is two tags.
   """
   tags(
     "Only tags whose name contains this string, case-insensitive; at most 200 characters."
-    search: String
+    search: String @work(tests: 5000)
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
     "Only rows after this cursor."
@@ -987,7 +987,7 @@ enum RowErrorCode {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): TagConnection @semanticNonNull
+  ): TagConnection @semanticNonNull @work(statements: 1)
   """
   Everything that a metadata dialog shows for a resource type: the namespaces that
   apply to it, once for each of their associations with it, by display name, with
@@ -1001,7 +1001,7 @@ enum RowErrorCode {
     target: String
     "Only namespaces, objects and single properties with this string in a name, title or description, case-insensitive; at most 200 characters."
     search: String
-  ): [AppliedNamespace!] @semanticNonNull
+  ): [AppliedNamespace!] @semanticNonNull @work(statements: 2, fallback: true, world: true, hands: true, tests: 1000)
   """
   Validates keys and values without storing them, like ` + "`" + `setMetadata` + "`" + ` on a resource
   or, without ` + "`" + `resource` + "`" + `, ` + "`" + `createResource` + "`" + ` of a type. The definitions visible to
@@ -1018,10 +1018,10 @@ enum RowErrorCode {
     "The keys and values, at most 1000, with distinct keys; else ` + "`" + `BAD_USER_INPUT` + "`" + `."
     values: [KeyValueInput!]!
     "The uuid of the resource to write. Its other items stay, and are validated, too."
-    resource: UUID
+    resource: UUID @work(statements: 2)
     "The project of the new resource (default: the viewer's). A project other than the viewer's is ` + "`" + `NOT_FOUND` + "`" + `, except for administrators and services. Mutually exclusive with ` + "`" + `resource` + "`" + `."
     project: String
-  ): MetadataReport @semanticNonNull
+  ): MetadataReport @semanticNonNull @work(statements: 1, fallback: true, world: true, hands: true, tests: 1000)
   """
   Namespaces as definition files, the text of one file each, by name. Equal
   namespaces give equal bytes, and importing them gives the same definitions.
@@ -1037,7 +1037,7 @@ enum RowErrorCode {
     resourceTypes: [String!] @nameOf(type: "ResourceType")
     "Whether to leave out the owner, for import elsewhere: a new namespace then belongs to the importing project, and an existing one keeps its owner."
     portable: Boolean! = false
-  ): [String!] @semanticNonNull
+  ): [String!] @semanticNonNull @work(statements: 7, length: 50, bytes: 30000, tests: 5000, heavy: true)
   """
   A part of a namespace as a definition file, for one that is too large for
   ` + "`" + `exportNamespaces` + "`" + `: joined in order, the parts are the file. Start without
@@ -1052,7 +1052,7 @@ enum RowErrorCode {
     portable: Boolean! = false
     "The ` + "`" + `next` + "`" + ` of the part before; absent for the first one."
     after: String
-  ): NamespacePart @semanticNonNull
+  ): NamespacePart @semanticNonNull @work(statements: 3)
 }
 
 "A part of a namespace as a definition file."
@@ -1062,7 +1062,7 @@ type NamespacePart {
   and some of its contents. An object whose properties are in several parts has
   ` + "`" + `"continued": true` + "`" + `, its name and properties in the later ones.
   """
-  text: String!
+  text: String! @work(bytes: 3000)
   "Where the next part begins, for ` + "`" + `after` + "`" + `; ` + "`" + `null` + "`" + ` where this is the last one."
   next: String
 }
@@ -1076,7 +1076,7 @@ input NamespaceFilter {
   "Owned by the project with this id."
   owner: String
   "With this string, case-insensitive, in the name, display name or description of the namespace or of a property, object or tag in it; at most 200 characters."
-  search: String
+  search: String @work(tests: 10000, heavy: true)
   "Associated with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one."
   propertiesTarget: String
   "Defining a property of this key: by its own name, or by its name under the prefix of an association; at most 255 characters."
@@ -1114,7 +1114,7 @@ type NamespaceConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of namespaces in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1)
 }
 
 "A namespace in a page."
@@ -1146,7 +1146,7 @@ type Namespace implements Node {
   "What to show people, 1 to 80 characters; the name where none was given."
   displayName: String!
   "The description, up to 500 characters."
-  description: String
+  description: String @work(bytes: 200)
   "Who may see the namespace and its contents."
   visibility: Visibility!
   "Whether the namespace and its contents refuse deletion."
@@ -1169,12 +1169,12 @@ type Namespace implements Node {
   """
   properties(
     "See the properties as they apply to this resource type."
-    resourceType: String @nameOf(type: "ResourceType")
+    resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
-  ): [PropertyDefinition!] @semanticNonNull
+  ): [PropertyDefinition!] @semanticNonNull @work(statements: 1)
   """
   One property that the namespace itself defines; ` + "`" + `null` + "`" + ` when there is none. With
   ` + "`" + `resourceType` + "`" + ` the name is the prefixed one, and the answer is ` + "`" + `null` + "`" + ` where the
@@ -1184,8 +1184,8 @@ type Namespace implements Node {
     "The name; with ` + "`" + `resourceType` + "`" + ` as it is applied to that type."
     name: String!
     "Look the name up as it applies to this resource type."
-    resourceType: String @nameOf(type: "ResourceType")
-  ): PropertyDefinition
+    resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
+  ): PropertyDefinition @work(statements: 1)
   """
   The objects of the namespace, in their order; at most 1000. With ` + "`" + `resourceType` + "`" + `
   the names of their properties carry the prefix of the association, as in
@@ -1193,12 +1193,12 @@ type Namespace implements Node {
   """
   objects(
     "See the objects as they apply to this resource type."
-    resourceType: String @nameOf(type: "ResourceType")
+    resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     prefix: String
-  ): [ObjectDefinition!] @semanticNonNull
+  ): [ObjectDefinition!] @semanticNonNull @work(statements: 1)
   """
   One object; ` + "`" + `null` + "`" + ` when there is none. With ` + "`" + `resourceType` + "`" + ` it is seen through
   the first association of the type, and the answer is ` + "`" + `null` + "`" + ` where the type is
@@ -1208,19 +1208,19 @@ type Namespace implements Node {
     "The name, case-sensitive."
     name: String!
     "See the object as it applies to this resource type."
-    resourceType: String @nameOf(type: "ResourceType")
-  ): ObjectDefinition
+    resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
+  ): ObjectDefinition @work(statements: 1)
   "The tags of the namespace, by name; at most 1000."
-  tags: [Tag!]!
+  tags: [Tag!]! @work(statements: 1)
   "One tag; ` + "`" + `null` + "`" + ` when there is none."
   tag(
     "The name, case-insensitive."
     name: String!
-  ): Tag
+  ): Tag @work(statements: 1)
   "The same as ` + "`" + `properties` + "`" + `, by name, in pages."
   propertyConnection(
     "See the properties as they apply to this resource type."
-    resourceType: String @nameOf(type: "ResourceType")
+    resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
@@ -1233,11 +1233,11 @@ type Namespace implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): PropertyDefinitionConnection @semanticNonNull
+  ): PropertyDefinitionConnection @semanticNonNull @work(statements: 1)
   "The same as ` + "`" + `objects` + "`" + `, by name, in pages."
   objectConnection(
     "See the objects as they apply to this resource type."
-    resourceType: String @nameOf(type: "ResourceType")
+    resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
     "Only through associations with this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
@@ -1250,7 +1250,7 @@ type Namespace implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ObjectDefinitionConnection @semanticNonNull
+  ): ObjectDefinitionConnection @semanticNonNull @work(statements: 1)
   "The same as ` + "`" + `tags` + "`" + `, by name without regard to case, in pages."
   tagConnection(
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
@@ -1261,17 +1261,17 @@ type Namespace implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): TagConnection @semanticNonNull
+  ): TagConnection @semanticNonNull @work(statements: 1)
   "The resource types that the namespace applies to, by type, prefix and target; at most 1000."
   resourceTypeAssociations(
     "Which of them; all conditions must hold (default: all)."
     filter: ResourceTypeAssociationFilter
-  ): [ResourceTypeAssociation!] @semanticNonNull
+  ): [ResourceTypeAssociation!] @semanticNonNull @work(statements: 1)
   """
   The projects that the namespace is shared with, by id. Administrators and the
   owning project see all, other projects only themselves.
   """
-  members: [NamespaceMember!]!
+  members: [NamespaceMember!]! @work(statements: 1)
 }
 
 "A project that a namespace is shared with."
@@ -1317,7 +1317,7 @@ type PropertyDefinition implements Node {
   "What to show people."
   title: String!
   "The description."
-  description: String
+  description: String @work(bytes: 100)
   "The type of its values."
   type: PropertyType!
   "The type of each value of an ` + "`" + `ARRAY` + "`" + `; ` + "`" + `null` + "`" + ` for every other type."
@@ -1366,11 +1366,11 @@ type PropertyDefinition implements Node {
   """
   offeredOperators: [String!]!
   "The whole definition as JSON, with every keyword as it came in; an absent keyword and an empty one differ here."
-  jsonSchema: JSON!
+  jsonSchema: JSON! @work(bytes: 200)
   "The namespace that defines the property."
-  namespace: Namespace!
+  namespace: Namespace! @work(statements: 1, held: true)
   "The object that the property belongs to; ` + "`" + `null` + "`" + ` for a property of the namespace itself."
-  object: ObjectDefinition
+  object: ObjectDefinition @work(statements: 1)
   "When the property was created."
   createdAt: DateTime!
   "When the property was last changed."
@@ -1411,13 +1411,13 @@ type ObjectDefinition implements Node {
   "The name, unique in its namespace, 1 to 80 characters. It takes no prefix."
   name: String!
   "The description."
-  description: String
+  description: String @work(bytes: 100)
   "The names of the required properties; with the prefix when seen through an association."
   required: [String!]!
   "The properties of the object, in their order; at most 1000."
-  properties: [PropertyDefinition!] @semanticNonNull
+  properties: [PropertyDefinition!] @semanticNonNull @work(statements: 1, held: true)
   "The namespace that defines the object."
-  namespace: Namespace!
+  namespace: Namespace! @work(statements: 1)
   "When the object was created."
   createdAt: DateTime!
   "When the object was last changed."
@@ -1431,15 +1431,15 @@ type Tag implements Node {
   "The name, unique in its namespace without regard to case, 1 to 80 characters."
   name: String!
   "The tag that this one is a kind of, in the same namespace; ` + "`" + `null` + "`" + ` at the top."
-  parent: Tag
+  parent: Tag @work(statements: 1)
   "The tags directly below this one, by name; at most 1000."
-  children: [Tag!]!
+  children: [Tag!]! @work(statements: 1)
   "All tags below this one, at any depth, by name; at most 1000."
-  descendants: [Tag!]!
+  descendants: [Tag!]! @work(statements: 1)
   "The namespace that defines the tag."
-  namespace: Namespace!
+  namespace: Namespace! @work(statements: 1)
   "Number of visible resources with the tag, case-insensitive."
-  resourceCount: Int @semanticNonNull
+  resourceCount: Int @semanticNonNull @work(statements: 1, tests: 50)
   "When the tag was created."
   createdAt: DateTime!
 }
@@ -1493,7 +1493,7 @@ type TagConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of tags in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1)
 }
 
 "A tag in a page."
@@ -1513,7 +1513,7 @@ type ResourceTypeAssociationConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of associations in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1)
 }
 
 "An association in a page."
@@ -1639,9 +1639,9 @@ type ResourceTypeAssociation implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The resource type."
-  resourceType: ResourceType!
+  resourceType: ResourceType! @work(statements: 1)
   "The namespace."
-  namespace: Namespace!
+  namespace: Namespace! @work(statements: 1)
   "The prefix of the namespace's property names on this type, with its separator, for example ` + "`" + `hw:` + "`" + `; ` + "`" + `null` + "`" + ` for none."
   prefix: String
   "The set of key-values of the type, for example ` + "`" + `image` + "`" + ` on a volume; ` + "`" + `null` + "`" + ` where the type has only one."
@@ -1700,7 +1700,7 @@ type ResourceTypeConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of resource types in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1)
 }
 
 "A resource type in a page."
@@ -1742,7 +1742,7 @@ type ResourceType implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): NamespaceConnection @semanticNonNull
+  ): NamespaceConnection @semanticNonNull @work(statements: 2)
   "The associations of the type with visible namespaces, the oldest first."
   associations(
     "Which of them; all conditions must hold (default: all)."
@@ -1755,7 +1755,7 @@ type ResourceType implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceTypeAssociationConnection @semanticNonNull
+  ): ResourceTypeAssociationConnection @semanticNonNull @work(statements: 1)
 }
 `, BuiltIn: false},
 	{Name: "../../schema/metadef_write.graphql", Input: `extend type Mutation {
@@ -2092,7 +2092,7 @@ input UpdateNamespaceInput {
   What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
   id with content that it does not have. Refused as the change itself would be.
   """
-  dryRun: Boolean! = false
+  dryRun: Boolean! = false @work(tests: 50000, heavy: true)
 }
 
 "A namespace to delete."
@@ -2228,7 +2228,7 @@ input UpdatePropertyInput {
   What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
   id with content that it does not have. Refused as the change itself would be.
   """
-  dryRun: Boolean! = false
+  dryRun: Boolean! = false @work(tests: 50000, heavy: true)
 }
 
 "A property to delete."
@@ -2280,7 +2280,7 @@ input UpdateObjectInput {
   What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
   id with content that it does not have. Refused as the change itself would be.
   """
-  dryRun: Boolean! = false
+  dryRun: Boolean! = false @work(tests: 50000, heavy: true)
 }
 
 "An object to delete."
@@ -2362,7 +2362,7 @@ input UpdateResourceTypeInput {
   What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
   id with content that it does not have. Refused as the change itself would be.
   """
-  dryRun: Boolean! = false
+  dryRun: Boolean! = false @work(tests: 50000, heavy: true)
 }
 
 "A resource type to delete."
@@ -2620,7 +2620,7 @@ input ImportNamespacesInput {
   Whether nothing is stored and the payload says what would be: what would become
   of each document after those before it, and in ` + "`" + `problems` + "`" + ` what would break.
   """
-  dryRun: Boolean! = false
+  dryRun: Boolean! = false @work(tests: 50000, heavy: true)
   """
   The name of the bundle that the documents come from, 1 to 255 characters;
   ` + "`" + `cadastre` + "`" + ` is the product's own and takes an administrator. A namespace that the
@@ -3079,76 +3079,76 @@ extend type Namespace {
   and, by ` + "`" + `updateNamespace` + "`" + `, its display name and description. Name, visibility,
   protection and owner need the right to share it.
   """
-  viewerCanUpdate: Boolean!
+  viewerCanUpdate: Boolean! @work(statements: 1)
   "Whether ` + "`" + `deleteNamespace` + "`" + ` would work for the viewer now: never for a protected one."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type NamespaceMember {
   "Whether the viewer may now change the project's role, by ` + "`" + `shareNamespace` + "`" + `."
-  viewerCanUpdate: Boolean!
+  viewerCanUpdate: Boolean! @work(statements: 1)
   "Whether ` + "`" + `unshareNamespace` + "`" + ` would work for the viewer now."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type PropertyDefinition {
   "Whether ` + "`" + `updateProperty` + "`" + ` would work for the viewer now, with a valid input."
-  viewerCanUpdate: Boolean!
+  viewerCanUpdate: Boolean! @work(statements: 1)
   "Whether ` + "`" + `deleteProperty` + "`" + ` would work for the viewer now: never in a protected namespace."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type ObjectDefinition {
   "Whether ` + "`" + `updateObject` + "`" + ` would work for the viewer now, with a valid input."
-  viewerCanUpdate: Boolean!
+  viewerCanUpdate: Boolean! @work(statements: 1)
   "Whether ` + "`" + `deleteObject` + "`" + ` would work for the viewer now: never in a protected namespace."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type Tag {
   "Whether ` + "`" + `updateTag` + "`" + ` would work for the viewer now, with a valid input."
-  viewerCanUpdate: Boolean!
+  viewerCanUpdate: Boolean! @work(statements: 1)
   "Whether ` + "`" + `deleteTag` + "`" + ` would work for the viewer now: never in a protected namespace."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type ResourceTypeAssociation {
   "Whether ` + "`" + `updateResourceTypeAssociation` + "`" + ` would work for the viewer now, with a valid input."
-  viewerCanUpdate: Boolean!
+  viewerCanUpdate: Boolean! @work(statements: 1)
   "Whether ` + "`" + `disassociateResourceType` + "`" + ` would work for the viewer now: never in a protected namespace."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type ResourceType {
   "Whether ` + "`" + `updateResourceType` + "`" + ` would work for the viewer now, with a valid input: a built-in type keeps its name and its protection."
   viewerCanUpdate: Boolean!
   "Whether ` + "`" + `deleteResourceType` + "`" + ` would work for the viewer now: never while the type is protected or used by an association, a resource or a capability."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type Resource {
   "Whether ` + "`" + `updateResource` + "`" + ` would work for the viewer now, with a valid input. Also for metadata and tags, unless a policy names their operations."
   viewerCanUpdate: Boolean!
   "Whether ` + "`" + `deleteResource` + "`" + ` would work for the viewer now: never while the resource has children or a linked resource provider."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type MetadataItem {
   "Whether the viewer may now change the value, by ` + "`" + `setMetadata` + "`" + `."
-  viewerCanUpdate: Boolean!
+  viewerCanUpdate: Boolean! @work(statements: 1)
   """
   Whether the viewer may now delete the item, by ` + "`" + `deleteMetadata` + "`" + `. It does not
   check whether the definitions of a strict type require the key: send the
   remaining items to ` + "`" + `validateMetadata` + "`" + `.
   """
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type ResourceCapability {
   "Whether the viewer may now change the value, by ` + "`" + `setCapabilities` + "`" + `."
-  viewerCanUpdate: Boolean!
+  viewerCanUpdate: Boolean! @work(statements: 1)
   "Whether ` + "`" + `unsetCapabilities` + "`" + ` of the name would work for the viewer now."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(statements: 1)
 }
 
 extend type Capability {
@@ -3181,12 +3181,12 @@ extend type Consumer {
 
 extend type Trait {
   "Whether ` + "`" + `deleteTrait` + "`" + ` would work for the viewer now: never for a standard trait or a trait of a provider."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(world: true, tests: 20)
 }
 
 extend type ResourceClass {
   "Whether ` + "`" + `deleteResourceClass` + "`" + ` would work for the viewer now: never for a standard class or a class of an inventory."
-  viewerCanDelete: Boolean!
+  viewerCanDelete: Boolean! @work(world: true, tests: 20)
 }
 `, BuiltIn: false},
 	{Name: "../../schema/placement.graphql", Input: `extend type Query {
@@ -3209,7 +3209,7 @@ extend type ResourceClass {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceProviderConnection @semanticNonNull
+  ): ResourceProviderConnection @semanticNonNull @work(world: true, tests: 1000)
   """
   The resource provider with this uuid or this name; ` + "`" + `null` + "`" + ` when there is none.
   Exactly one of the two must be given, else ` + "`" + `BAD_USER_INPUT` + "`" + `. Needs any role
@@ -3220,7 +3220,7 @@ extend type ResourceClass {
     uuid: UUID
     "The name, case-sensitive."
     name: String
-  ): ResourceProvider
+  ): ResourceProvider @work(world: true)
   """
   Every combination of providers that could serve a request now. The arguments up
   to ` + "`" + `inTree` + "`" + ` are the unsuffixed group: its resource classes may come from several
@@ -3264,14 +3264,14 @@ extend type ResourceClass {
     serve. Found before the search by one statement, plus one for resource types
     and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
-    hosts: ResourceFilter
+    hosts: ResourceFilter @work(statements: 1, tests: 500)
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
     "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
     "Only candidates after this cursor of the same request. The position stays valid when providers change."
     after: String
-  ): AllocationCandidateConnection @semanticNonNull
+  ): AllocationCandidateConnection @semanticNonNull @work(world: true, tests: 500)
   """
   The consumer with this uuid, or ` + "`" + `null` + "`" + ` if it has no allocations. Only
   administrators and services see consumers of other projects; others get ` + "`" + `null` + "`" + `.
@@ -3280,7 +3280,7 @@ extend type ResourceClass {
   consumer(
     "The uuid."
     uuid: UUID!
-  ): Consumer
+  ): Consumer @work(statements: 1)
   """
   The consumers with allocations in the viewer's project; for administrators and
   services, in all projects. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
@@ -3298,7 +3298,7 @@ extend type ResourceClass {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ConsumerConnection @semanticNonNull
+  ): ConsumerConnection @semanticNonNull @work(statements: 1)
   """
   The use of consumers, summed by ` + "`" + `groupBy` + "`" + `. Groups are in the order of their keys
   by code point: project id, user id, or consumer type with the group without a
@@ -3319,7 +3319,7 @@ extend type ResourceClass {
     first: Int
     "Only groups after this key: ` + "`" + `projectId` + "`" + `, ` + "`" + `userId` + "`" + ` or ` + "`" + `consumerType` + "`" + ` of the last group read, at most 255 characters."
     after: String
-  ): [UsageGroup!] @semanticNonNull
+  ): [UsageGroup!] @semanticNonNull @work(statements: 1, tests: 20000, heavy: true)
   "The traits that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
   traits(
     "Which traits; all conditions must hold (default: all)."
@@ -3332,7 +3332,7 @@ extend type ResourceClass {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): TraitConnection @semanticNonNull
+  ): TraitConnection @semanticNonNull @work(statements: 1)
   "The resource classes that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
   resourceClasses(
     "Which classes; all conditions must hold (default: all)."
@@ -3345,23 +3345,23 @@ extend type ResourceClass {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceClassConnection @semanticNonNull
+  ): ResourceClassConnection @semanticNonNull @work(statements: 1)
 }
 
 extend type Resource {
   "The provider linked to the resource; ` + "`" + `null` + "`" + ` for none, and for a viewer without any role."
-  provider: ResourceProvider
+  provider: ResourceProvider @work(statements: 2, world: true)
   """
   The consumer with the same uuid, for example an instance. ` + "`" + `null` + "`" + ` while it has no
   allocations, and for a viewer without any role. Only administrators and services
   see consumers of other projects; others get ` + "`" + `null` + "`" + `.
   """
-  consumer: Consumer
+  consumer: Consumer @work(statements: 1)
   """
   The allocations of the consumer with the same uuid, by provider and resource
   class; at most 1000 providers. Empty where ` + "`" + `consumer` + "`" + ` is ` + "`" + `null` + "`" + `.
   """
-  allocations: [Allocation!] @semanticNonNull
+  allocations: [Allocation!] @semanticNonNull @work(statements: 1)
 }
 
 extend type Mutation {
@@ -3523,7 +3523,7 @@ extend type Mutation {
   setAllocations(
     "The consumers and their new allocations."
     input: SetAllocationsInput!
-  ): SetAllocationsPayload @semanticNonNull
+  ): SetAllocationsPayload @semanticNonNull @work(joins: true)
   """
   Deletes all allocations of a consumer, at any generation. Generations of
   providers stay. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A consumer
@@ -3532,7 +3532,7 @@ extend type Mutation {
   deleteAllocations(
     "The consumer."
     input: DeleteAllocationsInput!
-  ): DeleteAllocationsPayload @semanticNonNull
+  ): DeleteAllocationsPayload @semanticNonNull @work(joins: true)
   """
   Moves inventories and their allocations between providers in one transaction.
   Allocations must fit the union of old and new inventories. The generation of a
@@ -3572,7 +3572,7 @@ input ResourceProviderFilter {
   In a tree whose root is linked to a matching resource, like ` + "`" + `hosts` + "`" + ` of
   ` + "`" + `allocationCandidates` + "`" + `. Links of children do not count.
   """
-  resource: ResourceFilter
+  resource: ResourceFilter @work(statements: 1, tests: 500)
   "` + "`" + `true` + "`" + ` for roots of trees, ` + "`" + `false` + "`" + ` for providers with a parent."
   roots: Boolean
   "With an inventory of this resource class, free or not. An unknown class is ` + "`" + `BAD_USER_INPUT` + "`" + `."
@@ -3688,9 +3688,9 @@ type ResourceProvider implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): AllocationConnection @semanticNonNull
+  ): AllocationConnection @semanticNonNull @work(statements: 1)
   "The linked resource, for example a ` + "`" + `physical:host` + "`" + `; ` + "`" + `null` + "`" + ` for none and for a hidden one."
-  resource: Resource
+  resource: Resource @work(statements: 1)
   "When the provider was created."
   createdAt: DateTime!
   "When the provider, its inventories, traits, aggregates or allocations last changed."
@@ -3808,13 +3808,13 @@ type AllocationCandidateConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of candidates, at most 10000. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(tests: 2000)
   "Whether ` + "`" + `totalCount` + "`" + ` is exact; false if there are more."
   totalCountIsExact: Boolean!
   "All providers of the trees in the page, parents first. Built only when selected."
   providerSummaries: [ProviderSummary!]!
   "Why providers are in no candidate. Computed only when selected."
-  explain: CandidateExplanation @semanticNonNull
+  explain: CandidateExplanation @semanticNonNull @work(tests: 5000)
 }
 
 "An allocation candidate in a page."
@@ -3828,9 +3828,9 @@ type AllocationCandidateEdge {
 "One way to serve a request."
 type AllocationCandidate {
   "The amounts of each provider, by provider uuid."
-  allocations: [CandidateAllocation!]!
+  allocations: [CandidateAllocation!]! @work(length: 2)
   "Which providers serve which group, the unsuffixed group first, then by suffix."
-  mappings: [GroupMapping!]!
+  mappings: [GroupMapping!]! @work(length: 2)
   "The candidate as input for ` + "`" + `setAllocations` + "`" + `. Do not select ` + "`" + `__typename` + "`" + `."
   claim: CandidateClaim!
 }
@@ -3838,9 +3838,9 @@ type AllocationCandidate {
 "A candidate in the form of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
 type CandidateClaim {
   "The amounts of each provider, by provider uuid."
-  allocations: [ProviderAllocation!]!
+  allocations: [ProviderAllocation!]! @work(length: 2)
   "Which providers serve which group, the unsuffixed group first, then by suffix."
-  mappings: [ClaimMapping!]!
+  mappings: [ClaimMapping!]! @work(length: 2)
 }
 
 "The amounts of one provider, in the form of ` + "`" + `ProviderAllocationInput` + "`" + `."
@@ -3848,7 +3848,7 @@ type ProviderAllocation {
   "The uuid of the provider."
   provider: UUID!
   "The amounts, by resource class."
-  resources: [ResourceAmount!]!
+  resources: [ResourceAmount!]! @work(length: 2)
 }
 
 "Which providers serve a group, in the form of ` + "`" + `GroupMappingInput` + "`" + `."
@@ -3856,7 +3856,7 @@ type ClaimMapping {
   "The suffix of the group; the empty string for the unsuffixed group."
   suffix: String!
   "The uuids of the providers; one for a group with a suffix."
-  providers: [UUID!]!
+  providers: [UUID!]! @work(length: 2)
 }
 
 "The amounts of one provider."
@@ -3864,7 +3864,7 @@ type CandidateAllocation {
   "The provider."
   provider: ResourceProvider!
   "The amounts, by resource class."
-  resources: [ResourceAmount!]!
+  resources: [ResourceAmount!]! @work(length: 2)
 }
 
 "An amount of a resource class."
@@ -3880,7 +3880,7 @@ type GroupMapping {
   "The suffix of the group; the empty string for the unsuffixed group."
   suffix: String!
   "The providers, by uuid; one for a group with a suffix."
-  providers: [ResourceProvider!]!
+  providers: [ResourceProvider!]! @work(length: 1)
 }
 
 "A provider with its inventories and traits, at the instant of the candidates."
@@ -3888,7 +3888,7 @@ type ProviderSummary {
   "The provider."
   provider: ResourceProvider!
   "All its inventories, by resource class."
-  inventories: [Inventory!]!
+  inventories: [Inventory!]! @work(length: 4)
   "The names of all its traits, sorted."
   traits: [String!]!
 }
@@ -3981,17 +3981,17 @@ type Consumer implements Node {
   "Starts at 1 and grows by 1 with every write of its allocations. Send it with the next write."
   generation: Int!
   "Its allocations, by provider and resource class; at most 1000 providers."
-  allocations: [Allocation!]!
+  allocations: [Allocation!]! @work(statements: 1, held: true)
   """
   The providers of each request group, from its last claim: the unsuffixed group
   first, then by suffix, the providers by uuid. Deleted providers are left out.
   Empty if the claim had no mappings.
   """
-  mappings: [GroupMapping!]!
+  mappings: [GroupMapping!]! @work(statements: 1, world: true, held: true, length: 3)
   """
   The resource with the same uuid; ` + "`" + `null` + "`" + ` for none and for a hidden one.
   """
-  resource: Resource
+  resource: Resource @work(statements: 1)
   "When it got its first allocation."
   createdAt: DateTime!
   "When its allocations were last written."
@@ -4003,13 +4003,13 @@ type Allocation {
   "A cache key, unique among all types, made from the consumer, the provider and the resource class. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
   "The provider."
-  provider: ResourceProvider!
+  provider: ResourceProvider! @work(statements: 1, world: true, held: true)
   "The name of the resource class."
   resourceClass: String!
   "How many units."
   used: Int64!
   "The consumer."
-  consumer: Consumer!
+  consumer: Consumer! @work(statements: 1, held: true)
 }
 
 "A page of allocations."
@@ -4021,7 +4021,7 @@ type AllocationConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of allocations in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1)
 }
 
 "An allocation in a page."
@@ -4067,7 +4067,7 @@ type ConsumerConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of consumers in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1, tests: 1000)
 }
 
 "A consumer in a page."
@@ -4115,7 +4115,7 @@ input TraitFilter {
   "With a name that starts with this string."
   startsWith: String
   "With one of these names, at most 250. An empty list matches nothing."
-  names: [String!] @nameOf(type: "Trait")
+  names: [String!] @nameOf(type: "Trait") @work(world: true)
   "` + "`" + `true` + "`" + ` for traits of at least one provider, ` + "`" + `false` + "`" + ` for traits of none."
   associated: Boolean
   "` + "`" + `true` + "`" + ` for custom ones, ` + "`" + `false` + "`" + ` for standard ones."
@@ -4131,7 +4131,7 @@ type TraitConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of traits in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1)
 }
 
 "A trait in a page."
@@ -4145,7 +4145,7 @@ type TraitEdge {
 "Which resource classes; all given conditions must hold."
 input ResourceClassFilter {
   "With one of these names, at most 250. An empty list matches nothing."
-  names: [String!] @nameOf(type: "ResourceClass")
+  names: [String!] @nameOf(type: "ResourceClass") @work(world: true)
   "` + "`" + `true` + "`" + ` for custom ones, ` + "`" + `false` + "`" + ` for standard ones."
   custom: Boolean
 }
@@ -4159,7 +4159,7 @@ type ResourceClassConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of resource classes in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1)
 }
 
 "A resource class in a page."
@@ -4229,7 +4229,7 @@ type CreateResourceProvidersResult {
   "The provider; ` + "`" + `null` + "`" + ` if it has problems."
   resourceProvider: ResourceProvider
   "Its problems; empty if it was created."
-  errors: [RowError!]!
+  errors: [RowError!]! @work(length: 1)
 }
 
 "A created resource provider."
@@ -4339,7 +4339,7 @@ type SetOnResourceProvidersResult {
   "The provider as it is now; ` + "`" + `null` + "`" + ` if the item has problems."
   resourceProvider: ResourceProvider
   "The problems of the item; empty if it was written."
-  errors: [RowError!]!
+  errors: [RowError!]! @work(length: 1)
 }
 
 "A trait to create."
@@ -4413,7 +4413,7 @@ input GroupMappingInput {
 "The consumers whose allocations were set."
 type SetAllocationsPayload {
   "The consumers that have allocations now, in the order of the input; a cleared one is gone."
-  consumers: [Consumer!]!
+  consumers: [Consumer!]! @work(hands: true)
 }
 
 "The changes of a resource provider. Absent fields keep their values."
@@ -4511,7 +4511,7 @@ input DeleteAllocationsInput {
 "A consumer whose allocations were deleted."
 type DeleteAllocationsPayload {
   "The consumer before the deletion, with its allocations."
-  consumer: Consumer!
+  consumer: Consumer! @work(hands: true)
 }
 
 "Inventories and the allocations against them."
@@ -4552,7 +4552,7 @@ type ReshapePayload {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): CapacityConnection @semanticNonNull
+  ): CapacityConnection @semanticNonNull @work(world: true, tests: 2000)
 }
 
 extend type ResourceProvider {
@@ -4560,7 +4560,7 @@ extend type ResourceProvider {
   The capacity of the provider's subtree, by resource class: for a root the whole
   tree, for a NUMA node the node and its devices.
   """
-  treeCapacity: [Capacity!]!
+  treeCapacity: [Capacity!]! @work(tests: 100)
 }
 
 "The groups of capacity sums, in addition to the resource class."
@@ -4638,7 +4638,7 @@ type Capacity {
   placementRequest(
     "The uuid of the resource."
     resource: UUID!
-  ): PlacementRequest
+  ): PlacementRequest @work(statements: 4, world: true)
 }
 
 extend type Resource {
@@ -4658,7 +4658,7 @@ extend type Resource {
     first: Int
     "Only candidates after this cursor of the same request."
     after: String
-  ): AllocationCandidateConnection
+  ): AllocationCandidateConnection @work(statements: 4, world: true, tests: 500)
 }
 
 """
@@ -4776,12 +4776,12 @@ type KeyProblem {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceConnection @semanticNonNull
+  ): ResourceConnection @semanticNonNull @work(statements: 1)
   "The resource with this uuid; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
   resource(
     "The uuid."
     uuid: UUID!
-  ): Resource
+  ): Resource @work(statements: 1)
   """
   The metadata keys in use on visible resources, by key. Each answer counts all
   their items.
@@ -4792,12 +4792,12 @@ type KeyProblem {
     "Only on resources of this type, by name."
     resourceType: String @nameOf(type: "ResourceType")
     "Only keys that contain this string, case-insensitive; at most 255 characters."
-    search: String
+    search: String @work(tests: 5000)
     "Maximum number of keys, 0 to 1000 (default 50)."
     first: Int
     "Only keys after this cursor."
     after: String
-  ): MetadataKeyConnection @semanticNonNull
+  ): MetadataKeyConnection @semanticNonNull @work(statements: 1, tests: 20000)
   """
   For each condition of a filter, the number of resources that pass it alone, and
   the number that pass it and all conditions before it.
@@ -4805,7 +4805,7 @@ type KeyProblem {
   explainResources(
     "The filter."
     filter: ResourceFilter!
-  ): ResourceExplanation @semanticNonNull
+  ): ResourceExplanation @semanticNonNull @work(statements: 1, tests: 20000)
 }
 
 extend type Mutation {
@@ -4917,14 +4917,14 @@ input ResourceFilter {
   "With exactly this name."
   name: String
   "With a name that contains this string, case-insensitive."
-  nameContains: String
+  nameContains: String @work(tests: 10000, heavy: true)
   """
   With a name, description or metadata value that contains this string,
   case-insensitive; at most 200 characters. The empty string matches all. An index
   serves strings with three letters or digits in a row. Others need a full scan,
   which the price includes.
   """
-  search: String
+  search: String @work(tests: 20000, heavy: true)
   "Changed at this time or later: the resource or anything on it."
   updatedSince: DateTime
   "With any of these uuids, at most 250. An empty list matches nothing."
@@ -4935,24 +4935,24 @@ input ResourceFilter {
   Descendants of the resource with this uuid, along visible parents. A missing or
   hidden resource has none.
   """
-  ancestor: UUID
+  ancestor: UUID @work(tests: 500)
   "With every one of these tags; at most 64."
-  tags: [TagFilter!]
+  tags: [TagFilter!] @work(tests: 500)
   "With at least one of these tags; at most 64. An empty list matches nothing."
-  anyTags: [TagFilter!]
+  anyTags: [TagFilter!] @work(tests: 500)
   """
   With these metadata pairs, key and value compared exactly; at most 64. Several
   values of one key are alternatives, and every key must hold. An empty list is no
   condition.
   """
-  metadata: [KeyValueInput!]
+  metadata: [KeyValueInput!] @work(tests: 500)
   """
   Meeting all of these requirements on capabilities, in the syntax of extra specs;
   at most 64. A key that names no capability is ignored, because it may concern
   another filter of the scheduler. With the scope ` + "`" + `capabilities:` + "`" + ` it matches
   nothing.
   """
-  requirements: [RequirementInput!]
+  requirements: [RequirementInput!] @work(statements: 1, tests: 5000)
   """
   Meeting this expression on capabilities, in the JSON syntax of reservations:
   ` + "`" + `["==", "$arch", "x86_64"]` + "`" + `, and ` + "`" + `["and", A, B, ...]` + "`" + `, ` + "`" + `["or", A, B, ...]` + "`" + `,
@@ -4961,7 +4961,7 @@ input ResourceFilter {
   ` + "`" + `BAD_USER_INPUT` + "`" + `. The empty string and ` + "`" + `[]` + "`" + ` are no condition. At most 65536
   characters, with the depth and number of tests of ` + "`" + `where` + "`" + `.
   """
-  matching: String
+  matching: String @work(statements: 1, tests: 5000, heavy: true)
   "Meeting this tree of conditions on metadata and capabilities."
   where: ResourceCondition
 }
@@ -5002,9 +5002,9 @@ input ResourceCondition @oneOf {
   "The condition does not hold. Includes resources without the tested key."
   not: ResourceCondition
   "A test of one metadata item."
-  metadata: MetadataCondition
+  metadata: MetadataCondition @work(tests: 2000)
   "A test of one capability."
-  capability: CapabilityCondition
+  capability: CapabilityCondition @work(tests: 5000)
 }
 
 "A test of one metadata item, with exactly one operator. Values are compared exactly, as strings. An absent item passes ` + "`" + `exists: false` + "`" + ` only."
@@ -5020,7 +5020,7 @@ input MetadataCondition {
   "The value starts with this string."
   prefix: String
   "The value contains this string."
-  contains: String
+  contains: String @work(tests: 20000, heavy: true)
 }
 
 """
@@ -5043,7 +5043,7 @@ input CapabilityCondition {
   "The value is at most this one."
   lte: String
   "A list has this member, or a string contains it."
-  contains: String
+  contains: String @work(tests: 20000, heavy: true)
 }
 
 "The order of a list of resources."
@@ -5063,7 +5063,7 @@ enum ResourceOrderField {
   "The time of the last change of the resource or of anything on it."
   UPDATED_AT
   "The name of the type, by code point; resources of one type by uuid."
-  TYPE
+  TYPE @work(statements: 1, tests: 500)
   "The id of the project, by code point; resources of one project by uuid."
   PROJECT
 }
@@ -5077,7 +5077,7 @@ type ResourceConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of resources in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1, tests: 500)
   """
   Values and numbers of the resources in the list, one facet per entry of ` + "`" + `of` + "`" + `, in
   order: the choices of a filter form. A facet is counted under the filter without
@@ -5092,20 +5092,20 @@ type ResourceConnection {
   facets(
     "What to count by; at most 20."
     of: [ResourceFacetInput!]!
-  ): [ResourceFacet!] @semanticNonNull
+  ): [ResourceFacet!] @semanticNonNull @work(again: 1, tests: 500)
   "The values of metadata keys on all resources of the list, not only of the page: one facet per key, in order. Each answer counts again."
   metadataFacets(
     "The keys, each once; at most 20."
     keys: [String!]!
     "Maximum number of values per key, 0 to 1000, most frequent first."
     first: Int = 100
-  ): [MetadataFacet!] @semanticNonNull
+  ): [MetadataFacet!] @semanticNonNull @work(statements: 1, again: 1, tests: 5000)
 }
 
 "What to count resources by."
 input ResourceFacetInput {
   "The kind of the values."
-  by: ResourceFacetKind!
+  by: ResourceFacetKind! @work(tests: 500)
   """
   The metadata key of ` + "`" + `METADATA_VALUE` + "`" + `, or the name of the capability of
   ` + "`" + `CAPABILITY_VALUE` + "`" + `, case-sensitive, 1 to 255 characters; absent for other kinds.
@@ -5122,7 +5122,7 @@ input ResourceFacetInput {
   definitions of a metadata key, for the types of the filter or all types. Other
   kinds have no known values.
   """
-  includeUnused: Boolean! = false
+  includeUnused: Boolean! = false @work(statements: 1, tests: 500)
 }
 
 "What resources can be counted by."
@@ -5140,7 +5140,7 @@ enum ResourceFacetKind {
   "The values of one metadata key."
   METADATA_VALUE
   "The values of one capability that the viewer may discover; each member of a list is a value."
-  CAPABILITY_VALUE
+  CAPABILITY_VALUE @work(statements: 1, tests: 2000)
 }
 
 "What resources have, and how many have it."
@@ -5150,7 +5150,7 @@ type ResourceFacet {
   "The metadata key or the name of the capability; ` + "`" + `null` + "`" + ` where the kind has none."
   key: String
   "The values, the most frequent first, then by code point; tags by their folded names."
-  values: [ResourceFacetValue!]!
+  values: [ResourceFacetValue!]! @work(length: 100)
   "Whether there are more values than were asked for."
   hasMore: Boolean!
 }
@@ -5168,7 +5168,7 @@ type MetadataFacet {
   "The key."
   key: String!
   "The values, the most frequent first, then by code point."
-  values: [MetadataFacetValue!]!
+  values: [MetadataFacetValue!]! @work(length: 10)
 }
 
 "A value in use."
@@ -5188,7 +5188,7 @@ type MetadataKeyConnection {
   "The position of the page in the list."
   pageInfo: PageInfo!
   "Number of keys in the whole list. Counted only when selected."
-  totalCount: Int!
+  totalCount: Int! @work(again: 1)
 }
 
 "A metadata key in a page."
@@ -5286,11 +5286,11 @@ type Resource implements Node {
   "The uuid, lower case with dashes; it never changes."
   uuid: UUID!
   "The type. It never changes."
-  type: ResourceType!
+  type: ResourceType! @work(statements: 1)
   "The name, 1 to 255 characters; several resources can have the same."
   name: String!
   "The description, up to 1023 characters; ` + "`" + `null` + "`" + ` for none."
-  description: String
+  description: String @work(bytes: 100)
   "The id of the project that owns the resource."
   projectId: String!
   "Who may see the resource: everyone, or its project, administrators and services."
@@ -5302,7 +5302,7 @@ type Resource implements Node {
   "When the resource, or anything on it, was last changed."
   updatedAt: DateTime!
   "The parent; ` + "`" + `null` + "`" + ` for none and for a hidden one."
-  parent: Resource
+  parent: Resource @work(statements: 1)
   "The visible resources directly below this one."
   children(
     "Which of them; all conditions must hold (default: all)."
@@ -5317,25 +5317,25 @@ type Resource implements Node {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceConnection @semanticNonNull
+  ): ResourceConnection @semanticNonNull @work(statements: 1)
   "The metadata, by key; at most 128 items by default."
   metadata(
     "Only these keys; one twice counts once. Absent means all."
     keys: [String!]
-  ): [MetadataItem!]!
+  ): [MetadataItem!]! @work(statements: 1)
   "One metadata item; ` + "`" + `null` + "`" + ` for a missing key."
   metadataItem(
     "The key, case-sensitive."
     key: String!
-  ): MetadataItem
+  ): MetadataItem @work(statements: 1)
   """
   The result of ` + "`" + `validateMetadata` + "`" + ` for the resource's current metadata and the
   definitions visible to its project. ` + "`" + `null` + "`" + ` for resources of other projects,
   except for administrators and services.
   """
-  metadataReport: MetadataReport
+  metadataReport: MetadataReport @work(statements: 2, world: true, tests: 50)
   "The tags, by name without regard to case; at most 128."
-  tags: [String!]!
+  tags: [String!]! @work(statements: 1)
 }
 
 "One key with one value on a resource."
@@ -5353,7 +5353,7 @@ type MetadataItem implements Node {
   "When its value was last changed."
   updatedAt: DateTime!
   "The visible definitions of the key for the resource's type: several if definitions conflict, none for a custom key."
-  definitions: [PropertyDefinition!] @semanticNonNull
+  definitions: [PropertyDefinition!] @semanticNonNull @work(statements: 5, length: 2, tests: 20)
 }
 
 extend type ResourceType {
@@ -5371,7 +5371,7 @@ extend type ResourceType {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): ResourceConnection @semanticNonNull
+  ): ResourceConnection @semanticNonNull @work(statements: 1)
 }
 
 "A resource to create."
@@ -5425,7 +5425,7 @@ type CreateResourcesResult {
   "The resource; ` + "`" + `null` + "`" + ` if it has problems."
   resource: Resource
   "Its problems; empty if it was created."
-  errors: [RowError!]!
+  errors: [RowError!]! @work(length: 1)
 }
 
 "Metadata items to set."
@@ -5469,7 +5469,7 @@ type SetMetadataOnResourcesResult {
   "The resource as it is now; ` + "`" + `null` + "`" + ` if the item has problems."
   resource: Resource
   "The problems of the item; empty if the resource was changed."
-  errors: [RowError!]!
+  errors: [RowError!]! @work(length: 1)
 }
 
 "The new metadata of a resource."
@@ -5581,7 +5581,7 @@ type SetResourceTagsPayload {
     after: String
     "Maximum number of scanned resources, 1 to 1000."
     scan: Int! = 1000
-  ): MetadataProblemConnection @semanticNonNull
+  ): MetadataProblemConnection @semanticNonNull @work(statements: 2, world: true, tests: 50000, heavy: true)
 }
 
 "Which problems of metadata; all given conditions must hold."
@@ -5688,7 +5688,7 @@ type MetadataProblem {
   "The violated field of the definition, or another rule."
   rule: ViolationRule!
   "The message."
-  message: String!
+  message: String! @work(bytes: 100)
   "The namespace of the definition; ` + "`" + `null` + "`" + ` without a definition and for a hidden one."
   namespace: String
   "The definition; of several in conflict, the one with the fewest violations. ` + "`" + `null` + "`" + ` where ` + "`" + `namespace` + "`" + ` is, and in a dry run, which has no stored definition."
@@ -5750,7 +5750,7 @@ type Subscription {
     serve. Found before the search by one statement, plus one for resource types
     and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
-    hosts: ResourceFilter
+    hosts: ResourceFilter @work(statements: 1, tests: 500)
     "The cursor of the last event received. The next event is sent when the answer differs. Without it the first event is sent immediately."
     after: String
   ): AllocationCandidatesChange @semanticNonNull
@@ -5812,7 +5812,7 @@ type ResourceChange {
   "The change."
   change: Change!
   "The resource as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` if deleted or hidden."
-  resource: Resource
+  resource: Resource @work(statements: 1)
 }
 
 "A change of a namespace or its contents."
@@ -5822,7 +5822,7 @@ type NamespaceChange {
   "The change."
   change: Change!
   "The namespace as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` if deleted or hidden."
-  namespace: Namespace
+  namespace: Namespace @work(statements: 1)
 }
 
 "A change of a resource provider."
@@ -5832,7 +5832,7 @@ type ResourceProviderChange {
   "The change."
   change: Change!
   "The provider as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` if deleted."
-  resourceProvider: ResourceProvider
+  resourceProvider: ResourceProvider @work(statements: 1, world: true)
 }
 
 "New candidates for a request."
@@ -5847,7 +5847,7 @@ type AllocationCandidatesChange {
     first: Int
     "Only candidates after this cursor of the same request. The position stays valid when providers change."
     after: String
-  ): AllocationCandidateConnection @semanticNonNull
+  ): AllocationCandidateConnection @semanticNonNull @work(world: true, tests: 500)
 }
 
 "New sums of capacity."
@@ -5864,8 +5864,39 @@ type CapacityChange {
     last: Int
     "Only rows before this cursor."
     before: String
-  ): CapacityConnection @semanticNonNull
+  ): CapacityConnection @semanticNonNull @work(world: true, tests: 2000)
 }
+`, BuiltIn: false},
+	{Name: "../../schema/work.graphql", Input: `"""
+Says what a field does besides writing its answer, which prices are made of: at a
+field, and at an argument, a member of an input object or a value of an enum for
+what it adds. Nobody outside sees it: ` + "`" + `make generate` + "`" + ` leaves it out of the schema
+that is published.
+"""
+directive @work(
+  "SQL statements that it runs at most, however many objects have the field."
+  statements: Int! = 0
+  "Whether those statements run only where memory lacks the answer."
+  fallback: Boolean! = false
+  "Whether it reads the placement world in memory."
+  world: Boolean! = false
+  "Whether its rows bring along what belongs to them."
+  hands: Boolean! = false
+  "Whether it reads nothing where its row brought the value along."
+  held: Boolean! = false
+  "Whether it, a field of Mutation, joins a transaction with others like it."
+  joins: Boolean! = false
+  "Whether it may take so long that few of its kind run at once."
+  heavy: Boolean! = false
+  "What it takes for each object besides statements and rows, in fields of an answer, each 0.1 us."
+  tests: Int! = 0
+  "About how long its value is, where its type says too little."
+  bytes: Int! = 0
+  "How many members its list usually has; 0 leaves it to the arguments."
+  length: Int! = 0
+  "How many levels above there is a list that it reads once more: 1 is its parent."
+  again: Int! = 0
+) on FIELD_DEFINITION | ARGUMENT_DEFINITION | INPUT_FIELD_DEFINITION | ENUM_VALUE
 `, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)

@@ -23,13 +23,13 @@ func main() {
 	if err := removeWriters(cfg); err != nil {
 		log.Fatalf("remove what was generated before: %v", err)
 	}
-	if err := writeMerged(cfg.Sources); err != nil {
+	if err := writeMerged(published(cfg.Sources)); err != nil {
 		log.Fatalf("merge the schema: %v", err)
 	}
 	if err := writeClient(); err != nil {
 		log.Fatalf("generate the client: %v", err)
 	}
-	if err := writeReference(cfg.Sources); err != nil {
+	if err := writeReference(published(cfg.Sources)); err != nil {
 		log.Fatalf("write the reference: %v", err)
 	}
 	if err := api.Generate(cfg, api.AddPlugin(writers{})); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,6 +28,23 @@ func writeMerged(sources []*ast.Source) error {
 		return err
 	}
 	return os.WriteFile(mergedFile, []byte(merged), 0o644)
+}
+
+// workFile declares the directive that says what fields do, and workSaid is what
+// each of them says.
+const workFile = "schema/work.graphql"
+
+var workSaid = regexp.MustCompile(` @work\([^)]*\)`)
+
+// published returns the sources without what prices are made of.
+func published(sources []*ast.Source) []*ast.Source {
+	var out []*ast.Source
+	for _, source := range sources {
+		if source.Name != workFile {
+			out = append(out, &ast.Source{Name: source.Name, Input: workSaid.ReplaceAllString(source.Input, "")})
+		}
+	}
+	return out
 }
 
 // merge returns one text with the definitions of all sources, as they are

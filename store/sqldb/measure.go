@@ -17,6 +17,15 @@ type measured struct {
 
 	mu   sync.Mutex
 	ways []string
+	most int64  // rows, beyond which stop is called; 0 is no limit
+	stop func() // may be called several times
+}
+
+// add counts rows that a statement returned.
+func (m *measured) add(rows int64) {
+	if m.rows.Add(rows) > m.most && m.most > 0 {
+		m.stop()
+	}
 }
 
 type measuredKey struct{}
@@ -66,6 +75,14 @@ func Decisions(ctx context.Context) []string {
 	return slices.Clone(m.ways)
 }
 
+// StopBeyond has a function called when the statements under a context of Measure
+// have returned more than so many rows in all.
+func StopBeyond(ctx context.Context, rows int64, stop func()) {
+	if m := measuredOf(ctx); m != nil {
+		m.most, m.stop = rows, stop
+	}
+}
+
 // EachStatement returns a context under which each statement is passed to a
 // function, which may be called concurrently, with its arguments.
 func EachStatement(ctx context.Context, each func(query string, args any)) context.Context {
@@ -101,7 +118,7 @@ func (d *Database) count(ctx context.Context, query string, args any) {
 // CountRow counts a row that a statement returned.
 func CountRow(ctx context.Context) {
 	if m := measuredOf(ctx); m != nil {
-		m.rows.Add(1)
+		m.add(1)
 	}
 }
 
@@ -121,7 +138,7 @@ type countedRows struct {
 func (r countedRows) Next() bool {
 	next := r.ColumnScanner.Next()
 	if next {
-		r.in.rows.Add(1)
+		r.in.add(1)
 	}
 	return next
 }
