@@ -1,30 +1,84 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/itchyny/gojq"
+
 	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
+// canonical is a function of jq: a part of an answer in a form that is the same for
+// Cadastre and for PostGraphile. It leaves out nulls and empty strings, makes
+// connections the lists of their nodes, sorts lists, and decodes JSON that is kept
+// as a string.
+const canonical = `def canonical:
+	if type == "object" then
+		if keys == ["nodes"] then .nodes | canonical else map_values(canonical) | with_entries(select(.value != null)) end
+	elif type == "array" then map(canonical) | sort
+	elif . == "" then null
+	elif type == "string" and test("^[\\[{]") then . as $text | try (fromjson | canonical) catch $text
+	else . end; `
+
+// rows returns the query of jq for the rows of the work in an answer of Cadastre.
+func (w work) rows() string {
+	if w.List == "" {
+		return ".data | canonical"
+	}
+	return ".data." + w.List + "[] | canonical"
+}
+
 // sameAnswer returns an error unless the rows of a peer's answer are Cadastre's.
 func sameAnswer(ctx context.Context, own, peer *series) error {
-	if peer.target.peer == placementPeer {
-		return sameCandidates(ctx, own, peer.answer)
+	answers := [][]byte{own.answer}
+	if own.work.Peer.Every {
+		var err error
+		if answers, err = own.pages(ctx); err != nil {
+			return err
+		}
 	}
-	wanted, err := rowsAt(own.answer, own.work.List, "")
-	if err != nil {
-		return err
+	return own.sameRowsAs(peer.answer, answers)
+}
+
+// sameRowsAs returns an error unless the rows of a peer's answer are those in some
+// answers of Cadastre.
+func (s *series) sameRowsAs(answer []byte, answers [][]byte) error {
+	of := s.work.Peer
+	for i, query := range of.Rows {
+		theirs, err := rowsOf(query, answer)
+		if err != nil {
+			return err
+		}
+		ours := s.work.rows()
+		if of.Own != nil {
+			ours = of.Own[i]
+		}
+		wanted, err := rowsOf(ours, answers...)
+		if err != nil {
+			return err
+		}
+		if of.Every && i == 0 && len(theirs) != s.rows {
+			return fmt.Errorf("%d rows, and Cadastre has %d", len(theirs), s.rows)
+		}
+		if of.Every { // its order is its own: each row is one of all that Cadastre has
+			theirs = slices.Compact(theirs)
+			wanted = slices.DeleteFunc(slices.Compact(wanted), func(row string) bool {
+				_, ok := slices.BinarySearch(theirs, row)
+				return !ok
+			})
+		}
+		if err := sameRows(wanted, theirs); err != nil {
+			return err
+		}
 	}
-	rows, err := rowsAt(peer.answer, own.work.Peer.List, own.work.Peer.Member)
-	if err != nil {
-		return err
-	}
-	return sameRows(wanted, rows)
+	return nil
 }
 
 // sameRows returns an error unless rows of a peer are all Cadastre's.
@@ -37,243 +91,76 @@ func sameRows(own, peers []string) error {
 	if len(own) != len(peers) {
 		return fmt.Errorf("%d rows, and Cadastre has %d", len(peers), len(own))
 	}
+	if len(own) == 0 {
+		return errors.New("there is no row")
+	}
 	return nil
 }
 
-// rowsAt returns the canonical JSON of the elements of a list in an answer, sorted, at a path
-// with dots; without a path, of the whole data. An element with the member that is
-// named stands for that member.
-func rowsAt(answer []byte, path, member string) ([]string, error) {
-	data, err := dataOf(answer)
+// rowsOf returns the results of a query of jq in answers, as sorted JSON.
+func rowsOf(query string, answers ...[]byte) (rows []string, err error) {
+	parsed, err := gojq.Parse(canonical + query)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", query, err)
 	}
-	var value any
-	if err := json.Unmarshal(data, &value); err != nil {
-		return nil, err
-	}
-	if path == "" {
-		return []string{textOf(canonical(value))}, nil
-	}
-	if count, err := length(data, path); err != nil || count == 0 {
-		return nil, fmt.Errorf("the list at %s is empty: %w", path, err)
-	}
-	for name := range strings.SplitSeq(path, ".") {
-		value = value.(map[string]any)[name]
-	}
-	var rows []string
-	for _, element := range value.([]any) {
-		if object, ok := element.(map[string]any); ok && member != "" {
-			element = object[member]
+	for _, answer := range answers {
+		var value any
+		if err := json.Unmarshal(answer, &value); err != nil {
+			return nil, fmt.Errorf("read the answer: %w", err)
 		}
-		rows = append(rows, textOf(canonical(element)))
+		for results := parsed.Run(value); ; {
+			row, ok := results.Next()
+			if err, isError := row.(error); isError {
+				return nil, fmt.Errorf("%s: %w", query, err)
+			}
+			if !ok {
+				break
+			}
+			text, err := gojq.Marshal(row)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, string(text))
+		}
 	}
 	slices.Sort(rows)
 	return rows, nil
 }
 
-// canonical returns a part of an answer in a form that is the same for Cadastre
-// and for PostGraphile: without nulls and empty strings, connections as the lists
-// of their nodes, lists sorted, and JSON that is kept as a string decoded.
-func canonical(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		if nodes, ok := value["nodes"]; ok && len(value) == 1 {
-			return canonical(nodes)
-		}
-		out := map[string]any{}
-		for name, member := range value {
-			if member = canonical(member); member != nil {
-				out[name] = member
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(value))
-		for i, member := range value {
-			out[i] = canonical(member)
-		}
-		slices.SortFunc(out, func(a, b any) int { return strings.Compare(textOf(a), textOf(b)) })
-		return out
-	case string:
-		if value == "" {
-			return nil
-		}
-		var read any
-		if strings.ContainsAny(value[:1], "{[") && json.Unmarshal([]byte(value), &read) == nil {
-			return canonical(read)
-		}
-	}
-	return value
-}
-
-// textOf returns a value as JSON.
-func textOf(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}
-
-// candidates holds the candidates of an answer as JSON, and the JSON of each
-// provider in the answer by its uuid.
-type candidates struct {
-	all       map[string]bool
-	providers map[string]string
-}
-
-// candidate has the amounts by provider and class, and the providers of each
-// group.
-type candidate struct {
-	Resources map[string]map[string]int
-	Mappings  map[string][]string
-}
-
-// summary describes a provider.
-type summary struct {
-	Parent, Root string
-	Inventories  map[string]capacity
-	Traits       []string
-}
-
-type capacity struct{ Capacity, Used int }
-
-// sameCandidates returns an error when the reference placement has other
-// candidates, or describes their providers differently. Its order is its own, so
-// each of its candidates is looked up among all that Cadastre has.
-func sameCandidates(ctx context.Context, own *series, answer []byte) error {
-	theirs, err := candidatesOfPlacement(answer)
-	if err != nil {
-		return err
-	}
-	if len(theirs.all) != own.rows {
-		return fmt.Errorf("%d candidates, and Cadastre has %d", len(theirs.all), own.rows)
-	}
-	ours, err := allCandidates(ctx, own)
-	if err != nil {
-		return err
-	}
-	for text := range theirs.all {
-		if !ours.all[text] {
-			return fmt.Errorf("a candidate that Cadastre does not have: %s", text)
-		}
-	}
-	for uuid, text := range theirs.providers {
-		if ours.providers[uuid] != text {
-			return fmt.Errorf("provider %s differs from Cadastre's: %s", uuid, difference([]byte(ours.providers[uuid]), []byte(text)))
-		}
-	}
-	return nil
-}
-
-// candidatesOfPlacement reads an answer of the reference placement.
-func candidatesOfPlacement(answer []byte) (*candidates, error) {
-	var read struct {
-		Requests []struct {
-			Allocations map[string]struct{ Resources map[string]int }
-			Mappings    map[string][]string
-		} `json:"allocation_requests"`
-		Summaries map[string]struct {
-			Resources map[string]capacity
-			Traits    []string
-			Parent    string `json:"parent_provider_uuid"`
-			Root      string `json:"root_provider_uuid"`
-		} `json:"provider_summaries"`
-	}
-	if err := json.Unmarshal(answer, &read); err != nil {
-		return nil, fmt.Errorf("read the candidates: %w", err)
-	}
-	out := &candidates{map[string]bool{}, map[string]string{}}
-	for _, request := range read.Requests {
-		one := candidate{map[string]map[string]int{}, request.Mappings}
-		for uuid, allocation := range request.Allocations {
-			one.Resources[uuid] = allocation.Resources
-		}
-		out.all[textOf(one)] = true
-	}
-	for uuid, of := range read.Summaries {
-		out.providers[uuid] = textOf(summary{of.Parent, of.Root, of.Resources, slices.Sorted(slices.Values(of.Traits))})
-	}
-	return out, nil
-}
-
-// allCandidates returns all candidates that Cadastre has, page after page.
-func allCandidates(ctx context.Context, own *series) (*candidates, error) {
-	asked := own.work.request(own.target.world, 0)
+// pages returns the answers of Cadastre to a work, page after page.
+func (s *series) pages(ctx context.Context) (answers [][]byte, err error) {
+	asked := s.work.request(s.target.world, 0)
 	asked.Query = strings.Replace(asked.Query, "providerSummaries {", "pageInfo { hasNextPage endCursor } providerSummaries {", 1)
-	out := &candidates{map[string]bool{}, map[string]string{}}
 	for {
-		var answer struct{ AllocationCandidates candidatePage }
-		if err := own.target.operator.Ask(ctx, local.Request{Query: asked.Query, Variables: asked.Variables}, &answer); err != nil {
+		answer, err := s.target.operator.Insist(ctx, asked.Call(), nil)
+		if err != nil {
 			return nil, err
 		}
-		page := answer.AllocationCandidates
-		page.addTo(out)
-		if !page.PageInfo.HasNextPage {
-			return out, nil
+		answers = append(answers, answer)
+		after, err := rowsOf(".data[].pageInfo | select(.hasNextPage) | .endCursor", answer)
+		if err != nil || len(after) == 0 {
+			return answers, err
 		}
-		asked.Variables = maps.Clone(asked.Variables)
-		asked.Variables["after"] = page.PageInfo.EndCursor
+		asked = local.Request{Query: asked.Query, Variables: maps.Clone(asked.Variables)}
+		asked.Variables["after"] = json.RawMessage(after[0])
 	}
 }
 
-type named struct{ UUID string }
-
-// candidatePage is a page of candidates as Cadastre answers it.
-type candidatePage struct {
-	Nodes []struct {
-		Allocations []struct {
-			Provider  named
-			Resources []struct {
-				ResourceClass string
-				Amount        int
-			}
-		}
-		Mappings []struct {
-			Suffix    string
-			Providers []named
-		}
+// unpriced returns an answer without its price, which grows with the tables.
+func unpriced(answer []byte) []byte {
+	if end := bytes.LastIndex(answer, []byte(`,"extensions":`)); end >= 0 {
+		return answer[:end]
 	}
-	Summaries []struct {
-		Provider struct {
-			named
-			Parent, Root named // zero for null
-		}
-		Inventories []struct {
-			ResourceClass string
-			capacity
-		}
-		Traits []string
-	} `json:"providerSummaries"`
-	PageInfo struct {
-		HasNextPage bool
-		EndCursor   string
-	}
+	return answer
 }
 
-// addTo adds a page to candidates.
-func (p *candidatePage) addTo(out *candidates) {
-	for _, node := range p.Nodes {
-		one := candidate{map[string]map[string]int{}, map[string][]string{}}
-		for _, allocation := range node.Allocations {
-			one.Resources[allocation.Provider.UUID] = map[string]int{}
-			for _, resource := range allocation.Resources {
-				one.Resources[allocation.Provider.UUID][resource.ResourceClass] = resource.Amount
-			}
-		}
-		for _, mapping := range node.Mappings {
-			for _, provider := range mapping.Providers {
-				one.Mappings[mapping.Suffix] = append(one.Mappings[mapping.Suffix], provider.UUID)
-			}
-		}
-		out.all[textOf(one)] = true
+// difference shows two strings around their first difference.
+func difference(a, b []byte) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
 	}
-	for _, of := range p.Summaries {
-		one := summary{of.Provider.Parent.UUID, of.Provider.Root.UUID, map[string]capacity{}, slices.Sorted(slices.Values(of.Traits))}
-		for _, inventory := range of.Inventories {
-			one.Inventories[inventory.ResourceClass] = inventory.capacity
-		}
-		out.providers[of.Provider.UUID] = textOf(one)
-	}
+	const around = 100
+	excerpt := func(text []byte) []byte { return text[max(0, min(len(text), at-around)):min(len(text), at+around)] }
+	return fmt.Sprintf("at byte %d\n%s\n%s", at, excerpt(a), excerpt(b))
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -60,7 +61,7 @@ func TestBench(t *testing.T) {
 // allWorks returns the works.
 func allWorks(t *testing.T) []work {
 	t.Helper()
-	all, err := works()
+	all, _, err := works()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 		}
 	}
 	checkTables(t, lines, map[string]int{
-		measured.Run: 1, measured.Work: len(allWorks(t))*targets + 1, // the floor
+		"run": 1, measured.Work: len(allWorks(t))*targets + 1, // the floor
 		measured.Followed: targets, measured.Footprint: targets, measured.Processes: 2 * 5 * clustered, measured.Lag: 2 * clustered,
 	})
 	judged := 0
@@ -116,7 +117,7 @@ func checkTables(t *testing.T, lines []measured.Line, wanted map[string]int) {
 		if got := measured.Of(lines, kind); len(got) != want {
 			t.Errorf("%d lines of kind %s, want %d", len(got), kind, want)
 		}
-		if table := measured.Table(lines, kind); kind != measured.Run && want > 0 && strings.Count(table, "\n|") != want+1 {
+		if table := measured.Table(lines, kind); kind != "run" && want > 0 && strings.Count(table, "\n|") != want+1 {
 			t.Errorf("the table of kind %s has other lines than %d:\n%s", kind, want, table)
 		}
 	}
@@ -139,7 +140,7 @@ func checkLine(t *testing.T, line measured.Line) {
 			t.Errorf("statements are not counted in %+v", line)
 		}
 	}
-	if line.Kind == measured.Work && local.MeasuresCPU() {
+	if line.Kind == measured.Work && runtime.GOOS == "linux" {
 		needed = append(needed, "serverCpuMs")
 	}
 	for _, name := range needed {
@@ -162,7 +163,7 @@ func testOtherAnswers(t *testing.T, path string, _ []string) {
 	}
 	other := newWorld(2, size{minSize, minSize}, nil).providers[0] // one server has a host more
 	other.name, other.traits, other.aggregates, other.resource = "other", commonTraits(), nil, ""
-	if err := b.targets[1].operator.Ask(t.Context(), mutation("createResourceProviders", "CreateResourceProvidersInput", object{"items": []object{other.input()}}), nil); err != nil {
+	if err := b.targets[1].operator.Ask(t.Context(), local.Mutation("createResourceProviders", object{"items": []object{other.input()}}), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.measure(t.Context()); err == nil || !strings.Contains(err.Error(), "before on sqlite and after on sqlite answer differently") {
@@ -249,7 +250,7 @@ func TestFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := options{
-		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, peers: []string{floorPeer}, only: regexp.MustCompile("clients"), skipped: regexp.MustCompile("viewer"), rounds: 2, operations: 9,
+		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, peers: []string{floorPeer}, choice: local.Choice{Only: regexp.MustCompile("clients"), Skipped: regexp.MustCompile("viewer")}, rounds: 2, operations: 9,
 		within: time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout, following: following{subscriptions: 1_000, commits: 500, writers: 8, rounds: 2, each: 5 * time.Second}, sharing: defaultSharing(2),
 	}
 	if !reflect.DeepEqual(o, want) {
@@ -309,26 +310,53 @@ func TestGoals(t *testing.T) {
 // to one question.
 func TestRowsAreComparedByContent(t *testing.T) {
 	t.Parallel()
-	own, err := rowsAt([]byte(`{"data": {"list": {"nodes": [
-		{"name": "b", "description": null, "items": [{"k": 1}, {"k": 2}]}, {"name": "a", "description": "x", "items": []}]}}}`), "list.nodes", "")
+	list := work{List: "list.nodes"}
+	own, err := rowsOf(list.rows(), []byte(`{"data": {"list": {"nodes": [
+		{"name": "b", "description": null, "items": [{"k": 1}, {"k": 2}]}, {"name": "a", "description": "x", "items": []}]}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		nodes, member string
-		same          bool
+		nodes, query string
+		same         bool
 	}{
-		{`{"name": "a", "description": "x", "items": {"nodes": []}}, {"name": "b", "description": "", "items": {"nodes": ["{\"k\": 2}", {"k": 1}]}}`, "", true},
-		{`{"of": {"name": "a", "description": "x", "items": []}}, {"of": {"name": "b", "items": [{"k": 1}, {"k": 2}]}}`, "of", true},
-		{`{"name": "a", "description": "x", "items": []}`, "", false},
-		{`{"name": "a", "description": "x", "items": []}, {"name": "b", "items": [{"k": 1}, {"k": 3}]}`, "", false},
+		{`{"name": "a", "description": "x", "items": {"nodes": []}}, {"name": "b", "description": "", "items": {"nodes": ["{\"k\": 2}", {"k": 1}]}}`, list.rows(), true},
+		{`{"of": {"name": "a", "description": "x", "items": []}}, {"of": {"name": "b", "items": [{"k": 1}, {"k": 2}]}}`, ".data.list.nodes[].of | canonical", true},
+		{`{"name": "a", "description": "x", "items": []}`, list.rows(), false},
+		{`{"name": "a", "description": "x", "items": []}, {"name": "b", "items": [{"k": 1}, {"k": 3}]}`, list.rows(), false},
+		{``, list.rows(), false},
 	} {
-		rows, err := rowsAt(fmt.Appendf(nil, `{"data": {"list": {"nodes": [%s]}}}`, test.nodes), "list.nodes", test.member)
+		rows, err := rowsOf(test.query, fmt.Appendf(nil, `{"data": {"list": {"nodes": [%s]}}}`, test.nodes))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := sameRows(own, rows); (err == nil) != test.same {
 			t.Errorf("%s: %v", test.nodes, err)
+		}
+	}
+}
+
+// TestCandidatesAreComparedByContent reads the answers of Cadastre and of the
+// reference placement to one question.
+func TestCandidatesAreComparedByContent(t *testing.T) {
+	t.Parallel()
+	works := allWorks(t)
+	one := works[slices.IndexFunc(works, func(w work) bool { return w.Peer != nil && w.Peer.With == placementPeer })]
+	own := &series{work: one, rows: 1}
+	answer := func(amount, total int) []byte {
+		return fmt.Appendf(nil, `{"allocation_requests": [{"allocations": {"p": {"resources": {"VCPU": %d}}}, "mappings": {"": ["p"]}}],
+			"provider_summaries": {"p": {"resources": {"VCPU": {"capacity": %d, "used": 0}}, "traits": ["B", "A"], "parent_provider_uuid": null, "root_provider_uuid": "p"}}}`, amount, total)
+	}
+	cadastre := []byte(`{"data": {"allocationCandidates": {"nodes": [
+		{"allocations": [{"provider": {"uuid": "q"}, "resources": []}], "mappings": []},
+		{"allocations": [{"provider": {"uuid": "p"}, "resources": [{"resourceClass": "VCPU", "amount": 4}]}], "mappings": [{"suffix": "", "providers": [{"uuid": "p"}]}]}],
+		"providerSummaries": [{"provider": {"uuid": "p", "parent": null, "root": {"uuid": "p"}}, "inventories": [{"resourceClass": "VCPU", "capacity": 64, "used": 0}], "traits": ["A", "B"]}]}}}`)
+	for _, test := range []struct {
+		answer []byte
+		same   bool
+	}{{answer(4, 64), true}, {answer(5, 64), false}, {answer(4, 65), false}, {[]byte(`{"allocation_requests": [], "provider_summaries": {}}`), false}} {
+		if err := own.sameRowsAs(test.answer, [][]byte{cadastre}); (err == nil) != test.same {
+			t.Errorf("%s: %v", test.answer, err)
 		}
 	}
 }
@@ -340,7 +368,7 @@ func TestValuesFillVariables(t *testing.T) {
 	variables := object{"a": []any{"$consumer", object{"b": "$projects"}}, "c": "plain"}
 	got := Question{Variables: variables}.request(w, 3)
 	want := object{"a": []any{w.uuid("consumer of a work", 3), object{"b": w.value("projects", 0)}}, "c": "plain"}
-	if !reflect.DeepEqual(got.Variables, want) || bytes.Contains(got.Body(), []byte("$")) {
+	if !reflect.DeepEqual(got.Variables, want) || bytes.Contains(got.Call().Body, []byte("$")) {
 		t.Errorf("got %v, want %v", got.Variables, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"flag"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,12 +29,12 @@ const manyPoints = 1_000_000_000
 // floorCommand makes this program the floor: the least that a request costs.
 const floorCommand = "floor"
 
-// runFloor serves the same answer to every request until the context ends,
-// behind what a request to Cadastre passes, too: web.Serve, the tokens of auth,
-// and a request id, a log line, limits for addresses and viewers, slots and a
-// time limit. Package web keeps the latter to itself, so they are made here of
-// the same parts: slog, golang.org/x/time/rate, http.CrossOriginProtection and
-// http.MaxBytesReader. Left out are metrics, gzip and the reading of JSON.
+// runFloor serves the same answer to every request until the context ends. A
+// request passes the same steps as in Cadastre: web.Serve, the tokens of auth, a
+// request id, a log line, limits for addresses and viewers, slots and a time limit.
+// Package web does not export the last five, so the floor builds them from the same
+// parts: slog, golang.org/x/time/rate, http.CrossOriginProtection and
+// http.MaxBytesReader. It lacks metrics, gzip and the reading of JSON.
 func runFloor(ctx context.Context, args []string) error {
 	debug.SetGCPercent(400) // as the server has it
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
@@ -57,7 +58,7 @@ func runFloor(ctx context.Context, args []string) error {
 	}
 	f := &floor{
 		authenticator: auth.New(auth.Tokens(known)), answer: answer, slots: make(chan struct{}, 256),
-		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), buckets: map[string]*rate.Limiter{},
+		log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST /graphql", http.NewCrossOriginProtection().Handler(f))
@@ -70,9 +71,7 @@ type floor struct {
 	answer        []byte
 	slots         chan struct{}
 	log           *slog.Logger
-
-	mutex   sync.Mutex
-	buckets map[string]*rate.Limiter
+	buckets       sync.Map // of *rate.Limiter, by address and by viewer
 }
 
 func (f *floor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -118,24 +117,16 @@ func (f *floor) admit(r *http.Request, address string) (int, access.Viewer) {
 
 // take takes a point from a bucket.
 func (f *floor) take(key string) bool {
-	f.mutex.Lock()
-	limiter, ok := f.buckets[key]
+	bucket, ok := f.buckets.Load(key)
 	if !ok {
-		limiter = rate.NewLimiter(manyPoints, 4*manyPoints)
-		f.buckets[key] = limiter
+		bucket, _ = f.buckets.LoadOrStore(key, rate.NewLimiter(manyPoints, 4*manyPoints))
 	}
-	f.mutex.Unlock()
-	return limiter.AllowN(time.Now(), 1)
+	return bucket.(*rate.Limiter).AllowN(time.Now(), 1)
 }
 
 // write reads the request to its end and writes the answer.
 func (f *floor) write(w http.ResponseWriter, r *http.Request) {
-	buffer := make([]byte, 512)
-	for body := http.MaxBytesReader(w, r.Body, manyPoints); ; {
-		if _, err := body.Read(buffer); err != nil {
-			break
-		}
-	}
+	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, manyPoints))
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/graphql-response+json; charset=utf-8")

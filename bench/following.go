@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -15,16 +14,18 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"golang.org/x/sync/errgroup"
+	"github.com/coder/websocket/wsjson"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // following is how commits are timed alone and beside subscriptions, in turns.
 type following struct {
 	subscriptions int
-	commits       int // a second; 0 is no limit
+	commits       int        // a second; 0 is no limit
+	queries       []Question // of the subscriptions
 	writers       int
 	rounds        int
 	each          time.Duration // of commits, alone and beside
@@ -39,6 +40,9 @@ const socketShare = 50
 // follow times commits alone and beside subscriptions on every server of the large
 // world.
 func (b *bench) follow(ctx context.Context) (lines []measured.Line, err error) {
+	if _, b.following.queries, err = works(); err != nil {
+		return nil, err
+	}
 	for _, t := range b.targets {
 		if t.server == nil || t.world != b.large || !b.isFollowed() {
 			continue
@@ -54,40 +58,30 @@ func (b *bench) follow(ctx context.Context) (lines []measured.Line, err error) {
 }
 
 func (o options) isFollowed() bool {
-	return o.following.subscriptions > 0 && o.isChosen(followingName)
-}
-
-// commits are the measurements of commits in rounds.
-type commits struct {
-	rates, medians []float64
-	times          []time.Duration
-}
-
-// add adds the figures of all rounds.
-func (c *commits) add(to map[string]float64, name string) {
-	to[name+"PerSecond"], to[name+"MedianMs"], to[name+"P99Ms"] = measured.Median(c.rates), measured.Quantile(c.times, 50), measured.Quantile(c.times, 99)
+	return o.following.subscriptions > 0 && o.choice.Has(followingName)
 }
 
 // measure times rounds on a target, each with commits alone and then beside
 // subscriptions, or the other way around.
 func (f following) measure(ctx context.Context, t *target) (measured.Line, error) {
-	line := measured.Line{Kind: measured.Followed, Database: t.database, Server: t.name, Figures: map[string]float64{"subscriptions": float64(f.subscriptions), "wanted": float64(f.commits)}}
+	figures := map[string]float64{"subscriptions": float64(f.subscriptions), "wanted": float64(f.commits)}
+	line := measured.Line{Kind: measured.Followed, Database: t.database, Server: t.name, Figures: figures}
 	w := &commitWriter{following: f, target: t}
-	var alone, beside commits
-	if err := w.write(ctx, time.Second, &commits{}); err != nil { // the first ones fill caches
+	err := w.write(ctx, time.Second, &timing{}) // the first ones fill caches
+	if err == nil {
+		figures["memoryWithout"], err = t.resident(ctx)
+	}
+	if err != nil {
 		return line, err
 	}
-	var err error
-	if line.Figures["memoryWithout"], err = t.resident(ctx); err != nil {
-		return line, err
-	}
+	var alone, beside timing
 	var heard heard
 	for round := range f.rounds {
 		for _, subscribed := range []bool{round%2 == 1, round%2 == 0} {
 			if !subscribed {
 				err = w.write(ctx, f.each, &alone)
 			} else {
-				err = w.beside(ctx, line.Figures, &beside, &heard)
+				err = w.beside(ctx, figures, &beside, &heard)
 			}
 			if err != nil {
 				return line, err
@@ -97,15 +91,17 @@ func (f following) measure(ctx context.Context, t *target) (measured.Line, error
 	if len(heard.lags) == 0 {
 		return line, errors.New("no subscription had an event")
 	}
-	alone.add(line.Figures, "alone")
-	beside.add(line.Figures, "beside")
+	for name, of := range map[string]timing{"alone": alone, "beside": beside} {
+		figures[name+"PerSecond"], figures[name+"MedianMs"] = measured.Median(of.rates), measured.Quantile(of.times, 50)
+		figures[name+"P99Ms"] = measured.Quantile(of.times, 99)
+	}
 	var slower []float64
 	for i := range alone.medians {
 		slower = append(slower, beside.medians[i]/alone.medians[i])
 	}
-	line.Figures["timesTheMedian"] = measured.Median(slower)
-	line.Figures["eventsPerSecond"] = float64(heard.events) / (time.Duration(f.rounds) * f.each).Seconds()
-	line.Figures["lagMedianMs"], line.Figures["lagP99Ms"] = measured.Quantile(heard.lags, 50), measured.Quantile(heard.lags, 99)
+	figures["timesTheMedian"] = measured.Median(slower)
+	figures["eventsPerSecond"] = float64(heard.events) / (time.Duration(f.rounds) * f.each).Seconds()
+	figures["lagMedianMs"], figures["lagP99Ms"] = measured.Quantile(heard.lags, 50), measured.Quantile(heard.lags, 99)
 	return line, nil
 }
 
@@ -117,42 +113,18 @@ type commitWriter struct {
 }
 
 // write commits for some time, at the rate that is wanted.
-func (w *commitWriter) write(ctx context.Context, limit time.Duration, into *commits) error {
-	var mu sync.Mutex
-	var times []time.Duration
+func (w *commitWriter) write(ctx context.Context, limit time.Duration, into *timing) error {
 	var due atomic.Int64
-	group, writing := errgroup.WithContext(ctx)
 	began := time.Now()
-	for i := range w.writers {
-		group.Go(func() error {
-			c := w.target.connect(admin, i)
-			defer c.close()
-			var own []time.Duration
-			for writing.Err() == nil && time.Since(began) < limit {
-				for _, r := range w.pair(int(w.next.Add(1))) {
-					if w.commits > 0 {
-						time.Sleep(time.Until(began.Add(time.Duration(due.Add(1)) * time.Second / time.Duration(w.commits))))
-					}
-					took, _, err := c.timed(asking(r))
-					if err != nil {
-						return err
-					}
-					own = append(own, took)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			times = append(times, own...)
-			return writing.Err()
-		})
+	d := drive{clients: w.target.connect(admin, w.writers)}
+	defer d.close()
+	d.next = until(limit, func() []local.Request { return w.pair(int(w.next.Add(1))) })
+	d.before = func() {
+		if w.commits > 0 {
+			time.Sleep(time.Until(began.Add(time.Duration(due.Add(1)) * time.Second / time.Duration(w.commits))))
+		}
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	into.rates = append(into.rates, float64(len(times))/time.Since(began).Seconds())
-	into.medians = append(into.medians, measured.Quantile(times, 50))
-	into.times = append(into.times, times...)
-	return nil
+	return into.add(ctx, []*target{w.target}, d)
 }
 
 // pair returns two requests of one commit each. The second takes back the first:
@@ -162,10 +134,10 @@ func (w *commitWriter) pair(n int) []local.Request {
 	if n%5 != 0 {
 		return of.claimAndRelease("followed", n, n, 1)
 	}
-	variables := object{"resource": of.resources[n*7%len(of.resources)]["uuid"], "value": fmt.Sprint(n)}
+	resource := of.resources[n*7%len(of.resources)]["uuid"]
 	return []local.Request{
-		{Query: `mutation($resource: UUID!, $value: String!) { setMetadata(input: {resource: $resource, items: [{key: "followed", value: $value}]}) { resource { revision } } }`, Variables: variables},
-		{Query: `mutation($resource: UUID!) { deleteMetadata(input: {resource: $resource, keys: ["followed"]}) { resource { revision } } }`, Variables: object{"resource": variables["resource"]}},
+		local.Mutation("setMetadata", object{"resource": resource, "items": []object{{"key": "followed", "value": fmt.Sprint(n)}}}),
+		local.Mutation("deleteMetadata", object{"resource": resource, "keys": []string{"followed"}}),
 	}
 }
 
@@ -174,8 +146,8 @@ func (w *commitWriter) pair(n int) []local.Request {
 func (w *world) claimAndRelease(kind string, n, from, cpus int) []local.Request {
 	consumer := w.uuid(kind, n)
 	return []local.Request{
-		mutation("setAllocations", "SetAllocationsInput", object{"consumers": []object{claim(consumer, w.freeProvider(from), cpus, 1_024, 10)}}),
-		mutation("deleteAllocations", "DeleteAllocationsInput", object{"consumer": consumer}),
+		local.Mutation("setAllocations", object{"consumers": []object{claim(consumer, w.freeProvider(from), cpus, 1_024, 10)}}),
+		local.Mutation("deleteAllocations", object{"consumer": consumer}),
 	}
 }
 
@@ -188,8 +160,14 @@ type heard struct {
 	err    error           // a refusal
 }
 
+func (h *heard) failed() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
 // beside opens the subscriptions, commits, and closes them.
-func (w *commitWriter) beside(ctx context.Context, figures map[string]float64, into *commits, heard *heard) (err error) {
+func (w *commitWriter) beside(ctx context.Context, figures map[string]float64, into *timing, heard *heard) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -207,7 +185,7 @@ func (w *commitWriter) beside(ctx context.Context, figures map[string]float64, i
 	if err := w.awaitOpen(ctx, heard); err != nil {
 		return err
 	}
-	time.Sleep(2 * time.Second) // for subscriptions whose first event comes at once
+	pause.For(ctx, 2*time.Second) // for subscriptions whose first event comes at once
 	if _, ok := figures["memoryIdle"]; !ok {
 		if figures["memoryIdle"], err = w.target.resident(ctx); err != nil {
 			return err
@@ -222,9 +200,7 @@ func (w *commitWriter) beside(ctx context.Context, figures map[string]float64, i
 	close(done)
 	err = errors.Join(err, <-looking)
 	figures["memoryMost"] = most
-	heard.mu.Lock()
-	defer heard.mu.Unlock()
-	return errors.Join(err, heard.err)
+	return errors.Join(err, heard.failed())
 }
 
 // open opens a WebSocket with a range of subscriptions. Each WebSocket has one
@@ -233,13 +209,15 @@ func (w *commitWriter) open(ctx context.Context, from, to int) (*websocket.Conn,
 	viewer := from / socketShare % maxClients
 	dialer := &net.Dialer{LocalAddr: local.LocalAddress(addressOf(viewer))}
 	socket, _, err := websocket.Dial(ctx, "ws://"+w.target.address+"/graphql", &websocket.DialOptions{
-		Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}},
+		Subprotocols: []string{"graphql-transport-ws"},
+		HTTPClient:   &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}},
 	})
 	if err != nil {
 		return nil, err
 	}
 	socket.SetReadLimit(-1)
-	err = send(ctx, socket, object{"type": "connection_init", "payload": object{"Authorization": "Bearer " + w.target.tokens["reader"][viewer]}})
+	token := object{"Authorization": "Bearer " + w.target.tokens["reader"][viewer]}
+	err = wsjson.Write(ctx, socket, object{"type": "connection_init", "payload": token})
 	for n := from; n < to && err == nil; n++ {
 		err = w.subscribe(ctx, socket, n)
 	}
@@ -253,15 +231,7 @@ func (w *commitWriter) open(ctx context.Context, from, to int) (*websocket.Conn,
 // time.
 func (w *commitWriter) subscribe(ctx context.Context, socket *websocket.Conn, n int) error {
 	time.Sleep(2 * time.Millisecond)
-	return send(ctx, socket, object{"type": "subscribe", "id": fmt.Sprint(n), "payload": w.subscription(n)})
-}
-
-func send(ctx context.Context, socket *websocket.Conn, message object) error {
-	text, err := json.Marshal(message)
-	if err != nil {
-		return err
-	}
-	return socket.Write(ctx, websocket.MessageText, text)
+	return wsjson.Write(ctx, socket, object{"type": "subscribe", "id": fmt.Sprint(n), "payload": w.subscription(n)})
 }
 
 // awaitOpen waits until all subscriptions are open.
@@ -272,10 +242,7 @@ func (w *commitWriter) awaitOpen(ctx context.Context, heard *heard) error {
 		if err != nil || open >= w.subscriptions {
 			return err
 		}
-		heard.mu.Lock()
-		err = heard.err
-		heard.mu.Unlock()
-		if err == nil && time.Now().After(deadline) {
+		if err = heard.failed(); err == nil && time.Now().After(deadline) {
 			err = fmt.Errorf("%d of %d subscriptions are open", open, w.subscriptions)
 		}
 		if err != nil {
@@ -284,30 +251,11 @@ func (w *commitWriter) awaitOpen(ctx context.Context, heard *heard) error {
 	}
 }
 
-// subscription returns one of the subscriptions: of ten, six follow ten hosts each,
-// two ten resources each, one the capacity of all, and one candidates.
+// subscription returns one of the subscriptions of works.yaml. Of ten, six follow
+// ten hosts each, two ten resources each, one the capacity of all, and one
+// candidates.
 func (w *commitWriter) subscription(n int) local.Request {
-	of := w.target.world
-	uuids := func(all int, uuid func(int) any) object {
-		var some []any
-		for i := range 10 {
-			some = append(some, uuid((n*10+i)%all))
-		}
-		return object{"uuids": some}
-	}
-	switch n % 10 {
-	case 6, 7:
-		return local.Request{Query: `subscription($uuids: [UUID!]) { resourceChanged(uuids: $uuids) { cursor change { what key changedAt } resource { name revision } } }`,
-			Variables: uuids(len(of.resources), func(i int) any { return of.resources[i]["uuid"] })}
-	case 8:
-		return local.Request{Query: `subscription { capacityChanged { cursor capacity { nodes { resourceClass capacity used free } } } }`}
-	case 9:
-		return local.Request{Query: `subscription($resources: [ResourceAmountInput!]!) { allocationCandidatesChanged(resources: $resources) {
-			cursor allocationCandidates(first: 10) { nodes { allocations { provider { uuid } } } } } }`,
-			Variables: object{"resources": amounts(1+n/10%10, 1_024, 10)}}
-	}
-	return local.Request{Query: `subscription($uuids: [UUID!]) { resourceProviderChanged(uuids: $uuids) { cursor change { what key changedAt } resourceProvider { name generation } } }`,
-		Variables: uuids(len(of.providers), func(i int) any { return of.providers[i].uuid })}
+	return w.queries[max(0, n%10-5)].request(w.target.world, n)
 }
 
 var (

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
-	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +33,7 @@ const (
 // world.
 func (b *bench) footprints(ctx context.Context) (lines []measured.Line, err error) {
 	for _, t := range b.targets {
-		if t.server == nil || t.world != b.large || !b.isChosen(footprintName) {
+		if t.server == nil || t.world != b.large || !b.choice.Has(footprintName) {
 			continue
 		}
 		line := measured.Line{Kind: measured.Footprint, Database: t.database, Server: t.name, Figures: map[string]float64{}}
@@ -80,14 +82,16 @@ func (b *bench) footprint(ctx context.Context, t *target, line *measured.Line) (
 	}
 	of["bytesOfPair"] = (of["heapBytes"] - of["heapEmptyBytes"]) / float64(pairs)
 	if t.cluster == nil {
-		of["storedBytes"], err = sizeOfFiles(strings.TrimPrefix(t.server.Database, "sqlite://"))
-		return err
+		for _, suffix := range []string{"", "-wal"} {
+			if info, err := os.Stat(strings.TrimPrefix(t.server.Database, "sqlite://") + suffix); err == nil {
+				of["storedBytes"] += float64(info.Size())
+			}
+		}
+		return nil
 	}
 	text, err := t.cluster.Text(ctx, t.storage, "SELECT pg_database_size(current_database())")
 	if err == nil {
-		var stored float64
-		_, err = fmt.Sscan(text, &stored)
-		of["storedBytes"] = stored
+		of["storedBytes"], err = strconv.ParseFloat(text, 64)
 	}
 	return err
 }
@@ -124,59 +128,29 @@ func (t *target) heap(ctx context.Context) (float64, error) {
 	profiles := local.NewClient(t.server.Profiles, "", "", 1, requestTime)
 	defer profiles.Close()
 	for range 2 { // the second one frees objects with finalizers
-		if _, err := profiles.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
-			return 0, err
+		if got := profiles.Send(ctx, local.Call{Path: "/debug/pprof/heap?gc=1"}, nil); got.Status != http.StatusOK {
+			return 0, got
 		}
 	}
 	all, err := t.operator.Metrics(ctx)
 	return all["go_memstats_heap_alloc_bytes"], err
 }
 
-// sizeOfFiles returns the size of a SQLite file with the log beside it.
-func sizeOfFiles(path string) (sum float64, err error) {
-	for _, suffix := range []string{"", "-wal"} {
-		info, err := os.Stat(path + suffix)
-		switch {
-		case err == nil:
-			sum += float64(info.Size())
-		case suffix == "" || !errors.Is(err, os.ErrNotExist):
-			return 0, err
-		}
-	}
-	return sum, nil
-}
+// largestTables returns the lines of the largest tables of a database.
+const largestTables = `SELECT coalesce(json_agg(json_build_object('kind', 'table', 'work', relname, 'figures', json_build_object(
+		'bytes', bytes, 'indexBytes', indexes, 'rows', rows, 'bytesOfRow', (bytes + indexes) / greatest(1, rows)))), '[]')
+	FROM (
+		SELECT relname, pg_table_size(oid)::float AS bytes, pg_indexes_size(oid)::float AS indexes,
+			(xpath('/row/c/text()', query_to_xml(format('SELECT count(*) AS c FROM %I', relname), false, true, '')))[1]::text::float AS rows
+		FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND pg_total_relation_size(oid) >= $1
+		ORDER BY pg_total_relation_size(oid) DESC, relname LIMIT $2
+	) AS largest`
 
 // tablesOf returns the largest tables of a target on PostgreSQL.
 func tablesOf(ctx context.Context, t *target) (lines []measured.Line, err error) {
-	db, err := sql.Open("postgres", t.cluster.URL(t.storage))
+	text, err := t.cluster.Text(ctx, t.storage, largestTables, minStored, maxTables)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.QueryContext(ctx, `SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
-		WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND pg_total_relation_size(oid) >= $1
-		ORDER BY pg_total_relation_size(oid) DESC, relname LIMIT $2`, minStored, maxTables)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var name string
-		var bytes, indexes float64
-		if err := rows.Scan(&name, &bytes, &indexes); err != nil {
-			return nil, err
-		}
-		lines = append(lines, measured.Line{Kind: measured.Stored, Work: name, Figures: map[string]float64{"bytes": bytes, "indexBytes": indexes}})
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	for _, line := range lines {
-		var count float64
-		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM "`+line.Work+`"`).Scan(&count); err != nil {
-			return nil, err
-		}
-		line.Figures["rows"], line.Figures["bytesOfRow"] = count, (line.Figures["bytes"]+line.Figures["indexBytes"])/max(1, count)
-	}
-	return lines, nil
+	return lines, json.Unmarshal([]byte(text), &lines)
 }

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/defaults"
 )
@@ -80,13 +78,11 @@ func generatedDefinitions(count int) (more definitions) {
 	return more
 }
 
-// How much one request of the load holds, and how many are sent at once. A
-// request must stay below the default limits of a server.
+// How much one request of the load holds. A request must stay below the default limits of a server.
 const (
 	importedAtOnce = 10
 	createdAtOnce  = 500
 	claimedAtOnce  = 200
-	loaders        = 4
 )
 
 // load writes the world into an empty server, many things in a transaction.
@@ -99,11 +95,11 @@ func (w *world) load(ctx context.Context, c *local.Client) error {
 		}
 	}
 	for _, trait := range w.traits {
-		if err := c.Ask(ctx, mutation("createTrait", "CreateTraitInput", trait), nil); err != nil {
+		if err := c.Ask(ctx, local.Mutation("createTrait", trait), nil); err != nil {
 			return err
 		}
 	}
-	if err := inChunks(ctx, c, "createResources", "CreateResourcesInput", "items", w.resources, createdAtOnce); err != nil {
+	if err := c.InChunks(ctx, "createResources", "items", w.resources, createdAtOnce); err != nil {
 		return err
 	}
 	var created [maxDepth][]object // by depth: a parent is created before its children
@@ -113,11 +109,11 @@ func (w *world) load(ctx context.Context, c *local.Client) error {
 		consumers = append(consumers, p.consumers...)
 	}
 	for _, inputs := range created {
-		if err := inChunks(ctx, c, "createResourceProviders", "CreateResourceProvidersInput", "items", inputs, createdAtOnce); err != nil {
+		if err := c.InChunks(ctx, "createResourceProviders", "items", inputs, createdAtOnce); err != nil {
 			return err
 		}
 	}
-	return inChunks(ctx, c, "setAllocations", "SetAllocationsInput", "consumers", consumers, claimedAtOnce)
+	return c.InChunks(ctx, "setAllocations", "consumers", consumers, claimedAtOnce)
 }
 
 // importDefinitions imports definition files. All of them must be new.
@@ -162,25 +158,4 @@ func (p provider) input() object {
 		one["parent"] = p.parent
 	}
 	return one
-}
-
-// mutation returns a mutation with one field.
-func mutation(field, inputType string, input object) local.Request {
-	return local.Request{
-		Query:     "mutation($input: " + inputType + "!) { " + field + "(input: $input) { __typename } }",
-		Variables: object{"input": input},
-	}
-}
-
-// inChunks sends inputs in mutations of several, a few mutations at a time.
-func inChunks(ctx context.Context, c *local.Client, field, inputType, list string, all []object, size int) error {
-	group, sending := errgroup.WithContext(ctx)
-	group.SetLimit(loaders)
-	for some := range slices.Chunk(all, size) {
-		group.Go(func() error { return c.Ask(sending, mutation(field, inputType, object{list: some}), nil) })
-	}
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("%s: %w", field, err)
-	}
-	return nil
 }

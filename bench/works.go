@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
 // work is an operation of the API that the benchmark times, a row of works.yaml,
@@ -24,6 +26,7 @@ type work struct {
 	List       string
 	MayBeEmpty bool `yaml:"mayBeEmpty"`
 	ByMember   bool `yaml:"byMember"`
+	Shared     bool
 	Question   `yaml:",inline"`
 	Undo       *Question
 	Peer       *comparison
@@ -42,8 +45,8 @@ type comparison struct {
 	With       string
 	Operations int
 	Path       string
-	List       string
-	Member     string // of an element of the list, which stands for the element
+	Rows, Own  []string // queries of jq for rows in the peer's answer, and in Cadastre's
+	Every      bool     // whether the peer's rows are some of all that Cadastre has
 	Question   `yaml:",inline"`
 }
 
@@ -67,15 +70,16 @@ type object = local.Object
 
 var spread = regexp.MustCompile(`\.\.\.\s*([a-z]\w*)`)
 
-// works reads works.yaml.
-func works() ([]work, error) {
+// works reads the works of works.yaml, and the subscriptions.
+func works() ([]work, []Question, error) {
 	var file struct {
-		Fragments map[string]string
-		Works     []work
+		Fragments     map[string]string
+		Subscriptions []Question
+		Works         []work
 	}
 	// A row that begins as another one does repeats some of its keys.
 	if err := yaml.UnmarshalWithOptions(worksFile, &file, yaml.AllowDuplicateMapKey()); err != nil {
-		return nil, fmt.Errorf("works.yaml: %w", err)
+		return nil, nil, fmt.Errorf("works.yaml: %w", err)
 	}
 	complete := func(q *Question) error {
 		for _, match := range spread.FindAllStringSubmatch(q.Document, -1) {
@@ -92,11 +96,14 @@ func works() ([]work, error) {
 	var all, byMember []work
 	for _, one := range file.Works {
 		if err := complete(&one.Question); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if one.Peer != nil {
 			if err := complete(&one.Peer.Question); err != nil {
-				return nil, err
+				return nil, nil, err
+			}
+			if one.Peer.Rows == nil {
+				one.Peer.Rows = []string{one.rows()}
 			}
 		}
 		one.Clients, one.Operations = max(1, one.Clients), max(1, one.Operations)
@@ -109,7 +116,7 @@ func works() ([]work, error) {
 			byMember = append(byMember, one)
 		}
 	}
-	return append(all, byMember...), nil
+	return append(all, byMember...), file.Subscriptions, nil
 }
 
 // String returns a goal as reports show it.
@@ -158,24 +165,123 @@ func filled(value any, by func(name string) any) any {
 }
 
 // call returns the question as a peer is asked it.
-func (c *comparison) call(ctx context.Context, peer *target) (call, error) {
+func (c *comparison) call(ctx context.Context, peer *target) (local.Call, error) {
 	var err error
 	variables, _ := filled(c.Variables, func(name string) any {
-		switch name {
-		case "commonHash", "rareHash":
-			var hash string
-			of := map[string]pair{"commonHash": commonPair(), "rareHash": rarePair()}[name]
-			hash, err = peer.cluster.Text(ctx, peer.storage, "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1", of.key, of.value)
-			return hash
+		of, ok := map[string]pair{"commonHash": commonPair(), "rareHash": rarePair()}[name]
+		if !ok {
+			return peer.world.value(name, 0)
 		}
-		return peer.world.value(name, 0)
+		const query = "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1"
+		var hash string
+		hash, err = peer.cluster.Text(ctx, peer.storage, query, of.key, of.value)
+		return hash
 	}).(object)
 	if c.Path == "" {
-		return call{method: "POST", path: "/graphql", body: local.Request{Query: c.Document, Variables: variables}.Body()}, err
+		return local.Request{Query: c.Document, Variables: variables}.Call(), err
 	}
 	path := c.Path
 	for name, value := range variables {
 		path += fmt.Sprintf("&%s=%s", name, url.QueryEscape(fmt.Sprint(value)))
 	}
-	return call{method: "GET", path: path}, err
+	return local.Call{Path: path}, err
+}
+
+// value returns the value for a $name in the n-th request of a work.
+func (w *world) value(name string, n int) any {
+	switch name {
+	case "consumer": // another one in each request
+		return w.uuid("consumer of a work", n)
+	case "free": // a provider with room for a claim, another one in each request
+		return w.freeProvider(n)
+	case "empty": // the first provider without consumers
+		return w.providers[slices.IndexFunc(w.providers, func(p provider) bool { return len(p.consumers) == 0 })].uuid
+	case "aggregate": // of a third of the trees in the nested world
+		return w.nestedAggregate(0)
+	case "hosts": // ten for each subscription
+		return names(10, func(i int) string { return w.providers[(n*10+i)%len(w.providers)].uuid })
+	case "resources":
+		return names(10, func(i int) string { return w.uuid("resource", (n*10+i)%len(w.resources)) })
+	case "amounts": // ten choices
+		return amounts(1+n/10%10, 1_024, 10)
+	case "projects": // 40 of the projects that have resources
+		return names(40, project)
+	case "traits": // more rare traits than any host has
+		return names(rareTraitsEach+3, rareTrait)
+	}
+	panic(fmt.Sprintf("works.yaml names the value $%s, which the world does not have", name))
+}
+
+func names(count int, name func(int) string) (all []string) {
+	for i := range count {
+		all = append(all, name(i))
+	}
+	return all
+}
+
+// freeProvider returns the uuid of a provider with room for a claim: another one
+// for each n up to the number of providers.
+func (w *world) freeProvider(n int) string {
+	const stride = 7_919 // a prime: consecutive claims are not on neighbours in the database
+	for i := n * stride; ; i++ {
+		if p := w.providers[i%len(w.providers)]; !p.full {
+			return p.uuid
+		}
+	}
+}
+
+// judge compares each work on the last binary with its goal, the peer and the
+// first binary.
+func (b *bench) judge(lines []measured.Line) {
+	last, first := b.binaries[len(b.binaries)-1].name, b.binaries[0].name
+	for _, work := range b.works {
+		for _, database := range b.databases {
+			own, peer := measured.Find(lines, work.Name, database, last), measured.Find(lines, work.Name, database, "")
+			if own == nil {
+				continue
+			}
+			if len(b.binaries) > 1 {
+				own.Figures["timesTheFirst"] = times(own, measured.Find(lines, work.Name, database, first))
+			}
+			if peer != nil && len(own.Rates) > 0 {
+				own.Figures["timesThePeer"] = times(own, peer)
+				if own.CPU() > 0 {
+					own.Figures["timesThePeersCpu"] = peer.CPU() / own.CPU()
+				}
+			}
+			if own.Goal = work.Goal.String(); own.Goal != "" && own.Reached == "" {
+				own.Reached = work.Goal.reached(own, peer != nil, measured.Find(lines, work.Goal.Than, database, last))
+			}
+		}
+	}
+}
+
+// reached returns whether a goal is reached: yes, no, or unknown without the peer
+// or the other work.
+func (g goal) reached(own *measured.Line, met bool, than *measured.Line) string {
+	of := own.Figures
+	switch {
+	case g.Median > 0 && of["medianMs"] > g.Median,
+		g.Rate > 0 && of["perSecond"] < g.Rate,
+		met && of["timesThePeer"] < g.Ratio,
+		met && of["timesThePeersCpu"] > 0 && of["timesThePeersCpu"] < g.CPU,
+		g.Times > 0 && than != nil && of["medianMs"] > g.Times*than.Figures["medianMs"]:
+		return "no"
+	case g.Ratio > 0 && !met, g.Times > 0 && than == nil:
+		return "unknown"
+	}
+	return "yes"
+}
+
+// times returns the ratio of two rates: the median of the ratios of rounds, since
+// both met the same machine in a round.
+func times(one, other *measured.Line) float64 {
+	if other == nil {
+		return 0
+	}
+	var ratios []float64
+	for i := range min(len(one.Rates), len(other.Rates)) {
+		ratios = append(ratios, one.Rates[i]/other.Rates[i])
+	}
+	return measured.Median(ratios)
 }

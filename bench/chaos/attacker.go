@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -30,66 +35,55 @@ type orders struct {
 	Connections int
 	Bodies      [][]byte // in turns
 	For         time.Duration
-	// Pause is how long a connection does nothing after a refusal.
-	Pause time.Duration
-	// Processor is how much of a processor the attacker may use; 0 is any amount.
-	Processor float64
+	Pause       time.Duration // how long a connection does nothing after a refusal
+	Processor   float64       // how much of a processor it may use; 0 is any amount
 }
 
 // toll is the result of an attacker.
 type toll struct {
 	Codes     map[string]int
 	Processor float64 // of a processor that it used
-	Bytes     int64   // that it read
 }
 
 // attackIn runs an attacker in a separate process until its time is over.
-func attackIn(ctx context.Context, given orders) (toll, error) {
+func attackIn(ctx context.Context, given orders) (of toll, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return toll{}, err
+		return of, err
 	}
 	command := exec.CommandContext(ctx, program, attackCommand)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Stderr = os.Stderr
 	input, err := command.StdinPipe()
 	if err != nil {
-		return toll{}, err
+		return of, err
 	}
-	text, err := json.Marshal(given)
-	if err != nil {
-		return toll{}, err
-	}
-	go func() { _, _ = input.Write(append(text, '\n')) }() // and left open: the attacker ends when it is closed
+	go func() { _ = json.NewEncoder(input).Encode(given) }() // and left open: the attacker ends when it is closed
 	out, err := command.Output()
 	if err != nil {
-		return toll{}, fmt.Errorf("run the attacker: %w", err)
+		return of, fmt.Errorf("run the attacker: %w", err)
 	}
-	var of toll
 	return of, json.Unmarshal(out, &of)
 }
 
 // runAttacker is the program as an attacker: it reads orders and writes a toll.
 func runAttacker(in io.Reader, out io.Writer) error {
-	var given orders
-	read := json.NewDecoder(in)
-	if err := read.Decode(&given); err != nil {
+	a := &attacker{began: time.Now(), codes: counts{}}
+	if err := json.NewDecoder(in).Decode(&a.orders); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), given.For)
+	ctx, cancel := context.WithTimeout(context.Background(), a.For)
 	defer cancel()
 	go func() {
 		_, _ = io.Copy(io.Discard, in) // until the parent ends
 		cancel()
 	}()
-	a := &attacker{orders: given, began: time.Now(), toll: toll{Codes: map[string]int{}}}
 	var running sync.WaitGroup
-	for i := range given.Connections {
-		running.Go(func() { a.run(ctx, i) })
+	for i := range a.Connections {
+		running.Go(func() { a.run(ctx, a.Addresses[i%len(a.Addresses)]) })
 	}
 	running.Wait()
-	a.toll.Processor = used().Seconds() / time.Since(a.began).Seconds()
-	return json.NewEncoder(out).Encode(a.toll)
+	return json.NewEncoder(out).Encode(toll{a.codes, used().Seconds() / time.Since(a.began).Seconds()})
 }
 
 // attacker is a process that attacks.
@@ -98,7 +92,25 @@ type attacker struct {
 	began time.Time
 	mu    sync.Mutex
 	next  int // of the bodies
-	toll  toll
+	codes counts
+}
+
+// counts are numbers by name.
+type counts map[string]int
+
+func (c counts) add(more counts) {
+	for name, count := range more {
+		c[name] += count
+	}
+}
+
+// String returns names with their counts, the largest first.
+func (c counts) String() string {
+	names := slices.SortedFunc(maps.Keys(c), func(a, b string) int { return cmp.Or(c[b]-c[a], strings.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, c[name])
+	}
+	return strings.Join(names, ", ")
 }
 
 // used returns the time on processors of this process.
@@ -110,38 +122,33 @@ func used() time.Duration {
 	return time.Duration(of.Utime.Nano() + of.Stime.Nano())
 }
 
-// run is one connection.
-func (a *attacker) run(ctx context.Context, number int) {
-	address := a.Addresses[number%len(a.Addresses)]
-	p := local.NewClient(address, a.Token, a.From, 1, requestTime)
-	defer p.Close()
+// run is one connection. It uses no more of a processor than it may.
+func (a *attacker) run(ctx context.Context, address string) {
+	c := local.NewClient(address, local.Bearing(a.Token), a.From, 1, requestTime)
+	defer c.Close()
+	var answer bytes.Buffer
 	for ctx.Err() == nil {
-		a.keepToProcessor(ctx)
+		for a.Processor > 0 && used().Seconds() > a.Processor*time.Since(a.began).Seconds() && ctx.Err() == nil {
+			pause.For(ctx, time.Millisecond)
+		}
 		code := ""
 		switch a.Manner {
 		case asking, guessing:
 			if a.Manner == guessing {
-				p.Token = rand.Text()
+				c.Headers = local.Bearing(rand.Text())
 			}
-			got := p.Send(ctx, a.body())
-			code = got.Code
-			if got.Status >= 400 && got.Status < 500 || got.Status == 503 || got.Status == 0 {
+			got := c.Send(ctx, local.Call{Body: a.body()}, &answer)
+			if code = got.Code; got.Status >= 400 && got.Status < 500 || got.Status == 503 || got.Status == 0 {
 				pause.For(ctx, a.Pause)
 			}
-			a.read(int64(len(got.Body)))
 		default:
 			code = a.occupy(ctx, address)
 		}
 		if ctx.Err() == nil {
-			a.count(code)
+			a.mu.Lock()
+			a.codes[code]++
+			a.mu.Unlock()
 		}
-	}
-}
-
-// keepToProcessor waits until no more is used of a processor than may be.
-func (a *attacker) keepToProcessor(ctx context.Context) {
-	for a.Processor > 0 && used().Seconds() > a.Processor*time.Since(a.began).Seconds() && ctx.Err() == nil {
-		pause.For(ctx, time.Millisecond)
 	}
 }
 
@@ -152,42 +159,26 @@ func (a *attacker) body() []byte {
 	return a.Bodies[a.next%len(a.Bodies)]
 }
 
-func (a *attacker) count(code string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.toll.Codes[code]++
-}
-
-func (a *attacker) read(bytes int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.toll.Bytes += bytes
-}
-
 // occupy holds a connection without using it, until the server closes it.
 func (a *attacker) occupy(ctx context.Context, address string) string {
-	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.From)}}
+	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: local.LocalAddress(a.From)}
 	connection, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		pause.For(ctx, a.Pause)
 		return local.Disconnected
 	}
 	defer func() { _ = connection.Close() }()
-	if tcp, ok := connection.(*net.TCPConn); ok && a.Manner != connecting {
-		_ = tcp.SetReadBuffer(4 << 10)
-	}
-	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
+	tcp := connection.(*net.TCPConn)
 	if a.Manner == connecting {
-		if tcp, ok := connection.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // a port that waits after its connection is not there for the attacks that follow
-		}
+		_ = tcp.SetLinger(0) // a port that waits after its connection is not there for the attacks that follow
 		pause.For(ctx, a.Pause)
 		return "connected"
 	}
+	_ = tcp.SetReadBuffer(4 << 10)
 	body := a.body()
-	message := append(fmt.Appendf(nil, "POST /graphql HTTP/1.1\r\nHost: %s\r\nX-Auth-Token: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-		address, a.Token, len(body)), body...)
+	message := append(fmt.Appendf(nil, "POST /graphql HTTP/1.1\r\nHost: %s\r\n%sContent-Length: %d\r\n\r\n",
+		address, local.Bearing(a.Token), len(body)), body...)
 	if a.Manner == sendingSlowly {
 		return sendSlowly(ctx, connection, message)
 	}
@@ -222,8 +213,7 @@ func (a *attacker) readSlowly(ctx context.Context, connection net.Conn) string {
 		return code
 	}
 	for {
-		pause.For(ctx, aByte)
-		if ctx.Err() != nil {
+		if !pause.For(ctx, aByte) {
 			return "held"
 		}
 		if a.Manner == readingSlowly {

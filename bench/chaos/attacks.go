@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"text/template"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 )
@@ -20,147 +25,105 @@ const (
 	guessing      manner = "guessing tokens" // send an unknown token, from the address of the innocents
 )
 
-// attack is one way for one viewer to exhaust a server.
+// question is a document and its variables, as templates.
+type question struct{ Document, Variables string }
+
+// attack is one way for one viewer to exhaust a server, a row of attacks.yaml,
+// which explains the members.
 type attack struct {
-	name   string
-	manner manner
-	// connections are used at once.
-	connections int
-	// service is whether the attacker has the role service in place of member:
-	// members may not claim.
-	service bool
-	// most is up to how large the request may be made; the largest that is not too
-	// complex is sent. 0 is one size.
-	most int
-	// request returns the request of a size. The n-th differs from others where a
-	// document or what it writes is to be another one each time.
-	request func(w *world, size, n int) local.Request
-	// varied is whether it does.
-	varied bool
+	Name        string
+	Manner      manner
+	Connections int
+	Service     bool
+	Most        int
+	Varied      bool
+	Head, Field string
+	question    question `yaml:"-"`
+	Document    string
+	Variables   string
 }
 
-const atOnce = 64 // of an attacker
+// atOnce is the number of connections of an attacker.
+const atOnce = 64
 
-// attacks returns all of them.
-func attacks() []attack {
-	return []attack{
-		{name: "60 aliases of 49 contains", most: 60, request: func(w *world, size, _ int) local.Request {
-			var fields strings.Builder
-			for i := range size { // pages of different lengths: equal fields would be answered once
-				fmt.Fprintf(&fields, " a%d: resources(first: %d, filter: $filter) { totalCount }", i, i+1)
-			}
-			return local.Request{Query: "query($filter: ResourceFilter) {" + fields.String() + " }", Variables: object{"filter": object{"where": object{"any": w.containsAsVariable(49)}}}}
-		}},
-		{name: "as many contains as may be", most: 49, request: func(w *world, size, _ int) local.Request {
-			return local.Request{Query: fmt.Sprintf(`{ resources(first: 1, filter: {where: {any: [%s]}}) { totalCount } }`, w.contains(size, 0))}
-		}},
-		{name: "search", most: 60, request: aliases(func(_ *world, i int) string {
-			return fmt.Sprintf(`resources(first: 1, filter: {search: "%c%d"}) { totalCount }`, 'a'+i%26, i)
-		})},
-		{name: "metadataFacets", most: 60, request: aliases(func(w *world, i int) string {
-			return fmt.Sprintf(`resources(first: 1, filter: {where: {not: {metadata: {key: "key-%02d", equals: "%d"}}}}) { metadataFacets(keys: [%s], first: 1000) { values { value resourceCount } } }`,
-				i%w.size.Items, i, w.keys(20))
-		})},
-		{name: "metadataKeys", most: 60, request: aliases(func(_ *world, i int) string {
-			return fmt.Sprintf(`metadataKeys(search: "%d", first: 1000) { totalCount nodes { key } }`, i)
-		})},
-		{name: "explainResources", most: 60, request: aliases(func(w *world, i int) string {
-			return fmt.Sprintf(`explainResources(filter: {search: "%d", where: {all: [%s]}}) { considered clauses { passing remaining } }`, i, w.contains(8, i))
-		})},
-		{name: "exportNamespaces", most: 60, request: aliases(func(_ *world, i int) string {
-			return fmt.Sprintf(`exportNamespaces(portable: %t)`, i%2 == 0)
-		})},
-		{name: "validateMetadata", most: 60, request: func(w *world, size, _ int) local.Request {
-			var fields strings.Builder
-			for i := range size {
-				fmt.Fprintf(&fields, " a%d: validateMetadata(resourceType: %q, values: $values) { valid items { key isCustom suggestion } }", i, resourceType)
-			}
-			return local.Request{Query: "query($values: [KeyValueInput!]!) {" + fields.String() + " }", Variables: object{"values": w.values(1000)}}
-		}},
-		{name: "allocationCandidates, sameSubtree", most: 60, request: aliases(func(_ *world, i int) string {
-			return fmt.Sprintf(`allocationCandidates(first: 1, groupPolicy: ISOLATE, groups: [%s], sameSubtree: [{suffixes: [%s]}]) { totalCount }`,
-				groups(12, i), suffixes(12))
-		})},
-		{name: "deep document", most: 13, request: func(_ *world, size, _ int) local.Request {
-			return local.Request{Query: "{ resources(first: 5) { nodes { " + strings.Repeat("parent { ", size) + "uuid" + strings.Repeat(" }", size) + " } } }"}
-		}},
-		{name: "wide documents, each another one", most: 490, varied: true, request: func(_ *world, size, n int) local.Request {
-			var fields strings.Builder
-			for i := range size {
-				fmt.Fprintf(&fields, " a%d_%d: name", n, i)
-			}
-			return local.Request{Query: "{ resources(first: 1) { nodes {" + fields.String() + " } } }"}
-		}},
-		{name: "documents that are hard to validate", most: 590, varied: true, request: func(_ *world, size, n int) local.Request {
-			return local.Request{Query: "{ viewer {" + strings.Repeat(" userId projectId isAdmin roles __typename", size) + fmt.Sprintf(" a%d: userId } }", n)}
-		}},
-		{name: "introspection", most: 30, request: aliases(func(*world, int) string {
-			return `__schema { types { name description fields(includeDeprecated: true) { name description args { name description } } inputFields { name } enumValues { name } } }`
-		})},
-		{name: "long answers", most: 60, request: longAnswer},
-		{name: "long answers that nobody reads", manner: notReading, connections: 256, most: 60, request: longAnswer},
-		{name: "slow readers", manner: readingSlowly, connections: 256, most: 60, request: longAnswer},
-		{name: "slow requests", manner: sendingSlowly, connections: 256, request: cheap},
-		{name: "connections", manner: connecting, connections: 512, request: cheap},
-		{name: "wrong tokens", manner: guessing, request: cheap},
-		{name: "writes of one resource", varied: true, request: func(w *world, _, n int) local.Request {
-			const document = `mutation($input: SetMetadataInput!) { setMetadata(input: $input) { resource { uuid } } }`
-			return local.Request{Query: document, Variables: object{"input": object{"resource": w.ofAttacker(), "items": []object{{"key": "flood", "value": fmt.Sprint(n)}}}}}
-		}},
-		{name: "claims on one provider", service: true, varied: true, request: func(w *world, _, n int) local.Request {
-			return claimRequest(w.uuid("flood", n), w.flooded(), 1)
-		}},
-		{name: "files to import", varied: true, request: func(_ *world, _, n int) local.Request {
-			const document = `mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { outcome } } }`
-			return local.Request{Query: document, Variables: object{"input": object{"documents": []string{largeDefinitions(n)}}}}
-		}},
-		{name: "parts of files", varied: true, request: func(w *world, _, n int) local.Request {
-			const document = `mutation($input: StageNamespacePartInput!) { stageNamespacePart(input: $input) { __typename } }`
-			return local.Request{Query: document, Variables: object{"input": object{"upload": w.uuid("upload", n), "part": 0, "text": largeDefinitions(n)}}}
-		}},
-		{name: "large bodies", request: func(*world, int, int) local.Request {
-			return local.Request{Query: "{ __typename }", Variables: object{"unused": strings.Repeat("x", 1_000_000)}}
-		}},
+//go:embed attacks.yaml
+var attacksFile []byte
+
+// asked holds attacks.yaml.
+type asked struct {
+	Questions       map[string]question
+	Reads, Searches []question
+	Attacks         []attack
+}
+
+// readAttacks reads attacks.yaml.
+func readAttacks() (all asked, err error) {
+	err = yaml.UnmarshalWithOptions(attacksFile, &all, yaml.AllowDuplicateMapKey())
+	for i := range all.Attacks {
+		of := &all.Attacks[i]
+		if of.Manner == "" {
+			of.Manner = asking
+		}
+		if of.Connections == 0 {
+			of.Connections = atOnce
+		}
+		if of.Field != "" {
+			of.Document = of.Head + "{ {{range $i := .Size}}a{{$i}}: " + of.Field + " {{end}}}"
+		}
+		of.question = question{of.Document, of.Variables}
 	}
+	return all, err
 }
 
 // object is a value of an input type.
 type object = local.Object
 
-// aliases returns a request function for documents of `size` fields.
-func aliases(field func(w *world, i int) string) func(*world, int, int) local.Request {
-	return func(w *world, size, _ int) local.Request {
-		var fields strings.Builder
-		for i := range size {
-			fmt.Fprintf(&fields, " a%d: %s", i, field(w, i))
+// values fill the templates of a question.
+type values struct {
+	N, Size, Amount    int
+	Consumer, Provider string
+}
+
+// functions returns the functions that templates can call.
+func (w *world) functions() template.FuncMap {
+	return template.FuncMap{
+		"uuid": w.uuid, "resource": w.resource, "provider": w.provider, "flooded": w.flooded, "ofAttacker": w.ofAttacker,
+		"definitions": largeDefinitions,
+		"items":       func() int { return w.size.Items },
+		"key":         func(i int) string { return fmt.Sprintf("key-%02d", i%w.size.Items) },
+		"add":         func(a, b int) int { return a + b },
+		"mod":         func(a, b int) int { return a % b },
+		"repeat":      func(count int, text string) string { return strings.Repeat(text, count) },
+		"quoted": func(text string) (string, error) {
+			quoted, err := json.Marshal(text)
+			return string(quoted), err
+		},
+	}
+}
+
+// ask returns a question with some values, as it is sent.
+func (w *world) ask(q question, with values) local.Call {
+	filled := func(text string) string {
+		var out bytes.Buffer
+		parsed, ok := w.templates.Load(text)
+		if !ok {
+			parsed = template.Must(template.New("").Funcs(w.functions()).Parse(text)) // attacks.yaml, which tests read
+			w.templates.Store(text, parsed)
 		}
-		return local.Request{Query: "{" + fields.String() + " }"}
+		if err := parsed.(*template.Template).Execute(&out, with); err != nil {
+			panic(err)
+		}
+		return out.String()
 	}
-}
-
-// cheap is the cheapest request.
-func cheap(*world, int, int) local.Request { return local.Request{Query: "{ __typename }"} }
-
-// longAnswer asks for pages of all traits, 100 kB each.
-func longAnswer(w *world, size, n int) local.Request {
-	return aliases(func(*world, int) string { return `traits(first: 1000) { nodes { id name custom } }` })(w, size, n)
-}
-
-// groups returns groups that can be on many providers.
-func groups(count, i int) string {
-	var all []string
-	for g := range count {
-		all = append(all, fmt.Sprintf(`{suffix: "g%d", resources: [{resourceClass: "VCPU", amount: %d}]}`, g, 1+(g+i)%3))
+	body := struct {
+		Query     string          `json:"query"`
+		Variables json.RawMessage `json:"variables,omitempty"`
+	}{filled(q.Document), json.RawMessage(filled(q.Variables))}
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(fmt.Errorf("attacks.yaml: %w: %s", err, body.Variables))
 	}
-	return strings.Join(all, " ")
-}
-
-func suffixes(count int) string {
-	var all []string
-	for g := range count {
-		all = append(all, fmt.Sprintf(`"g%d"`, g))
-	}
-	return strings.Join(all, " ")
+	return local.Call{Body: text}
 }
 
 // largeDefinitions returns a definition file of about 900 kB.

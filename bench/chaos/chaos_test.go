@@ -1,12 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // shortly are flags of a run that a gate can wait for.
-const shortly = "-round 1s -rounds 1 -resources 400 -providers 60 -items 10 -clients 60 -think 150ms"
+const shortly = "-for 1s -round 1s -rounds 1 -resources 400 -providers 60 -items 10 -clients 60 -think 150ms"
 
 // TestChaos attacks and breaks a small world. What takes how long is not judged:
 // nothing is lost, over-allocated or INTERNAL, memory is below its limit, and
@@ -42,53 +42,84 @@ func TestChaos(t *testing.T) {
 	if err := local.Build(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	for kind, least := range map[string]int{sqlite: 2, postgres: 4} {
+	for _, kind := range []string{sqlite, postgres} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			if _, err := pgserver.Programs(); kind == postgres && errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 				t.Skip(err)
 			}
-			long := max(16*time.Second, patience.Of(t, 10*time.Second)) // for faults of every kind
-			o, err := parse(strings.Fields(shortly+" -for "+long.String()+" -db "+kind+" -binary "+path), t.Output())
+			o, err := parse(strings.Fields(shortly+" -db "+kind+" -binary "+path), t.Output())
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.only = regexp.MustCompile("60 aliases|sameSubtree|hard to validate|nobody reads|claims on one|large bodies")
+			o.choice.Only = regexp.MustCompile("60 aliases|sameSubtree|hard to validate|nobody reads|claims on one|large bodies")
+			o.unavailable = patience.Of(t, maxOf503)
 			r, err := run(t.Context(), o, t.Output())
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, failure := range r.failures(false, patience.Of(t, maxOf503)) {
-				t.Error(failure)
+			for _, promise := range r.broken {
+				t.Error(promise)
 			}
-			t.Log(tables(r.lines()))
-			happened(t, r, least)
+			t.Log(measured.Tables(r.lines))
+			happened(t, r)
 		})
 	}
 }
 
 // happened checks that a run was one: that attackers worked, claims were made,
 // and faults suffered.
-func happened(t *testing.T, r *report, kinds int) {
+func happened(t *testing.T, r *report) {
 	t.Helper()
-	for _, row := range r.rows {
-		if row.codes[local.Answered] == 0 || row.processor == 0 || row.peak == 0 || row.quiet.lookUps.p99 == 0 || row.attacked.claims.p99 == 0 {
-			t.Errorf("nothing happened: %+v", row)
-		}
+	needed := map[string][]string{
+		measured.Attack: {"attackerProcessor", "peakBytes", "lookUpQuietP99Ms", "claimAttackedP99Ms"},
+		measured.Faults: {"requests", "claims", "acknowledged"}, measured.Memory: {"beforeBytes", "afterBytes"}, measured.Verdict: {"claims"},
 	}
-	for _, of := range r.endured {
-		if of.codes[local.Answered] == 0 || of.verdict.Claims == 0 || of.verdict.Acknowledged == 0 {
-			t.Errorf("nothing happened: %+v", of)
+	for kind, figures := range needed {
+		of := measured.Of(r.lines, kind)
+		if want := map[string]int{measured.Attack: 6}[kind]; len(of) != max(1, want) {
+			t.Errorf("%d measurements of kind %s", len(of), kind)
 		}
-		suffered := 0
-		for _, fault := range of.faults {
-			if fault.times > 0 {
-				suffered++
+		for _, line := range of {
+			for _, figure := range figures {
+				if line.Figures[figure] == 0 {
+					t.Errorf("%s did not happen: %+v", figure, line)
+				}
+			}
+			if asked := kind == measured.Attack || kind == measured.Faults; asked && !strings.Contains(line.Notes["innocents"], local.Answered) ||
+				strings.Contains(line.Notes["faults"], " 0 x,") {
+				t.Errorf("nobody was answered, or a fault did not happen: %+v", line)
 			}
 		}
-		if suffered < min(kinds, len(of.faults)) {
-			t.Errorf("%d kinds of faults happened, want %d", suffered, kinds)
+	}
+}
+
+// TestAttacksAreQuestions fills every question of attacks.yaml.
+func TestAttacksAreQuestions(t *testing.T) {
+	t.Parallel()
+	all, err := readAttacks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{size: size{Resources: 10, Items: 5, Providers: 20}, asked: all}
+	for _, one := range all.Attacks {
+		first, second := w.ask(one.question, values{Size: max(1, one.Most), N: 1}).Body, w.ask(one.question, values{Size: max(1, one.Most), N: 2}).Body
+		if bytes.Equal(first, second) == one.Varied {
+			t.Errorf("%s: varied is %t", one.Name, one.Varied)
 		}
+		if small := w.ask(one.question, values{Size: 1, N: 1}).Body; (len(small) < len(first)) != (one.Most > 0) {
+			t.Errorf("%s: %d bytes of size 1, %d of size %d", one.Name, len(small), len(first), one.Most)
+		}
+	}
+	for _, of := range [][]question{all.Reads, all.Searches, {all.Questions["claim"], all.Questions["release"]}} {
+		for _, one := range of {
+			if body := w.ask(one, values{Consumer: "c", Provider: "p"}).Body; !json.Valid(body) {
+				t.Errorf("%s is not JSON", body)
+			}
+		}
+	}
+	if len(all.Attacks) != 24 || len(all.Reads) != 4 || len(all.Searches) != 3 {
+		t.Errorf("%d attacks, %d reads, %d searches", len(all.Attacks), len(all.Reads), len(all.Searches))
 	}
 }
 
@@ -109,7 +140,7 @@ func TestTheLedgerFindsWhatIsWrong(t *testing.T) {
 	if len(of.Lost) != 1 || !strings.Contains(of.Lost[0], "consumer lost ") || len(of.Unasked) != 2 || of.Acknowledged != 4 || of.Claims != 8 {
 		t.Errorf("got %+v", of)
 	}
-	if all := of.failed("db"); len(all) != 3 {
+	if all := of.promises("db").broken; len(all) != 3 {
 		t.Errorf("failures are %q", all)
 	}
 }
@@ -135,116 +166,20 @@ func TestTheLongestTimeOf503(t *testing.T) {
 	}
 }
 
-// TestProxy cuts and swallows.
-func TestProxy(t *testing.T) {
-	t.Parallel()
-	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = echo.Close() }()
-	go func() {
-		for {
-			connection, err := echo.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				bytes := make([]byte, 1)
-				for {
-					if _, err := connection.Read(bytes); err != nil {
-						return
-					}
-					if _, err := connection.Write(bytes); err != nil {
-						return
-					}
-				}
-			}()
-		}
-	}()
-	p, err := startProxy(echo.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.stop()
-	ask := func(connection net.Conn, wait time.Duration) error {
-		_ = connection.SetDeadline(time.Now().Add(wait))
-		_, err := connection.Write([]byte("x"))
-		if err == nil {
-			_, err = connection.Read(make([]byte, 1))
-		}
-		return err
-	}
-	dial := func() net.Conn {
-		connection, err := net.Dial("tcp", p.address())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = connection.Close() })
-		return connection
-	}
-	first, long := dial(), patience.Of(t, 10*time.Second)
-	if err := ask(first, long); err != nil {
-		t.Error(err)
-	}
-	p.swallow(true)
-	if err := ask(first, 100*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("what was swallowed was answered: %v", err)
-	}
-	p.swallow(false)
-	second := dial()
-	if err := ask(second, long); err != nil {
-		t.Error(err)
-	}
-	p.cut()
-	if err := ask(second, long); err == nil {
-		t.Error("what was cut was answered")
-	}
-}
-
 // TestFlags parses valid and invalid flags.
 func TestFlags(t *testing.T) {
 	t.Parallel()
+	all, err := readAttacks()
+	if err != nil {
+		t.Fatal(err)
+	}
 	o, err := parse(strings.Fields("-db postgres -attacks contains -rounds 3 -memory 0 -server --profile=locked"), t.Output())
-	if err != nil || len(o.chosen()) != 2 || o.rounds != 3 || o.memory != 0 || len(o.flags) != 1 || len(o.databases) != 1 {
+	if err != nil || len(o.chosen(all.Attacks)) != 2 || o.rounds != 3 || o.memory != 0 || len(o.flags) != 1 || len(o.databases) != 1 {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	for _, args := range []string{"-db oracle", "-rounds 0", "-attacks (", "-providers 3", "more"} {
 		if _, err := parse(strings.Fields(args), t.Output()); err == nil {
 			t.Errorf("%s is no error", args)
 		}
-	}
-}
-
-// TestMeasurementsAreMerged replaces measurements by newer ones.
-func TestMeasurementsAreMerged(t *testing.T) {
-	t.Parallel()
-	line := func(kind, work, database string, figure float64) measured.Line {
-		return measured.Line{Kind: kind, Work: work, Database: database, Figures: map[string]float64{"peakBytes": figure}}
-	}
-	first, second := attacks()[0].name, attacks()[1].name
-	old := []measured.Line{line(measured.Run, "", "", 1), line(measured.Attack, first, sqlite, 1), line(measured.Attack, second, sqlite, 1), line(measured.Faults, "", postgres, 1)}
-	got := merged(old, []measured.Line{line(measured.Run, "", "", 2), line(measured.Attack, second, sqlite, 2), line(measured.Attack, first, postgres, 2)})
-	want := []measured.Line{line(measured.Run, "", "", 2), line(measured.Attack, first, sqlite, 1), line(measured.Attack, first, postgres, 2), line(measured.Attack, second, sqlite, 2), line(measured.Faults, "", postgres, 1)}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-// TestThePageIsThatOfTheMeasurements compares docs/measured/attacks.md with the
-// measurements beside it.
-func TestThePageIsThatOfTheMeasurements(t *testing.T) {
-	t.Parallel()
-	const folder = "../../docs/measured/"
-	lines, err := measured.ReadFile(folder + linesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(folder + pageFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, _, ok := strings.Cut(string(page), keptMark); !ok || got != pageOf(lines) {
-		t.Errorf("%s%s is not the page of %s", folder, pageFile, linesFile)
 	}
 }

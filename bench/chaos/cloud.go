@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
+	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 )
 
 // The databases that a cloud can have.
@@ -86,8 +88,8 @@ type cloud struct {
 	contain  bool     // whether a control group holds that limit
 	flags    []string // of the servers
 	cluster  *local.Cluster
-	proxy    *proxy // in front of the cluster
-	disk     *disk  // of a SQLite file, which can become full; nil without
+	proxy    *pgproxy.Proxy // in front of the cluster
+	disk     *disk          // of a SQLite file, which can become full; nil without
 	servers  []*server
 	database string
 }
@@ -108,7 +110,7 @@ func newCloud(ctx context.Context, o options, kind, folder string, of *tokens, c
 	}
 	c.database = c.cluster.URL("cadastre")
 	if err = c.cluster.CreateDatabase(ctx, "cadastre"); err == nil {
-		c.proxy, err = startProxy(c.cluster.Address())
+		c.proxy, err = pgproxy.Start(c.cluster.Address())
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.stop())
@@ -121,7 +123,7 @@ func (c *cloud) proxied() string {
 	if c.proxy == nil {
 		return c.database
 	}
-	return strings.Replace(c.database, c.cluster.Address(), c.proxy.address(), 1)
+	return strings.Replace(c.database, c.cluster.Address(), c.proxy.Address(), 1)
 }
 
 // start starts two servers, one for SQLite, on a database.
@@ -215,7 +217,7 @@ func (c *cloud) stopServers() error {
 func (c *cloud) stop() error {
 	err := c.stopServers()
 	if c.proxy != nil {
-		c.proxy.stop()
+		c.proxy.Close()
 	}
 	if c.cluster != nil {
 		err = errors.Join(err, c.cluster.Stop())
@@ -233,7 +235,7 @@ func (c *cloud) besides(ctx context.Context, do func(*local.Client) error) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
-	operator := local.NewClient(s.Host, c.tokens.admin, operatorAddress, fillers, 2*time.Minute)
+	operator := local.NewClient(s.Host, local.Bearing(c.tokens.admin), operatorAddress, fillers, 2*time.Minute)
 	defer operator.Close()
 	return do(operator)
 }
@@ -245,24 +247,15 @@ func (s *server) resetPeak() {
 
 // resident returns the memory of a process, and its peak.
 func (s *server) resident() (now, peak int64) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
+	process, err := procfs.NewProc(s.PID)
 	if err != nil {
 		return 0, 0
 	}
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			continue
-		}
-		number, _ := strconv.ParseInt(fields[1], 10, 64)
-		switch fields[0] {
-		case "VmRSS:":
-			now = number << 10
-		case "VmHWM:":
-			peak = number << 10
-		}
+	status, err := process.NewStatus()
+	if err != nil {
+		return 0, 0
 	}
-	return now, peak
+	return int64(status.VmRSS), int64(status.VmHWM)
 }
 
 // settle waits until no server works on anything.

@@ -14,8 +14,8 @@ import (
 var errNoContainer = errors.New("this user may not make a control group with a limit of memory")
 
 // container is a control group of one server: the system ends what takes more
-// memory than it may. The files of the second version of control groups have
-// names of their own.
+// memory than it may. The second version of control groups has other
+// names of files.
 type container struct{ folder string }
 
 // newContainer makes a control group with a limit of memory in bytes.

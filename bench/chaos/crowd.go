@@ -8,10 +8,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
@@ -27,47 +29,31 @@ type crowd struct {
 
 	mu       sync.Mutex
 	requests int
-	codes    map[string]int
+	codes    counts
 	answered time.Time // the last answer to a request that needs the database
 	internal []string  // answers that no fault excuses
 }
 
 // fault is one thing that goes wrong, for some time.
 type fault struct {
-	name string
-	do   func(ctx context.Context, c *crowd, chance *rand.Rand) error
-}
-
-// suffered is what became of a fault.
-type suffered struct {
-	fault     string
+	name      string
+	do        func(ctx context.Context, c *crowd, chance *rand.Rand) error
 	times     int
 	recovered float64 // seconds from the end of the fault to an answer, at most
-}
-
-// endured is what became of a crowd.
-type endured struct {
-	database string
-	requests int
-	codes    map[string]int
-	attacks  map[string]int // answers to attackers, by their codes
-	faults   []suffered
-	internal []string
-	verdict  verdict
 }
 
 // faultTime is how long a fault lasts that ends.
 const faultTime = 2 * time.Second
 
 // faults returns the faults of a cloud.
-func (c *cloud) faults() []fault {
-	all := []fault{{"a server is killed", killed}}
+func (c *cloud) faults() []*fault {
+	all := []*fault{{name: "a server is killed", do: killed}}
 	if c.kind == postgres {
-		all = append(all, fault{"connections are cut", cut}, fault{"the database crashes", crashed},
-			fault{"packets are swallowed", swallowed})
+		all = append(all, &fault{name: "connections are cut", do: cut}, &fault{name: "the database crashes", do: crashed},
+			&fault{name: "packets are swallowed", do: swallowed})
 	}
 	if c.disk != nil {
-		all = append(all, fault{"the disk is full", full})
+		all = append(all, &fault{name: "the disk is full", do: full})
 	}
 	return all
 }
@@ -82,7 +68,7 @@ func killed(ctx context.Context, c *crowd, chance *rand.Rand) error {
 
 func cut(ctx context.Context, c *crowd, _ *rand.Rand) error {
 	for range 20 {
-		c.proxy.cut()
+		c.proxy.Cut(false)
 		pause.For(ctx, faultTime/20)
 	}
 	return nil
@@ -96,9 +82,9 @@ func crashed(ctx context.Context, c *crowd, _ *rand.Rand) error {
 }
 
 func swallowed(ctx context.Context, c *crowd, _ *rand.Rand) error {
-	c.proxy.swallow(true)
+	c.proxy.Swallow(true)
 	pause.For(ctx, faultTime)
-	c.proxy.swallow(false)
+	c.proxy.Swallow(false)
 	return nil
 }
 
@@ -110,63 +96,70 @@ func full(ctx context.Context, c *crowd, _ *rand.Rand) error {
 	return c.disk.empty()
 }
 
-// endure has the crowd ask while faults happen in turns, for some time, and
-// compares at the end what was acknowledged with what is there.
-func (c *crowd) endure(ctx context.Context, during time.Duration, progress io.Writer) (*endured, error) {
-	c.codes = map[string]int{}
-	out := &endured{database: c.kind, attacks: map[string]int{}}
-	asking, stop := context.WithTimeout(ctx, during)
+// endure has the crowd ask while faults happen in turns, for some time. At the end
+// it compares the database with the acknowledged claims.
+func (c *crowd) endure(ctx context.Context, during time.Duration, r *report, progress io.Writer) error {
+	c.codes = counts{}
+	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	var running sync.WaitGroup
 	for i := range c.clients {
 		running.Go(func() { c.client(asking, i) })
 	}
-	attacked := make(chan map[string]int, 1)
-	running.Go(func() { attacked <- c.attacked(asking) })
-	faulty := c.suffer(asking, out, progress)
+	var attackers counts
+	running.Go(func() { attackers = c.attacked(asking) })
+	faults := c.faults()
+	err := c.suffer(asking, during, faults, progress)
+	stop()
 	running.Wait()
-	out.attacks = <-attacked
-	out.requests, out.codes, out.internal = c.requests, c.codes, c.internal
-	if err := errors.Join(faulty, ctx.Err()); err != nil {
-		return out, err
-	}
-	if err := c.stopServers(); err != nil {
-		return out, err
-	}
-	err := c.besides(ctx, func(operator *local.Client) (err error) {
-		out.verdict, err = c.ledger.judge(ctx, operator)
+	if err := errors.Join(err, ctx.Err()); err != nil {
 		return err
-	})
-	return out, err
+	}
+	of, err := c.judge(ctx, c.ledger)
+	if err != nil {
+		return err
+	}
+	var suffered []string
+	for _, one := range faults {
+		suffered = append(suffered, fmt.Sprintf("%s %d x, %.1f s", one.name, one.times, one.recovered))
+	}
+	p := of.promises(c.kind)
+	p.hold(len(c.internal) == 0, "%d INTERNAL, such as %.600q", len(c.internal), c.internal[:min(1, len(c.internal))])
+	p.hold(attackers["INTERNAL"] == 0, "%d INTERNAL of attackers", attackers["INTERNAL"])
+	line := measured.Line{Kind: measured.Faults, Database: c.kind, Figures: of.figures(), Notes: map[string]string{
+		"innocents": c.codes.String(), "attacker": attackers.String(), "faults": strings.Join(suffered, "; "),
+	}}
+	line.Figures["requests"] = float64(c.requests)
+	r.add(line, p)
+	return nil
 }
 
-// suffer makes faults happen until the context ends; one that has begun ends as
-// it would.
-func (c *crowd) suffer(ctx context.Context, out *endured, progress io.Writer) error {
+// answerTime bounds how long it may take until an answer after a fault.
+const answerTime = 2 * time.Minute
+
+// suffer makes faults happen in turns for some time, each at least once.
+func (c *crowd) suffer(ctx context.Context, during time.Duration, all []*fault, progress io.Writer) error {
 	chance := rand.New(rand.NewPCG(c.seed, 0))
-	all := c.faults()
-	for _, one := range all {
-		out.faults = append(out.faults, suffered{fault: one.name})
-	}
-	whole := context.WithoutCancel(ctx)
-	for i := 0; ; i = (i + 1) % len(all) {
-		if pause.For(ctx, faultTime); ctx.Err() != nil {
-			return nil
-		}
-		if err := all[i].do(whole, c, chance); err != nil {
-			return fmt.Errorf("%s: %w", all[i].name, err)
+	whole := context.WithoutCancel(ctx) // a fault ends as it would
+	began := time.Now()
+	for i := 0; (i < len(all) || time.Since(began) < during) && pause.For(ctx, faultTime); i++ {
+		one := all[i%len(all)]
+		if err := one.do(whole, c, chance); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
 		}
 		ended := time.Now()
 		for c.lastAnswer().Before(ended) && ctx.Err() == nil {
-			pause.For(ctx, 10*time.Millisecond)
+			if pause.For(ctx, 10*time.Millisecond); time.Since(ended) > answerTime {
+				return fmt.Errorf("%s: no answer within %v", one.name, answerTime)
+			}
 		}
-		of := &out.faults[i]
-		of.times++
-		of.recovered = max(of.recovered, time.Since(ended).Seconds())
-		if _, err := fmt.Fprintf(progress, "%s: %s; answered again after %.1f s\n", c.kind, of.fault, time.Since(ended).Seconds()); err != nil {
+		one.times++
+		one.recovered = max(one.recovered, time.Since(ended).Seconds())
+		if _, err := fmt.Fprintf(progress, "%s: %s; answered again after %.1f s\n", c.kind, one.name, time.Since(ended).Seconds()); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func (c *crowd) lastAnswer() time.Time {
@@ -177,30 +170,20 @@ func (c *crowd) lastAnswer() time.Time {
 
 // attacked runs one attack after another, each by one viewer, until the context
 // ends.
-func (c *crowd) attacked(ctx context.Context) map[string]int {
-	codes := map[string]int{}
+func (c *crowd) attacked(ctx context.Context) counts {
+	codes := counts{}
 	m := &attackSide{cloud: c.cloud, world: c.world}
 	for i := 0; ctx.Err() == nil; i++ {
-		of := attacks()[i%len(attacks())]
-		given, err := m.ordersOf(ctx, attack{manner: of.manner, connections: of.connections, service: of.service, request: of.request, varied: of.varied, name: of.name}, &row{})
+		given, _, err := m.ordersOf(ctx, c.world.asked.Attacks[i%len(c.world.asked.Attacks)])
 		if err != nil {
 			continue
-		}
-		given.Bodies = nil
-		for n := range varieties {
-			given.Bodies = append(given.Bodies, of.request(c.world, 1+n%max(1, of.most), n).Body())
-			if !of.varied && of.most == 0 {
-				break
-			}
 		}
 		given.For = faultTime
 		toll, err := attackIn(ctx, given)
 		if err != nil && ctx.Err() == nil {
 			codes[err.Error()]++
 		}
-		for code, count := range toll.Codes {
-			codes[code] += count
-		}
+		codes.add(toll.Codes)
 	}
 	return codes
 }
@@ -214,7 +197,7 @@ func (c *crowd) client(ctx context.Context, number int) {
 		token = c.tokens.othersService[number%viewers]
 	}
 	for _, host := range c.hosts() {
-		p := local.NewClient(host, token, othersAddress, 1, requestTime)
+		p := local.NewClient(host, local.Bearing(token), othersAddress, 1, requestTime)
 		defer p.Close()
 		w.servers = append(w.servers, p)
 	}
@@ -223,39 +206,13 @@ func (c *crowd) client(ctx context.Context, number int) {
 		switch kind := number % 10; {
 		case ctx.Err() != nil:
 		case kind < 6:
-			w.send(c.world.read(chance))
+			w.ask(c.world.asked.Reads)
 		case kind < 8:
-			w.send(c.world.search(chance))
+			w.ask(c.world.asked.Searches)
 		default:
 			w.write()
 		}
 	}
-}
-
-// read returns a request that reads a little.
-func (w *world) read(chance *rand.Rand) local.Request {
-	switch chance.IntN(4) {
-	case 0:
-		return local.Request{Query: `{ namespaces(first: 3) { nodes { name properties { name title } } } }`}
-	case 1:
-		return local.Request{Query: `query($uuid: UUID!) { resourceProvider(uuid: $uuid) { name generation inventories { resourceClass capacity used } } }`,
-			Variables: object{"uuid": w.provider(chance.IntN(1000))}}
-	case 2:
-		return local.Request{Query: `{ viewer { userId roles } }`}
-	}
-	return w.lookUp(chance.IntN(1_000_000))
-}
-
-// search returns a request that looks at much.
-func (w *world) search(chance *rand.Rand) local.Request {
-	switch chance.IntN(3) {
-	case 0:
-		return local.Request{Query: `query($text: String!) { resources(first: 5, filter: {search: $text}) { totalCount nodes { name } } }`, Variables: object{"text": fmt.Sprint("share-0", chance.IntN(1000))}}
-	case 1:
-		return local.Request{Query: `{ allocationCandidates(first: 20, resources: [{resourceClass: "VCPU", amount: 2}]) { nodes { allocations { provider { uuid } } } } }`}
-	}
-	return local.Request{Query: `query($where: ResourceCondition!) { resources(first: 5, filter: {where: $where}) { totalCount } }`,
-		Variables: object{"where": object{"metadata": object{"key": "key-01", "contains": fmt.Sprint(chance.IntN(100))}}}}
 }
 
 // writer is a client of a crowd with the consumers that it claims for.
@@ -268,21 +225,26 @@ type writer struct {
 	held    map[string]bool // by consumer
 }
 
+// ask sends one of some questions.
+func (w *writer) ask(some []question) {
+	one := some[w.chance.IntN(len(some))]
+	w.send(w.world.ask(one, values{N: w.chance.IntN(1_000_000)}), one.Variables != "")
+}
+
 // send sends a request to any server and returns the code of the answer. A
-// request that was begun is waited for, whatever ends meanwhile. Those without
-// variables may be answered from memory.
-func (w *writer) send(of local.Request) string {
-	body := of.Body()
-	got := w.servers[w.chance.IntN(len(w.servers))].Send(context.Background(), body)
+// request that was begun is waited for, whatever ends meanwhile. Some may be
+// answered without the database.
+func (w *writer) send(call local.Call, needsDatabase bool) string {
+	got := w.servers[w.chance.IntN(len(w.servers))].Send(context.Background(), call, nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests++
 	w.codes[got.Code]++
-	if got.Code == local.Answered && of.Variables != nil {
+	if got.Code == local.Answered && needsDatabase {
 		w.answered = time.Now()
 	}
 	if got.Code == "INTERNAL" || got.Status >= 500 && got.Status != 503 {
-		w.internal = append(w.internal, fmt.Sprintf("%d %s of %.300s", got.Status, got.Body, body))
+		w.internal = append(w.internal, fmt.Sprintf("%d %s of %.300s", got.Status, got.Body, call.Body))
 	}
 	return got.Code
 }
@@ -291,7 +253,7 @@ func (w *writer) send(of local.Request) string {
 func (w *writer) write() {
 	if len(w.held) > 3 && w.chance.IntN(2) == 0 {
 		consumer := slices.Sorted(maps.Keys(w.held))[w.chance.IntN(len(w.held))]
-		code := w.send(releaseRequest(consumer))
+		code := w.send(w.world.release(consumer), true)
 		w.ledger.note(consumer, nothing, code)
 		if code == local.Answered || code == "NOT_FOUND" {
 			delete(w.held, consumer)
@@ -304,7 +266,7 @@ func (w *writer) write() {
 		provider = w.world.provider(w.chance.IntN(1_000_000))
 	}
 	amount := 1 + w.chance.IntN(2)
-	code := w.send(claimRequest(consumer, provider, amount))
+	code := w.send(w.world.claim(consumer, provider, amount), true)
 	w.ledger.note(consumer, holding(provider, amount), code)
 	if code == local.Answered || code == local.Unanswered || code == "OUTCOME_UNKNOWN" {
 		w.held[consumer] = true

@@ -41,7 +41,7 @@ func newDisk(folder string, bytes int64) (*disk, error) {
 		return nil, err
 	}
 	d := &disk{Process: p, folder: folder}
-	if err := p.Await(local.StartTime, func() error { _, err := os.Stat(d.path("mounted")); return err }); err != nil {
+	if err := p.Await(func() error { _, err := os.Stat(d.path("mounted")); return err }); err != nil {
 		return nil, errors.Join(errNoDisk, err, p.Stop())
 	}
 	return d, nil
@@ -72,6 +72,21 @@ func (d *disk) fill() error {
 		err = nil
 	}
 	return errors.Join(err, file.Close())
+}
+
+// copyOut copies a SQLite database from the file system, which SQLite itself cannot
+// read from outside its namespace.
+func (d *disk) copyOut(name, to string) error {
+	for _, suffix := range []string{"", "-wal"} {
+		content, err := os.ReadFile(d.path(name + suffix))
+		if suffix != "" && errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err := errors.Join(err, os.WriteFile(to+suffix, content, 0o600)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *disk) empty() error { return os.Remove(d.path("filler")) }

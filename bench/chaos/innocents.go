@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
@@ -23,17 +24,14 @@ type innocents struct {
 	ledger *ledger
 	reads  *local.Client
 	writes *local.Client
-	asked  int // requests so far, for unique names
-
-	mu      sync.Mutex
-	lookUps fared
-	claims  fared
+	asked  atomic.Int64 // requests so far, for unique names
 }
 
 // fared is how requests of one kind fared.
 type fared struct {
+	mu    sync.Mutex
 	times []time.Duration // from when a request was due to the end of its answer
-	codes map[string]int
+	codes counts
 	ended []ending
 }
 
@@ -43,12 +41,14 @@ type ending struct {
 	unavailable bool
 }
 
+// both is how look-ups and claims fared in a round.
+type both struct{ lookUps, claims fared }
+
 func newInnocents(w *world, of *cloud, l *ledger) *innocents {
-	all := &innocents{world: w, ledger: l}
-	const connections = 32
-	host := of.hosts()[0]
-	all.reads, all.writes = local.NewClient(host, of.tokens.calm, calmAddress, connections, requestTime), local.NewClient(host, of.tokens.calmService, calmAddress, connections, requestTime)
-	return all
+	client := func(token string) *local.Client {
+		return local.NewClient(of.hosts()[0], local.Bearing(token), calmAddress, 32, requestTime)
+	}
+	return &innocents{world: w, ledger: l, reads: client(of.tokens.calm), writes: client(of.tokens.calmService)}
 }
 
 func (all *innocents) close() {
@@ -56,55 +56,51 @@ func (all *innocents) close() {
 	all.writes.Close()
 }
 
-// ask asks for some time, and returns how look-ups and claims fared.
-func (all *innocents) ask(ctx context.Context, during time.Duration) (lookUps, claims fared) {
-	all.lookUps, all.claims = fared{codes: map[string]int{}}, fared{codes: map[string]int{}}
+// ask asks for some time.
+func (all *innocents) ask(ctx context.Context, during time.Duration) *both {
+	var of both
 	var running sync.WaitGroup
 	running.Go(func() {
-		all.every(ctx, lookUpEvery, during, func(n int, due time.Time) {
-			got := all.reads.Send(ctx, all.world.lookUp(n*7919).Body())
-			all.note(&all.lookUps, got, due)
+		all.every(ctx, lookUpEvery, during, &of.lookUps, func(n int) local.Answer {
+			return all.reads.Send(ctx, all.world.lookUp(n*7919), nil)
 		})
 	})
 	running.Go(func() {
-		all.every(ctx, claimEvery, during, func(n int, due time.Time) {
+		all.every(ctx, claimEvery, during, &of.claims, func(n int) local.Answer {
 			consumer, provider := all.world.uuid("calm", n), all.world.provider(n*7919)
-			got := all.writes.Send(ctx, claimRequest(consumer, provider, 1).Body())
+			got := all.writes.Send(ctx, all.world.claim(consumer, provider, 1), nil)
 			all.ledger.note(consumer, holding(provider, 1), got.Code)
-			all.note(&all.claims, got, due)
+			return got
 		})
 	})
 	running.Wait()
-	return all.lookUps, all.claims
+	return &of
 }
 
-// every calls a function for each request when it is due, without waiting for
-// those before it, and returns when all have ended.
-func (all *innocents) every(ctx context.Context, every, during time.Duration, do func(n int, due time.Time)) {
+// every sends each request when it is due, without waiting for those before it, and
+// returns when all have ended.
+func (all *innocents) every(ctx context.Context, every, during time.Duration, into *fared, send func(n int) local.Answer) {
+	into.codes = counts{}
 	var running sync.WaitGroup
 	began := time.Now()
 	for due := began; due.Sub(began) < during && ctx.Err() == nil; due = due.Add(every) {
 		pause.For(ctx, time.Until(due))
-		n := all.number()
-		running.Go(func() { do(n, due) })
+		n := int(all.asked.Add(1))
+		running.Go(func() {
+			got := send(n)
+			into.mu.Lock()
+			defer into.mu.Unlock()
+			now := time.Now()
+			into.times = append(into.times, now.Sub(due))
+			into.codes[got.Code]++
+			into.ended = append(into.ended, ending{at: now, unavailable: got.Status == 503})
+		})
 	}
 	running.Wait()
 }
 
-func (all *innocents) number() int {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.asked++
-	return all.asked
-}
-
-func (all *innocents) note(of *fared, got local.Answer, due time.Time) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	now := time.Now()
-	of.times = append(of.times, now.Sub(due))
-	of.codes[got.Code]++
-	of.ended = append(of.ended, ending{at: now, unavailable: got.Status == 503})
+func (b *both) byKind() map[string]*fared {
+	return map[string]*fared{"lookUp": &b.lookUps, "claim": &b.claims}
 }
 
 // longestUnavailable returns the longest time from a 503 to the last one after it

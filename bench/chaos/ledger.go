@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,13 +66,47 @@ type verdict struct {
 	Miscounted    []string // inventories whose use is not the sum of their allocations
 }
 
-// judge compares the allocations of a server with the acknowledged claims.
-func (l *ledger) judge(ctx context.Context, admin *local.Client) (verdict, error) {
-	found, of, err := allocationsOf(ctx, admin)
-	if err == nil {
-		l.compare(found, &of)
+// allocated has what consumers have in a database, of either kind, beside the use
+// and capacity of each inventory.
+const allocated = `SELECT CAST(p.uuid AS text), i.capacity, i.used, coalesce(CAST(c.uuid AS text), ''), coalesce(a.used, 0)
+	FROM resource_providers p JOIN inventories i ON i.provider_id = p.id
+	LEFT JOIN allocations a ON a.provider_id = p.id AND a.resource_class_id = i.resource_class_id
+	LEFT JOIN consumers c ON c.id = a.consumer_id`
+
+// judge compares the allocations in a database with the acknowledged claims. Each
+// provider has one inventory.
+func (l *ledger) judge(ctx context.Context, db *sql.DB) (of verdict, err error) {
+	rows, err := db.QueryContext(ctx, allocated)
+	if err != nil {
+		return of, err
 	}
-	return of, err
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	type inventory struct{ capacity, used, sum int }
+	inventories, found := map[string]inventory{}, map[string][]string{}
+	for rows.Next() {
+		var provider, consumer string
+		var one inventory
+		var amount int
+		if err := rows.Scan(&provider, &one.capacity, &one.used, &consumer, &amount); err != nil {
+			return of, err
+		}
+		one.sum = inventories[provider].sum + amount
+		if inventories[provider] = one; consumer != "" {
+			found[consumer] = append(found[consumer], holding(provider, amount))
+		}
+	}
+	for _, provider := range slices.Sorted(maps.Keys(inventories)) {
+		one := inventories[provider]
+		text := fmt.Sprintf("%s: %d of %d, allocations %d", provider, one.used, one.capacity, one.sum)
+		if max(one.sum, one.used) > one.capacity {
+			of.OverAllocated = append(of.OverAllocated, text)
+		}
+		if one.sum != one.used {
+			of.Miscounted = append(of.Miscounted, text)
+		}
+	}
+	l.compare(found, &of)
+	return of, rows.Err()
 }
 
 // compare adds the wrong allocations of consumers to a verdict.
@@ -93,90 +129,4 @@ func (l *ledger) compare(found map[string][]string, of *verdict) {
 			of.Unasked = append(of.Unasked, text)
 		}
 	}
-}
-
-// pageInfo is where a page ends.
-type pageInfo struct {
-	HasNextPage bool
-	EndCursor   string
-}
-
-// providerFound is a provider as a server shows it.
-type providerFound struct {
-	UUID        string
-	Inventories []struct {
-		ResourceClass  string
-		Capacity, Used int
-	}
-	Allocations allocationsFound
-}
-
-type allocationsFound struct {
-	PageInfo pageInfo
-	Nodes    []struct {
-		Used     int
-		Consumer struct{ UUID string }
-	}
-}
-
-// allocationsOf reads what all consumers have, and which inventories are wrong.
-func allocationsOf(ctx context.Context, admin *local.Client) (map[string][]string, verdict, error) {
-	const document = `query($after: String) { resourceProviders(first: 20, after: $after) {
-		nodes { uuid inventories { resourceClass capacity used } allocations(first: 1000) { pageInfo { endCursor hasNextPage } nodes { used consumer { uuid } } } }
-		pageInfo { hasNextPage endCursor } } }`
-	found, of, after := map[string][]string{}, verdict{}, any(nil)
-	for {
-		var got struct {
-			ResourceProviders struct {
-				Nodes    []providerFound
-				PageInfo pageInfo
-			}
-		}
-		if err := admin.Ask(ctx, local.Request{Query: document, Variables: object{"after": after}}, &got); err != nil {
-			return nil, of, err
-		}
-		for _, provider := range got.ResourceProviders.Nodes {
-			if err := provider.add(ctx, admin, found, &of); err != nil {
-				return nil, of, err
-			}
-		}
-		if !got.ResourceProviders.PageInfo.HasNextPage {
-			return found, of, nil
-		}
-		after = got.ResourceProviders.PageInfo.EndCursor
-	}
-}
-
-// add adds the allocations of a provider to found, and its wrong inventories to a
-// verdict.
-func (p providerFound) add(ctx context.Context, admin *local.Client, found map[string][]string, to *verdict) error {
-	const more = `query($uuid: UUID!, $after: String) { resourceProvider(uuid: $uuid) {
-		allocations(first: 1000, after: $after) { pageInfo { endCursor hasNextPage } nodes { used consumer { uuid } } } } }`
-	sum, all := 0, p.Allocations
-	for {
-		for _, one := range all.Nodes {
-			sum += one.Used
-			found[one.Consumer.UUID] = append(found[one.Consumer.UUID], holding(p.UUID, one.Used))
-		}
-		if !all.PageInfo.HasNextPage {
-			break
-		}
-		var next struct {
-			ResourceProvider struct{ Allocations allocationsFound }
-		}
-		if err := admin.Ask(ctx, local.Request{Query: more, Variables: object{"uuid": p.UUID, "after": all.PageInfo.EndCursor}}, &next); err != nil {
-			return err
-		}
-		all = next.ResourceProvider.Allocations
-	}
-	for _, inventory := range p.Inventories {
-		text := fmt.Sprintf("%s of %s: %d of %d, allocations %d", inventory.ResourceClass, p.UUID, inventory.Used, inventory.Capacity, sum)
-		if max(sum, inventory.Used) > inventory.Capacity {
-			to.OverAllocated = append(to.OverAllocated, text)
-		}
-		if sum != inventory.Used {
-			to.Miscounted = append(to.Miscounted, text)
-		}
-	}
-	return nil
 }

@@ -1,29 +1,31 @@
-// Chaos attacks servers of Cadastre and breaks what they depend on, on this
-// machine: two servers on a PostgreSQL and one on a SQLite file, each with the
-// default limits of servers.
+// Chaos attacks servers of Cadastre and breaks their surroundings on this machine:
+// two servers on a PostgreSQL and one on a SQLite file, each with the default limits
+// of servers.
 //
 //	go -C bench run ./chaos                               all attacks, then faults
 //	go -C bench run ./chaos -attacks 'contains' -for 0    some attacks and no faults
 //	go -C bench run ./chaos -attacks none -for 5m         faults alone
 //
-// Attacks are those of one viewer of one project. During each, an innocent project
-// looks things up and claims. Then it does the same beside the attacker's client,
-// which uses as much of a processor against a server that refuses it. The report
-// has the ratio of the 99th percentiles.
+// One viewer of one project attacks. During each attack an innocent project looks
+// things up and claims. Then it does the same beside the attacker's client, which
+// uses as much of a processor against a server that refuses it. The report has the
+// ratio of the 99th percentiles.
 //
-// Faults are those of servers, databases, connections and disks, while hundreds of
-// viewers read, search and write, and one attacks. At the end the database is
-// compared with what was acknowledged.
+// Faults hit servers, databases, connections and disks, while hundreds of viewers
+// read, search and write, and one attacks. Each fault happens at least once. At the
+// end the program compares the database with the acknowledged claims.
 //
 // The tables go to the standard output and, with -json, the measurements to a file
-// of JSON lines. The program fails where something is lost, over-allocated or
-// INTERNAL, where memory exceeds its limit or does not return, where a server ends
-// by itself, and where anyone but the attacker gets 503 for longer than a second;
-// with -strict, also where the innocents wait too long.
+// of JSON lines, from which bench/page draws the page of attacks. The program fails
+// if a claim is lost, if an inventory is over-allocated, for INTERNAL, if memory
+// exceeds its limit or does not return, if a server crashes, and if anyone but the
+// attacker gets 503 for longer than a second; with -strict, also if the innocents
+// wait too long.
 package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,11 +33,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
@@ -43,44 +46,30 @@ import (
 
 // options are the flags.
 type options struct {
-	args       []string
-	binary     string // server program; empty is a build of this tree
-	databases  []string
-	only, skip *regexp.Regexp // of the names of attacks; nil is all, and none
-	round      time.Duration
-	rounds     int
-	size       size
-	memory     int64 // of each server, in bytes; 0 is no limit
-	faults     time.Duration
-	clients    int
-	think      time.Duration
-	seed       uint64
-	flags      []string // of the servers
-	json       string
-	docs       string // folder of the measurements and their page; empty is none
-	strict     bool
-	loose      bool // whether GOMEMLIMIT alone limits memory
-	timeout    time.Duration
+	args        []string
+	binary      string // server program; empty is a build of this tree
+	databases   []string
+	choice      local.Choice // of attacks
+	round       time.Duration
+	rounds      int
+	size        size
+	memory      int64 // of each server, in bytes; 0 is no limit
+	faults      time.Duration
+	clients     int
+	think       time.Duration
+	seed        uint64
+	flags       []string // of the servers
+	json        string
+	strict      bool
+	unavailable time.Duration // for which innocents may get 503
+	loose       bool          // whether GOMEMLIMIT alone limits memory
+	timeout     time.Duration
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == attackCommand {
-		if err := runAttacker(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "chaos:", err)
-			os.Exit(1)
-		}
-		return
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o, err := parse(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err == nil {
-		err = runAndReport(ctx, o)
-	}
-	if err != nil {
+	if err := command(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1)
 	}
@@ -88,25 +77,12 @@ func main() {
 
 // parse reads the flags.
 func parse(args []string, output io.Writer) (options, error) {
-	o := options{args: args, databases: []string{sqlite, postgres}}
+	o := options{args: args, databases: []string{sqlite, postgres}, unavailable: maxOf503}
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.binary, "binary", "", "server `program`; a build of this tree when absent")
-	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", func(text string) error {
-		o.databases = strings.Split(text, ",")
-		for _, name := range o.databases {
-			if name != sqlite && name != postgres {
-				return errors.New("want some of sqlite, postgres")
-			}
-		}
-		return nil
-	})
-	for name, into := range map[string]**regexp.Regexp{"attacks": &o.only, "skip": &o.skip} {
-		flags.Func(name, "attacks to measure, or to skip, by a regular `EXPRESSION` for their names", func(text string) (err error) {
-			*into, err = regexp.Compile(text)
-			return err
-		})
-	}
+	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", local.List(&o.databases, o.databases))
+	o.choice.AddFlags(flags, "attacks", "attacks")
 	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the quiet after it")
 	flags.IntVar(&o.rounds, "rounds", 3, "`number` of rounds")
 	flags.IntVar(&o.size.Resources, "resources", 5000, "`number` of resources")
@@ -121,8 +97,7 @@ func parse(args []string, output io.Writer) (options, error) {
 		o.flags = append(o.flags, text)
 		return nil
 	})
-	flags.StringVar(&o.json, "json", "", "`file` for the measurements as JSON lines")
-	flags.StringVar(&o.docs, "docs", "", "`folder` whose measurements of attacks are replaced, and their page written")
+	flags.StringVar(&o.json, "json", "", "`file` of JSON lines, where those that are measured again are replaced")
 	flags.BoolVar(&o.loose, "uncontained", false, "limit the memory of servers by GOMEMLIMIT alone, and not by a control group where one can be made")
 	flags.BoolVar(&o.strict, "strict", false, "fail where innocents take longer than they may")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "`time` after which the program gives up")
@@ -139,31 +114,37 @@ func parse(args []string, output io.Writer) (options, error) {
 }
 
 // chosen returns the attacks to measure.
-func (o options) chosen() []attack {
-	return slices.DeleteFunc(attacks(), func(a attack) bool {
-		return o.only != nil && !o.only.MatchString(a.name) || o.skip != nil && o.skip.MatchString(a.name)
-	})
+func (o options) chosen(all []attack) []attack {
+	return slices.DeleteFunc(slices.Clone(all), func(a attack) bool { return !o.choice.Has(a.Name) })
 }
 
-func runAndReport(ctx context.Context, o options) error {
+// command attacks, or is the attacker, which it starts.
+func command(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == attackCommand {
+		return runAttacker(os.Stdin, os.Stdout)
+	}
+	o, err := parse(args, os.Stderr)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	r, err := run(ctx, o, os.Stderr)
 	if r == nil {
 		return err
 	}
-	fmt.Print(tables(r.lines()))
+	fmt.Print(measured.Tables(r.lines))
 	for _, text := range r.skipped {
 		fmt.Println("not done:", text)
 	}
 	if o.json != "" {
-		err = errors.Join(err, measured.WriteFile(o.json, r.lines()))
+		err = errors.Join(err, measured.Merge(o.json, r.lines))
 	}
-	if o.docs != "" {
-		err = errors.Join(err, r.writeInto(o.docs))
+	if o.strict {
+		r.broken = append(r.broken, r.slow...)
 	}
-	for _, failure := range r.failures(o.strict, maxOf503) {
-		err = errors.Join(err, errors.New(failure))
+	for _, promise := range r.broken {
+		err = errors.Join(err, errors.New(promise))
 	}
 	return err
 }
@@ -178,10 +159,11 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	if o.binary == "" {
 		o.binary = filepath.Join(folder, "cadastre")
-		if err := local.Build(ctx, o.binary, "CGO_ENABLED=0"); err != nil {
-			return nil, err
-		}
-	} else if o.binary, err = filepath.Abs(o.binary); err != nil {
+		err = local.Build(ctx, o.binary, "CGO_ENABLED=0")
+	} else {
+		o.binary, err = filepath.Abs(o.binary)
+	}
+	if err != nil {
 		return nil, err
 	}
 	tokens, err := newTokens(folder)
@@ -189,9 +171,10 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 		return nil, err
 	}
 	r = newReport(o)
+	contained := false
 	if o.memory > 0 && !o.loose {
 		one, err := newContainer(fmt.Sprint("cadastre-chaos-", os.Getpid()), o.memory)
-		if r.contained = err == nil; r.contained {
+		if contained = err == nil; contained {
 			err = one.remove()
 		}
 		if errors.Is(err, errNoContainer) {
@@ -201,21 +184,20 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 		}
 	}
 	for _, kind := range o.databases {
-		if err := runOn(ctx, o, kind, folder, tokens, r, progress); err != nil {
+		c, err := newCloud(ctx, o, kind, folder, tokens, contained)
+		if err == nil {
+			err = errors.Join(c.suffer(ctx, o, r, progress), c.stop())
+		}
+		if err != nil {
 			return r, fmt.Errorf("%s: %w", kind, err)
 		}
 	}
 	return r, nil
 }
 
-// runOn attacks and breaks one database.
-func runOn(ctx context.Context, o options, kind, folder string, of *tokens, r *report, progress io.Writer) (err error) {
-	c, err := newCloud(ctx, o, kind, folder, of, r.contained)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.stop()) }()
-	if kind == sqlite && o.faults > 0 {
+// suffer attacks and breaks one database.
+func (c *cloud) suffer(ctx context.Context, o options, r *report, progress io.Writer) (err error) {
+	if c.kind == sqlite && o.faults > 0 {
 		if c.disk, err = newDisk(filepath.Join(c.folder, "disk"), 1<<30); errors.Is(err, errNoDisk) {
 			r.skipped = append(r.skipped, fmt.Sprintf("full disk: %v", err))
 		} else if err != nil {
@@ -224,15 +206,18 @@ func runOn(ctx context.Context, o options, kind, folder string, of *tokens, r *r
 			c.database = "sqlite://" + filepath.Join(c.disk.folder, "cadastre.db")
 		}
 	}
-	w := &world{o.size}
+	w := &world{size: o.size}
+	if w.asked, err = readAttacks(); err != nil {
+		return err
+	}
 	began := time.Now()
 	if err := c.besides(ctx, func(operator *local.Client) error { return w.fill(ctx, operator) }); err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}
-	_, _ = fmt.Fprintf(progress, "%s: filled in %.0f s\n", kind, time.Since(began).Seconds())
+	_, _ = fmt.Fprintf(progress, "%s: filled in %.0f s\n", c.kind, time.Since(began).Seconds())
 	l := newLedger()
-	if of := o.chosen(); len(of) > 0 {
-		if err := attackOn(ctx, o, c, w, l, of, r, progress); err != nil {
+	if of := o.chosen(w.asked.Attacks); len(of) > 0 {
+		if err := c.attackedBy(ctx, o, w, l, of, r, progress); err != nil {
 			return err
 		}
 	}
@@ -243,13 +228,11 @@ func runOn(ctx context.Context, o options, kind, folder string, of *tokens, r *r
 		return err
 	}
 	crowd := &crowd{cloud: c, world: w, ledger: l, seed: o.seed, clients: o.clients, think: o.think}
-	endured, err := crowd.endure(ctx, o.faults, progress)
-	r.endured = append(r.endured, endured)
-	return err
+	return crowd.endure(ctx, o.faults, r, progress)
 }
 
-// attackOn measures attacks on one database.
-func attackOn(ctx context.Context, o options, c *cloud, w *world, l *ledger, of []attack, r *report, progress io.Writer) (err error) {
+// attackedBy measures attacks on the database.
+func (c *cloud) attackedBy(ctx context.Context, o options, w *world, l *ledger, of []attack, r *report, progress io.Writer) (err error) {
 	if err := c.start(ctx, c.database); err != nil {
 		return err
 	}
@@ -264,16 +247,36 @@ func attackOn(ctx context.Context, o options, c *cloud, w *world, l *ledger, of 
 	defer func() { err = errors.Join(err, refusing.Stop()) }()
 	m := &attackSide{cloud: c, world: w, innocents: newInnocents(w, c, l), refusing: refusing, round: o.round, rounds: o.rounds}
 	defer m.innocents.close()
-	rows, after, unmeasured, err := m.all(ctx, of, progress)
-	r.rows, r.memory, r.unmeasured = append(r.rows, rows...), append(r.memory, after), append(r.unmeasured, unmeasured...)
-	if err != nil {
+	if err := m.all(ctx, of, r, progress); err != nil {
 		return err
 	}
+	judged, err := c.judge(ctx, l)
+	if err == nil {
+		r.add(measured.Line{Kind: measured.Verdict, Database: c.kind, Figures: judged.figures()}, judged.promises(c.kind))
+	}
+	return err
+}
+
+// judge ends the servers and compares the database with a ledger.
+func (c *cloud) judge(ctx context.Context, l *ledger) (of verdict, err error) {
 	if err := c.stopServers(); err != nil {
-		return err
+		return of, err
 	}
-	return c.besides(ctx, func(operator *local.Client) (err error) {
-		r.verdicts[c.kind], err = l.judge(ctx, operator)
-		return err
-	})
+	driver, source := "postgres", c.database
+	if c.kind == sqlite {
+		driver, source = "sqlite", strings.TrimPrefix(c.database, "sqlite://")
+		if c.disk != nil {
+			copied := filepath.Join(c.folder, "judged.db")
+			if err := c.disk.copyOut(filepath.Base(source), copied); err != nil {
+				return of, err
+			}
+			source = copied
+		}
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		return of, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return l.judge(ctx, db)
 }

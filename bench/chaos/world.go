@@ -3,30 +3,25 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
+	"sync"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
 // size is how large a world is.
-type size struct {
-	Resources int `json:"resources"`
-	Items     int `json:"itemsOfEach"`
-	Providers int `json:"providers"`
+type size struct{ Resources, Items, Providers int }
+
+// world is the data of the servers of a database, and the questions about it.
+type world struct {
+	size      size
+	asked     asked
+	templates sync.Map // of *template.Template by its text
 }
 
-// world is the data of the servers of a database.
-type world struct{ size size }
-
-// resourceType is the type of all resources.
-const resourceType = "OS::Manila::Share"
-
-// What providers have. Those that are scarce are claimed by many, so that claims
-// which ought to be refused show.
+// Capacities of providers. Many clients claim the scarce providers, so that some
+// claims must be refused.
 const (
 	scarce         = 8
 	scarceCapacity = 6
@@ -53,60 +48,16 @@ func (w *world) scarce(i int) string { return w.uuid("provider", i%scarce) }
 // flooded returns the provider that an attacker claims.
 func (w *world) flooded() string { return w.uuid("provider", scarce) }
 
-// contains returns so many tests, each of another key, of which none is served by
-// an index.
-func (w *world) contains(count, i int) string {
-	var tests []string
-	for c := range count {
-		tests = append(tests, fmt.Sprintf(`{metadata: {key: "key-%02d", contains: "%dx%d"}}`, c%w.size.Items, i, c))
-	}
-	return strings.Join(tests, " ")
+// lookUp returns a cheap request.
+func (w *world) lookUp(i int) local.Call { return w.ask(w.asked.Questions["lookUp"], values{N: i}) }
+
+// claim returns a claim of an amount for a new consumer.
+func (w *world) claim(consumer, provider string, amount int) local.Call {
+	return w.ask(w.asked.Questions["claim"], values{Consumer: consumer, Provider: provider, Amount: amount})
 }
 
-// containsAsVariable returns such tests as the value of a variable.
-func (w *world) containsAsVariable(count int) []object {
-	var tests []object
-	for c := range count {
-		tests = append(tests, object{"metadata": object{"key": fmt.Sprintf("key-%02d", c%w.size.Items), "contains": fmt.Sprintf("x%d", c)}})
-	}
-	return tests
-}
-
-func (w *world) keys(count int) string {
-	var keys []string
-	for i := range min(count, w.size.Items) {
-		keys = append(keys, fmt.Sprintf(`"key-%02d"`, i))
-	}
-	return strings.Join(keys, " ")
-}
-
-// values returns metadata for validation.
-func (*world) values(count int) []object {
-	var values []object
-	for i := range count {
-		values = append(values, object{"key": fmt.Sprintf("hw_misspelt_%d", i), "value": strings.Repeat("v", 20)})
-	}
-	return values
-}
-
-// lookUp returns a cheap request: a resource by its uuid, with its metadata.
-func (w *world) lookUp(i int) local.Request {
-	const document = `query($uuid: UUID!) { resource(uuid: $uuid) { name metadata { key value } } }`
-	return local.Request{Query: document, Variables: object{"uuid": w.resource(i)}}
-}
-
-// claimRequest claims an amount for a new consumer.
-func claimRequest(consumer, provider string, amount int) local.Request {
-	const document = `mutation($input: SetAllocationsInput!) { setAllocations(input: $input) { consumers { generation } } }`
-	return local.Request{Query: document, Variables: object{"input": object{"consumers": []object{{
-		"uuid": consumer, "projectId": "calm", "userId": "calm", "type": "INSTANCE",
-		"allocations": []object{{"provider": provider, "resources": []object{{"resourceClass": "VCPU", "amount": amount}}}},
-	}}}}}
-}
-
-func releaseRequest(consumer string) local.Request {
-	const document = `mutation($input: DeleteAllocationsInput!) { deleteAllocations(input: $input) { consumer { uuid } } }`
-	return local.Request{Query: document, Variables: object{"input": object{"consumer": consumer}}}
+func (w *world) release(consumer string) local.Call {
+	return w.ask(w.asked.Questions["release"], values{Consumer: consumer})
 }
 
 // How much one request of the filling holds, and how many are sent at once.
@@ -119,7 +70,14 @@ const (
 func (w *world) fill(ctx context.Context, of *local.Client) error {
 	var resources, providers []object
 	for i := range w.size.Resources + 1 {
-		one := object{"type": resourceType, "name": fmt.Sprintf("share-%06d", i), "uuid": w.uuid("resource", i), "visibility": "PUBLIC", "metadata": w.items(i)}
+		var items []object
+		for k := range w.size.Items {
+			items = append(items, object{"key": fmt.Sprintf("key-%02d", k), "value": fmt.Sprintf("value %d of %d, as a service wrote it", k, i%97)})
+		}
+		one := object{
+			"type": "OS::Manila::Share", "name": fmt.Sprintf("share-%06d", i), "uuid": w.uuid("resource", i),
+			"visibility": "PUBLIC", "metadata": items,
+		}
 		if i == w.size.Resources {
 			one["uuid"], one["projectId"] = w.ofAttacker(), "greedy"
 		}
@@ -130,29 +88,13 @@ func (w *world) fill(ctx context.Context, of *local.Client) error {
 		if i < scarce {
 			capacity = scarceCapacity
 		}
-		providers = append(providers, object{"uuid": w.uuid("provider", i), "name": fmt.Sprintf("host-%06d", i), "inventories": []object{{"resourceClass": "VCPU", "total": capacity}}})
+		providers = append(providers, object{
+			"uuid": w.uuid("provider", i), "name": fmt.Sprintf("host-%06d", i),
+			"inventories": []object{{"resourceClass": "VCPU", "total": capacity}},
+		})
 	}
-	for field, inputs := range map[string][]object{"createResources(input: $input)": resources, "createResourceProviders(input: $input)": providers} {
-		group, sending := errgroup.WithContext(ctx)
-		group.SetLimit(fillers)
-		inputType := strings.ToUpper(field[:1]) + strings.TrimSuffix(field[1:], "(input: $input)") + "Input"
-		for some := range slices.Chunk(inputs, filledAtOnce) {
-			group.Go(func() error {
-				document := "mutation($input: " + inputType + "!) { " + field + " { __typename } }"
-				return of.Ask(sending, local.Request{Query: document, Variables: object{"input": object{"items": some}}}, nil)
-			})
-		}
-		if err := group.Wait(); err != nil {
-			return fmt.Errorf("%s: %w", field, err)
-		}
+	if err := of.InChunks(ctx, "createResources", "items", resources, filledAtOnce); err != nil {
+		return err
 	}
-	return nil
-}
-
-// items returns the metadata of a resource.
-func (w *world) items(i int) (items []object) {
-	for k := range w.size.Items {
-		items = append(items, object{"key": fmt.Sprintf("key-%02d", k), "value": fmt.Sprintf("value %d of %d, as a service wrote it", k, i%97)})
-	}
-	return items
+	return of.InChunks(ctx, "createResourceProviders", "items", providers, filledAtOnce)
 }

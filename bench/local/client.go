@@ -1,17 +1,25 @@
 package local
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
 // Object is a value of an input type.
@@ -23,32 +31,55 @@ type Request struct {
 	Variables Object `json:"variables,omitempty"`
 }
 
-// Body returns the request as it is sent.
-func (r Request) Body() []byte {
+// Call is an HTTP request: a POST with a body, a GET without one. An empty path is
+// that of operations.
+type Call struct {
+	Path string
+	Body []byte
+}
+
+// Call returns the request as it is sent.
+func (r Request) Call() Call {
 	text, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // strings, numbers and lists
 	}
-	return text
+	return Call{Body: text}
 }
 
-// Client is a viewer with connections to one server.
+// Client is a viewer with connections to one server. Clients share the processors
+// with the servers that they time, so a client does little: each connection writes
+// from one buffer, and reads into the caller's.
 type Client struct {
-	Address string // host and port
-	Token   string
-	HTTP    *http.Client
+	Address string       // host and port
+	Headers string       // lines in each request
+	Once    bool         // whether a connection has one request
+	Delayed atomic.Int64 // answers after which Ask sent again
+	from    net.Addr
+	timeout time.Duration
+	idle    chan *connection // those in no use; a connection need not be open
+}
+
+// connection has one request at a time.
+type connection struct {
+	socket  net.Conn // nil while it is not open
+	reader  *bufio.Reader
+	message []byte
 }
 
 // NewClient returns a client that connects from a loopback address, by which
 // servers tell clients apart. An empty address leaves the choice to the system.
-func NewClient(address, token, from string, connections int, timeout time.Duration) *Client {
-	dialer := &net.Dialer{Timeout: 5 * time.Second, LocalAddr: LocalAddress(from)}
-	return &Client{Address: address, Token: token, HTTP: &http.Client{
-		Timeout: timeout,
-		Transport: &http.Transport{
-			DialContext: dialer.DialContext, MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections, DisableCompression: true,
-		},
-	}}
+func NewClient(address, headers, from string, connections int, timeout time.Duration) *Client {
+	c := &Client{Address: address, Headers: headers, from: LocalAddress(from), timeout: timeout, idle: make(chan *connection, connections)}
+	for range connections {
+		c.idle <- &connection{}
+	}
+	return c
+}
+
+// Bearing returns the headers of operations by the viewer of a token.
+func Bearing(token string) string {
+	return "Content-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n"
 }
 
 // LocalAddress returns the address to dial from, nil for an empty one.
@@ -59,8 +90,21 @@ func LocalAddress(from string) net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(from)}
 }
 
-// Close closes idle connections.
-func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
+// Close closes the connections. None may be in use.
+func (c *Client) Close() {
+	for range cap(c.idle) {
+		one := <-c.idle
+		one.close()
+		c.idle <- one
+	}
+}
+
+func (c *connection) close() {
+	if c.socket != nil {
+		_ = c.socket.Close()
+		c.socket = nil
+	}
+}
 
 // Codes of answers in addition to the codes of the API.
 const (
@@ -69,39 +113,91 @@ const (
 	Unanswered   = "no answer"     // after it was sent, or while it was
 )
 
-// Answer is the response to an operation.
+// Answer is the response to a request. As an error it is one without the data.
 type Answer struct {
 	Status int
 	Code   string // of the first error, or one of the codes above
 	Body   []byte
+	wait   time.Duration // after which to send again
 }
 
-// Send sends a body and reads the answer to its end.
-func (c *Client) Send(ctx context.Context, body []byte) Answer {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.Address+"/graphql", bytes.NewReader(body))
-	if err != nil {
-		return Answer{Code: err.Error()}
+func (a Answer) Error() string { return fmt.Sprintf("%d %s: %s", a.Status, a.Code, Beginning(a.Body)) }
+
+// Send sends a request and reads the answer into a buffer, nil for a new one.
+func (c *Client) Send(ctx context.Context, of Call, into *bytes.Buffer) Answer {
+	if into == nil {
+		into = &bytes.Buffer{}
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-Auth-Token", c.Token)
-	response, err := c.HTTP.Do(r)
-	if err != nil {
-		var dialing *net.OpError
-		if errors.As(err, &dialing) && dialing.Op == "dial" {
+	var one *connection
+	select {
+	case one = <-c.idle:
+	case <-ctx.Done():
+		return Answer{Code: Disconnected}
+	}
+	defer func() { c.idle <- one }()
+	if one.socket != nil && one.isClosed() {
+		one.close()
+	}
+	if one.socket == nil {
+		dialer := net.Dialer{LocalAddr: c.from, Timeout: 5 * time.Second}
+		socket, err := dialer.DialContext(ctx, "tcp", c.Address)
+		if err != nil {
 			return Answer{Code: Disconnected}
 		}
+		one.socket, one.reader = socket, bufio.NewReader(socket)
+	}
+	response, err := one.exchange(ctx, c, of, into)
+	if err != nil || response.Close || c.Once {
+		one.close()
+	}
+	if err != nil {
 		return Answer{Code: Unanswered}
 	}
-	defer func() { _ = response.Body.Close() }()
-	got, err := io.ReadAll(response.Body)
-	if err != nil {
-		return Answer{Status: response.StatusCode, Code: Unanswered}
-	}
-	return Answer{Status: response.StatusCode, Code: CodeOf(got), Body: got}
+	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+	return Answer{response.StatusCode, codeOf(into.Bytes()), into.Bytes(), time.Duration(seconds) * time.Second}
 }
 
-// CodeOf returns the code of an answer. Only answers with errors begin with them.
-func CodeOf(body []byte) string {
+// isClosed reports whether the server has closed the connection.
+func (c *connection) isClosed() bool {
+	raw, err := c.socket.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return true
+	}
+	var peeked error
+	err = raw.Read(func(socket uintptr) bool {
+		_, _, peeked = syscall.Recvfrom(int(socket), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		return true
+	})
+	return err != nil || !errors.Is(peeked, syscall.EAGAIN)
+}
+
+// exchange sends a request and reads its answer.
+func (c *connection) exchange(ctx context.Context, by *Client, of Call, into *bytes.Buffer) (*http.Response, error) {
+	socket := c.socket
+	if err := socket.SetDeadline(time.Now().Add(by.timeout)); err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Now()) })()
+	method, length := http.MethodGet, ""
+	if of.Body != nil {
+		method, length = http.MethodPost, fmt.Sprintf("Content-Length: %d\r\n", len(of.Body))
+	}
+	c.message = fmt.Appendf(c.message[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n%s%s", method, cmp.Or(of.Path, "/graphql"), by.Address, by.Headers, length)
+	c.message = append(append(c.message, "\r\n"...), of.Body...)
+	if _, err := socket.Write(c.message); err != nil {
+		return nil, err
+	}
+	response, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return nil, err
+	}
+	into.Reset()
+	_, err = into.ReadFrom(response.Body)
+	return response, err
+}
+
+// codeOf returns the code of an answer. Only answers with errors begin with them.
+func codeOf(body []byte) string {
 	if !bytes.HasPrefix(body, []byte(`{"errors":`)) {
 		return Answered
 	}
@@ -114,56 +210,51 @@ func CodeOf(body []byte) string {
 	return read.Errors[0].Extensions.Code
 }
 
-// patience bounds how long Ask asks a server again that is busy.
+// patience bounds how long a client sends again.
 const patience = 5 * time.Minute
 
-// Ask sends a request and decodes the data of its answer into a value, unless
-// that is nil. It asks again while the server limits the client's rate or has no
-// room. An answer with any other error is an error.
-func (c *Client) Ask(ctx context.Context, r Request, into any) error {
-	body := r.Body()
-	for began := time.Now(); ; {
-		got := c.Send(ctx, body)
-		switch {
-		case got.Code == Answered && got.Status == http.StatusOK && into == nil:
-			return nil
-		case got.Code == Answered && got.Status == http.StatusOK:
-			return json.Unmarshal(got.Body, &struct{ Data any }{into})
-		case got.Code != "RATE_LIMITED" && got.Code != "UNAVAILABLE" || time.Since(began) > patience:
-			return fmt.Errorf("%d %s: %s", got.Status, got.Code, Beginning(got.Body))
+// Insist sends a request and reads the answer into a buffer. As a client should,
+// it waits and sends again while the server limits the rate or has no room.
+// Another answer than data is an error of type Answer.
+func (c *Client) Insist(ctx context.Context, of Call, into *bytes.Buffer) ([]byte, error) {
+	for began := time.Now(); ; c.Delayed.Add(1) {
+		got := c.Send(ctx, of, into)
+		if got.Code == Answered && got.Status == http.StatusOK {
+			return got.Body, nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(500 * time.Millisecond):
+		if got.wait == 0 && slices.Contains([]string{"RATE_LIMITED", "UNAVAILABLE"}, got.Code) {
+			got.wait = 500 * time.Millisecond
+		}
+		if got.wait == 0 || time.Since(began) > patience || !pause.For(ctx, got.wait) {
+			return nil, got
 		}
 	}
+}
+
+// Ask insists on an operation and decodes the data into a value, unless it is nil.
+func (c *Client) Ask(ctx context.Context, r Request, into any) error {
+	body, err := c.Insist(ctx, r.Call(), nil)
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(body, &struct{ Data any }{into})
 }
 
 // Beginning returns the first 500 bytes, for error messages.
 func Beginning(text []byte) []byte { return text[:min(len(text), 500)] }
 
-// Get returns the text at a path of the server.
-func (c *Client) Get(ctx context.Context, path string) (string, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address+path, nil)
-	if err != nil {
-		return "", err
+// get returns the text at a path of the server.
+func (c *Client) get(ctx context.Context, path string) (string, error) {
+	got := c.Send(ctx, Call{Path: path}, nil)
+	if got.Status != http.StatusOK {
+		return "", got
 	}
-	response, err := c.HTTP.Do(r)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = errors.New(response.Status)
-	}
-	return string(text), err
+	return string(got.Body), nil
 }
 
 // Metrics returns the server's metrics by name, labels included.
 func (c *Client) Metrics(ctx context.Context) (map[string]float64, error) {
-	text, err := c.Get(ctx, "/metrics")
+	text, err := c.get(ctx, "/metrics")
 	all := map[string]float64{}
 	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
@@ -172,4 +263,26 @@ func (c *Client) Metrics(ctx context.Context) (map[string]float64, error) {
 		}
 	}
 	return all, err
+}
+
+// Mutation returns a mutation with one field, whose input type has its name.
+func Mutation(field string, input Object) Request {
+	inputType := strings.ToUpper(field[:1]) + field[1:] + "Input"
+	return Request{
+		Query:     "mutation($input: " + inputType + "!) { " + field + "(input: $input) { __typename } }",
+		Variables: Object{"input": input},
+	}
+}
+
+// InChunks sends inputs in mutations of several, one by each connection at a time.
+func (c *Client) InChunks(ctx context.Context, field, list string, all []Object, size int) error {
+	group, sending := errgroup.WithContext(ctx)
+	group.SetLimit(cap(c.idle))
+	for some := range slices.Chunk(all, size) {
+		group.Go(func() error { return c.Ask(sending, Mutation(field, Object{list: some}), nil) })
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	return nil
 }

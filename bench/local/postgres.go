@@ -77,14 +77,14 @@ func (c *Cluster) Start(ctx context.Context) error {
 		return err
 	}
 	c.Process = p
-	if err := p.Await(StartTime, func() error { return c.Run(ctx, "postgres", "SELECT 1") }); err != nil {
+	if err := p.Await(func() error { return c.Run(ctx, "postgres", "SELECT 1") }); err != nil {
 		return errors.Join(fmt.Errorf("start PostgreSQL: %w", err), c.Stop())
 	}
 	return nil
 }
 
 // Crash ends the cluster at once, as a crash does: it recovers when it starts.
-func (c *Cluster) Crash() error { return c.Signal(syscall.SIGQUIT) }
+func (c *Cluster) Crash() error { return c.signal(syscall.SIGQUIT) }
 
 // Address returns the host and port of the cluster.
 func (c *Cluster) Address() string { return Loopback(c.port) }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // stopTime is how long a process may take to end.
@@ -97,8 +99,8 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// Signal sends a signal that ends the process, and waits until it ended.
-func (p *Process) Signal(signal syscall.Signal) error {
+// signal sends a signal that ends the process, and waits until it ended.
+func (p *Process) signal(signal syscall.Signal) error {
 	if err := syscall.Kill(p.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
 	}
@@ -113,27 +115,27 @@ func (p *Process) Signal(signal syscall.Signal) error {
 // Ended returns a channel that is closed once the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.done }
 
-// Await asks until something is ready, at most until a deadline. It returns an
+// Await asks until something is ready, for startTime at most. It returns an
 // error at once when the process ends meanwhile.
-func (p *Process) Await(atMost time.Duration, ready func() error) error {
-	for deadline := time.Now().Add(atMost); ; time.Sleep(20 * time.Millisecond) {
+func (p *Process) Await(ready func() error) error {
+	for deadline := time.Now().Add(startTime); ; time.Sleep(20 * time.Millisecond) {
 		err := ready()
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("it ended (%w):\n%s", p.err, p.LastLines())
+			return fmt.Errorf("it ended (%w):\n%s", p.err, p.lastLines())
 		default:
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("it was not ready after %v: %w\n%s", atMost, err, p.LastLines())
+			return fmt.Errorf("it was not ready after %v: %w\n%s", startTime, err, p.lastLines())
 		}
 	}
 }
 
-// LastLines returns the end of the log.
-func (p *Process) LastLines() string {
+// lastLines returns the end of the log.
+func (p *Process) lastLines() string {
 	const enough = 2000
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -142,32 +144,22 @@ func (p *Process) LastLines() string {
 	return string(text[max(0, len(text)-enough):])
 }
 
-// MeasuresCPU reports whether the times of processes can be read on this machine.
-func MeasuresCPU() bool {
-	_, err := os.Stat("/proc/self/schedstat")
-	return runtime.GOOS == "linux" && err == nil
-}
-
-// CPUOf returns the CPU time used so far by the running threads of a process.
-func CPUOf(pid int) (time.Duration, error) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+// CPUOf returns the CPU time used so far by the running threads of a process; 0 where
+// the system does not tell it.
+func CPUOf(pid int) (sum time.Duration, err error) {
+	threads, err := procfs.AllThreads(pid)
 	if err != nil {
-		return 0, err
+		return 0, ifLinux(err)
 	}
-	var sum time.Duration
 	for _, thread := range threads {
-		text, err := os.ReadFile(thread)
+		of, err := thread.Schedstat()
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // it ended meanwhile
+			continue // it ended meanwhile, or the system keeps no such times
 		}
 		if err != nil {
 			return 0, err
 		}
-		var running int64 // the first of three numbers, in nanoseconds
-		if _, err := fmt.Sscan(string(text), &running); err != nil {
-			return 0, fmt.Errorf("read %s: %w", thread, err)
-		}
-		sum += time.Duration(running)
+		sum += time.Duration(of.RunningNanoseconds)
 	}
 	return sum, nil
 }
@@ -185,36 +177,29 @@ func CPUOfFamily(pid int) (time.Duration, error) {
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {
-		return 0, err
+		return 0, ifLinux(err)
 	}
-	for _, field := range strings.Fields(string(children)) {
+	for field := range strings.FieldsSeq(string(children)) {
 		child, err := strconv.Atoi(field)
 		if err != nil {
 			return 0, err
 		}
-		used, err := CPUOf(child)
-		if err != nil {
-			return 0, err
+		if used, err := CPUOf(child); err == nil { // or it ended meanwhile
+			sum += used
 		}
-		sum += used
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0, err
 	}
-	// The name, the second field, is in parentheses and can hold anything; fields
-	// 16 and 17 are the times of children that ended, as a user and in the system.
-	text := string(stat)
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) < 15 {
-		return 0, fmt.Errorf("read /proc/%d/stat: %d fields after the name", pid, len(fields))
+	stat, err := process.Stat()
+	return sum + time.Duration(stat.CUTime+stat.CSTime)*clockTick, err
+}
+
+// ifLinux returns an error of /proc, which only Linux has.
+func ifLinux(err error) error {
+	if runtime.GOOS != "linux" {
+		return nil
 	}
-	for _, field := range fields[13:15] {
-		ticks, err := strconv.Atoi(field)
-		if err != nil {
-			return 0, fmt.Errorf("read /proc/%d/stat: %w", pid, err)
-		}
-		sum += time.Duration(ticks) * clockTick
-	}
-	return sum, nil
+	return err
 }

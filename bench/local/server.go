@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
@@ -62,9 +66,9 @@ func (s *Server) Start(ctx context.Context) error {
 		return err
 	}
 	s.Process = p
-	probe := NewClient(s.Host, "", "", 1, StartTime)
+	probe := NewClient(s.Host, "", "", 1, startTime)
 	defer probe.Close()
-	if err := p.Await(StartTime, func() error { _, err := probe.Get(ctx, "/readyz"); return err }); err != nil {
+	if err := p.Await(func() error { _, err := probe.get(ctx, "/readyz"); return err }); err != nil {
 		return errors.Join(err, p.Stop())
 	}
 	return nil
@@ -82,7 +86,7 @@ func environment() (env []string) {
 }
 
 // Kill ends the server as the system ends a process that takes too much memory.
-func (s *Server) Kill() error { return s.Signal(syscall.SIGKILL) }
+func (s *Server) Kill() error { return s.signal(syscall.SIGKILL) }
 
 // Token is a token with its viewer.
 type Token struct{ Token, User, Project, Role string }
@@ -105,3 +109,28 @@ func Folder(name string) (string, error) {
 	}
 	return folder, os.Chmod(folder, 0o711)
 }
+
+// module is the package of the program.
+const module = "github.com/cadastre-dev/cadastre"
+
+// startTime bounds the time until a server is ready: with a million providers on a
+// busy machine that takes minutes.
+const startTime = 10 * time.Minute
+
+// Build builds the server of this tree, in the server's own module, with
+// variables of the environment: without C is how it is released.
+func Build(ctx context.Context, path string, variables ...string) error {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return fmt.Errorf("find the server's module: %w", err)
+	}
+	command := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
+	command.Dir, command.Env = strings.TrimSpace(string(root)), append(os.Environ(), variables...)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the server: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Loopback returns the loopback address with a port.
+func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -2,12 +2,13 @@
 package measured
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ type Line struct {
 
 // The kinds of lines.
 const (
-	Run       = "run" // the first line of a file
+	run       = "run" // the first line of a file
 	Work      = "work"
 	Followed  = "followed"
 	Footprint = "footprint"
@@ -53,10 +54,10 @@ const (
 
 // NewRun returns the first line of a file: the day, the machine and its load.
 func NewRun(command string) Line {
-	run := Line{Kind: Run, Notes: map[string]string{
-		"command": command, "day": time.Now().UTC().Format(time.DateOnly), "system": runtime.GOOS + "/" + runtime.GOARCH, "processor": processor(),
-	}, Figures: map[string]float64{"processors": float64(runtime.NumCPU()), "loadBefore": LoadAverage()}}
-	return run
+	return Line{Kind: run, Notes: map[string]string{
+		"command": command, "day": time.Now().UTC().Format(time.DateOnly), "processor": processor(),
+		"system": runtime.GOOS + "/" + runtime.GOARCH,
+	}, Figures: map[string]float64{"processors": float64(runtime.NumCPU()), "loadBefore": loadAverage()}}
 }
 
 // processor returns the name of the machine's processors, if the system tells it.
@@ -70,52 +71,34 @@ func processor() string {
 	return strings.TrimLeft(line, "\t :")
 }
 
-// LoadAverage returns the load of the machine in the last minute, 0 where the
+// loadAverage returns the load of the machine in the last minute, 0 where the
 // system does not tell it.
-func LoadAverage() (load float64) {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err == nil {
-		_, err = fmt.Sscan(string(text), &load)
-	}
-	if err != nil {
-		return 0
-	}
+func loadAverage() (load float64) {
+	text, _ := os.ReadFile("/proc/loadavg")
+	_, _ = fmt.Sscan(string(text), &load)
 	return load
 }
 
-// Write writes lines of JSON.
-func Write(to io.Writer, lines []Line) error {
-	encoder := json.NewEncoder(to)
+// WriteFile writes lines of JSON to a file.
+func WriteFile(path string, lines []Line) error {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	for _, line := range lines {
 		if err := encoder.Encode(line); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// WriteFile writes lines of JSON to a file.
-func WriteFile(path string, lines []Line) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := Write(file, lines); err != nil {
-		_ = file.Close()
-		return err
-	}
-	return file.Close()
+	return os.WriteFile(path, out.Bytes(), 0o644)
 }
 
 // ReadFile reads lines of JSON.
 func ReadFile(path string) (lines []Line, err error) {
-	file, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }()
-	for decoder := json.NewDecoder(bufio.NewReader(file)); ; {
+	for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
 		var line Line
 		if err := decoder.Decode(&line); err == io.EOF {
 			return lines, nil
@@ -126,31 +109,23 @@ func ReadFile(path string) (lines []Line, err error) {
 	}
 }
 
-// ReadSizes reads the files of a folder that are called by the number of
-// providers, the smallest first. Each line gets that number as a figure.
-func ReadSizes(folder string) (files [][]Line, err error) {
-	paths, err := filepath.Glob(filepath.Join(folder, "[0-9]*.jsonl"))
-	if err != nil {
-		return nil, err
+// Merge writes lines to a file. They replace earlier measurements of the same.
+func Merge(path string, lines []Line) error {
+	old, err := ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("no [0-9]*.jsonl in %s", folder)
+	for _, line := range lines {
+		same := func(of Line) bool {
+			return of.Kind == line.Kind && of.Work == line.Work && of.Database == line.Database
+		}
+		if i := slices.IndexFunc(old, same); i >= 0 {
+			old[i] = line
+		} else {
+			old = append(old, line)
+		}
 	}
-	for _, path := range paths {
-		lines, err := ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if len(lines) == 0 || lines[0].Kind != Run {
-			return nil, fmt.Errorf("%s does not begin with a line of kind %s", path, Run)
-		}
-		for _, line := range lines {
-			line.Figures["providers"], line.Figures["resources"] = lines[0].Figures["providers"], lines[0].Figures["resources"]
-		}
-		files = append(files, lines)
-	}
-	slices.SortFunc(files, func(a, b []Line) int { return int(a[0].Figures["providers"] - b[0].Figures["providers"]) })
-	return files, nil
+	return WriteFile(path, old)
 }
 
 // Of returns the lines of a kind.

@@ -1,6 +1,5 @@
-// Page draws the documents of measurements: docs/measured/works.md and scale.md,
-// the drawings in docs/images, and what stands between marks in docs/performance.md
-// and docs/scale.md.
+// Page draws the documents of measurements: the drawings in docs/images, and what
+// stands between marks in pages.
 //
 //	go -C bench run ./page            from ../docs/measured into ../docs
 package main
@@ -13,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/cadastre-dev/cadastre/bench/measured"
 )
@@ -28,27 +29,30 @@ func main() {
 
 // draw writes the documents of a folder into a folder, which may be the same.
 func draw(from, to string) error {
-	files, err := measured.ReadSizes(filepath.Join(from, "measured"))
+	files, err := readSizes(filepath.Join(from, "measured"))
 	if err != nil {
 		return err
 	}
-	s := sizes(files)
-	for _, p := range s.plots() {
-		if err := os.WriteFile(filepath.Join(to, "images", p.file+".svg"), p.svg(), 0o644); err != nil {
+	attacks, err := measured.ReadFile(filepath.Join(from, "measured", "attacks.jsonl"))
+	if err != nil {
+		return err
+	}
+	parts := files.parts(attacks)
+	drawings, err := files.plots()
+	if err != nil {
+		return err
+	}
+	for name, text := range drawings {
+		if err := os.WriteFile(filepath.Join(to, "images", name+".svg"), text, 0o644); err != nil {
 			return err
 		}
 	}
-	for name, text := range map[string]string{"works": s.works(), "scale": s.scale()} {
-		if err := os.WriteFile(filepath.Join(to, "measured", name+".md"), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"performance.md", "scale.md"} {
+	for _, name := range []string{"performance.md", "scale.md", "measured/works.md", "measured/scale.md", "measured/attacks.md"} {
 		text, err := os.ReadFile(filepath.Join(from, name))
 		if err != nil {
 			return err
 		}
-		filled, err := fill(string(text), s.parts())
+		filled, err := fill(string(text), parts)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -59,17 +63,17 @@ func draw(from, to string) error {
 	return nil
 }
 
-var marked = regexp.MustCompile(`(?s)<!-- measured: ([a-z]+) -->.*?<!-- measured -->`)
+var marked = regexp.MustCompile(`(?s)<!--measured:([a-z]+)-->.*?<!--measured-->`)
 
 // fill returns a page with each part between its marks.
 func fill(page string, parts map[string]string) (string, error) {
 	var err error
 	filled := marked.ReplaceAllStringFunc(page, func(old string) string {
 		name := marked.FindStringSubmatch(old)[1]
-		if parts[name] == "" || strings.Count(old, "<!-- measured: ") > 1 {
+		if parts[name] == "" || strings.Count(old, "<!--measured:") > 1 {
 			err = fmt.Errorf("the mark of %q has no end, or nothing to hold", name)
 		}
-		return "<!-- measured: " + name + " -->\n\n" + strings.TrimSpace(parts[name]) + "\n\n<!-- measured -->"
+		return "<!--measured:" + name + "-->\n\n" + strings.TrimSpace(parts[name]) + "\n\n<!--measured-->"
 	})
 	if filled == page && !marked.MatchString(page) {
 		err = fmt.Errorf("it has no marks")
@@ -79,6 +83,33 @@ func fill(page string, parts map[string]string) (string, error) {
 
 // sizes are the measurements of several sizes, the smallest first.
 type sizes [][]measured.Line
+
+// readSizes reads the files of a folder that are called by the number of
+// providers, the smallest first. Each line gets that number as a figure.
+func readSizes(folder string) (files sizes, err error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "[0-9]*.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no [0-9]*.jsonl in %s", folder)
+	}
+	for _, path := range paths {
+		lines, err := measured.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(lines) == 0 || lines[0].Kind != "run" {
+			return nil, fmt.Errorf("%s does not begin with a line of kind run", path)
+		}
+		for _, line := range lines {
+			line.Figures["providers"], line.Figures["resources"] = lines[0].Figures["providers"], lines[0].Figures["resources"]
+		}
+		files = append(files, lines)
+	}
+	slices.SortFunc(files, func(a, b []measured.Line) int { return int(a[0].Figures["providers"] - b[0].Figures["providers"]) })
+	return files, nil
+}
 
 // main returns the measurements with most lines: those with peers and several
 // processes.
@@ -94,14 +125,12 @@ func (s sizes) all(kind string) (lines []measured.Line) {
 	return lines
 }
 
-func providers(of []measured.Line) string {
-	return measured.Thousands(int(of[0].Figures["providers"]))
-}
+func count(of measured.Line, figure string) string { return humanize.Comma(int64(of.Figures[figure])) }
 
 // last returns the name of the last binary.
 func last(lines []measured.Line) (name string) {
-	for _, line := range lines {
-		if line.Kind == measured.Work && !line.Peer {
+	for _, line := range measured.Of(lines, measured.Work) {
+		if !line.Peer {
 			name = line.Server
 		}
 	}
@@ -109,21 +138,19 @@ func last(lines []measured.Line) (name string) {
 }
 
 // pivot returns a table with a row for each work that is wanted and a column for
-// each database and size. A column or row without any cell is left out.
-func (s sizes) pivot(works []string, cell func(*measured.Line) string, heads ...string) string {
-	lines := [][]string{append([]string{"work"}, heads...)}
+// each database and size. A column without any cell is left out.
+func (s sizes) pivot(works []string, cell func(*measured.Line) string) string {
+	lines := [][]string{{"work"}}
 	for _, work := range works {
 		lines = append(lines, []string{work})
 	}
 	for _, database := range []string{measured.Postgres, measured.SQLite} {
 		for _, of := range s {
-			column, some := []string{database + ", " + providers(of)}, false
+			column, some := []string{database + ", " + count(of[0], "providers")}, false
 			for _, work := range works {
 				text := "-"
-				if line := measured.Find(of, work, database, last(of)); line != nil {
-					if found := cell(line); found != "" {
-						text, some = found, true
-					}
+				if line := measured.Find(of, work, database, last(of)); line != nil && cell(line) != "" {
+					text, some = cell(line), true
 				}
 				column = append(column, text)
 			}
@@ -137,79 +164,74 @@ func (s sizes) pivot(works []string, cell func(*measured.Line) string, heads ...
 	return measured.Grid(lines)
 }
 
-// names returns the works of the main size, then works of other sizes.
-func (s sizes) names(wanted func(measured.Line) bool) (names []string) {
+// goals returns the works of the main size, then works of other sizes, each with
+// its goal; where all is false, only works with a goal.
+func (s sizes) goals(all bool) (rows [][]string, works []string) {
+	rows = [][]string{{"work", "goal"}}
 	for _, line := range append(measured.Of(s.main(), measured.Work), s.all(measured.Work)...) {
-		if !line.Peer && wanted(line) && !slices.Contains(names, line.Work) {
-			names = append(names, line.Work)
+		if !line.Peer && (all || line.Goal != "") && !slices.Contains(works, line.Work) {
+			works, rows = append(works, line.Work), append(rows, []string{line.Work, line.Goal})
 		}
 	}
-	return names
+	return rows, works
 }
 
-func median(line *measured.Line) string { return measured.Short(line.Figures["medianMs"]) }
-
-// works returns the page of all works.
-func (s sizes) works() string {
-	var out strings.Builder
-	out.WriteString("# Works\n\nThe measurements behind [performance](../performance.md), drawn by `go -C bench run ./page` from `docs/measured/`.\n\n")
-	for _, of := range s {
-		run := of[0]
-		fmt.Fprintf(&out, "- %s providers and %s resources, %s, %d rounds, load before it %.1f: `%s`\n", providers(of), measured.Thousands(int(run.Figures["resources"])),
-			run.Notes["day"], int(run.Figures["rounds"]), run.Figures["loadBefore"], run.Notes["command"])
-	}
-	run := s.main()[0]
-	fmt.Fprintf(&out, "\n%s, %.0f processors, %s, %s. Clients share the processors with the servers.\n", run.Notes["system"], run.Figures["processors"], run.Notes["processor"], run.Notes["postgres"])
-	out.WriteString("\n## Medians by the size of the world\n\nMilliseconds. With several clients they include waiting for each other.\n\n")
-	out.WriteString(s.pivot(s.names(func(measured.Line) bool { return true }), median))
-	for _, p := range s.plots()[1:4] {
-		fmt.Fprintf(&out, "\n![%s](../images/%s.svg)\n", p.title, p.file)
-	}
-	out.WriteString("\n## Goals\n\nA goal in times the peer is unknown where the peer was not timed.\n\n")
-	goals := [][]string{{"work", "goal"}}
-	for _, name := range s.names(func(line measured.Line) bool { return line.Goal != "" }) {
-		for _, line := range s.all(measured.Work) {
-			if line.Work == name && line.Goal != "" {
-				goals = append(goals, []string{name, line.Goal})
-				break
-			}
-		}
-	}
-	out.WriteString(measured.Grid(goals) + "\n")
-	out.WriteString(s.pivot(s.names(func(line measured.Line) bool { return line.Goal != "" }), func(line *measured.Line) string {
-		if line.Goal == "" {
-			return ""
-		}
-		return line.Reached
-	}))
-	out.WriteString("\n## Costs of a request, at " + providers(s.main()) + "\n\n" + measured.Table(s.main(), measured.Work))
-	return out.String()
-}
-
-// scale returns the page of what servers take.
-func (s sizes) scale() string {
-	return "# Servers\n\nThe measurements behind [scale](../scale.md), drawn by `go -C bench run ./page` from `docs/measured/`.\n\n" +
-		"## Start, memory and database\n\n" + measured.Table(s.all(measured.Footprint), measured.Footprint) +
-		"\n## The largest tables, at " + providers(s[len(s)-1]) + "\n\n" + measured.Table(s[len(s)-1], measured.Stored) +
-		"\n## Several processes on one PostgreSQL\n\n" + measured.Table(s.main(), measured.Processes) +
-		"\n## Lag and races\n\n" + measured.Table(s.main(), measured.Lag) +
-		"\n## Commits beside subscriptions\n\n" + measured.Table(s.all(measured.Followed), measured.Followed)
-}
-
-// parts returns what stands between the marks of pages.
-func (s sizes) parts() map[string]string {
-	key := []string{
-		"candidates, first 10", "candidates, first 1000, full answer", "no candidates, 11 traits", "candidates on hosts with a pair of 50 %, first 10",
-		"50 resources by a pair of 50 %", "50 resources by any of two pairs, by a member", "facets of the values of three keys", "metadata dialog", "claim",
-	}
-	peers := [][]string{{"work", "peer", "requests/s", "times", "in CPU"}}
+// peers returns the table of the peers of works.
+func (s sizes) peers() string {
+	rows := [][]string{{"work", "peer", "requests/s", "times", "in CPU"}}
 	for _, line := range measured.Of(s.main(), measured.Work) {
 		peer := measured.Find(s.main(), line.Work, line.Database, "")
 		if line.Peer || line.Database != measured.Postgres || peer == nil || line.Server != last(s.main()) {
 			continue
 		}
-		peers = append(peers, []string{line.Work, peer.Server, measured.Short(line.Figures["perSecond"]),
-			measured.Short(line.Figures["timesThePeer"]), measured.Short(line.Figures["timesThePeersCpu"])})
+		row := []string{line.Work, peer.Server}
+		for _, figure := range []string{"perSecond", "timesThePeer", "timesThePeersCpu"} {
+			row = append(row, measured.Short(line.Figures[figure]))
+		}
+		rows = append(rows, row)
 	}
-	return map[string]string{"key": s[1:].pivot(key, median), "peers": measured.Grid(peers), "footprints": measured.Table(s.all(measured.Footprint), measured.Footprint)}
+	return measured.Grid(rows)
+}
+
+// parts returns what stands between the marks of pages.
+func (s sizes) parts(attacks []measured.Line) map[string]string {
+	key := []string{
+		"candidates, first 10", "candidates, first 1000, full answer", "no candidates, 11 traits",
+		"candidates on hosts with a pair of 50 %, first 10", "50 resources by a pair of 50 %",
+		"50 resources by any of two pairs, by a member", "facets of the values of three keys", "metadata dialog", "claim",
+	}
+	median := func(line *measured.Line) string { return measured.Short(line.Figures["medianMs"]) }
+	reached := func(line *measured.Line) string {
+		if line.Goal == "" {
+			return ""
+		}
+		return line.Reached
+	}
+	var runs strings.Builder
+	for _, of := range s {
+		fmt.Fprintf(&runs, "- %s providers and %s resources, %s, %s rounds, load before it %.1f: `%s`\n", count(of[0], "providers"),
+			count(of[0], "resources"), of[0].Notes["day"], count(of[0], "rounds"), of[0].Figures["loadBefore"], of[0].Notes["command"])
+	}
+	run, attacked := s.main()[0], attacks[0]
+	_, works := s.goals(true)
+	goals, withGoal := s.goals(false)
+	return map[string]string{
+		"runs": runs.String(),
+		"machine": fmt.Sprintf("%s, %.0f processors, %s, %s. Clients share the processors with the servers.",
+			run.Notes["system"], run.Figures["processors"], run.Notes["processor"], run.Notes["postgres"]),
+		"medians": s.pivot(works, median), "key": s[1:].pivot(key, median), "peers": s.peers(),
+		"goals": measured.Grid(goals), "reached": s.pivot(withGoal, reached),
+		"costs":      measured.Table(s.main(), measured.Work),
+		"footprints": measured.Table(s.all(measured.Footprint), measured.Footprint),
+		"tables":     measured.Table(s[len(s)-1], measured.Stored),
+		"processes":  measured.Table(s.main(), measured.Processes), "lag": measured.Table(s.main(), measured.Lag),
+		"followed": measured.Table(s.all(measured.Followed), measured.Followed),
+		"chaos": fmt.Sprintf("Written by `%s` on %s: %s resources of %s items, %s providers, %.0f MiB for each server, medians of "+
+			"%s rounds of %s s, on %s processors (%s). Other days are earlier runs.", attacked.Notes["command"],
+			attacked.Notes["day"], count(attacked, "resources"), count(attacked, "items"), count(attacked, "providers"),
+			attacked.Figures["memoryLimit"]/(1<<20), count(attacked, "rounds"), count(attacked, "roundSeconds"),
+			count(attacked, "processors"), attacked.Notes["processor"]),
+		"attacks": measured.Table(attacks, measured.Attack), "memory": measured.Table(attacks, measured.Memory),
+		"verdicts": measured.Table(attacks, measured.Verdict), "faults": measured.Table(attacks, measured.Faults),
+	}
 }

@@ -41,7 +41,7 @@ func TestDocumentsAreDrawnFromMeasurements(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || drawn != 10 {
+	if err != nil || drawn != 11 {
 		t.Errorf("%d documents are drawn: %v", drawn, err)
 	}
 }
@@ -62,12 +62,12 @@ func checkXML(t *testing.T, name string, text []byte) {
 func TestPartsStandBetweenTheirMarks(t *testing.T) {
 	t.Parallel()
 	parts := map[string]string{"one": "first\n", "two": "second"}
-	got, err := fill("a\n<!-- measured: one -->\nold\n<!-- measured -->\nb <!-- measured: two --><!-- measured --> c", parts)
-	want := "a\n<!-- measured: one -->\n\nfirst\n\n<!-- measured -->\nb <!-- measured: two -->\n\nsecond\n\n<!-- measured --> c"
+	got, err := fill("a\n<!--measured:one-->\nold\n<!--measured-->\nb <!--measured:two--><!--measured--> c", parts)
+	want := "a\n<!--measured:one-->\n\nfirst\n\n<!--measured-->\nb <!--measured:two-->\n\nsecond\n\n<!--measured--> c"
 	if err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	for _, page := range []string{"no mark", "<!-- measured: one --> without an end", "<!-- measured: three --><!-- measured -->", "<!-- measured: one --><!-- measured: two --><!-- measured -->"} {
+	for _, page := range []string{"no mark", "<!--measured:one--> without an end", "<!--measured:three--><!--measured-->", "<!--measured:one--><!--measured:two--><!--measured-->"} {
 		if got, err := fill(page, parts); err == nil {
 			t.Errorf("%q: got %q, want an error", page, got)
 		}
@@ -85,7 +85,7 @@ func TestAxesHoldTheirNumbers(t *testing.T) {
 		{[]point{{7, 0.07}, {7, 3}}, axis{7, 70}, axis{0.01, 0.1, 1, 10}},
 		{[]point{{4, 999}, {1, 1001}, {2, 1000}}, axis{1, 2, 4}, axis{100, 1e3, 1e4}},
 	} {
-		if x, y := axes([]line{{points: test.points}}); !slices.Equal(x, test.x) || !slices.Equal(y, test.y) {
+		if x, y := axes([]line{{Points: test.points}}); !slices.Equal(x, test.x) || !slices.Equal(y, test.y) {
 			t.Errorf("%v: got %v and %v", test.points, x, y)
 		}
 	}

@@ -2,111 +2,112 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	_ "embed"
 	"fmt"
-	"html"
 	"math"
 	"slices"
+	"text/template"
+
+	"github.com/dustin/go-humanize"
+	"github.com/goccy/go-yaml"
 
 	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
-// plot is a drawing of costs against a size, on logarithmic axes.
+//go:embed plots.yaml
+var plotsFile []byte
+
+//go:embed plot.svg
+var drawing string
+
+// plot is a drawing of costs against a size, on logarithmic axes: a row of
+// plots.yaml.
 type plot struct {
-	file, title string
-	x, y        string // titles of the axes
-	lines       []line
+	File, Title, Kind string
+	By, X, Y          string // figure of a line by which it is placed, and titles of the axes
+	Works             []string
+	Figures           []struct {
+		Name, Figure string
+		Divisor      float64
+	}
 }
 
 // line is the cost of one thing. Lines of one name have one color.
 type line struct {
-	name   string
-	dashed bool
-	color  int
-	points []point
+	Name   string
+	Dashed bool
+	Color  int
+	Points []point
+	Legend int // where its name stands; 0 is nowhere
 }
 
-type point struct{ x, y float64 }
+type point struct{ X, Y float64 }
 
-// plots returns the drawings: of works and of what servers take by the size of the
-// world, and of several processes.
-func (s sizes) plots() (all []plot) {
-	for _, p := range []struct {
-		file, title string
-		works       []string
-	}{
-		{"performance-candidates", "Candidates", []string{
-			"candidates, first 10", "candidates, first 1000, full answer", "candidates on hosts with a pair of 0.5 %, first 10", "candidates on hosts with a pair of 50 %, first 10",
-			"no candidates, 11 traits", "no candidates, 11 traits, explained", "no candidates, amounts too large",
-		}},
-		{"performance-resources", "Resources, of an administrator", []string{
-			"100 resources with metadata", "50 resources by a pair of 0.5 %", "50 resources by a pair of 50 %", "50 resources by any of two pairs", "50 resources without a pair",
-			"number of resources with a pair of 50 %", "explained filter of resources",
-		}},
-		{"performance-facets", "Facets, of an administrator and of a member", []string{
-			"facet of metadata keys", "facets of the values of three keys", "facet of a key with as many values as resources",
-			"facet of metadata keys, by a member", "facets of the values of three keys, by a member", "facet of a key with as many values as resources, by a member",
-		}},
-		{"performance-claims", "Claims and definitions", []string{"claim", "claim, 4 clients", "claim, 32 clients", "claim of one provider, 32 clients", "metadata dialog", "20 namespaces with properties, 32 clients"}},
-	} {
-		all = append(all, plot{p.file, p.title, "providers, and as many resources", "ms, median: lines are PostgreSQL, dashes SQLite", s.lines(measured.Work, p.works, func(l measured.Line, i int) (float64, bool) {
-			return l.Figures["medianMs"], !l.Peer && l.Work == p.works[i]
-		})})
+// plots returns the drawings by their files.
+func (s sizes) plots() (map[string][]byte, error) {
+	var all []plot
+	if err := yaml.Unmarshal(plotsFile, &all); err != nil {
+		return nil, fmt.Errorf("plots.yaml: %w", err)
 	}
-	figures := []string{"startMs", "heapBytes", "residentBytes", "storedBytes"}
-	all = append(all, plot{"scale-footprint", "What a server takes", "providers, and as many resources", "ms or MiB: lines are PostgreSQL, dashes SQLite",
-		s.lines(measured.Footprint, []string{"start, ms", "heap after a start, MiB", "process after a start, MiB", "database, MiB"}, func(l measured.Line, i int) (float64, bool) {
-			if i == 0 {
-				return l.Figures[figures[i]], true
-			}
-			return l.Figures[figures[i]] / (1 << 20), true
-		})})
-	processes := plot{file: "scale-processes", title: "Several processes on one PostgreSQL", x: "processes", y: "requests/s, 32 clients"}
-	for _, of := range measured.Of(s.main(), measured.Processes) {
-		i := slices.IndexFunc(processes.lines, func(l line) bool { return l.name == of.Work })
-		if i < 0 {
-			i = len(processes.lines)
-			processes.lines = append(processes.lines, line{name: of.Work, color: i})
+	drawn := map[string][]byte{}
+	for _, p := range all {
+		var err error
+		if drawn[p.File], err = p.svg(s.lines(p)); err != nil {
+			return nil, err
 		}
-		processes.lines[i].points = append(processes.lines[i].points, point{of.Figures["processes"], of.Figures["perSecond"]})
 	}
-	return append(all, processes)
+	return drawn, nil
 }
 
-// lines returns a line for each name and database: of the figure of each size.
-func (s sizes) lines(kind string, names []string, figure func(measured.Line, int) (float64, bool)) (all []line) {
-	for i, name := range names {
+// lines returns the lines of a drawing: for each name and database, PostgreSQL
+// first, a point for each measurement.
+func (s sizes) lines(p plot) (all []line) {
+	from := s.all(cmp.Or(p.Kind, measured.Work))
+	if p.By != "" {
+		from = measured.Of(s.main(), p.Kind)
+		for _, of := range from {
+			if !slices.Contains(p.Works, of.Work) {
+				p.Works = append(p.Works, of.Work)
+			}
+		}
+	}
+	add := func(i int, name, figure string, divisor float64, has func(measured.Line) bool) {
 		for _, database := range []string{measured.Postgres, measured.SQLite} {
-			one := line{name: name, dashed: database == measured.SQLite, color: i}
-			for _, of := range s.all(kind) {
-				if y, ok := figure(of, i); ok && of.Database == database {
-					one.points = append(one.points, point{of.Figures["providers"], y})
+			one := line{Name: name, Dashed: database == measured.SQLite, Color: i}
+			for _, of := range from {
+				if of.Database == database && !of.Peer && has(of) {
+					one.Points = append(one.Points, point{of.Figures[cmp.Or(p.By, "providers")], of.Figures[figure] / divisor})
 				}
 			}
-			if len(one.points) > 0 {
+			if len(one.Points) > 0 {
 				all = append(all, one)
 			}
 		}
 	}
+	figure := "medianMs"
+	if p.By != "" {
+		figure = "perSecond"
+	}
+	for i, work := range p.Works {
+		add(i, work, figure, 1, func(of measured.Line) bool { return of.Work == work })
+	}
+	for i, of := range p.Figures {
+		add(i, of.Name, of.Figure, of.Divisor, func(measured.Line) bool { return true })
+	}
 	return all
 }
 
-// The measures of a drawing, in pixels, and the colors of its lines, which differ
-// on white and on black.
+// The measures of a drawing, in pixels.
 const (
-	width, height            = 900, 380
 	left, top, right, bottom = 66, 62, 530, 330
-	legend, legendHeight     = 556, 21
-	style                    = `<style>
-text { font: 12px system-ui, sans-serif; fill: #24292f; }
-.title { font-size: 15px; font-weight: 600; }
-.paper { fill: #ffffff; } .grid { stroke: #d8dee4; } .lines path { fill: none; stroke-width: 2; }
-@media (prefers-color-scheme: dark) { text { fill: #d1d7e0; } .paper { fill: #0d1117; } .grid { stroke: #30363d; } }
-</style>
-`
+	legendHeight             = 21
 )
 
-func colors() []string {
-	return []string{"#3b82d0", "#d9730d", "#2f9e5b", "#c94f7c", "#8a63d2", "#a3851a", "#159a9c", "#c0392b"}
+// paint returns the color of lines. Colors differ on white and on black.
+func paint(color int) string {
+	all := []string{"#3b82d0", "#d9730d", "#2f9e5b", "#c94f7c", "#8a63d2", "#a3851a", "#159a9c", "#c0392b"}
+	return all[color%len(all)]
 }
 
 // axis is a logarithmic axis: the numbers beside it. The first and the last are
@@ -117,8 +118,8 @@ type axis []float64
 func axes(lines []line) (x, y axis) {
 	var xs, ys []float64
 	for _, one := range lines {
-		for _, at := range one.points {
-			xs, ys = append(xs, at.x), append(ys, at.y)
+		for _, at := range one.Points {
+			xs, ys = append(xs, at.X), append(ys, at.Y)
 		}
 	}
 	if x = slices.Compact(slices.Sorted(slices.Values(xs))); len(x) == 1 {
@@ -137,62 +138,47 @@ func (a axis) at(number float64, first, last int) float64 {
 	return float64(first) + (math.Log10(number)-from)/(to-from)*float64(last-first)
 }
 
-// svg returns the drawing: the same for the same numbers.
-func (p plot) svg() []byte {
-	x, y := axes(p.lines)
-	var out bytes.Buffer
-	text := func(class string, atX, atY float64, text string) {
-		fmt.Fprintf(&out, `<text %s x="%.1f" y="%.1f">%s</text>`, class, atX, atY, html.EscapeString(text))
-	}
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n%s", width, height, html.EscapeString(p.title), style)
-	fmt.Fprintf(&out, `<rect class="paper" width="%d" height="%d"/>`, width, height)
-	text(`class="title"`, left, 24, p.title)
-	grid := func(x1, y1, x2, y2 float64) {
-		fmt.Fprintf(&out, "\n"+`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x1, y1, x2, y2)
-	}
-	for _, number := range x {
-		at := x.at(number, left, right)
-		grid(at, top, at, bottom)
-		text(`text-anchor="middle"`, at, bottom+18, measured.Thousands(int(number)))
-	}
-	for _, number := range y {
-		at := y.at(number, bottom, top)
-		grid(left, at, right, at)
-		text(`text-anchor="end"`, left-6, at+4, numberText(number))
-	}
-	text(`text-anchor="middle"`, (left+right)/2, bottom+38, p.x)
-	text("", left, 46, p.y)
-	out.WriteString("\n" + `<g class="lines">` + "\n")
-	named := 0
-	for i, one := range p.lines {
-		paint := colors()[one.color%len(colors())]
-		path, command, dashes := "", "M", ""
-		for _, of := range one.points {
-			atX, atY := x.at(of.x, left, right), y.at(of.y, bottom, top)
-			path += fmt.Sprintf("%s%.1f %.1f", command, atX, atY)
-			command = " L"
-			fmt.Fprintf(&out, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`, atX, atY, paint)
-		}
-		if one.dashed {
-			dashes = ` stroke-dasharray="6 4"`
-		}
-		fmt.Fprintf(&out, `<path d="%s" stroke="%s"%s/>`, path, paint, dashes)
-		if i == 0 || one.color != p.lines[i-1].color { // the next is the same of another database
-			at := float64(top + legendHeight*named)
-			fmt.Fprintf(&out, `<path d="M%d %.1f h26" stroke="%s"/>`, legend, at, paint)
-			text("", legend+32, at+4, one.name)
-			named++
-		}
-		out.WriteString("\n")
-	}
-	out.WriteString("</g>\n</svg>\n")
-	return out.Bytes()
+// mark is a number beside an axis.
+type mark struct {
+	At   float64
+	Text string
 }
 
-// numberText returns a number as people write it.
-func numberText(number float64) string {
-	if number >= 1000 {
-		return measured.Thousands(int(number))
+func (a axis) marks(first, last int) (all []mark) {
+	for _, number := range a {
+		text := fmt.Sprintf("%g", number)
+		if number >= 1000 {
+			text = humanize.Comma(int64(number))
+		}
+		all = append(all, mark{a.at(number, first, last), text})
 	}
-	return fmt.Sprintf("%g", number)
+	return all
+}
+
+// svg returns the drawing: the same for the same numbers.
+func (p plot) svg(lines []line) ([]byte, error) {
+	x, y := axes(lines)
+	at, color := top, -1
+	for i := range lines {
+		for j, of := range lines[i].Points {
+			lines[i].Points[j] = point{x.at(of.X, left, right), y.at(of.Y, bottom, top)}
+		}
+		if lines[i].Color != color { // the next is the same of another database
+			lines[i].Legend, color = at, lines[i].Color
+			at += legendHeight
+		}
+	}
+	px := func(number float64) string { return fmt.Sprintf("%.1f", number) }
+	file, err := template.New("").Funcs(template.FuncMap{"px": px}).Parse(drawing)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = file.Execute(&out, map[string]any{
+		"Title": p.Title, "X": cmp.Or(p.X, "providers, and as many resources"),
+		"Y":     cmp.Or(p.Y, "ms, median: lines are PostgreSQL, dashes SQLite"),
+		"Lines": lines, "Paint": paint, "XGrid": x.marks(left, right), "YGrid": y.marks(bottom, top),
+		"Left": left, "Top": top, "Right": right, "Bottom": bottom,
+	})
+	return out.Bytes(), err
 }

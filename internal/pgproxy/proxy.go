@@ -1,5 +1,5 @@
-// Package pgproxy stands between tests and PostgreSQL: its connections are cut,
-// and COMMITs and notifications are late or lost.
+// Package pgproxy stands between servers and PostgreSQL: tests cut its connections,
+// and delay or lose COMMITs and notifications.
 package pgproxy
 
 import (
@@ -49,20 +49,30 @@ type Fault struct {
 // New returns a proxy to a server, until the test ends.
 func New(t testing.TB, server string) *Proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := Start(server)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// Start returns a proxy to a server.
+func Start(server string) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
 	p := &Proxy{listener: listener, server: server, links: map[*link]bool{}}
 	p.running.Go(p.accept)
-	t.Cleanup(p.close)
-	return p
+	return p, nil
 }
 
 // Address returns where the proxy is reached.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-func (p *Proxy) close() {
+// Close ends the proxy and all connections.
+func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
@@ -101,7 +111,8 @@ func (p *Proxy) Notifications(drop bool, delay time.Duration) {
 	p.drops, p.slow = drop, delay
 }
 
-// Swallow has nothing arrive from now on, on either side, or lets it through.
+// Swallow has nothing arrive from now on, on either side, or lets it through. A side
+// that lost something gets nothing any more.
 func (p *Proxy) Swallow(all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,7 +192,7 @@ func readMessage(from *bufio.Reader, first bool) (kind byte, message []byte, err
 // up carries what the client says.
 func (p *Proxy) up(l *link) {
 	defer l.close()
-	from := bufio.NewReader(l.client)
+	from, lost := bufio.NewReader(l.client), false
 	for first := true; ; first = false {
 		kind, message, err := readMessage(from, first)
 		if err != nil {
@@ -205,7 +216,7 @@ func (p *Proxy) up(l *link) {
 				continue
 			}
 		}
-		if p.swallows() {
+		if lost = lost || p.swallows(); lost {
 			continue
 		}
 		if _, err := l.server.Write(message); err != nil {
@@ -245,7 +256,7 @@ func (f Fault) carry(l *link, commit []byte) bool {
 
 // down carries what the server says.
 func (p *Proxy) down(l *link) {
-	from := bufio.NewReader(l.server)
+	from, lost := bufio.NewReader(l.server), false
 	for {
 		kind, message, err := readMessage(from, false)
 		if err != nil {
@@ -262,7 +273,7 @@ func (p *Proxy) down(l *link) {
 			}
 			time.Sleep(slow)
 		}
-		if p.swallows() {
+		if lost = lost || p.swallows(); lost {
 			continue
 		}
 		if _, err := l.client.Write(message); err != nil {

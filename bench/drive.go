@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
+)
+
+// drive is what clients send at once, each one request after the other.
+type drive struct {
+	clients []*local.Client
+	next    func() []local.Call // the next requests of a client; none at the end
+	before  func()              // waits until a request is due; nil for no wait
+	check   func(answer []byte, err error) error
+}
+
+// run sends and returns how long each answer took, and all together.
+func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) {
+	var mu sync.Mutex
+	var times []time.Duration
+	group, sending := errgroup.WithContext(ctx)
+	began := time.Now()
+	for _, c := range d.clients {
+		group.Go(func() error {
+			var own []time.Duration
+			var answer bytes.Buffer
+			for calls := d.next(); len(calls) > 0 && sending.Err() == nil; calls = d.next() {
+				for _, call := range calls {
+					if d.before != nil {
+						d.before()
+					}
+					sent := time.Now()
+					body, err := c.Insist(sending, call, &answer)
+					own = append(own, time.Since(sent))
+					if d.check != nil {
+						err = d.check(body, err)
+					}
+					if err != nil {
+						return err
+					}
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			times = append(times, own...)
+			return sending.Err()
+		})
+	}
+	err := group.Wait()
+	return times, time.Since(began), err
+}
+
+// until returns what clients send for some time.
+func until(limit time.Duration, requests func() []local.Request) func() []local.Call {
+	began := time.Now()
+	return func() (calls []local.Call) {
+		if time.Since(began) >= limit {
+			return nil
+		}
+		for _, r := range requests() {
+			calls = append(calls, r.Call())
+		}
+		return calls
+	}
+}
+
+// timing holds the measurements of rounds.
+type timing struct {
+	rates, medians []float64
+	times          []time.Duration
+	cpu            cpu
+}
+
+// add runs a drive on servers and adds its measurements.
+func (t *timing) add(ctx context.Context, servers []*target, d drive) error {
+	before, err := cpuOf(servers)
+	if err != nil {
+		return err
+	}
+	times, took, err := d.run(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := cpuOf(servers)
+	t.rates = append(t.rates, float64(len(times))/took.Seconds())
+	t.medians = append(t.medians, measured.Quantile(times, 50))
+	t.times = append(t.times, times...)
+	t.cpu.server += after.server - before.server
+	t.cpu.database += max(0, after.database-before.database) // an ended process is counted in whole ticks
+	return err
+}
+
+// figures returns the measurements on a target.
+func (t *timing) figures(on *target) map[string]float64 {
+	count := float64(len(t.times))
+	of := map[string]float64{
+		"operations": count, "perSecond": measured.Median(t.rates),
+		"medianMs": measured.Quantile(t.times, 50), "p99Ms": measured.Quantile(t.times, 99),
+	}
+	if t.cpu.server > 0 {
+		of["serverCpuMs"] = measured.Milliseconds(t.cpu.server) / count
+		if on.cluster != nil {
+			of["databaseCpuMs"] = measured.Milliseconds(t.cpu.database) / count
+		}
+	}
+	return of
+}

@@ -1,0 +1,47 @@
+package local
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Choice chooses by names, with two regular expressions: nil are all, and none.
+type Choice struct{ Only, Skipped *regexp.Regexp }
+
+// AddFlags adds the flags of the choice, one of them with a name, for some things.
+func (c *Choice) AddFlags(flags *flag.FlagSet, name, things string) {
+	for name, into := range map[string]**regexp.Regexp{name: &c.Only, "skip": &c.Skipped} {
+		use := "choose"
+		if name == "skip" {
+			use = "skip"
+		}
+		flags.Func(name, use+" "+things+" whose names match a regular `EXPRESSION`", func(text string) (err error) {
+			*into, err = regexp.Compile(text)
+			return err
+		})
+	}
+}
+
+// Has reports whether a name is chosen.
+func (c Choice) Has(name string) bool {
+	return (c.Only == nil || c.Only.MatchString(name)) && (c.Skipped == nil || !c.Skipped.MatchString(name))
+}
+
+// List returns the function of a flag for distinct names among all, or none.
+func List(into *[]string, all []string) func(string) error {
+	return func(text string) error {
+		if *into = nil; text == "none" {
+			return nil
+		}
+		for name := range strings.SplitSeq(text, ",") {
+			if !slices.Contains(all, name) || slices.Contains(*into, name) {
+				return fmt.Errorf("want some of %s", strings.Join(all, ", "))
+			}
+			*into = append(*into, name)
+		}
+		return nil
+	}
+}
