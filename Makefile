@@ -23,10 +23,10 @@ run: build ## a demo cloud on http://127.0.0.1:8080
 # Runs tests and lists those that failed at the end.
 TESTS = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg --raw-command -- $(GO) test -json -timeout 60m
 
-test: ## every test, on SQLite and PostgreSQL
+test: ## every test, on SQLite and PostgreSQL; random tests have a third of their rounds
 	$(TESTS) ./...
 
-race: ## every test with the race detector, which takes twice as long
+race: ## every test with the race detector, and all rounds of random tests
 	$(TESTS) $(RACE) ./...
 
 check: test race check-without-test ## everything that must hold before a change lands

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
@@ -28,7 +29,7 @@ func TestPrivateValuesStayPrivate(t *testing.T) {
 				one, other := openPrivate(t, url(t), discovery, "1"), openPrivate(t, url(t), discovery, "20")
 				random := rand.New(rand.NewPCG(17, 23))
 				differ := 0
-				for range 400 {
+				for range soak.Rounds(400) {
 					query := privateQuery(random)
 					viewer := []string{"member", "reader", "foreign"}[random.IntN(3)]
 					if a, b := askAs(t, one, viewers[viewer], query), askAs(t, other, viewers[viewer], query); a != b {

@@ -253,7 +253,7 @@ func (c *chains) read(finder *wayFinder, ids []map[string][]string, chance *rand
 }
 
 // chainAnswers is how many answers are read.
-const chainAnswers = 150
+var chainAnswers = soak.Rounds(150)
 
 // TestWritersAreSeenInTheirOrder has several clients write chains at once, on
 // one server or two, each write after the one before was acknowledged, and reads

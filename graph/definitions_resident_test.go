@@ -10,6 +10,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/resourcedb"
@@ -169,7 +170,7 @@ func TestDialogsTakeNothingOfTheDatabase(t *testing.T) {
 }
 
 // residentSteps is how many writes a history has.
-const residentSteps = 120
+var residentSteps = soak.Rounds(120)
 
 // TestDefinitionsInMemoryAreTheDatabases makes random writes of definitions and
 // resource types, by one server or by two in turn. After each of them every server

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -50,7 +51,7 @@ func TestBothDatabasesAnswerAlike(t *testing.T) {
 			types := executors[0].Schema().Types
 			chance := rand.New(rand.NewPCG(seed, 11))
 			saved := []map[string]string{{}, {}}
-			for round := range 400 {
+			for round := range soak.Rounds(400) {
 				query := pick(chance, types, types["Query"], 3).plain()
 				switch list := lists[chance.IntN(len(lists))]; chance.IntN(10) {
 				case 0:

@@ -226,10 +226,9 @@ var instantQueries = []string{
 
 // instantReaders read at once; each gets instantAnswers answers, or more in a
 // soak.
-const (
-	instantReaders = 2
-	instantAnswers = 80
-)
+const instantReaders = 2
+
+var instantAnswers = soak.Rounds(80)
 
 // TestEveryAnswerIsOfOneInstant has random documents answered while writes of
 // all kinds go on, on one server or two. Then the writes are done once more, in

@@ -87,7 +87,7 @@ const addersAtOnce = 2
 
 // drawn is how many ways are looked at for one of the clients; most take no step
 // that was not taken.
-const drawn = 1000
+var drawn = soak.Rounds(1000)
 
 // addByAll has the clients of a family add by ways until all steps are covered,
 // and further by any until there were as many writes as wanted.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
@@ -82,7 +83,7 @@ func TestOtherProjectsLeaveNoTrace(t *testing.T) {
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(2) {
+			for seed := range uint64(soak.Rounds(2)) {
 				random := rand.New(rand.NewPCG(seed, 29))
 				own := consumersOfDemo(random)
 				count := 1 + random.IntN(4)

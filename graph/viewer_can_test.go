@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -311,7 +312,7 @@ func TestWhatViewersCanIsWhatMutationsSay(t *testing.T) {
 					p.sweep(viewer != "foreign" && viewer != "service") // who have nothing of their own
 				}
 			}
-			for range 5 {
+			for range soak.Rounds(5) {
 				overrides := randomPolicy(random)
 				names := []string{"admin", "service", "member", "reader", "foreign"}
 				viewer := names[random.IntN(len(names))]
