@@ -340,8 +340,9 @@ func (s *session) ask(of operation, variables map[string]any, most int) (found, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if found, err = of.within(data, variables); err != nil {
-		return nil, nil, err
+	found, none := of.within(data, variables)
+	if none != nil {
+		return nil, nil, s.missing(none)
 	}
 	if rows, ok := found.([]any); ok && most > 0 {
 		found = rows[:min(len(rows), most)]

@@ -221,7 +221,7 @@ func TestDeletingAsks(t *testing.T) {
 	c := serve(t, storetest.SQLite(t))
 	c.addResources()
 	file := c.file("n.json", `{"namespace": "N", "visibility": "public"}`)
-	if _, _, err := c.run("admin", "", "metadata", "set", share, "a=1"); err != nil {
+	if _, _, err := c.run("admin", "", "metadata", "set", share, "a=1", "b=2"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := c.run("admin", "", "metadefs", "load", file); err != nil {
@@ -250,7 +250,7 @@ func TestDeletingAsks(t *testing.T) {
 			}
 		}
 	}
-	c.prints("admin", "KEY VALUE USER MODIFIABLE\na 1 yes\nmanaged yes no", "metadata", "get", share)
+	c.prints("admin", "KEY VALUE USER MODIFIABLE\na 1 yes\nb 2 yes\nmanaged yes no", "metadata", "get", share)
 	c.prints("admin", "1 namespace exported to "+c.folder, "metadefs", "export", c.folder)
 	for _, args := range [][]string{command("metadata unset", share, "a"), command("metadata replace", share), command("metadefs load --mode overwrite", file), command("metadefs unload N")} {
 		if _, stderr, err := c.run("admin", "yes\n", args...); err != nil {

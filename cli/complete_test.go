@@ -47,6 +47,7 @@ func TestCompletion(t *testing.T) {
 		{"property list --limit 3 Cadastre::Wa", "Cadastre::Watchdog"},
 		{"capability show physical:host cpu_info:m", "cpu_info:model"},
 		{"resource show ci-cache-p", "ci-cache-path-1\nci-cache-path-2"},
+		{"resource show ebf728f5-3", "ebf728f5-376a-5438-8ef0-c3a299ba60eb"},
 		{"resource delete home ci-cache-to-10.40.0.16", "ci-cache-to-10.40.0.16"},
 		{"provider show compute-07:n", "compute-07:numa0\ncompute-07:numa1"},
 		{"candidates --required HW_CPU_X86_SG", "HW_CPU_X86_SGX"},

@@ -70,26 +70,53 @@ func (c *call) confirmed(each *param) error {
 // lookUp returns an error where something that a question is about does not
 // exist.
 func (c *call) lookUp(p *param, text string) error {
-	of := nounNamed(p.kind)
+	kind := p.kind
 	if p.isEach {
-		of = c.verb.of
+		kind = c.verb.of.name
 	}
-	if of == nil || of.verbNamed("show") == nil || c.text("object") != "" {
+	switch {
+	case kind == "trait" || kind == "resource-class" && p.isEach:
+		_, err := c.named(kind, map[string]any{"names": []string{text}}, 1)
+		if client.Code(err) == client.BadUserInput {
+			return errors.Join(missing(strings.ReplaceAll(kind, "-", " "), text), err)
+		}
+		return err
+	case kind == "resource-class":
+		return c.lookIn("ReadProvider", "inventories", "resourceClass", "inventory", text)
+	case p.flag == "keys":
+		return c.lookIn("ReadResource", "metadata", "key", "metadata item", text)
+	}
+	of := nounNamed(kind)
+	if of == nil || of.verbNamed("show") == nil || c.text("object") != "" || len(of.verbNamed("show").send) == 0 {
 		return nil
 	}
-	send := of.verbNamed("show").send
-	if len(send) == 0 || !strings.HasPrefix(send[0], "Read") {
-		return nil
-	}
-	reader := operationNamed(send[0])
-	variables := map[string]any{"uuid": text, "name": text, "namespace": c.text("namespace")}
+	reader := operationNamed(of.verbNamed("show").send[0])
+	variables := map[string]any{"name": text, "uuid": text}
 	if reader.declares("uuid") {
 		delete(variables, "name")
 	}
-	if reader.declares("namespace") && !p.isEach {
-		return nil
+	for _, of := range c.params {
+		field := of.at[strings.LastIndex(of.at, ".")+1:]
+		if given := c.given[of.key]; len(given) > 0 && variables[field] == nil {
+			variables[field] = given[0]
+		}
+	}
+	for _, variable := range reader.VariableDefinitions {
+		if variable.Type.NonNull && variables[variable.Variable] == nil {
+			return nil
+		}
 	}
 	_, _, err := c.ask(reader, variables, 0)
+	return err
+}
+
+// lookIn returns an error where no member of a list of the object that the first
+// argument names has this value.
+func (c *call) lookIn(reader, list, member, kind, value string) error {
+	found, err := c.query(reader, map[string]any{"uuid": c.argument(false)})
+	if err == nil && len(pick(listOf(found, list), member, value)) == 0 {
+		err = missing(kind+" of "+wordOf(found, "name"), value)
+	}
 	return err
 }
 

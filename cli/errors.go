@@ -44,6 +44,18 @@ func missing(kind, name string) error {
 	return statusError{fmt.Errorf("%s %q does not exist", kind, name), exitNotFound}
 }
 
+// missing returns the error of an object that an answer lacks, with the nearest
+// name that the server knows.
+func (s *session) missing(of *missingAt) error {
+	kind, near := strings.ReplaceAll(of.kind, "-", " "), ""
+	if of.parent != "" {
+		kind += " of " + of.parent
+	} else if nameLists[of.kind].selects != "" {
+		near = s.didYouMean(of.kind, of.name)
+	}
+	return statusError{fmt.Errorf("%w%s", missing(kind, of.name), near), exitNotFound}
+}
+
 // ExitStatus returns the status to exit with after an error of Run; 0 for nil.
 func ExitStatus(err error) int {
 	if err == nil {

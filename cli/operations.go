@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"sync"
@@ -113,35 +114,31 @@ func (o operation) path() (path []*ast.Field) {
 	}
 }
 
-// within returns what the data of an answer has at the path of the operation, and
-// an error that names the first object on it that does not exist.
-func (o operation) within(data any, variables map[string]any) (any, error) {
+// missingAt is the first object on a path that does not exist: its kind, its
+// name, and the name of what it belongs to.
+type missingAt struct{ kind, name, parent string }
+
+// within returns the part of an answer's data at the path of the operation, or
+// the first object on it that does not exist.
+func (o operation) within(data any, variables map[string]any) (any, *missingAt) {
 	parent := ""
 	for _, field := range o.path() {
-		object, _ := data.(map[string]any)
-		data = object[field.Alias]
+		data = memberOf(data, field.Alias)
 		name := ""
 		for _, argument := range field.Arguments {
-			if text, ok := variables[argument.Value.Raw].(string); ok && argument.Name != "after" && name == "" {
+			text, ok := variables[argument.Value.Raw].(string)
+			if ok && argument.Name != "after" && name == "" {
 				name = text
 			}
 		}
 		if of, ok := data.(map[string]any); (data == nil || ok && len(of) == 0) && o.Operation == ast.Query {
-			kind := strings.ReplaceAll(kebab(field.Name), "-", " ")
-			if field.Name == "node" {
-				kind = "audit event"
+			kind, ok := map[string]string{"node": "audit-event", "resourceProvider": "provider"}[field.Name]
+			if !ok {
+				kind = kebab(field.Name)
 			}
-			if field.Name == "resourceProvider" {
-				kind = "provider"
-			}
-			if parent != "" {
-				kind += " of " + parent
-			}
-			return nil, missing(kind, name)
+			return nil, &missingAt{kind, name, parent}
 		}
-		if name != "" {
-			parent = name
-		}
+		parent = cmp.Or(name, parent)
 	}
 	return data, nil
 }
