@@ -52,6 +52,11 @@ func (s *session) execute(g *grammar, of *noun) error {
 	if run := handlers[v.path()]; run != nil {
 		return run(c)
 	}
+	if set := prepare[v.path()]; set != nil {
+		if err := set(c); err != nil {
+			return err
+		}
+	}
 	return c.standard()
 }
 
@@ -248,6 +253,9 @@ func (c *call) sendAndShow() error {
 	if c.verb.warn != "" {
 		c.warn(cmp.Or[any](memberOf(found, "uuid"), any(c.text("resource"))), c.given[c.verb.warn])
 	}
+	if show := shows[c.verb.path()]; show != nil {
+		return show(c, found, payload)
+	}
 	return c.show(found)
 }
 
@@ -306,7 +314,8 @@ func (c *call) columns() string {
 // For a list it reads all pages, up to --limit rows.
 func (c *call) fetch() (found, payload any, err error) {
 	for _, variable := range c.operation.VariableDefinitions {
-		if column, ok := strings.CutPrefix(variable.Variable, "with"); ok {
+		column, ok := strings.CutPrefix(variable.Variable, "with")
+		if _, isSet := c.variables[variable.Variable]; ok && !isSet {
 			c.variables[variable.Variable] = c.out.shows(strings.ToLower(column))
 		}
 	}

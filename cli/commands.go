@@ -16,7 +16,8 @@ type noun struct {
 	columns           string // of one of the things, see columnsOf
 	shared            []string
 	verbs             []*verb
-	flags             []*param // of a set of flags that commands share
+	flags             []*param          // of a set of flags that commands share
+	words             map[string]string // of a table of words
 }
 
 // verb is a command of a noun; the one with the name "." is the noun itself.
@@ -59,7 +60,7 @@ var table = sync.OnceValue(func() (nouns []*noun) {
 			group = rest
 		case word == "=":
 			name, help, _ := strings.Cut(rest, " ")
-			at = &noun{name: name, group: group, help: help, shared: []string{".server", ".output"}}
+			at = &noun{words: map[string]string{}, name: name, group: group, help: help, shared: []string{".server", ".output"}}
 			nouns = append(nouns, at)
 		case word == "-":
 			at.verbs = append(at.verbs, newVerb(at, strings.Fields(rest)))
@@ -125,6 +126,8 @@ func (n *noun) set(key, value string) {
 			n.columns = value
 		case "root":
 			n.shared = strings.Fields(value)
+		default:
+			n.words[key] = value
 		}
 		return
 	}

@@ -7,53 +7,65 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// handlers are the commands that do more than to send an operation and to show
-// its answer, or that send none.
-var handlers = map[string]func(*call) error{
-	"aggregate list":     listAggregates,
-	"allocation set":     setAllocations,
-	"association delete": deleteAssociation,
-	"association list":   listAssociations,
-	"association set":    setAssociation,
-	"association show":   showAssociation,
-	"candidates":         findCandidates,
-	"capability list":    listCapabilities,
-	"capability show":    showCapability,
-	"capacity list":      listCapacity,
-	"completion":         printCompletion,
-	"context delete":     deleteContexts,
-	"context list":       listContexts,
-	"context use":        useContext,
-	"inventory set":      setInventory,
-	"login":              login,
-	"metadata check":     checkMetadata,
-	"metadata list":      listMetadata,
-	"metadata problems":  listProblems,
-	"metadata replace":   replaceMetadata,
-	"metadefs export":    exportDefinitions,
-	"metadefs load":      loadDefinitions,
-	"metadefs schema":    func(c *call) error { return c.printf("%s", metadef.DocumentSchema()) },
-	"metadefs unload":    unloadDefinitions,
-	"provider load":      loadProviders,
-	"query":              sendDocument,
-	"resource explain":   explainResources,
-	"resource load":      loadResources,
-	"resource show":      showResource,
-	"schema":             func(c *call) error { return c.printf("%s", c.program.SDL) },
-	"tag create":         createTags,
-	"trait list":         listTraits,
-	"trait set":          listTraits,
-	"trait show":         showTrait,
-	"usage list":         listUsages,
-	"version":            func(c *call) error { return c.printf("%s\n", c.program.inWords()) },
-	"watch all":          watchChanges,
-	"watch capacity":     watchCapacity,
-	"watch namespace":    watchChanges,
-	"watch provider":     watchChanges,
-	"watch resource":     watchChanges,
+// prepare are the commands that set further variables before their operation is
+// selected and sent.
+var prepare = map[string]func(*call) error{
+	"aggregate list":     groupByAggregate,
+	"association delete": findAssociation,
+	"association list":   filterAssociations,
+	"association set":    changeAssociation,
+	"capability list":    withValues,
+	"capacity list":      groupCapacity,
+	"inventory set":      keepInventory,
+	"metadata replace":   confirmNone,
+	"resource explain":   needsConditions,
+	"tag create":         tagsOf,
 }
 
-func createTags(c *call) error {
+// shows are the commands that show the answer in another way than in the columns of
+// the noun. They get the value at the path of the operation, and the payload.
+var shows = map[string]func(c *call, found, payload any) error{
+	"capability list":  showCapabilities,
+	"capability show":  showValues,
+	"metadata check":   showChecks,
+	"metadata list":    showMetadata,
+	"metadata replace": showReplaced,
+	"resource explain": showClauses,
+	"resource show":    showResource,
+	"trait list":       showTraits,
+	"trait set":        showTraits,
+}
+
+// handlers are the commands that do more than to send one operation.
+var handlers = map[string]func(*call) error{
+	"allocation set":    setAllocations,
+	"association show":  showAssociation,
+	"candidates":        findCandidates,
+	"completion":        printCompletion,
+	"context delete":    deleteContexts,
+	"context list":      listContexts,
+	"context use":       useContext,
+	"login":             login,
+	"metadata problems": listProblems,
+	"metadefs export":   exportDefinitions,
+	"metadefs load":     loadDefinitions,
+	"metadefs schema":   func(c *call) error { return c.printf("%s", metadef.DocumentSchema()) },
+	"metadefs unload":   unloadDefinitions,
+	"provider load":     loadProviders,
+	"query":             sendDocument,
+	"resource load":     loadResources,
+	"schema":            func(c *call) error { return c.printf("%s", c.program.SDL) },
+	"trait show":        showTrait,
+	"usage list":        listUsages,
+	"version":           func(c *call) error { return c.printf("%s\n", c.program.inWords()) },
+	"watch all":         watchChanges,
+	"watch capacity":    watchCapacity,
+	"watch namespace":   watchChanges,
+	"watch provider":    watchChanges,
+	"watch resource":    watchChanges,
+}
+
+func tagsOf(c *call) error {
 	tags := []any{}
 	for _, name := range c.given["name"] {
 		tag := map[string]any{"name": name}
@@ -64,21 +76,20 @@ func createTags(c *call) error {
 	}
 	assign(c.variables, "input.tags", tags)
 	assign(c.variables, "input.mode", "APPEND")
-	return c.sendAndShow()
+	return nil
 }
 
-func listAssociations(c *call) error {
+// filterAssociations makes a filter of --resource-type where a namespace is given.
+func filterAssociations(c *call) error {
 	types := c.text("resource-type")
-	switch {
-	case c.text("namespace") != "":
-		c.operation = operationNamed("ListAssociations")
-		if types != "" {
-			assign(c.variables, "filter.resourceTypes", []string{types})
-		}
-	case types == "":
+	if c.text("namespace") != "" && types != "" {
+		delete(c.variables, "resourceType")
+		assign(c.variables, "filter.resourceTypes", []string{types})
+	}
+	if len(c.variables) == 0 {
 		return usagef("name a namespace, or --resource-type")
 	}
-	return c.sendAndShow()
+	return nil
 }
 
 // association returns the association that the arguments name, and puts its id
@@ -112,19 +123,17 @@ func showAssociation(c *call) error {
 	return c.one(c.columns(), found)
 }
 
-func setAssociation(c *call) error {
+func changeAssociation(c *call) error {
 	if c.given["new-prefix"] == nil && c.given["new-target"] == nil {
 		return usagef("say what changes: --new-prefix or --new-target")
 	}
-	if _, err := c.association(); err != nil {
-		return err
-	}
-	return c.sendAndShow()
+	return findAssociation(c)
 }
 
-func deleteAssociation(c *call) error {
-	if _, err := c.association(); err != nil {
-		return err
-	}
-	return c.remove()
+// findAssociation puts the id of the association into the input.
+func findAssociation(c *call) error {
+	_, err := c.association()
+	delete(c.variables, "filter")
+	delete(c.variables, "namespace")
+	return err
 }

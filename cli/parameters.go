@@ -9,72 +9,13 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// shortNames are the flags of fields whose own names are longer or in the plural.
-var shortNames = pairsOf(`anyTags any-tag capabilities capability enumLabels enum-label groupBy by newName name
-	newPropertiesTarget new-target operators operator projectId project projectIds project properties property
-	propertiesTarget target requiredAll required requirements requirement resourceClasses class
-	resourceTypes resource-type resources resource tags tag types type userId user consumerType type`)
-
 // leftOut are fields that are no flags: other flags set them.
 const leftOut = " uuids requiredAny requiredAnySets forbidden deleteKeys userModifiable mode field direction "
 
-// forms are the placeholders of flags by their types.
-var forms = pairsOf(`Int N Int64 N Float X UUID UUID DateTime TIME JSON VALUE KeyValueInput KEY=VALUE
-	ResourceAmountInput CLASS=AMOUNT TagFilter NAME[/] RequirementInput NAME=REQUIREMENT EnumLabelInput VALUE=LABEL
-	AggregateFilter AGGREGATES String TEXT`)
+const severalTimes = "Can be given several times."
 
-// pairsOf returns a map of the words of a text: keys and values in turn.
-func pairsOf(text string) map[string]string {
-	words, pairs := strings.Fields(text), map[string]string{}
-	for i := 0; i < len(words); i += 2 {
-		pairs[words[i]] = words[i+1]
-	}
-	return pairs
-}
-
-const (
-	severalTimes = "Can be given several times."
-	moments      = "2026-01-31T12:00:00Z, 2026-01-31, or 2h for two hours ago."
-)
-
-// helps are the descriptions of flags that the schema describes for programs.
-var helps = map[string]string{
-	"aggregate": "The uuids of aggregates, or their beginnings.",
-	"ancestor":  "Only below this resource, at any depth.",
-	"by-class":  "The resource class whose free amount or used share --sort means.",
-	"consumer":  "The uuid of the consumer or its beginning, or the name of its resource.",
-	"dry-run":   "Change nothing, and list the metadata that would break.",
-	"in-tree":   "Only in the tree of this provider.",
-	"items":     "Items as KEY=VALUE.",
-	"matching":  "Only where this JSON expression on capabilities holds, as in reservations.",
-	"member-of": "Only in one of these aggregates, separated by commas; !A for not in it. " + severalTimes +
-		" All must hold.",
-	"of": "Only in trees whose root is a resource that this ResourceFilter of the schema matches, as JSON or " +
-		"YAML.",
-	"parent":        "The uuid or the name of what it is a part of, or the beginning of one.",
-	"provider":      "The uuid or the name of the provider, or the beginning of one.",
-	"required":      "Only with these traits: A,B for all, in:A,B for any, !A for without. " + severalTimes,
-	"resource":      "The uuid or the name of the resource, or the beginning of one.",
-	"revision":      "Only if it has this revision.",
-	"since":         "Only at this time or later: " + moments,
-	"trait":         "The names of traits; none takes all away.",
-	"updated-since": "Only changed at this time or later: " + moments,
-	"where": "Only where this condition holds: a ResourceCondition of the schema as JSON or YAML, such as " +
-		"{metadata: {key: rack, exists: false}}.",
-}
-
-// namesOnly are the descriptions of variables, which the schema does not describe.
-var namesOnly = map[string]string{
-	"all": "Private capabilities, too; only administrators see them.", "by": "What the rows are grouped by.",
-	"class": "The name of the resource class.", "id": "The id, which audit list -c id shows.", "key": "The key.",
-	"keys": "Only these keys.", "name": "The name.", "namespace": "The name of the namespace.",
-	"object":  "The object that the properties belong to.",
-	"prefix":  "Only through associations with this prefix; empty is one without.",
-	"project": "Only of the project with this id.", "resource-type": "The name of the resource type.",
-	"search": "Only with this string in the name.",
-	"target": "Only through associations with this properties target; empty is one without.", "type": "The type.",
-	"user": "Only of the user with this id.",
-}
+// words returns the table of commands.txt with a name: a word for each name.
+func words(table string) map[string]string { return nounNamed(table).words }
 
 // params returns the flags and arguments of a command: those of its operations,
 // the arguments first, then its own, and those that it shares with others.
@@ -158,7 +99,7 @@ func (v *verb) named(all []*param) (params []*param) {
 			continue
 		}
 		done[one.at] = true
-		if one.flag = shortNames[field]; one.flag == "" {
+		if one.flag = words(".names")[field]; one.flag == "" {
 			one.flag = kebab(field)
 		}
 		params = append(params, one)
@@ -253,7 +194,7 @@ func (p *param) members() string {
 
 // placeholder returns the word for a value in the help.
 func (p *param) placeholder() string {
-	of, form := definitionOf(p.typ.Name()), forms[p.typ.Name()]
+	of, form := definitionOf(p.typ.Name()), words(".forms")[p.typ.Name()]
 	switch {
 	case p.typ.Name() == "UUID" && p.kind != "":
 		return strings.ToUpper(p.kind)
@@ -271,7 +212,7 @@ func (p *param) placeholder() string {
 
 // describe returns the description of a parameter of an operation.
 func (p *param) describe(v *verb, members string) string {
-	text, ok := helps[p.flag]
+	text, ok := words(".helps")[p.flag]
 	if !ok || p.typ.Name() == "String" && p.flag == "parent" {
 		text = p.described()
 	}
@@ -298,7 +239,7 @@ func (p *param) described() string {
 		text = before
 	}
 	if text = strings.TrimSuffix(strings.ReplaceAll(text, "`", ""), "."); text == "" {
-		return namesOnly[p.flag]
+		return words(".variables")[p.flag]
 	}
 	if strings.HasPrefix(p.at, "filter.") {
 		text = "Only " + strings.ToLower(text[:1]) + text[1:]

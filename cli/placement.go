@@ -5,9 +5,12 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-func setInventory(c *call) error {
+// keepInventory sets the fields that no flag sets to those of the inventory, and
+// the generation to that of the provider.
+func keepInventory(c *call) error {
 	class := c.text("class")
 	provider, err := c.query("ReadProvider", map[string]any{"uuid": c.text("provider")})
 	if err != nil {
@@ -26,25 +29,16 @@ func setInventory(c *call) error {
 	if c.text("generation") == "" {
 		assign(c.variables, "input.generation", memberOf(provider, "generation"))
 	}
-	return c.sendAndShow()
+	return nil
 }
 
-// listTraits shows traits, of which providers have the names alone: custom ones
-// say so in their names.
-func listTraits(c *call) error {
-	if err := c.selectOperation(); err != nil {
-		return err
-	}
-	found, _, err := c.fetch()
-	if err != nil {
-		return err
-	}
+// showTraits shows traits. Of a provider the server returns the names alone: those of
+// custom traits say so.
+func showTraits(c *call, found, _ any) error {
 	if object, ok := found.(map[string]any); ok {
-		rows := []any{}
-		for _, name := range listOf(object, "traits") {
-			rows = append(rows, map[string]any{"name": name, "custom": strings.HasPrefix(name.(string), "CUSTOM_")})
-		}
-		object["traits"] = rows
+		object["traits"] = lists.Map(listOf(object, "traits"), func(name any) any {
+			return map[string]any{"name": name, "custom": strings.HasPrefix(name.(string), "CUSTOM_")}
+		})
 	}
 	return c.show(found)
 }
@@ -57,12 +51,12 @@ func showTrait(c *call) error {
 	return err
 }
 
-func listAggregates(c *call) error {
+func groupByAggregate(c *call) error {
 	if c.text("provider") == "" {
 		c.variables["groupBy"] = client.CapacityGroupingAggregate
 		c.verb.columns = "aggregate resourceClass capacity used free providers +total +reserved +shareUsed"
 	}
-	return c.standard()
+	return nil
 }
 
 func listUsages(c *call) error {
@@ -88,9 +82,9 @@ func listUsages(c *call) error {
 	}
 }
 
-func listCapacity(c *call) error {
+func groupCapacity(c *call) error {
 	c.verb.columns = capacityColumns(c.text("by"))
-	return c.sendAndShow()
+	return nil
 }
 
 // capacityColumns are the columns of sums of capacity, by what their providers have

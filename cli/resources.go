@@ -8,13 +8,9 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-func showResource(c *call) error {
+func showResource(c *call, resource, _ any) error {
 	if c.is("candidates") {
 		return c.candidatesOf(c.text("resource"), defaultCandidates)
-	}
-	resource, _, err := c.fetch()
-	if err != nil {
-		return err
 	}
 	of := map[string]any{"uuid": c.text("resource"), "includePrivate": true}
 	capabilities, err := c.query("ReadResourceCapabilities", of)
@@ -46,24 +42,20 @@ func (c *call) warn(resource any, items []string) {
 	}
 }
 
-func explainResources(c *call) error {
+func needsConditions(c *call) error {
 	if len(c.variables) == 0 {
 		return usagef("give conditions to explain, such as --type")
 	}
-	found, _, err := c.fetch()
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+func showClauses(c *call, found, _ any) error {
 	c.notef("%s considered\n", counted(numberOf(found, "considered"), "resource"))
 	return c.list("kind clause passing remaining +path +ignored +notNumbers", listOf(found, "clauses"))
 }
 
-func listMetadata(c *call) error {
-	items, _, err := c.fetch()
-	if err != nil {
-		return err
-	}
-	err = c.show(items)
+func showMetadata(c *call, items, _ any) error {
+	err := c.show(items)
 	for _, key := range c.given["keys"] {
 		if len(pick(listOf(items, ""), "key", key)) == 0 {
 			err = errors.Join(err, missing("metadata item", key))
@@ -72,17 +64,16 @@ func listMetadata(c *call) error {
 	return err
 }
 
-func replaceMetadata(c *call) error {
-	if len(c.given["items"]) == 0 {
-		if err := c.confirmed(nil); err != nil {
-			return err
-		}
+// confirmNone asks before all metadata are deleted, and not where items replace
+// them.
+func confirmNone(c *call) error {
+	if len(c.given["items"]) > 0 {
+		c.given["yes"] = []string{"true"}
 	}
-	_, payload, err := c.fetch()
-	if err != nil {
-		return err
-	}
-	c.warn(c.text("resource"), c.given["items"])
+	return nil
+}
+
+func showReplaced(c *call, _, payload any) error {
 	if c.out.isData() {
 		return c.one("metadata=resource.metadata retained", payload)
 	}
@@ -93,13 +84,9 @@ func replaceMetadata(c *call) error {
 	return c.list(c.columns(), listOf(payload, "resource.metadata"))
 }
 
-// checkMetadata shows what is wrong with each item, and fails where one is not
+// showChecks shows what is wrong with each item, and fails where one is not
 // accepted.
-func checkMetadata(c *call) error {
-	report, _, err := c.fetch()
-	if err != nil {
-		return err
-	}
+func showChecks(c *call, report, _ any) error {
 	if err := c.list(c.columns(), listOf(report, "items")); err != nil {
 		return err
 	}
@@ -179,12 +166,12 @@ func (c *call) noteBroken(page any) error {
 	return nil
 }
 
-func listCapabilities(c *call) error {
+func withValues(c *call) error {
 	c.variables["withValues"] = c.is("detail")
-	found, _, err := c.ask(c.operation, c.variables, 0)
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+func showCapabilities(c *call, found, _ any) (err error) {
 	if !c.is("detail") {
 		return c.show(found)
 	}
@@ -205,11 +192,7 @@ func listCapabilities(c *call) error {
 	return c.list("name private value resourceCount", rows)
 }
 
-func showCapability(c *call) error {
-	found, _, err := c.fetch()
-	if err != nil {
-		return err
-	}
+func showValues(c *call, found, _ any) error {
 	if !c.out.isData() {
 		return c.list("value resourceCount", listOf(found, "values.nodes"))
 	}
