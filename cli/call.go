@@ -74,8 +74,8 @@ func stringsOf(value reflect.Value) []string {
 	return []string{fmt.Sprint(value.Interface())}
 }
 
-// standard is what most commands do: they ask where they delete, send their
-// operation and show the answer.
+// standard runs most commands: it asks before it deletes, sends the operation
+// and shows the answer.
 func (c *call) standard() error {
 	if err := c.selectOperation(); err != nil {
 		return err
@@ -127,8 +127,8 @@ func (c *call) setVariable(p *param, texts []string) error {
 	return err
 }
 
-// fillIn sets what the operation needs of a parameter that was not given: an
-// empty list, or false.
+// fillIn sets a required variable that was not given: to an empty list, or to
+// false.
 func (c *call) fillIn(p *param) {
 	switch {
 	case p.isArgument && p.optional && p.typ.NonNull && p.typ.Elem != nil:
@@ -259,8 +259,8 @@ func (c *call) sendAndShow() error {
 	return c.show(found)
 }
 
-// show shows the answer of the operation: a list as rows, with --limit as many
-// as that says, and an object as one.
+// show shows the answer of the operation: a list as rows, at most --limit, and
+// an object as one.
 func (c *call) show(found any) error {
 	kind, v := cmp.Or(c.verb.what, c.verb.of.inWords()), c.verb
 	isOne := v.name == "show" && v.as != "rows"
@@ -283,7 +283,7 @@ func (c *call) show(found any) error {
 	return c.showRows(kind, rows, isOne)
 }
 
-// showRows shows rows, or the only one. What show is asked for has a row.
+// showRows shows rows, or the only one. An empty list is an error of show.
 func (c *call) showRows(kind string, rows []any, isOne bool) error {
 	if len(rows) == 0 && (isOne || c.verb.name == "show" && c.verb.as == "rows") {
 		return missing(kind, c.argument(true))
@@ -371,7 +371,7 @@ func listOf(object any, path string) []any {
 	return list
 }
 
-// wordOf returns a member of an object as a text for people.
+// wordOf returns a member of an object as a printable string.
 func wordOf(object any, path string) string { return printable(cell(valueAt(object, path), false)) }
 
 // numberOf returns a member of an object as a number.

@@ -161,8 +161,8 @@ func suffixesOf(candidate, provider any) (suffixes []any) {
 	return suffixes
 }
 
-// showExplanation shows which condition takes how many providers away, and which
-// providers come nearest.
+// showExplanation shows how many providers each condition removes, and the
+// nearest providers.
 func (c *call) showExplanation(of any) error {
 	if c.out.isData() {
 		return c.one("considered steps nearest", of)

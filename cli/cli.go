@@ -20,7 +20,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Program is what the command line knows of the program that it belongs to.
+// Program describes the program to the command line.
 type Program struct {
 	Version string
 	// Commit is the commit that the program was built from; empty is not known.
@@ -54,7 +54,7 @@ type session struct {
 	server         server
 	api            *asking
 	call           *call   // nil for serve and completion
-	wrong          []error // what is wrong with flags of serve that were left out
+	wrong          []error // errors of flags of serve that were left out
 }
 
 // newParser returns the parser of `serve`, which calls exit after it has
@@ -72,8 +72,8 @@ func (s *session) parser(g *grammar, exit func()) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 120}))
 }
 
-// Run runs the command that the arguments name. Its error is for people: the
-// program prints it and ends with the status that ExitStatus returns.
+// Run runs the command that the arguments name. The program prints its error
+// and exits with ExitStatus.
 func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {
 	run := &session{ctx: ctx, program: program, stdout: stdout, stderr: stderr}
 	if len(args) > 0 && args[0] == completing {
@@ -101,7 +101,7 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 	return run.execute(g, of)
 }
 
-// asked returns the noun that arguments name, nil for none, and the arguments:
+// asked returns the noun of some arguments, nil for none, and the arguments:
 // `help x` is `x --help`, a noun alone asks for help, and `watch` alone is
 // `watch all`.
 func asked(args []string) (*noun, []string) {
@@ -144,8 +144,8 @@ func takesNext(flag string) bool {
 	})
 }
 
-// serve runs the server. Where its flags cannot be read, it notes what is wrong
-// with each.
+// serve runs the server. If its flags cannot be read, it notes the error of
+// each.
 func (s *session) serve(args []string, wrong error) error {
 	if wrong != nil {
 		parsed, err := s.parseServe(args)
@@ -224,8 +224,8 @@ func Reference() (string, error) {
 }
 
 // writeCommand writes the examples of a command and a table of its arguments
-// and flags, without those that all have, and without those of serve, which
-// README and other pages explain.
+// and flags, without the flags of all commands. README and other pages explain
+// the flags of serve.
 func writeCommand(out *strings.Builder, path string, command *kong.Node) {
 	heading := "\n| | |\n|---|---|\n"
 	row := func(name, help string) {

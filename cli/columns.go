@@ -32,9 +32,8 @@ func (c column) title() string {
 	return title.String()
 }
 
-// columnsOf returns columns that are written as `name`, `name=path.to.it` or, with
-// a plus before it, those that only one thing is shown with. The first one is what
-// --quiet shows.
+// columnsOf parses columns: `name`, `name=path.to.it`, and `+name` for a column
+// that tables of several things leave out. --quiet shows the first one.
 func columnsOf(written string) (columns []column) {
 	for _, word := range strings.Fields(written) {
 		word, detail := strings.CutPrefix(word, "+")
@@ -79,7 +78,7 @@ func valueAt(value any, path string) any {
 	return nil
 }
 
-// decoded returns the value of a text of JSON, with numbers as they are written.
+// decoded parses JSON and keeps the digits of numbers.
 func decoded(text []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -92,7 +91,7 @@ type record struct {
 	values  []any
 }
 
-// cells returns the values as texts.
+// cells returns the values as strings.
 func (r record) cells(people bool, clean func(string) string) []string {
 	return lists.Map(r.values, func(value any) string { return clean(cell(value, people)) })
 }
@@ -119,9 +118,9 @@ func (r record) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// cell returns a value as a text on one line. Lists are separated by commas, and
-// of their members those with two parts, such as keys with values, are joined by
-// an equals sign.
+// cell returns a value as a string on one line. Lists are separated by commas,
+// and of their members those with two parts, such as keys with values, are
+// joined by an equals sign.
 func cell(value any, people bool) string {
 	switch of := value.(type) {
 	case nil:
@@ -147,9 +146,9 @@ func cell(value any, people bool) string {
 	return fmt.Sprint(value)
 }
 
-// pair returns an object of a key and a value, a name and a value, or a resource
-// class and an amount as one text, and the name of an object that has a name only;
-// anything else as it is.
+// pair returns an object of a key and a value, a name and a value, or a
+// resource class and an amount as one string, and the name of an object that
+// has a name only; anything else as it is.
 func pair(value any) any {
 	object, ok := value.(map[string]any)
 	if !ok {

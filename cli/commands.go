@@ -32,10 +32,10 @@ type verb struct {
 	columns           string   // the noun's when empty, further ones after a &
 	rows              string   // the member of the answer that is shown
 	pick              string   // the member of a row that the last argument names
-	what              string   // what a thing that is missing is called; the noun when empty
+	what              string   // kind of thing in errors; the noun when empty
 	ask               string   // the question before it is sent; flags in braces
 	as                string   // one thing is shown as "one", or as "rows"
-	warn              string   // the flag with the metadata items of which those that break definitions are noted
+	warn              string   // the flag with written metadata items; notes report items that break definitions
 	shared            []string // sets of flags
 	own               []*param
 }
@@ -79,8 +79,9 @@ var table = sync.OnceValue(func() (nouns []*noun) {
 	return nouns
 })
 
-// newVerb returns the verb of a line: without operations of its own it has the
-// one that is called as the verb and the noun say, if there is one.
+// newVerb parses a line of a verb. If the line names no operation, it takes the
+// operation of the client that is named by verb and noun, such as ListNamespaces,
+// if there is one.
 func newVerb(of *noun, words []string) *verb {
 	v := &verb{of: of, name: words[0]}
 	isOne := strings.TrimSuffix("a "+of.inWords(), " ")
@@ -118,7 +119,7 @@ func newVerb(of *noun, words []string) *verb {
 	return v
 }
 
-// set sets what a key says of the last verb, or of the noun before its verbs.
+// set sets a property of the last verb, or of the noun before its verbs.
 func (n *noun) set(key, value string) {
 	if len(n.verbs) == 0 {
 		switch key {
@@ -188,7 +189,7 @@ type param struct {
 	key         string // the name of its values: with dashes for the flag of a command with an argument of that name
 	typ         *ast.Type
 	description string // in the schema
-	kind        string // what it names: completion knows these kinds, and resolve those with a uuid
+	kind        string // of thing that it names, for completion and resolve
 	fallback    string
 	isArgument  bool
 	optional    bool

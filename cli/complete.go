@@ -14,12 +14,12 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// completing is the word with which the scripts of shells ask what a command line
-// goes on with: `cadastre __complete resource sh` prints `show`.
+// completing is the command by which the scripts of shells ask for candidates:
+// `cadastre __complete resource sh` prints `show`.
 const completing = "__complete"
 
-// completionTime is how long a shell waits for what a server knows, and
-// maxCompletions how many values are offered.
+// completionTime bounds the request to a server, and maxCompletions the number
+// of candidates.
 const (
 	completionTime = 2 * time.Second
 	maxCompletions = 200
@@ -36,9 +36,8 @@ func printCompletion(c *call) error {
 	return c.printf("%s", text)
 }
 
-// complete prints what the last word of a command line goes on with, a line
-// each. What cannot be told, for example because no server answers, is left
-// out.
+// complete prints the candidates for the last word of a command line, a line
+// each. It prints none if the server does not answer.
 func (s *session) complete(words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -66,12 +65,12 @@ func (s *session) complete(words []string) error {
 	if err := parsed.Reset(); err != nil {
 		return nil
 	}
-	_, _ = parsed.Apply() // what was read so far
+	_, _ = parsed.Apply() // the values before the last word
 	_, err = io.WriteString(s.stdout, strings.Join(append(l.candidates(before, word), ""), "\n"))
 	return err
 }
 
-// line is a command line as far as it was read.
+// line is a parsed command line without its last word.
 type line struct {
 	*session
 	grammar   *grammar
@@ -80,7 +79,7 @@ type line struct {
 	arguments []*kong.Positional
 }
 
-// candidates returns what a word goes on with.
+// candidates returns the candidates for a word.
 func (l *line) candidates(before []string, word string) []string {
 	if len(before) > 0 && strings.HasPrefix(before[len(before)-1], "-") {
 		if flag := l.flag(before[len(before)-1]); flag != nil && !flag.IsBool() {
@@ -101,7 +100,7 @@ func (l *line) candidates(before []string, word string) []string {
 	return beginning(word, lists.Map(l.node.Children, func(child *kong.Node) string { return child.Name }))
 }
 
-// flag returns the flag that is written so; nil where there is none.
+// flag returns the flag with this name, such as --output or -o; nil for none.
 func (l *line) flag(written string) *kong.Flag {
 	for _, flag := range slices.Concat(l.node.AllFlags(true)...) {
 		if written == "--"+flag.Name || flag.Short != 0 && written == "-"+string(flag.Short) {
@@ -123,13 +122,13 @@ func (l *line) flagNames() (names []string) {
 	return names
 }
 
-// beginning returns the texts that begin with a word.
+// beginning returns the strings that begin with a word.
 func beginning(word string, texts []string) []string {
 	return slices.DeleteFunc(texts, func(text string) bool { return !strings.HasPrefix(text, word) || text == "" })
 }
 
-// values returns what a flag or an argument can be: the members of an enum,
-// names that the server knows, or contexts.
+// values returns the possible values of a flag or an argument: the members of
+// an enum, names from the server, or contexts.
 func (l *line) values(of *kong.Value, word string) []string {
 	if of.Enum != "" {
 		return of.EnumSlice()
@@ -167,9 +166,9 @@ func (l *line) values(of *kong.Value, word string) []string {
 	return names
 }
 
-// names returns the names of a kind of things that the server knows: those with
-// the text in them where there can be very many, and the uuids that begin with
-// 8 characters or more.
+// names returns names of a kind from the server, if there can be many only
+// names with the word in them, and uuids that begin with the word, if it has 8
+// characters or more.
 func (s *session) names(kind, word string, arguments []*kong.Positional) ([]string, error) {
 	if kind == "capability" && len(arguments) > 0 {
 		resourceType := stringsOf(arguments[0].Target)[0]

@@ -172,7 +172,7 @@ func deleteContexts(c *call) error {
 	return c.list(c.columns(), deleted)
 }
 
-// login asks the server who the token is of, and keeps both for later commands.
+// login asks the server who the viewer is, and saves the server and the token.
 func login(c *call) error {
 	of, name := remoteOf(c), c.text("name")
 	if of.context != "" {
@@ -213,8 +213,7 @@ func login(c *call) error {
 	return c.one(c.columns(), viewer)
 }
 
-// askToken reads a token from the standard input: on a terminal without showing
-// it.
+// askToken reads a token from standard input, on a terminal without echo.
 func (c *call) askToken() (string, error) {
 	text := ""
 	if file, ok := c.program.Stdin.(*os.File); ok && term.IsTerminal(int(file.Fd())) {

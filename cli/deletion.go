@@ -39,8 +39,8 @@ func (c *call) remove() error {
 	return c.list(c.columns(), deleted)
 }
 
-// confirmed asks the question of the command, after it has looked up what the
-// question is about, unless --yes is set.
+// confirmed looks up the things that a command deletes and asks its question,
+// unless --yes is set.
 func (c *call) confirmed(each *param) error {
 	if c.is("yes") {
 		return nil
@@ -67,8 +67,7 @@ func (c *call) confirmed(each *param) error {
 	return c.confirm("yes", "%s", question)
 }
 
-// lookUp returns an error where something that a question is about does not
-// exist.
+// lookUp returns an error if the thing that a parameter names does not exist.
 func (c *call) lookUp(p *param, text string) error {
 	kind := p.kind
 	if p.isEach {
@@ -110,8 +109,8 @@ func (c *call) lookUp(p *param, text string) error {
 	return err
 }
 
-// lookIn returns an error where no member of a list of the object that the first
-// argument names has this value.
+// lookIn returns an error if the list of the object of the first argument has
+// no member with this value.
 func (c *call) lookIn(reader, list, member, kind, value string) error {
 	found, err := c.query(reader, map[string]any{"uuid": c.argument(false)})
 	if err == nil && len(pick(listOf(found, list), member, value)) == 0 {
@@ -120,8 +119,8 @@ func (c *call) lookIn(reader, list, member, kind, value string) error {
 	return err
 }
 
-// confirm asks a question about what is going to be deleted, unless --yes is
-// set, and returns an error unless the answer is the word.
+// confirm asks a question unless --yes is set, and returns an error unless the
+// answer is the word.
 func (c *call) confirm(word, question string, args ...any) error {
 	if c.is("yes") {
 		return nil

@@ -17,13 +17,12 @@ const (
 	exitUsage     = 2 // the command line is wrong: nothing was sent
 	exitInput     = 3 // the server refused the input
 	exitNotFound  = 4
-	exitForbidden = 5 // or nobody is logged in
-	exitConflict  = 6 // what is there stands against it
+	exitForbidden = 5 // or there is no valid token
+	exitConflict  = 6 // a conflict with existing data
 	exitBusy      = 7 // the server cannot be reached or has no capacity: try again
 )
 
-// statusError is an error that the program found itself, with the status to
-// exit with.
+// statusError is an error of the command line itself, with its exit status.
 type statusError struct {
 	error
 	status int
@@ -88,7 +87,7 @@ func ExitStatus(err error) int {
 	return exitFailed
 }
 
-// askError is an error of a request, in the words of the command line.
+// askError is an error of a request, in terms of the command line.
 type askError struct {
 	run *session
 	err error
@@ -97,8 +96,7 @@ type askError struct {
 // Unwrap returns the error of the client.
 func (e *askError) Unwrap() error { return e.err }
 
-// Error returns what people need to know: the server, and what it refused, with
-// the code.
+// Error returns the server, and the code and message of each of its errors.
 func (e *askError) Error() string {
 	server := e.run.server.address
 	if refused := new(client.Errors); errors.As(e.err, &refused) {
@@ -116,9 +114,9 @@ func (e *askError) Error() string {
 	return server + ": " + e.err.Error()
 }
 
-// refusals returns what a server refused, line by line: `CODE: why`, or the status
-// of an answer that did not come from a GraphQL server. What is about a field of
-// an input is told by the flag that it was given with.
+// refusals returns a line for each error of a server: `CODE: why`, or the
+// status of an answer that no GraphQL server sent. It names the flag in place
+// of the field of an input.
 func (s *session) refusals(refused *client.Errors) (lines []string) {
 	for _, of := range refused.List {
 		told := *of
@@ -135,8 +133,8 @@ func (s *session) refusals(refused *client.Errors) (lines []string) {
 	return lines
 }
 
-// flagOf returns the flag or the argument that a field of an input was given with,
-// and the value where it was one of several; empty for none.
+// flagOf returns the flag or the argument of a field of an input, and the value
+// if there are several; empty for none.
 func (s *session) flagOf(field string) string {
 	if s.call == nil || field == "" {
 		return ""
@@ -160,8 +158,8 @@ func (s *session) flagOf(field string) string {
 	return best.label() + best.part(rest, s.call.given[best.key])
 }
 
-// part returns what is said of a parameter's value after its label: which of
-// several values, and which part of it.
+// part returns the part of a parameter that a path below it names: one of
+// several values, and a field of it.
 func (p *param) part(rest string, values []string) (text string) {
 	if index, after, ok := strings.Cut(strings.TrimPrefix(rest, "["), "]"); ok && strings.HasPrefix(rest, "[") {
 		i, err := strconv.Atoi(index)
@@ -177,7 +175,7 @@ func (p *param) part(rest string, values []string) (text string) {
 	return text
 }
 
-// isAboutInput reports whether a server refused what it was sent.
+// isAboutInput reports whether a server refused the input.
 func isAboutInput(err error) bool {
 	if refused := new(client.Errors); errors.As(err, &refused) && refused.Status != 0 {
 		return refused.Status == http.StatusRequestEntityTooLarge || refused.Status == http.StatusBadRequest
@@ -185,7 +183,7 @@ func isAboutInput(err error) bool {
 	return client.Code(err) == client.BadUserInput
 }
 
-// refusalsOf returns what a server refused, line by line.
+// refusalsOf returns the lines of refusals for any error.
 func (s *session) refusalsOf(err error) []string {
 	if refused := new(client.Errors); errors.As(err, &refused) {
 		return s.refusals(refused)

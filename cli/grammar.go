@@ -11,7 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// grammar is the struct from which kong makes the parser, and what is in its fields.
+// grammar is the struct from which kong makes the parser, and the parameters of
+// its fields.
 type grammar struct {
 	root   reflect.Value
 	shared []*param              // flags of all commands of the noun
@@ -19,8 +20,8 @@ type grammar struct {
 	fields []reflect.StructField // of the root
 }
 
-// newGrammar returns the grammar of all nouns, with the verbs of those in full
-// that isBuilt reports. Building them all takes longer than most commands.
+// newGrammar returns the grammar of all nouns. It has the verbs of a noun only
+// if isBuilt reports true: to build all takes longer than most commands.
 func newGrammar(isBuilt func(*noun) bool) *grammar {
 	g := &grammar{params: map[*verb][]*param{}}
 	for _, of := range table() {
@@ -47,7 +48,7 @@ func newGrammar(isBuilt func(*noun) bool) *grammar {
 	return g
 }
 
-// structOf returns the struct of a noun with those of its verbs.
+// structOf returns the struct of a noun, with a field for each verb.
 func (g *grammar) structOf(of *noun) reflect.Type {
 	g.shared = sets(of.shared)
 	var verbs []reflect.StructField
@@ -108,14 +109,14 @@ func (p *param) isList() bool { return (p.typ.Elem != nil || p.isEach) && !p.isO
 // isBool reports whether the parameter is a flag without a value.
 func (p *param) isBool() bool { return p.typ.Name() == "Boolean" && !p.isList() }
 
-// isReference reports whether a name or the beginning of a uuid may stand for
-// the value.
+// isReference reports whether the value can be a name or the beginning of a
+// uuid.
 func (p *param) isReference() bool {
 	return p.kind != "" && (p.typ.Name() == "UUID" || p.kind == "aggregate")
 }
 
-// goType returns the type of the field that kong reads the parameter into. What
-// the server is sent is read by valueOf: an empty value can clear it.
+// goType returns the type of the field for kong. Numbers for the server stay
+// strings, because an empty value can clear a field; valueOf parses them.
 func (p *param) goType() reflect.Type {
 	switch {
 	case p.isList():

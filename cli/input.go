@@ -13,7 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// valueOf returns the value of a type of the schema that a text says.
+// valueOf parses a value of a type of the schema.
 func valueOf(name, text string) (value any, err error) {
 	switch name {
 	case "String", "ID", "UUID":
@@ -44,7 +44,7 @@ func valueOf(name, text string) (value any, err error) {
 	return value, nil
 }
 
-// shortForms read inputs that have a form of their own on the command line.
+// shortForms parse inputs that have a short form on the command line.
 var shortForms = map[string]func(text string) (any, error){
 	"KeyValueInput":       keyValue,
 	"ResourceAmountInput": func(text string) (any, error) { return amountOf(text, "amount") },
@@ -59,8 +59,8 @@ var shortForms = map[string]func(text string) (any, error){
 	},
 }
 
-// inputOf returns an input that is written as JSON or YAML, whose fields the
-// schema has.
+// inputOf parses an input from JSON or YAML. Fields that the schema lacks are
+// an error.
 func inputOf(definition *ast.Definition, text string) (any, error) {
 	asJSON, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -105,13 +105,12 @@ func knownFields(definition *ast.Definition, value any) error {
 	return nil
 }
 
-// constant returns the member of an enum that a text says: prefer-new is
-// PREFER_NEW.
+// constant returns the member of an enum: prefer-new is PREFER_NEW.
 func constant(text string) string {
 	return strings.ToUpper(strings.ReplaceAll(text, "-", "_"))
 }
 
-// jsonOf returns a text as JSON: as it is where it is JSON, else as a string.
+// jsonOf returns valid JSON as it is, and anything else as a JSON string.
 func jsonOf(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
@@ -123,8 +122,7 @@ func jsonOf(text string) json.RawMessage {
 	return quoted
 }
 
-// moment returns a time that is written as in RFC 3339, as a date, or as how long
-// ago it was.
+// moment parses a time: as in RFC 3339, a date, or a duration before now.
 func moment(text string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil {
 		return now.Add(-ago), nil
@@ -139,7 +137,7 @@ func moment(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// pairOf returns an input with the two sides of a text with a =.
+// pairOf parses LEFT=RIGHT into an input with these two fields.
 func pairOf(text, left, right string) (any, error) {
 	before, after, ok := strings.Cut(text, "=")
 	if !ok {
@@ -148,8 +146,8 @@ func pairOf(text, left, right string) (any, error) {
 	return map[string]any{left: before, right: after}, nil
 }
 
-// amountOf returns an amount that is written as CLASS=AMOUNT, or CLASS:AMOUNT;
-// the amount is the member of this name.
+// amountOf parses CLASS=AMOUNT or CLASS:AMOUNT into an input with the amount in
+// this member.
 func amountOf(text, member string) (map[string]any, error) {
 	i := strings.IndexAny(text, "=:")
 	amount, err := strconv.Atoi(text[i+1:])
@@ -159,7 +157,7 @@ func amountOf(text, member string) (map[string]any, error) {
 	return map[string]any{"resourceClass": text[:i], member: amount}, nil
 }
 
-// keyValue returns the item that is written as KEY=VALUE.
+// keyValue parses KEY=VALUE into an item.
 func keyValue(text string) (any, error) {
 	if strings.HasPrefix(text, "=") {
 		return nil, fmt.Errorf("%q has no key: write it as KEY=VALUE", text)
@@ -167,8 +165,8 @@ func keyValue(text string) (any, error) {
 	return pairOf(text, "key", "value")
 }
 
-// setTraits sets the lists of traits at a path that are written as A,B for all,
-// in:A,B for any, and !A for none.
+// setTraits parses A,B for all, in:A,B for any and !A for none into the lists
+// of traits at a path.
 func setTraits(variables map[string]any, prefix string, written []string) {
 	sets := map[string][]any{}
 	for _, text := range written {
@@ -196,8 +194,8 @@ func (c *call) tellTraits(prefix string, written []string) {
 	}
 }
 
-// aggregatesOf returns the filter that is written as A,B or in:A,B for any of
-// them, and !A or !in:A,B for none of them.
+// aggregatesOf parses A,B or in:A,B for any of them, and !A or !in:A,B for none
+// of them.
 func aggregatesOf(text string) any {
 	names, isNone := strings.CutPrefix(text, "!")
 	list := strings.Split(strings.TrimPrefix(names, "in:"), ",")

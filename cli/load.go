@@ -17,8 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/client"
 )
 
-// The bounds of a request, which a server accepts: things, and what they consist
-// of together with them, and bytes.
+// Bounds of a request that a server accepts: rows, objects in them, and bytes.
 const (
 	maxRows     = 1000
 	maxObjects  = 9000
@@ -32,32 +31,33 @@ type rowRequest struct {
 	item func(row *fileRow) any
 }
 
-// rowKind is what a command loads.
+// rowKind describes the things that a command loads.
 type rowKind struct {
 	noun           string
 	create         rowRequest
-	updates        []rowRequest // of what is there, one after the other
-	names, parents []string     // members with what a thing is called by others, and whom it calls its parent
-	lists          []string     // members whose members become rows of the database
+	updates        []rowRequest // of existing things, in this order
+	names, parents []string     // members with its names, and with the name of its parent
+	lists          []string     // members that are lists of rows
 }
 
 // fileRow is a line of a file.
 type fileRow struct {
-	number  int
-	members map[string]json.RawMessage
-	refused []string // what is wrong with it
-	isThere bool
+	number    int
+	members   map[string]json.RawMessage
+	refused   []string // errors
+	isThere   bool     // it existed before
+	isUpdated bool
 }
 
-// texts returns the members with these names that are texts and not empty.
-func (r *fileRow) texts(names []string) (texts []string) {
+// strings returns those members that are strings and not empty.
+func (r *fileRow) strings(names []string) (all []string) {
 	for _, name := range names {
 		var text string
-		if json.Unmarshal(r.members[name], &text) == nil && text != "" { // the server says what is wrong
-			texts = append(texts, text)
+		if json.Unmarshal(r.members[name], &text) == nil && text != "" { // the server reports errors
+			all = append(all, text)
 		}
 	}
-	return texts
+	return all
 }
 
 // size returns how many rows of the database a line becomes.
@@ -65,7 +65,7 @@ func (k rowKind) size(row *fileRow) int {
 	n := 1
 	for _, name := range k.lists {
 		var list []json.RawMessage
-		_ = json.Unmarshal(row.members[name], &list) // the server says what is wrong
+		_ = json.Unmarshal(row.members[name], &list) // the server reports errors
 		n += len(list)
 	}
 	return n
@@ -83,13 +83,13 @@ type rowLoad struct {
 	free    chan struct{}
 
 	mu                                    sync.Mutex
-	underWay                              map[string]bool // what requests since the last wait create, by name
+	underWay                              map[string]bool // names of things in requests since the last wait
 	created, updated, there, failed, rows int
 	err                                   error // that ends the command
 }
 
-// loadRows loads the lines of a file. A line that is refused fails alone, and makes
-// the command fail; one of what is there already is counted.
+// loadRows loads the lines of a file. A refused line fails alone, and makes the
+// command fail. A line of an existing thing is counted.
 func (c *call) loadRows(kind rowKind) error {
 	in, size, err := c.open(c.text("file"))
 	if err != nil {
@@ -127,8 +127,8 @@ func (c *call) open(path string) (io.ReadCloser, int, error) {
 	return file, int(info.Size()), nil
 }
 
-// readAll sends the lines of a file in their order, as many together as a request
-// may have.
+// readAll sends the lines of a file in their order, in requests as large as the
+// bounds allow.
 func (l *rowLoad) readAll(in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 64<<10), maxRowBytes)
@@ -143,7 +143,7 @@ func (l *rowLoad) readAll(in io.Reader) error {
 		row := &fileRow{number: number}
 		if err := json.Unmarshal(text, &row.members); err != nil || row.members == nil {
 			row.refused = []string{"is not an object of JSON"}
-			l.note([]*fileRow{row})
+			l.count([]*fileRow{row})
 			continue
 		}
 		of := bytes.Count(text, []byte("{"))
@@ -168,11 +168,11 @@ func (l *rowLoad) isGoing() bool {
 	return l.err == nil && l.ctx.Err() == nil
 }
 
-// begin sends a request beside those under way, after those that may create
-// parents of its things.
+// begin sends a request. It waits for all others first if one of them may
+// create a parent.
 func (l *rowLoad) begin(batch []*fileRow) {
 	if slices.ContainsFunc(batch, func(row *fileRow) bool {
-		return slices.ContainsFunc(row.texts(l.kind.parents), func(parent string) bool { return l.underWay[parent] })
+		return slices.ContainsFunc(row.strings(l.kind.parents), func(parent string) bool { return l.underWay[parent] })
 	}) {
 		l.sending.Wait()
 		clear(l.underWay)
@@ -181,7 +181,7 @@ func (l *rowLoad) begin(batch []*fileRow) {
 		return
 	}
 	for _, row := range batch {
-		for _, name := range row.texts(l.kind.names) {
+		for _, name := range row.strings(l.kind.names) {
 			l.underWay[name] = true
 		}
 	}
@@ -195,8 +195,7 @@ func (l *rowLoad) begin(batch []*fileRow) {
 	})
 }
 
-// createOrUpdate creates what rows say, and updates what is there where that is
-// asked for.
+// createOrUpdate creates rows, and updates existing ones if --update is set.
 func (l *rowLoad) createOrUpdate(batch []*fileRow) error {
 	if err := l.send(batch, l.kind.create); err != nil {
 		return err
@@ -206,7 +205,6 @@ func (l *rowLoad) createOrUpdate(batch []*fileRow) error {
 			row.refused = nil
 		}
 	}
-	updated := map[*fileRow]bool{}
 	for _, request := range l.kind.updates {
 		some := slices.DeleteFunc(slices.Clone(batch), func(row *fileRow) bool {
 			return !row.isThere || row.refused != nil || !l.is("update") || request.item(row) == nil
@@ -215,31 +213,15 @@ func (l *rowLoad) createOrUpdate(batch []*fileRow) error {
 			return err
 		}
 		for _, row := range some {
-			updated[row] = true
+			row.isUpdated = true
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, row := range batch {
-		switch {
-		case row.refused != nil:
-			continue
-		case updated[row]:
-			l.updated++
-		case row.isThere:
-			l.there++
-			continue
-		default:
-			l.created++
-		}
-		l.rows += l.kind.size(row)
-	}
-	l.noteLocked(batch)
+	l.count(batch)
 	return nil
 }
 
-// send sends a request, and notes in its rows what is wrong with them. One that
-// the server refuses as a whole is sent in halves, so that a row fails alone.
+// send sends a request, and notes the errors of its rows. If the server refuses
+// the whole request, send sends its halves, so that a row fails alone.
 func (l *rowLoad) send(batch []*fileRow, request rowRequest) error {
 	if len(batch) == 0 {
 		return nil
@@ -269,8 +251,7 @@ func (l *rowLoad) send(batch []*fileRow, request rowRequest) error {
 	return l.send(batch[half:], request)
 }
 
-// judge notes what the server says is wrong with a row, and whether all of that
-// is that it is there.
+// judge notes the errors of a row, and whether they only say that it exists.
 func (r *fileRow) judge(problems []any) {
 	r.isThere = r.isThere || len(problems) > 0
 	for _, one := range problems {
@@ -281,25 +262,28 @@ func (r *fileRow) judge(problems []any) {
 	}
 }
 
-// note says what is wrong with rows, and counts them.
-func (l *rowLoad) note(rows []*fileRow) {
+// count counts rows, and notes the errors of failed ones.
+func (l *rowLoad) count(rows []*fileRow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.noteLocked(rows)
-}
-
-func (l *rowLoad) noteLocked(rows []*fileRow) {
 	for _, row := range rows {
 		for _, problem := range row.refused {
 			l.done.notef("%s:%d: %s\n", l.file, row.number, problem)
 		}
-		if row.refused != nil {
+		switch {
+		case row.refused != nil:
 			l.failed++
+		case row.isThere && !row.isUpdated:
+			l.there++
+		case row.isThere:
+			l.updated, l.rows = l.updated+1, l.rows+l.kind.size(row)
+		default:
+			l.created, l.rows = l.created+1, l.rows+l.kind.size(row)
 		}
 	}
 }
 
-// summarize says what became of all rows, and how fast where that took a while.
+// summarize prints the counts, and after a second or more the speed.
 func (l *rowLoad) summarize() error {
 	speed, updated := "", ""
 	if took := time.Since(l.started).Seconds(); took >= 1 {

@@ -93,8 +93,8 @@ func (o operation) declares(variable string) bool {
 	return o.VariableDefinitions.ForName(variable) != nil
 }
 
-// path returns the fields from the root of the answer to what it is about: the
-// nodes of a list, or the object that is read or changed.
+// path returns the fields from the root of the answer to its subject: the nodes
+// of a list, or an object.
 func (o operation) path() (path []*ast.Field) {
 	set := o.SelectionSet
 	for {
@@ -115,7 +115,7 @@ func (o operation) path() (path []*ast.Field) {
 }
 
 // missingAt is the first object on a path that does not exist: its kind, its
-// name, and the name of what it belongs to.
+// name, and the name of its parent.
 type missingAt struct{ kind, name, parent string }
 
 // within returns the part of an answer's data at the path of the operation, or
@@ -143,24 +143,26 @@ func (o operation) within(data any, variables map[string]any) (any, *missingAt) 
 	return data, nil
 }
 
-// typeAt returns the type of a variable, or of a field of an input in one, and the
-// definition of the field: `input.name`.
-func (o operation) typeAt(path string) (*ast.Type, *ast.FieldDefinition) {
-	name, rest, below := strings.Cut(path, ".")
-	variable := o.VariableDefinitions.ForName(name)
+// fieldAt returns the definition of the field at a path in a variable, such as
+// `input.name`; nil for none.
+func (o operation) fieldAt(path string) (field *ast.FieldDefinition) {
+	names := strings.Split(path, ".")
+	variable := o.VariableDefinitions.ForName(names[0])
 	if variable == nil {
-		return nil, nil
+		return nil
 	}
-	of, field := variable.Type, (*ast.FieldDefinition)(nil)
-	for below {
-		name, rest, below = strings.Cut(rest, ".")
-		field = fieldOf(of.Name(), name)
-		if field == nil {
-			return nil, nil
+	typ := variable.Type
+	for _, name := range names[1:] {
+		definition := definitionOf(typ.Name())
+		if definition == nil {
+			return nil
 		}
-		of = field.Type
+		if field = definition.Fields.ForName(name); field == nil {
+			return nil
+		}
+		typ = field.Type
 	}
-	return of, field
+	return field
 }
 
 // inputs are the definitions of inputs and enums that were looked up.
@@ -189,14 +191,6 @@ func definitionOf(name string) *ast.Definition {
 	}
 	inputs.Store(name, definition)
 	return definition
-}
-
-// fieldOf returns a field of an input; nil where there is none.
-func fieldOf(input, field string) *ast.FieldDefinition {
-	if definition := definitionOf(input); definition != nil {
-		return definition.Fields.ForName(field)
-	}
-	return nil
 }
 
 // kebab returns a name in camel case as the name of a flag.

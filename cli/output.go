@@ -58,8 +58,9 @@ func (s *session) one(columns string, thing any) error {
 	return s.out.show(s.stdout, columnsOf(columns), []any{thing}, true)
 }
 
-// show shows things in the form that the flags name. A single one is an object in
-// JSON and has a line for each column in a table; of many, a table has no details.
+// show shows things in the form of the flags. A single one is an object in
+// JSON, and a line for each column in a table. A table of several things leaves
+// details out.
 func (o output) show(w io.Writer, columns []column, things []any, single bool) (err error) {
 	if len(o.columns) > 0 {
 		if columns, err = chosen(columns, o.columns); err != nil {
@@ -157,7 +158,7 @@ func showTable(w io.Writer, columns []column, objects []record, single bool) err
 	return nil
 }
 
-// printable returns a text without the characters that control a terminal.
+// printable replaces the control characters of a string.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -167,14 +168,14 @@ func printable(text string) string {
 	}, text)
 }
 
-// printf writes what the command is run for.
+// printf writes to standard output.
 func (s *session) printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(s.stdout, format, args...)
 	return err
 }
 
-// notef writes a note for people, unless --quiet is set. The command goes on where
-// nobody can read it.
+// notef writes a note to standard error, unless --quiet is set. It ignores
+// errors of writing.
 func (s *session) notef(format string, args ...any) {
 	if !s.out.quiet {
 		_, _ = fmt.Fprintf(s.stderr, format, args...)

@@ -17,8 +17,8 @@ const severalTimes = "Can be given several times."
 // words returns the table of commands.txt with a name: a word for each name.
 func words(table string) map[string]string { return nounNamed(table).words }
 
-// params returns the flags and arguments of a command: those of its operations,
-// the arguments first, then its own, and those that it shares with others.
+// params returns the flags and arguments of a command: first of its operations,
+// arguments before flags, then its own, then shared ones.
 func (v *verb) params() []*param {
 	var all []*param
 	shared := slices.Clone(v.shared)
@@ -54,8 +54,8 @@ func (v *verb) params() []*param {
 // sharedSets are the sets of flags of variables.
 var sharedSets = map[string]string{"first": ".page", "orderBy": ".order"}
 
-// paramsOf returns the parameters of a variable: the fields of an input. What
-// the program sets itself has none.
+// paramsOf returns the parameters of a variable: for an input, one for each
+// field; none for a variable that the program sets.
 func (v *verb) paramsOf(of *ast.VariableDefinition) (params []*param) {
 	at := of.Variable
 	if slices.Contains([]string{"first", "after", "problems"}, at) || strings.HasPrefix(at, "with") {
@@ -109,8 +109,8 @@ func (v *verb) named(all []*param) (params []*param) {
 
 // wordOf returns the parameter that a word is about: `<name>` is an argument,
 // `[name]` an optional one, `<name...>` one for each request, `<name!>` one for
-// a list; `flag=field` names the field; `@kind` says what it names, `:value`
-// its default.
+// a list; `flag=field` names the field; `@kind` is the kind of thing that it
+// names, `:value` its default.
 func (v *verb) wordOf(word string, all []*param) *param {
 	isArgument, optional := strings.ContainsAny(word[:1], "<["), word[0] == '['
 	word, fallback, _ := strings.Cut(strings.Trim(word, "<[]>"), ":")
@@ -125,7 +125,7 @@ func (v *verb) wordOf(word string, all []*param) *param {
 	i := slices.IndexFunc(all, func(of *param) bool { return of.at == field || strings.HasSuffix(of.at, "."+field) })
 	if i >= 0 {
 		*one = *all[i]
-	} else if definition := v.fieldAt(field); definition != nil {
+	} else if definition := operationNamed(v.send[0]).fieldAt(field); definition != nil {
 		one = v.paramOf(field, definition)
 	} else {
 		panic("cli: no operation of " + v.path() + " has the field " + field)
@@ -136,13 +136,6 @@ func (v *verb) wordOf(word string, all []*param) *param {
 	one.flag, one.fallback, one.isArgument, one.optional = name, fallback, isArgument, optional
 	one.isEach, one.isOne = isEach, isOne
 	return one
-}
-
-// fieldAt returns the field at a path in the variables of the first operation,
-// or nil.
-func (v *verb) fieldAt(path string) *ast.FieldDefinition {
-	_, field := operationNamed(v.send[0]).typeAt(path)
-	return field
 }
 
 // kindOf returns the kind of thing that the value of a field names.
@@ -175,7 +168,7 @@ func (p *param) isClearable(v *verb) bool {
 
 // isRequired reports whether the command needs the flag.
 func (p *param) isRequired(v *verb) bool {
-	field := v.fieldAt(p.at)
+	field := operationNamed(v.send[0]).fieldAt(p.at)
 	return p.typ.NonNull && strings.Count(p.at, ".") < 2 && len(v.send) == 1 && p.fallback == "" &&
 		(field == nil || field.DefaultValue == nil)
 }
@@ -232,7 +225,7 @@ func (p *param) describe(v *verb, members string) string {
 }
 
 // described returns the first sentence of the description in the schema,
-// without what concerns programs alone.
+// without clauses for programs.
 func (p *param) described() string {
 	text, _, _ := strings.Cut(strings.Join(strings.Fields(p.description), " "), ". ")
 	if before, after, ok := strings.Cut(text, "; "); ok && strings.Contains(after, "`") {

@@ -8,8 +8,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// keepInventory sets the fields that no flag sets to those of the inventory, and
-// the generation to that of the provider.
+// keepInventory keeps the fields without a flag, and sets the generation of the
+// provider.
 func keepInventory(c *call) error {
 	class := c.text("class")
 	provider, err := c.query("ReadProvider", map[string]any{"uuid": c.text("provider")})
@@ -32,8 +32,8 @@ func keepInventory(c *call) error {
 	return nil
 }
 
-// showTraits shows traits. Of a provider the server returns the names alone: those of
-// custom traits say so.
+// showTraits shows traits. A provider has only their names; a custom trait is
+// known by its prefix.
 func showTraits(c *call, found, _ any) error {
 	if object, ok := found.(map[string]any); ok {
 		object["traits"] = lists.Map(listOf(object, "traits"), func(name any) any {
@@ -68,7 +68,7 @@ func listUsages(c *call) error {
 		}
 	}
 	all, most := []any{}, c.number("limit")
-	for { // the cursor is what the groups are grouped by
+	for { // the cursor is the key of a group
 		groups, _, err := c.ask(c.operation, c.variables, 0)
 		if err != nil {
 			return err
@@ -87,15 +87,14 @@ func groupCapacity(c *call) error {
 	return nil
 }
 
-// capacityColumns are the columns of sums of capacity, by what their providers have
-// in common.
+// capacityColumns returns the columns of sums of capacity, by their grouping.
 func capacityColumns(by string) string {
 	group := map[string]string{"aggregate": "aggregate ", "trait": "trait ", "root": "root=root.name "}
 	return group[by] + "resourceClass total reserved capacity used free providers +shareUsed"
 }
 
-// setAllocations replaces the allocations of a consumer. What the flags do not
-// say stays as it was read.
+// setAllocations replaces the allocations of a consumer. Fields without a flag
+// keep their values.
 func setAllocations(c *call) error {
 	allocations, err := c.allocations()
 	if err != nil {
@@ -137,8 +136,7 @@ func setAllocations(c *call) error {
 	return c.list(c.columns(), all)
 }
 
-// allocations returns what is written as rp=PROVIDER,CLASS=AMOUNT,CLASS=AMOUNT,
-// by provider.
+// allocations parses rp=PROVIDER,CLASS=AMOUNT,CLASS=AMOUNT, by provider.
 func (c *call) allocations() (all []any, err error) {
 	byProvider := map[string]map[string]any{}
 	for _, text := range c.given["allocation"] {

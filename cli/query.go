@@ -102,8 +102,8 @@ func chosenOf(document *ast.QueryDocument, name string) (*ast.OperationDefinitio
 	return nil, usagef("--operation: the document has no operation %q", name)
 }
 
-// variablesOf returns the variables that are written as KEY=VALUE. A value is a
-// text where the operation declares one, and JSON elsewhere.
+// variablesOf parses KEY=VALUE. A value is a string if the operation declares
+// one, else JSON.
 func variablesOf(operation *ast.OperationDefinition, written []string) (map[string]any, error) {
 	variables := map[string]any{}
 	for _, one := range written {
@@ -123,9 +123,8 @@ func variablesOf(operation *ast.OperationDefinition, written []string) (map[stri
 	return variables, nil
 }
 
-// rowsOf returns the first list of objects in an answer and its columns, or the
-// object that the answer is where there is none. The names of columns are in the
-// order of the alphabet.
+// rowsOf returns the first list of objects in an answer and its columns in
+// alphabetical order; without a list, the object itself.
 func rowsOf(data any) (rows []any, columns []column) {
 	rows = firstList(data)
 	if rows == nil {
@@ -146,7 +145,7 @@ func rowsOf(data any) (rows []any, columns []column) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		columns = append(columns, column{name: name, path: name})
 	}
-	if columns == nil { // a list of texts, or one value
+	if columns == nil { // a list of strings, or one value
 		columns = []column{{name: "value"}}
 	}
 	return rows, columns
@@ -195,9 +194,9 @@ func (s *session) send(request *graphql.Request) (data any, err error) {
 	return data, err
 }
 
-// pages is how a list of a document goes on.
+// pages is a list of a document that has pages.
 type pages struct {
-	variable string   // that of the cursor
+	variable string   // of the cursor
 	path     []string // of the list in the answer
 }
 
@@ -233,8 +232,8 @@ func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (f
 	return found, nil
 }
 
-// rest returns an answer, whose list has its first page, with the pages after that:
-// all of them, or until it has as many rows as are asked for.
+// rest returns an answer with the further pages of its list: all, or until the
+// list has most rows.
 func (p pages) rest(whole any, variables map[string]any, send func() (any, error), most int) (any, error) {
 	to, ok := at(whole, p.path)
 	if !ok {
@@ -287,13 +286,13 @@ func at(data any, path []string) (map[string]any, bool) {
 	return object, ok
 }
 
-// maxPage is how many rows a request asks for, and maxScan how many it looks through.
+// maxPage is the number of rows in a page, and maxScan of rows in a scan.
 const (
 	maxPage = 200
 	maxScan = 1000
 )
 
-// firstOf returns how many rows a request for a limited number asks for.
+// firstOf returns the size of the first page.
 func firstOf(most int) int {
 	if most > 0 {
 		return min(maxPage, most)

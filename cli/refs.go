@@ -71,8 +71,8 @@ func (s *session) named(kind string, filter map[string]any, most int) (all []mat
 	return all[:min(len(all), most)], err
 }
 
-// resolve puts uuids in the place of the names and beginnings of uuids that a
-// flag or an argument has.
+// resolve replaces the names and beginnings of uuids in the values of a
+// parameter by uuids.
 func (c *call) resolve(p *param, texts []string) error {
 	for i := range texts {
 		if p.isArgument && texts[i] == "" {
@@ -85,8 +85,8 @@ func (c *call) resolve(p *param, texts []string) error {
 	return nil
 }
 
-// resolveText puts a uuid in the place of a name or the beginning of a uuid. An
-// empty string clears a field and stays.
+// resolveText replaces a name or the beginning of a uuid by the uuid. An empty
+// string, which clears a field, stays.
 func (s *session) resolveText(kind string, written *string) error {
 	if _, err := uuid.Parse(*written); err == nil || *written == "" {
 		return nil
@@ -113,10 +113,10 @@ func (s *session) resolveText(kind string, written *string) error {
 		*written, len(found), plural(kind), lines)
 }
 
-// find returns what a text may mean: the things with exactly this name, else
-// those whose names or uuids begin with it, whatever the case.
+// find returns the things with exactly this name, else the things whose names
+// or uuids begin with it, case-insensitive.
 func (s *session) find(kind, written string) ([]match, error) {
-	names := kind // what the name is of
+	names := kind // the kind with the name
 	if kind == "consumer" {
 		names = "resource"
 	}
@@ -147,7 +147,8 @@ func (s *session) find(kind, written string) ([]match, error) {
 	return begunWith(written, all), err
 }
 
-// begunWith returns the things whose names or uuids begin with a text, each once.
+// begunWith returns the things whose names or uuids begin with a string, each
+// once.
 func begunWith(begun string, found []match) (out []match) {
 	for _, of := range found {
 		if (beginsWith(of.name, begun) || beginsWith(of.uuid, begun)) && !slices.Contains(out, of) {
@@ -161,8 +162,8 @@ func beginsWith(whole, prefix string) bool {
 	return len(whole) >= len(prefix) && strings.EqualFold(whole[:len(prefix)], prefix)
 }
 
-// didYouMean returns the question whether the nearest name of a kind was meant;
-// empty where none is near, or the server does not tell.
+// didYouMean returns the end of an error with the nearest name of a kind; empty
+// if no name is near or the server refuses.
 func (s *session) didYouMean(kind, written string) string {
 	filters, of := []map[string]any{nil}, min(4, len(written))
 	if part := nameLists[kind].contains; part != "" {

@@ -26,7 +26,7 @@ import (
 // defaultServer is asked where no flag, variable or context names another.
 const defaultServer = "http://127.0.0.1:8080"
 
-// remote is what the flags of a command and the environment say of the server.
+// remote is the server that the flags of a command and the environment name.
 type remote struct {
 	server
 	context, cloud string
@@ -63,7 +63,7 @@ func (s *session) choose(of remote) error {
 	return nil
 }
 
-// server is a server and how it is asked.
+// server is a server and the settings of requests to it.
 type server struct {
 	address, token, caCert string
 	timeout                time.Duration
@@ -129,8 +129,8 @@ func connect(ctx context.Context, where server) (*client.Client, error) {
 	return client.New(where.address, options...), nil
 }
 
-// trusting returns what sends requests to servers whose certificates are of the
-// authorities in a file.
+// trusting returns a client that accepts certificates of the authorities in a
+// file.
 func trusting(file string) (*http.Client, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -145,8 +145,8 @@ func trusting(file string) (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
-// asking sends operations to the server of a session, and says of what fails what
-// people need to know. It gets a token when the first is sent.
+// asking sends operations to the server of a session and explains errors. It
+// gets a token before the first operation.
 type asking struct {
 	run    *session
 	mu     sync.Mutex // guards client
@@ -172,7 +172,8 @@ func (a *asking) connected(ctx context.Context) (_ *client.Client, err error) {
 	return a.client, err
 }
 
-// explained returns an error of the client as people need to know it.
+// explained returns an error of the client with the server's address and the
+// flags.
 func (a *asking) explained(err error) error {
 	if err == nil {
 		return nil
@@ -180,7 +181,7 @@ func (a *asking) explained(err error) error {
 	return &askError{a.run, err}
 }
 
-// cloudToken returns what gets a token of the Keystone of a cloud in clouds.yaml.
+// cloudToken returns a function that gets a token of a cloud in clouds.yaml.
 func cloudToken(name string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		credentials, _, settings, err := clouds.Parse(clouds.WithCloudName(name))

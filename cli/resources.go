@@ -21,8 +21,8 @@ func showResource(c *call, resource, _ any) error {
 	return c.one(c.columns(), resource)
 }
 
-// warn notes which of the items that were written break a definition. The items are
-// written whatever becomes of the question.
+// warn notes the written items that break a definition. It ignores errors: the
+// items are written.
 func (c *call) warn(resource any, items []string) {
 	if len(items) == 0 {
 		return
@@ -84,8 +84,7 @@ func showReplaced(c *call, _, payload any) error {
 	return c.list(c.columns(), listOf(payload, "resource.metadata"))
 }
 
-// showChecks shows what is wrong with each item, and fails where one is not
-// accepted.
+// showChecks shows the problems of each item, and fails if one is not accepted.
 func showChecks(c *call, report, _ any) error {
 	if err := c.list(c.columns(), listOf(report, "items")); err != nil {
 		return err
@@ -133,7 +132,8 @@ func listProblems(c *call) error {
 	return nil
 }
 
-// brokenItems returns what is wrong with the resources of a page, item by item.
+// brokenItems returns the problems of the resources of a page, one for each
+// item and rule.
 func brokenItems(page any) (items []any) {
 	for _, of := range listOf(page, "nodes") {
 		for _, problem := range listOf(of, "problems") {
