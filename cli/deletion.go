@@ -89,7 +89,12 @@ func (c *call) lookUp(p *param, text string) error {
 	if of == nil || of.verbNamed("show") == nil || c.text("object") != "" || len(of.verbNamed("show").send) == 0 {
 		return nil
 	}
-	reader := operationNamed(of.verbNamed("show").send[0])
+	return c.lookWith(operationNamed(of.verbNamed("show").send[0]), text)
+}
+
+// lookWith returns an error if an operation does not find a thing. It sends nothing
+// if the command lacks a variable of the operation.
+func (c *call) lookWith(reader operation, text string) error {
 	variables := map[string]any{"name": text, "uuid": text}
 	if reader.declares("uuid") {
 		delete(variables, "name")
