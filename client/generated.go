@@ -6998,10 +6998,10 @@ type ResourceFilter struct {
 	// condition.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
 	// Meeting all of these requirements on capabilities, in the syntax of extra specs;
-	// at most 64. A key that names no capability is ignored, because it may concern
-	// another filter of the scheduler. With the scope `capabilities:` it matches
-	// nothing.
+	// at most 64. `unknownKeys` says what becomes of a key that names no capability.
 	Requirements optional.Of[[]*RequirementInput] `json:"requirements,omitempty"`
+	// What becomes of keys of `requirements` that name no visible capability.
+	UnknownKeys optional.Of[UnknownKeys] `json:"unknownKeys,omitempty"`
 	// Meeting this expression on capabilities, in the JSON syntax of reservations:
 	// `["==", "$arch", "x86_64"]`, and `["and", A, B, ...]`, `["or", A, B, ...]`,
 	// `["not", A]` of such. The operators are `= == != >= <= > <`; numbers are
@@ -7057,6 +7057,9 @@ func (v *ResourceFilter) GetMetadata() optional.Of[[]*KeyValueInput] { return v.
 
 // GetRequirements returns ResourceFilter.Requirements, and is useful for accessing the field via an interface.
 func (v *ResourceFilter) GetRequirements() optional.Of[[]*RequirementInput] { return v.Requirements }
+
+// GetUnknownKeys returns ResourceFilter.UnknownKeys, and is useful for accessing the field via an interface.
+func (v *ResourceFilter) GetUnknownKeys() optional.Of[UnknownKeys] { return v.UnknownKeys }
 
 // GetMatching returns ResourceFilter.Matching, and is useful for accessing the field via an interface.
 func (v *ResourceFilter) GetMatching() optional.Of[string] { return v.Matching }
@@ -8558,6 +8561,22 @@ type TraitSetInput struct {
 
 // GetAnyOf returns TraitSetInput.AnyOf, and is useful for accessing the field via an interface.
 func (v *TraitSetInput) GetAnyOf() []string { return v.AnyOf }
+
+// What becomes of a key that names no capability which the viewer may see.
+type UnknownKeys string
+
+const (
+	// It is `BAD_USER_INPUT`, with the nearest visible name.
+	UnknownKeysRefuse UnknownKeys = "REFUSE"
+	// It follows Nova's rule. The requirement is ignored, because another filter of the
+	// scheduler may read its key. With the scope `capabilities:` it matches nothing.
+	UnknownKeysIgnore UnknownKeys = "IGNORE"
+)
+
+var AllUnknownKeys = []UnknownKeys{
+	UnknownKeysRefuse,
+	UnknownKeysIgnore,
+}
 
 // Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is `BAD_USER_INPUT`.
 type UnloadNamespacesInput struct {

@@ -36,6 +36,8 @@ type MetadataItem struct {
 	ValueKey *string `json:"value_key,omitempty"`
 	// UserModifiable holds the value of the "user_modifiable" field.
 	UserModifiable bool `json:"user_modifiable,omitempty"`
+	// whether who wrote the value sees private capabilities
+	ByOperator bool `json:"by_operator,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the MetadataItemQuery when eager-loading is set.
 	Edges        MetadataItemEdges `json:"edges"`
@@ -67,7 +69,7 @@ func (*MetadataItem) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case metadataitem.FieldUserModifiable:
+		case metadataitem.FieldUserModifiable, metadataitem.FieldByOperator:
 			values[i] = new(sql.NullBool)
 		case metadataitem.FieldID, metadataitem.FieldResourceID, metadataitem.FieldValueHash:
 			values[i] = new(sql.NullInt64)
@@ -151,6 +153,12 @@ func (_m *MetadataItem) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.UserModifiable = value.Bool
 			}
+		case metadataitem.FieldByOperator:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field by_operator", values[i])
+			} else if value.Valid {
+				_m.ByOperator = value.Bool
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -220,6 +228,9 @@ func (_m *MetadataItem) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("user_modifiable=")
 	builder.WriteString(fmt.Sprintf("%v", _m.UserModifiable))
+	builder.WriteString(", ")
+	builder.WriteString("by_operator=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ByOperator))
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -93,6 +93,20 @@ func (_c *MetadataItemCreate) SetNillableUserModifiable(v *bool) *MetadataItemCr
 	return _c
 }
 
+// SetByOperator sets the "by_operator" field.
+func (_c *MetadataItemCreate) SetByOperator(v bool) *MetadataItemCreate {
+	_c.mutation.SetByOperator(v)
+	return _c
+}
+
+// SetNillableByOperator sets the "by_operator" field if the given value is not nil.
+func (_c *MetadataItemCreate) SetNillableByOperator(v *bool) *MetadataItemCreate {
+	if v != nil {
+		_c.SetByOperator(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *MetadataItemCreate) SetID(v int64) *MetadataItemCreate {
 	_c.mutation.SetID(v)
@@ -143,6 +157,10 @@ func (_c *MetadataItemCreate) defaults() {
 		v := metadataitem.DefaultUserModifiable
 		_c.mutation.SetUserModifiable(v)
 	}
+	if _, ok := _c.mutation.ByOperator(); !ok {
+		v := metadataitem.DefaultByOperator
+		_c.mutation.SetByOperator(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -170,6 +188,9 @@ func (_c *MetadataItemCreate) check() error {
 	}
 	if _, ok := _c.mutation.UserModifiable(); !ok {
 		return &ValidationError{Name: "user_modifiable", err: errors.New(`ent: missing required field "MetadataItem.user_modifiable"`)}
+	}
+	if _, ok := _c.mutation.ByOperator(); !ok {
+		return &ValidationError{Name: "by_operator", err: errors.New(`ent: missing required field "MetadataItem.by_operator"`)}
 	}
 	if len(_c.mutation.ResourceIDs()) == 0 {
 		return &ValidationError{Name: "resource", err: errors.New(`ent: missing required edge "MetadataItem.resource"`)}
@@ -238,6 +259,10 @@ func (_c *MetadataItemCreate) createSpec() (*MetadataItem, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.UserModifiable(); ok {
 		_spec.SetField(metadataitem.FieldUserModifiable, field.TypeBool, value)
 		_node.UserModifiable = value
+	}
+	if value, ok := _c.mutation.ByOperator(); ok {
+		_spec.SetField(metadataitem.FieldByOperator, field.TypeBool, value)
+		_node.ByOperator = value
 	}
 	if nodes := _c.mutation.ResourceIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -389,6 +414,18 @@ func (u *MetadataItemUpsert) SetUserModifiable(v bool) *MetadataItemUpsert {
 // UpdateUserModifiable sets the "user_modifiable" field to the value that was provided on create.
 func (u *MetadataItemUpsert) UpdateUserModifiable() *MetadataItemUpsert {
 	u.SetExcluded(metadataitem.FieldUserModifiable)
+	return u
+}
+
+// SetByOperator sets the "by_operator" field.
+func (u *MetadataItemUpsert) SetByOperator(v bool) *MetadataItemUpsert {
+	u.Set(metadataitem.FieldByOperator, v)
+	return u
+}
+
+// UpdateByOperator sets the "by_operator" field to the value that was provided on create.
+func (u *MetadataItemUpsert) UpdateByOperator() *MetadataItemUpsert {
+	u.SetExcluded(metadataitem.FieldByOperator)
 	return u
 }
 
@@ -544,6 +581,20 @@ func (u *MetadataItemUpsertOne) SetUserModifiable(v bool) *MetadataItemUpsertOne
 func (u *MetadataItemUpsertOne) UpdateUserModifiable() *MetadataItemUpsertOne {
 	return u.Update(func(s *MetadataItemUpsert) {
 		s.UpdateUserModifiable()
+	})
+}
+
+// SetByOperator sets the "by_operator" field.
+func (u *MetadataItemUpsertOne) SetByOperator(v bool) *MetadataItemUpsertOne {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.SetByOperator(v)
+	})
+}
+
+// UpdateByOperator sets the "by_operator" field to the value that was provided on create.
+func (u *MetadataItemUpsertOne) UpdateByOperator() *MetadataItemUpsertOne {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.UpdateByOperator()
 	})
 }
 
@@ -865,6 +916,20 @@ func (u *MetadataItemUpsertBulk) SetUserModifiable(v bool) *MetadataItemUpsertBu
 func (u *MetadataItemUpsertBulk) UpdateUserModifiable() *MetadataItemUpsertBulk {
 	return u.Update(func(s *MetadataItemUpsert) {
 		s.UpdateUserModifiable()
+	})
+}
+
+// SetByOperator sets the "by_operator" field.
+func (u *MetadataItemUpsertBulk) SetByOperator(v bool) *MetadataItemUpsertBulk {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.SetByOperator(v)
+	})
+}
+
+// UpdateByOperator sets the "by_operator" field to the value that was provided on create.
+func (u *MetadataItemUpsertBulk) UpdateByOperator() *MetadataItemUpsertBulk {
+	return u.Update(func(s *MetadataItemUpsert) {
+		s.UpdateByOperator()
 	})
 }
 

@@ -126,6 +126,20 @@ func (_u *MetadataItemUpdate) SetNillableUserModifiable(v *bool) *MetadataItemUp
 	return _u
 }
 
+// SetByOperator sets the "by_operator" field.
+func (_u *MetadataItemUpdate) SetByOperator(v bool) *MetadataItemUpdate {
+	_u.mutation.SetByOperator(v)
+	return _u
+}
+
+// SetNillableByOperator sets the "by_operator" field if the given value is not nil.
+func (_u *MetadataItemUpdate) SetNillableByOperator(v *bool) *MetadataItemUpdate {
+	if v != nil {
+		_u.SetByOperator(*v)
+	}
+	return _u
+}
+
 // Mutation returns the MetadataItemMutation object of the builder.
 func (_u *MetadataItemUpdate) Mutation() *MetadataItemMutation {
 	return _u.mutation
@@ -207,6 +221,9 @@ func (_u *MetadataItemUpdate) sqlSave(ctx context.Context) (_node int, err error
 	}
 	if value, ok := _u.mutation.UserModifiable(); ok {
 		_spec.SetField(metadataitem.FieldUserModifiable, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.ByOperator(); ok {
+		_spec.SetField(metadataitem.FieldByOperator, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -327,6 +344,20 @@ func (_u *MetadataItemUpdateOne) SetNillableUserModifiable(v *bool) *MetadataIte
 	return _u
 }
 
+// SetByOperator sets the "by_operator" field.
+func (_u *MetadataItemUpdateOne) SetByOperator(v bool) *MetadataItemUpdateOne {
+	_u.mutation.SetByOperator(v)
+	return _u
+}
+
+// SetNillableByOperator sets the "by_operator" field if the given value is not nil.
+func (_u *MetadataItemUpdateOne) SetNillableByOperator(v *bool) *MetadataItemUpdateOne {
+	if v != nil {
+		_u.SetByOperator(*v)
+	}
+	return _u
+}
+
 // Mutation returns the MetadataItemMutation object of the builder.
 func (_u *MetadataItemUpdateOne) Mutation() *MetadataItemMutation {
 	return _u.mutation
@@ -438,6 +469,9 @@ func (_u *MetadataItemUpdateOne) sqlSave(ctx context.Context) (_node *MetadataIt
 	}
 	if value, ok := _u.mutation.UserModifiable(); ok {
 		_spec.SetField(metadataitem.FieldUserModifiable, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.ByOperator(); ok {
+		_spec.SetField(metadataitem.FieldByOperator, field.TypeBool, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &MetadataItem{config: _u.config}

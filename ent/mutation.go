@@ -8123,6 +8123,7 @@ type MetadataItemMutation struct {
 	value_prefix    *string
 	value_key       *string
 	user_modifiable *bool
+	by_operator     *bool
 	clearedFields   map[string]struct{}
 	resource        *int64
 	clearedresource bool
@@ -8592,6 +8593,42 @@ func (m *MetadataItemMutation) ResetUserModifiable() {
 	m.user_modifiable = nil
 }
 
+// SetByOperator sets the "by_operator" field.
+func (m *MetadataItemMutation) SetByOperator(b bool) {
+	m.by_operator = &b
+}
+
+// ByOperator returns the value of the "by_operator" field in the mutation.
+func (m *MetadataItemMutation) ByOperator() (r bool, exists bool) {
+	v := m.by_operator
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldByOperator returns the old "by_operator" field's value of the MetadataItem entity.
+// If the MetadataItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MetadataItemMutation) OldByOperator(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldByOperator is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldByOperator requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldByOperator: %w", err)
+	}
+	return oldValue.ByOperator, nil
+}
+
+// ResetByOperator resets all changes to the "by_operator" field.
+func (m *MetadataItemMutation) ResetByOperator() {
+	m.by_operator = nil
+}
+
 // ClearResource clears the "resource" edge to the Resource entity.
 func (m *MetadataItemMutation) ClearResource() {
 	m.clearedresource = true
@@ -8653,7 +8690,7 @@ func (m *MetadataItemMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MetadataItemMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 10)
 	if m.created_at != nil {
 		fields = append(fields, metadataitem.FieldCreatedAt)
 	}
@@ -8681,6 +8718,9 @@ func (m *MetadataItemMutation) Fields() []string {
 	if m.user_modifiable != nil {
 		fields = append(fields, metadataitem.FieldUserModifiable)
 	}
+	if m.by_operator != nil {
+		fields = append(fields, metadataitem.FieldByOperator)
+	}
 	return fields
 }
 
@@ -8707,6 +8747,8 @@ func (m *MetadataItemMutation) Field(name string) (ent.Value, bool) {
 		return m.ValueKey()
 	case metadataitem.FieldUserModifiable:
 		return m.UserModifiable()
+	case metadataitem.FieldByOperator:
+		return m.ByOperator()
 	}
 	return nil, false
 }
@@ -8734,6 +8776,8 @@ func (m *MetadataItemMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldValueKey(ctx)
 	case metadataitem.FieldUserModifiable:
 		return m.OldUserModifiable(ctx)
+	case metadataitem.FieldByOperator:
+		return m.OldByOperator(ctx)
 	}
 	return nil, fmt.Errorf("unknown MetadataItem field %s", name)
 }
@@ -8805,6 +8849,13 @@ func (m *MetadataItemMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetUserModifiable(v)
+		return nil
+	case metadataitem.FieldByOperator:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetByOperator(v)
 		return nil
 	}
 	return fmt.Errorf("unknown MetadataItem field %s", name)
@@ -8905,6 +8956,9 @@ func (m *MetadataItemMutation) ResetField(name string) error {
 		return nil
 	case metadataitem.FieldUserModifiable:
 		m.ResetUserModifiable()
+		return nil
+	case metadataitem.FieldByOperator:
+		m.ResetByOperator()
 		return nil
 	}
 	return fmt.Errorf("unknown MetadataItem field %s", name)

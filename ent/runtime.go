@@ -51,6 +51,10 @@ func init() {
 	metadataitemDescUserModifiable := metadataitemFields[6].Descriptor()
 	// metadataitem.DefaultUserModifiable holds the default value on creation for the user_modifiable field.
 	metadataitem.DefaultUserModifiable = metadataitemDescUserModifiable.Default.(bool)
+	// metadataitemDescByOperator is the schema descriptor for by_operator field.
+	metadataitemDescByOperator := metadataitemFields[7].Descriptor()
+	// metadataitem.DefaultByOperator holds the default value on creation for the by_operator field.
+	metadataitem.DefaultByOperator = metadataitemDescByOperator.Default.(bool)
 	namespaceMixin := schema.Namespace{}.Mixin()
 	namespaceMixinFields1 := namespaceMixin[1].Fields()
 	_ = namespaceMixinFields1

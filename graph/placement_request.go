@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -36,33 +37,90 @@ type candidatePage struct {
 	First int
 }
 
-// requestsOf returns what the metadata of resources asks of placement, and the
-// capabilities that it requires of hosts. Metadata is one statement, the names of
-// capabilities are another, and those that unknown ones may mean one more.
-func requestsOf(ctx context.Context, s *store.Store, world *placement.World, ids []int64) (map[int64]*model.PlacementRequest, store.RequiredCapabilities, error) {
-	items, err := s.MetadataOf(ctx, ids, nil)
-	if err != nil {
-		return nil, store.RequiredCapabilities{}, err
-	}
-	requests := map[int64]*model.PlacementRequest{}
-	var required []resource.Requirement
-	for _, id := range ids {
-		requests[id] = model.RequestIn(world, items[id])
-		required = append(required, requests[id].Requirements()...)
-	}
-	capabilities, err := s.Required(ctx, required)
-	if err != nil {
-		return nil, capabilities, err
-	}
-	unknown := capabilities.Names.Unknown(resource.CapabilitiesOf(required))
-	for _, request := range requests {
-		request.CheckCapabilities(unknown)
-	}
-	return requests, capabilities, nil
+// judgedRequests are requests of resources, whose capabilities are judged with the
+// rights of one viewer.
+type judgedRequests struct {
+	ctx          context.Context // of that viewer
+	ids          []int64         // of the resources
+	of           map[int64]*model.PlacementRequest
+	capabilities store.RequiredCapabilities // what that viewer knows of those required
 }
 
-// searchForResources returns the candidates for the requests of resources. The
-// hosts that these require are one statement.
+// requestsOf returns what the metadata of resources asks of placement: first the
+// requests that are judged with the rights of the viewer, then those that operators
+// wrote for a viewer with fewer rights. Metadata is one statement. For each of the
+// two, the names of capabilities are another, and those that unknown ones may mean
+// one more.
+func requestsOf(ctx context.Context, s *store.Store, world *placement.World, ids []int64) ([2]judgedRequests, error) {
+	viewer := access.ViewerFrom(ctx)
+	judged := [2]judgedRequests{{ctx: ctx}, {ctx: access.WithViewer(ctx, viewer.Operator())}}
+	items, err := s.MetadataOf(ctx, ids, nil)
+	if err != nil {
+		return judged, err
+	}
+	seesAll := viewer.May(access.RuleCapabilitiesPrivate) && resource.ReachOf(viewer).All
+	for i := range judged {
+		judged[i].of = map[int64]*model.PlacementRequest{}
+	}
+	for _, id := range ids {
+		by, request := 0, model.RequestIn(world, items[id])
+		if request.IsByOperator && !seesAll {
+			by = 1
+		}
+		judged[by].ids = append(judged[by].ids, id)
+		judged[by].of[id] = request
+	}
+	for i := range judged {
+		if err := judged[i].check(s, i == 0); err != nil {
+			return judged, err
+		}
+	}
+	return judged, nil
+}
+
+// check adds a problem for each unknown capability; it suggests known ones where
+// the viewer may know of them.
+func (j *judgedRequests) check(s *store.Store, suggests bool) error {
+	var required []resource.Requirement
+	for _, id := range j.ids {
+		required = append(required, j.of[id].Requirements()...)
+	}
+	var err error
+	if j.capabilities, err = s.Required(j.ctx, required); err != nil {
+		return err
+	}
+	if !suggests {
+		j.capabilities.Names.All = nil
+	}
+	unknown := j.capabilities.Names.Unknown(resource.CapabilitiesOf(required))
+	for _, id := range j.ids {
+		j.of[id].CheckCapabilities(unknown)
+	}
+	return nil
+}
+
+// hosts returns the resources that meet what requests require of the resource of a
+// root; a request that is refused or requires nothing has none. It is one statement.
+func (j *judgedRequests) hosts(s *store.Store) (map[int64][]int64, error) {
+	var asking []int64
+	var required [][]resource.Requirement
+	for _, id := range j.ids {
+		if request := j.of[id]; len(request.Requirements()) > 0 && request.Refusal() == nil {
+			asking, required = append(asking, id), append(required, request.Requirements())
+		}
+	}
+	found, err := s.HostsMeeting(j.ctx, required, j.capabilities)
+	if err != nil {
+		return nil, err
+	}
+	hosts := map[int64][]int64{}
+	for i, id := range asking {
+		hosts[id] = found[i]
+	}
+	return hosts, nil
+}
+
+// searchForResources returns the candidates for the requests of resources.
 func searchForResources(s *store.Store, ctx context.Context, ids []int64, of candidatePage) (map[int64]foundCandidates, error) {
 	world, err := s.World(ctx)
 	if errors.Is(err, problem.ErrForbidden) {
@@ -71,49 +129,47 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64, of can
 	if err != nil {
 		return nil, err
 	}
-	requests, capabilities, err := requestsOf(ctx, s, world, ids)
+	judged, err := requestsOf(ctx, s, world, ids)
 	if err != nil {
 		return nil, err
 	}
 	found := map[int64]foundCandidates{}
-	var searched []int64
-	var required [][]resource.Requirement
-	for _, id := range ids {
-		request := requests[id]
-		if request.IsEmpty() {
-			continue
-		}
-		if err := request.Refusal(); err != nil {
-			found[id] = foundCandidates{err: err}
-			continue
-		}
-		if searched = append(searched, id); len(request.Requirements()) > 0 {
-			required = append(required, request.Requirements())
-		}
-	}
-	hosts, err := s.HostsMeeting(ctx, required, capabilities)
-	if err != nil {
-		return nil, err
-	}
 	var all []*model.AllocationCandidateConnection
-	for _, id := range searched {
-		request := requests[id].Request()
-		request.Order = of.Order
-		if required := requests[id].Requirements(); len(required) > 0 {
-			asked, err := json.Marshal(required)
-			if err != nil {
-				return nil, err
-			}
-			request.Hosts = &placement.Hosts{Filter: string(asked), Resources: hosts[0]}
-			hosts = hosts[1:]
+	for _, requests := range judged {
+		hosts, err := requests.hosts(s)
+		if err != nil {
+			return nil, err
 		}
-		connection, err := model.CandidatesIn(world, &request, of.After, of.First)
-		if found[id] = (foundCandidates{connection, err}); err == nil {
-			all = append(all, connection)
+		for _, id := range requests.ids {
+			if requests.of[id].IsEmpty() {
+				continue
+			}
+			connection, err := candidatesFor(world, requests.of[id], hosts[id], of)
+			if found[id] = (foundCandidates{connection, err}); err == nil {
+				all = append(all, connection)
+			}
 		}
 	}
 	for _, connection := range all {
 		connection.Beside = all
 	}
 	return found, nil
+}
+
+// candidatesFor returns the candidates for what metadata asks, on the hosts that
+// meet what it requires of them.
+func candidatesFor(world *placement.World, asked *model.PlacementRequest, hosts []int64, of candidatePage) (*model.AllocationCandidateConnection, error) {
+	if err := asked.Refusal(); err != nil {
+		return nil, err
+	}
+	request := asked.Request()
+	request.Order = of.Order
+	if required := asked.Requirements(); len(required) > 0 {
+		text, err := json.Marshal(required)
+		if err != nil {
+			return nil, err
+		}
+		request.Hosts = &placement.Hosts{Filter: string(text), Resources: hosts}
+	}
+	return model.CandidatesIn(world, &request, of.After, of.First)
 }

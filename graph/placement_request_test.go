@@ -80,6 +80,78 @@ func (a requestAsker) execute(query string, variables map[string]any, into any) 
 	return errors, counted()
 }
 
+// forgetOperators has metadata be as if others than operators had written it.
+func forgetOperators(t *testing.T, url string) {
+	t.Helper()
+	if _, err := storetest.Database(t, url).ExecContext(t.Context(), `UPDATE metadata_items SET by_operator = false`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAFlavorIsJudgedWithTheRightsOfItsOwner compares the candidates of flavors
+// that operators wrote: every viewer who sees a flavor gets those that an
+// administrator gets, with open and with closed discovery. The same metadata
+// written by a member is judged with the rights of who asks, so that nobody learns
+// through it what is private.
+func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
+	t.Parallel()
+	for _, discovery := range []resource.CapabilityDiscovery{resource.DiscoveryEveryone, resource.DiscoveryAdmin} {
+		storetest.EachURL(t, func(t *testing.T, url string) {
+			s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: discovery}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			content := flavorsAndHosts(rand.New(rand.NewPCG(12, 2)))
+			for i := range content.Capabilities {
+				content.Capabilities[i].Private = true
+			}
+			if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), content); err != nil {
+				t.Fatal(err)
+			}
+			executor := executorOf(t, s)
+			const list = `{ resources(filter: {types: ["OS::Nova::Flavor"], visibility: PUBLIC}, first: 20) { nodes {
+				name allocationCandidates(first: 100) { totalCount nodes { allocations { provider { uuid } resources { resourceClass amount } } } } } } }`
+			read := func(viewer string) string {
+				var listed json.RawMessage
+				ask := requestAsker{t, access.WithViewer(t.Context(), viewers[viewer]), executor}
+				if errors, _ := ask.execute(list, nil, &listed); len(errors) > 0 {
+					t.Errorf("%s is told %q", viewer, errors)
+				}
+				return string(listed)
+			}
+			want := read("admin")
+			if !strings.Contains(want, "uuid") {
+				t.Fatalf("there are no candidates in %s", want)
+			}
+			for _, viewer := range []string{"service", "member", "foreign", "reader"} {
+				if got := read(viewer); got != want {
+					t.Errorf("%s reads %s\nan administrator %s", viewer, got, want)
+				}
+			}
+			const written = `mutation { createResource(input: {type: "OS::Nova::Flavor", name: "probe", visibility: PUBLIC,
+				metadata: [{key: "vcpus", value: "1"}, {key: "capabilities:gpu", value: ">= 1"}]}) { resource { uuid allocationCandidates { totalCount } } } }`
+			for viewer, want := range map[string]string{"member": "BAD_USER_INPUT metadata['capabilities:gpu']", "service": ""} {
+				var made struct {
+					CreateResource struct{ Resource struct{ UUID string } }
+				}
+				ask := requestAsker{t, access.WithViewer(t.Context(), viewers[viewer]), executor}
+				if errors, _ := ask.execute(written, nil, &made); strings.Join(errors, "") != want {
+					t.Errorf("%s is told %q, want %q", viewer, errors, want)
+				}
+				for reader, isTold := range map[string]string{"foreign": want, "admin": ""} {
+					ask := requestAsker{t, access.WithViewer(t.Context(), viewers[reader]), executor}
+					var page any
+					errors, _ := ask.execute(fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, made.CreateResource.Resource.UUID), nil, &page)
+					if strings.Join(errors, "") != isTold {
+						t.Errorf("%s wrote a flavor, of which %s is told %q, want %q", viewer, reader, errors, isTold)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestTheRequestOfAResourceCanBeSentAsItIs compares the candidates of resources
 // with those of their requests, which a client sends back as arguments, as several
 // viewers. The number of statements does not grow with the resources.
@@ -87,6 +159,7 @@ func TestTheRequestOfAResourceCanBeSentAsItIs(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s := openFilled(t, store.Options{URL: url}, flavorsAndHosts(rand.New(rand.NewPCG(12, 1))))
+		forgetOperators(t, url)
 		executor := executorOf(t, s)
 		compared := 0
 		for _, viewer := range []string{"admin", "member", "foreign", "service"} {
@@ -174,8 +247,9 @@ func TestTheRequestOfWhatIsHiddenIsNull(t *testing.T) {
 }
 
 // TestAnUnknownCapabilityIsAProblem requires of hosts a capability that there is
-// none of, one that is only misspelt and one that the viewer may not know of: each
-// is a problem of its key, and the request is not searched.
+// none of, one that is only misspelt and a private one. Each but the last is a
+// problem of its key, and the request is not searched. An operator wrote the
+// flavor, so that others learn its result, but no name that is not in it.
 func TestAnUnknownCapabilityIsAProblem(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -193,7 +267,7 @@ func TestAnUnknownCapabilityIsAProblem(t *testing.T) {
 		executor := executorOf(t, s)
 		const suggested, unknown = `unknown capability \"gpus\"; did you mean \"gpu\"?`, `{"key":"capabilities:nope","message":"unknown capability \"nope\""}`
 		for viewer, want := range map[string][]string{
-			"member": {"capabilities:gpus", "capabilities:gpus", "capabilities:nope", "capabilities:secret", "trait:ABSENT"},
+			"member": {"capabilities:gpus", "capabilities:gpus", "capabilities:nope", "trait:ABSENT"},
 			"admin":  {"capabilities:gpus", "capabilities:gpus", "capabilities:nope", "trait:ABSENT"},
 		} {
 			ask := requestAsker{t, access.WithViewer(t.Context(), viewers[viewer]), executor}
@@ -208,7 +282,8 @@ func TestAnUnknownCapabilityIsAProblem(t *testing.T) {
 				keys, refused = append(keys, one.Key), append(refused, "BAD_USER_INPUT metadata['"+one.Key+"']")
 			}
 			text, err := json.Marshal(read.PlacementRequest.Problems)
-			if err != nil || !slices.Equal(keys, want) || !strings.Contains(strings.ReplaceAll(strings.ToLower(string(text)), `\u003e`, ">"), suggested) || !strings.Contains(strings.ToLower(string(text)), unknown) {
+			suggests := strings.Contains(strings.ReplaceAll(strings.ToLower(string(text)), `\u003e`, ">"), suggested)
+			if err != nil || !slices.Equal(keys, want) || suggests != (viewer == "admin") || !strings.Contains(strings.ToLower(string(text)), unknown) {
 				t.Errorf("%s is told %s, %v, want problems of %v", viewer, text, err, want)
 			}
 			var page any

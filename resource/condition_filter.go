@@ -18,6 +18,7 @@ type FilterPlan struct {
 	path         string
 	parsed       []FilterCondition
 	requirements []Requirement
+	unknownKeys  UnknownKeys
 }
 
 // FilterCondition is one condition of a filter, as narrow as possible.
@@ -37,7 +38,7 @@ func (c FilterCondition) Field() string {
 
 // Plan returns the conditions of a filter and adds their problems.
 func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
-	plan := FilterPlan{path: path, requirements: f.Requirements, parsed: f.plain(path)}
+	plan := FilterPlan{path: path, requirements: f.Requirements, unknownKeys: f.UnknownKeys, parsed: f.plain(path)}
 	add := func(field string, condition Condition) {
 		for i, member := range topLevel(condition) {
 			plan.parsed = append(plan.parsed, FilterCondition{Clause: problem.Index(field, i), Condition: member, Path: problem.Join(path, field)})
@@ -159,6 +160,9 @@ func (p FilterPlan) NamesToKnow() []string {
 	for _, c := range p.parsed {
 		names = append(names, c.Condition.CapabilityNames()...)
 	}
+	if p.unknownKeys == RefuseUnknownKeys {
+		names = append(names, CapabilitiesOf(p.requirements)...)
+	}
 	return names
 }
 
@@ -171,9 +175,7 @@ func (p FilterPlan) CapabilityNames() []string {
 
 // Conditions returns the plan's conditions, given the capabilities that the
 // viewer may know of: any other name is as unknown as one that does not exist.
-// An unknown name is refused, except in a requirement: there it is for another
-// filter of the scheduler and ignored, or, within the scope of capabilities,
-// never met.
+// An unknown name is refused, except in requirements with IgnoreUnknownKeys.
 func (p FilterPlan) Conditions(names CapabilityNames, problems *problem.Problems) []FilterCondition {
 	conditions := slices.Clone(p.parsed)
 	for _, c := range conditions {
@@ -182,10 +184,14 @@ func (p FilterPlan) Conditions(names CapabilityNames, problems *problem.Problems
 		})
 	}
 	for i, requirement := range p.requirements {
-		of := FilterCondition{Path: problem.Index(problem.Join(p.path, "requirements"), i), Clause: "requirements " + requirement.Key + ": " + requirement.Requirement}
+		path := problem.Index(problem.Join(p.path, "requirements"), i)
+		of := FilterCondition{Path: path, Clause: "requirements " + requirement.Key + ": " + requirement.Requirement}
 		switch name, scoped := requirement.Capability(); {
 		case names.Knows(name):
-			of.Condition = requirement.Condition(problems, problem.Index(problem.Join(p.path, "requirements"), i))
+			of.Condition = requirement.Condition(problems, path)
+		case p.unknownKeys == RefuseUnknownKeys:
+			names.Check(problems, problem.Join(path, "key"), name)
+			of.Condition = Condition{Kind: ConditionNever}
 		case scoped:
 			of.Condition = Condition{Kind: ConditionNever}
 		default:

@@ -16,6 +16,18 @@ type Requirement struct {
 	Requirement string
 }
 
+// UnknownKeys is what becomes of a requirement whose key names no capability that
+// the viewer may know of.
+type UnknownKeys int
+
+// What becomes of it.
+const (
+	RefuseUnknownKeys UnknownKeys = iota // the default
+	// IgnoreUnknownKeys is the rule of Nova: another filter of the scheduler may
+	// read the key. In the scope of capabilities, the requirement is never met.
+	IgnoreUnknownKeys
+)
+
 // Limits of requirements, the text in code points.
 const (
 	MaxRequirements = 64

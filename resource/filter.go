@@ -29,7 +29,8 @@ type Filter struct {
 	AnyTags      []TagFilter
 	Metadata     []metadef.KeyValue
 	Requirements []Requirement
-	Matching     *string // a matching expression
+	UnknownKeys  UnknownKeys // in requirements
+	Matching     *string     // a matching expression
 	Where        *ConditionInput
 }
 

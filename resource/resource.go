@@ -50,6 +50,7 @@ type MetadataItem struct {
 	Key            string
 	Value          string
 	UserModifiable bool // false: only admins and services change or delete it
+	ByOperator     bool // who wrote the value may see private capabilities
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }

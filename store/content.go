@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
@@ -34,7 +35,7 @@ func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 			return err
 		}
 		s.PublishAll(tx)
-		return s.insertContent(ctx, tx, content)
+		return s.insertContent(access.WithViewer(ctx, access.Viewer{}.Operator()), tx, content)
 	})
 	if err != nil {
 		return fmt.Errorf("fill an empty database: %w", err)

@@ -30,6 +30,8 @@ const (
 	FieldValueKey = "value_key"
 	// FieldUserModifiable holds the string denoting the user_modifiable field in the database.
 	FieldUserModifiable = "user_modifiable"
+	// FieldByOperator holds the string denoting the by_operator field in the database.
+	FieldByOperator = "by_operator"
 	// EdgeResource holds the string denoting the resource edge name in mutations.
 	EdgeResource = "resource"
 	// Table holds the table name of the metadataitem in the database.
@@ -55,6 +57,7 @@ var Columns = []string{
 	FieldValuePrefix,
 	FieldValueKey,
 	FieldUserModifiable,
+	FieldByOperator,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -70,6 +73,8 @@ func ValidColumn(column string) bool {
 var (
 	// DefaultUserModifiable holds the default value on creation for the "user_modifiable" field.
 	DefaultUserModifiable bool
+	// DefaultByOperator holds the default value on creation for the "by_operator" field.
+	DefaultByOperator bool
 )
 
 // OrderOption defines the ordering options for the MetadataItem queries.
@@ -123,6 +128,11 @@ func ByValueKey(opts ...sql.OrderTermOption) OrderOption {
 // ByUserModifiable orders the results by the user_modifiable field.
 func ByUserModifiable(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUserModifiable, opts...).ToFunc()
+}
+
+// ByByOperator orders the results by the by_operator field.
+func ByByOperator(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldByOperator, opts...).ToFunc()
 }
 
 // ByResourceField orders the results by resource field.

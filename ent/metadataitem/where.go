@@ -100,6 +100,11 @@ func UserModifiable(v bool) predicate.MetadataItem {
 	return predicate.MetadataItem(sql.FieldEQ(FieldUserModifiable, v))
 }
 
+// ByOperator applies equality check predicate on the "by_operator" field. It's identical to ByOperatorEQ.
+func ByOperator(v bool) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldEQ(FieldByOperator, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.MetadataItem {
 	return predicate.MetadataItem(sql.FieldEQ(FieldCreatedAt, v))
@@ -518,6 +523,16 @@ func UserModifiableEQ(v bool) predicate.MetadataItem {
 // UserModifiableNEQ applies the NEQ predicate on the "user_modifiable" field.
 func UserModifiableNEQ(v bool) predicate.MetadataItem {
 	return predicate.MetadataItem(sql.FieldNEQ(FieldUserModifiable, v))
+}
+
+// ByOperatorEQ applies the EQ predicate on the "by_operator" field.
+func ByOperatorEQ(v bool) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldEQ(FieldByOperator, v))
+}
+
+// ByOperatorNEQ applies the NEQ predicate on the "by_operator" field.
+func ByOperatorNEQ(v bool) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldNEQ(FieldByOperator, v))
 }
 
 // HasResource applies the HasEdge predicate on the "resource" edge.

@@ -441,6 +441,7 @@ var (
 		{Name: "value_prefix", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
 		{Name: "value_key", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(1023)"}},
 		{Name: "user_modifiable", Type: field.TypeBool, Default: true},
+		{Name: "by_operator", Type: field.TypeBool, Default: false},
 		{Name: "resource_id", Type: field.TypeInt64},
 	}
 	// MetadataItemsTable holds the schema information for the "metadata_items" table.
@@ -451,7 +452,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "metadata_items_resources_metadata",
-				Columns:    []*schema.Column{MetadataItemsColumns[9]},
+				Columns:    []*schema.Column{MetadataItemsColumns[10]},
 				RefColumns: []*schema.Column{ResourcesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
@@ -460,17 +461,17 @@ var (
 			{
 				Name:    "metadataitem_resource_id_key",
 				Unique:  true,
-				Columns: []*schema.Column{MetadataItemsColumns[9], MetadataItemsColumns[3]},
+				Columns: []*schema.Column{MetadataItemsColumns[10], MetadataItemsColumns[3]},
 			},
 			{
 				Name:    "metadataitem_key_value_hash_resource_id",
 				Unique:  false,
-				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[5], MetadataItemsColumns[9]},
+				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[5], MetadataItemsColumns[10]},
 			},
 			{
 				Name:    "metadataitem_key_value_prefix_resource_id",
 				Unique:  false,
-				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[6], MetadataItemsColumns[9]},
+				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[6], MetadataItemsColumns[10]},
 			},
 		},
 	}

@@ -76,6 +76,7 @@ func (MetadataItem) Fields() []ent.Field {
 		field.String("value_prefix").SchemaType(varchar(64)).Comment("the first 64 characters of the value"),
 		field.String("value_key").SchemaType(varchar(1023)).Optional().Nillable().Comment("the value, folded; null where that is the same"),
 		field.Bool("user_modifiable").Default(true),
+		field.Bool("by_operator").Default(false).Comment("whether who wrote the value sees private capabilities"),
 	}
 }
 

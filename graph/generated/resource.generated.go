@@ -3143,7 +3143,11 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"types", "projectId", "projectIds", "visibility", "name", "nameContains", "search", "updatedSince", "uuids", "parent", "ancestor", "tags", "anyTags", "metadata", "requirements", "matching", "where"}
+	if _, present := asMap["unknownKeys"]; !present {
+		asMap["unknownKeys"] = "REFUSE"
+	}
+
+	fieldsInOrder := [...]string{"types", "projectId", "projectIds", "visibility", "name", "nameContains", "search", "updatedSince", "uuids", "parent", "ancestor", "tags", "anyTags", "metadata", "requirements", "unknownKeys", "matching", "where"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -3255,6 +3259,13 @@ func (ec *executionContext) unmarshalInputResourceFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Requirements = data
+		case "unknownKeys":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("unknownKeys"))
+			data, err := ec.unmarshalNUnknownKeys2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐUnknownKeys(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UnknownKeys = data
 		case "matching":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("matching"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -5904,6 +5915,34 @@ func (ec *executionContext) unmarshalNTagFilter2githubᚗcomᚋcadastreᚑdevᚋ
 	res, err := ec.unmarshalInputTagFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
+
+func (ec *executionContext) unmarshalNUnknownKeys2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐUnknownKeys(ctx context.Context, v any) (resource.UnknownKeys, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNUnknownKeys2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐUnknownKeys[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUnknownKeys2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐUnknownKeys(ctx context.Context, sel ast.SelectionSet, v resource.UnknownKeys) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNUnknownKeys2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐUnknownKeys[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNUnknownKeys2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐUnknownKeys = map[string]resource.UnknownKeys{
+		"REFUSE": resource.RefuseUnknownKeys,
+		"IGNORE": resource.IgnoreUnknownKeys,
+	}
+	marshalNUnknownKeys2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐUnknownKeys = map[resource.UnknownKeys]string{
+		resource.RefuseUnknownKeys: "REFUSE",
+		resource.IgnoreUnknownKeys: "IGNORE",
+	}
+)
 
 func (ec *executionContext) unmarshalNUpdateResourceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceInput(ctx context.Context, v any) (model.UpdateResourceInput, error) {
 	res, err := ec.unmarshalInputUpdateResourceInput(ctx, v)

@@ -4948,11 +4948,11 @@ input ResourceFilter {
   metadata: [KeyValueInput!] @work(tests: 500)
   """
   Meeting all of these requirements on capabilities, in the syntax of extra specs;
-  at most 64. A key that names no capability is ignored, because it may concern
-  another filter of the scheduler. With the scope ` + "`" + `capabilities:` + "`" + ` it matches
-  nothing.
+  at most 64. ` + "`" + `unknownKeys` + "`" + ` says what becomes of a key that names no capability.
   """
   requirements: [RequirementInput!] @work(statements: 1, tests: 5000)
+  "What becomes of keys of ` + "`" + `requirements` + "`" + ` that name no visible capability."
+  unknownKeys: UnknownKeys! = REFUSE
   """
   Meeting this expression on capabilities, in the JSON syntax of reservations:
   ` + "`" + `["==", "$arch", "x86_64"]` + "`" + `, and ` + "`" + `["and", A, B, ...]` + "`" + `, ` + "`" + `["or", A, B, ...]` + "`" + `,
@@ -4964,6 +4964,17 @@ input ResourceFilter {
   matching: String @work(statements: 1, tests: 5000, heavy: true)
   "Meeting this tree of conditions on metadata and capabilities."
   where: ResourceCondition
+}
+
+"What becomes of a key that names no capability which the viewer may see."
+enum UnknownKeys {
+  "It is ` + "`" + `BAD_USER_INPUT` + "`" + `, with the nearest visible name."
+  REFUSE
+  """
+  It follows Nova's rule. The requirement is ignored, because another filter of the
+  scheduler may read its key. With the scope ` + "`" + `capabilities:` + "`" + ` it matches nothing.
+  """
+  IGNORE
 }
 
 "A tag to find resources by."

@@ -11,6 +11,7 @@ import (
 
 // PlacementRequest is what the metadata of a resource asks of placement.
 type PlacementRequest struct {
+	IsByOperator bool // operators wrote all that it requires of capabilities
 	read         placement.SpecRequest
 	capabilities []resource.Requirement
 	wrong        []KeyProblem
@@ -39,10 +40,12 @@ type RequestHosts struct {
 // CheckCapabilities.
 func RequestIn(world *placement.World, items []*resource.MetadataItem) *PlacementRequest {
 	specs := make([]placement.ExtraSpec, len(items))
+	byOperator := map[string]bool{}
 	for i, item := range items {
 		specs[i] = placement.ExtraSpec{Key: item.Key, Value: item.Value}
+		byOperator[item.Key] = item.ByOperator
 	}
-	r := &PlacementRequest{read: placement.ReadSpecs(world, specs)}
+	r := &PlacementRequest{IsByOperator: true, read: placement.ReadSpecs(world, specs)}
 	add := func(key, message string) {
 		one := KeyProblem{Message: message}
 		if key != "" {
@@ -56,6 +59,7 @@ func RequestIn(world *placement.World, items []*resource.MetadataItem) *Placemen
 	for _, spec := range r.read.Capabilities {
 		requirement := resource.Requirement{Key: spec.Key, Requirement: spec.Value}
 		r.capabilities = append(r.capabilities, requirement)
+		r.IsByOperator = r.IsByOperator && byOperator[spec.Key]
 		var problems problem.Problems
 		requirement.Condition(&problems, "")
 		for _, one := range problems {

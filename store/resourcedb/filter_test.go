@@ -214,6 +214,7 @@ func (w *randomWorld) askOfOthers(f *resource.Filter) {
 	case 6:
 		f.Requirements = append(f.Requirements, resource.Requirement{Key: []string{"", "capabilities:"}[w.chance.IntN(2)] + w.pick(append(worldCaps, "unknown")),
 			Requirement: w.pick([]string{"x", "<or> x <or> y", ">= 3", "<in> z"})})
+		f.UnknownKeys = []resource.UnknownKeys{resource.RefuseUnknownKeys, resource.IgnoreUnknownKeys}[w.chance.IntN(2)]
 	}
 }
 

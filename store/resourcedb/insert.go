@@ -143,7 +143,7 @@ func (s *ResourceStore) insertMetadataAndTags(ctx context.Context, tx *sqldb.Tx,
 	var items, tags [][]any
 	for i, r := range resources {
 		for _, item := range r.Metadata {
-			items = append(items, itemRow(rows[i].ID, item))
+			items = append(items, itemRow(ctx, rows[i].ID, item))
 		}
 		for _, tag := range r.Tags {
 			tags = append(tags, []any{rows[i].ID, tag, text.Fold(tag)})

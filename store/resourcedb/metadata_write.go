@@ -307,23 +307,27 @@ func (s *ResourceStore) writeMetadata(ctx context.Context, tx *sqldb.Tx, plan re
 	if len(plan.Set) == 0 {
 		return nil
 	}
-	rows := lists.Map(plan.Set, func(item resource.MetadataItem) []any { return itemRow(item.ResourceID, item) })
+	rows := lists.Map(plan.Set, func(item resource.MetadataItem) []any { return itemRow(ctx, item.ResourceID, item) })
 	return s.Execute(ctx, tx, s.insertItems()+` WHERE true ON CONFLICT (resource_id, key) DO UPDATE SET value = excluded.value, value_hash = excluded.value_hash,
-		value_prefix = excluded.value_prefix, value_key = excluded.value_key, user_modifiable = excluded.user_modifiable, updated_at = excluded.updated_at`, sqldb.JSONOf(rows), now)
+		value_prefix = excluded.value_prefix, value_key = excluded.value_key, user_modifiable = excluded.user_modifiable,
+		by_operator = excluded.by_operator, updated_at = excluded.updated_at`, sqldb.JSONOf(rows), now)
 }
 
 // insertItems is the statement that writes new metadata items, whose parameters are
 // rows and a time.
 func (s *ResourceStore) insertItems() string {
 	return `INSERT INTO metadata_items
-		(resource_id, key, value, value_hash, value_prefix, value_key, user_modifiable, created_at, updated_at)
-		SELECT d.resource_id, d.key, d.value, d.hash, d.prefix, d.value_key, d.user_modifiable, ` + s.Time("$2") + `, ` + s.Time("$2") + `
-		FROM ` + s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text", "value_key text", "user_modifiable boolean")
+		(resource_id, key, value, value_hash, value_prefix, value_key, user_modifiable, by_operator, created_at, updated_at)
+		SELECT d.resource_id, d.key, d.value, d.hash, d.prefix, d.value_key, d.user_modifiable, d.by_operator, ` + s.Time("$2") + `, ` + s.Time("$2") + `
+		FROM ` + s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text", "value_key text", "user_modifiable boolean", "by_operator boolean")
 }
 
-// itemRow returns a row of insertItems.
-func itemRow(resourceID int64, item resource.MetadataItem) []any {
-	return []any{resourceID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value), sqldb.FoldedOrNil(item.Value), item.UserModifiable}
+// itemRow returns a row of insertItems that the viewer writes.
+func itemRow(ctx context.Context, resourceID int64, item resource.MetadataItem) []any {
+	return []any{
+		resourceID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value), sqldb.FoldedOrNil(item.Value), item.UserModifiable,
+		access.ViewerFrom(ctx).May(access.RuleCapabilitiesPrivate),
+	}
 }
 
 // MayChangeItem reports whether a viewer who may write a resource may change an
