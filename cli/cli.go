@@ -5,7 +5,7 @@
 // commands.txt has all commands. Most have no code: parameters.go makes their
 // flags from an operation of the package client and the descriptions of the
 // schema, and call.go sends the operation and shows the columns of the noun.
-// The others are the functions that handlers.go names.
+// The others are the functions that commands.go names.
 package cli
 
 import (

@@ -250,7 +250,8 @@ func TestDeletingAsks(t *testing.T) {
 			}
 		}
 	}
-	c.prints("admin", "KEY VALUE USER MODIFIABLE\na 1 yes\nb 2 yes\nmanaged yes no", "metadata", "get", share)
+	const kept = "KEY VALUE USER MODIFIABLE\na 1 yes\nb 2 yes\nmanaged yes no"
+	c.prints("admin", kept, "metadata", "get", share)
 	c.prints("admin", "1 namespace exported to "+c.folder, "metadefs", "export", c.folder)
 	for _, args := range [][]string{command("metadata unset", share, "a"), command("metadata replace", share), command("metadefs load --mode overwrite", file), command("metadefs unload N")} {
 		if _, stderr, err := c.run("admin", "yes\n", args...); err != nil {

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/metadef"
 )
 
 // noun is the first word of commands: the kind of things they are about, or a
@@ -60,7 +62,8 @@ var table = sync.OnceValue(func() (nouns []*noun) {
 			group = rest
 		case word == "=":
 			name, help, _ := strings.Cut(rest, " ")
-			at = &noun{words: map[string]string{}, name: name, group: group, help: help, shared: []string{".server", ".output"}}
+			at = &noun{name: name, group: group, help: help, shared: []string{".server", ".output"}}
+			at.words = map[string]string{}
 			nouns = append(nouns, at)
 		case word == "-":
 			at.verbs = append(at.verbs, newVerb(at, strings.Fields(rest)))
@@ -234,4 +237,62 @@ func newFlag(line string) *param {
 		}
 	}
 	return p
+}
+
+// prepare are the commands that set further variables before their operation is
+// selected and sent.
+var prepare = map[string]func(*call) error{
+	"aggregate list":     groupByAggregate,
+	"association delete": findAssociation,
+	"association list":   filterAssociations,
+	"association set":    changeAssociation,
+	"capability list":    withValues,
+	"capacity list":      groupCapacity,
+	"inventory set":      keepInventory,
+	"metadata replace":   confirmNone,
+	"resource explain":   needsConditions,
+	"tag create":         tagsOf,
+}
+
+// shows are the commands that show the answer in another way than in the columns of
+// the noun. They get the value at the path of the operation, and the payload.
+var shows = map[string]func(c *call, found, payload any) error{
+	"capability list":  showCapabilities,
+	"capability show":  showValues,
+	"metadata check":   showChecks,
+	"metadata list":    showMetadata,
+	"metadata replace": showReplaced,
+	"resource explain": showClauses,
+	"resource show":    showResource,
+	"trait list":       showTraits,
+	"trait set":        showTraits,
+}
+
+// handlers are the commands that do more than to send one operation.
+var handlers = map[string]func(*call) error{
+	"allocation set":    setAllocations,
+	"association show":  showAssociation,
+	"candidates":        findCandidates,
+	"completion":        printCompletion,
+	"context delete":    deleteContexts,
+	"context list":      listContexts,
+	"context use":       useContext,
+	"login":             login,
+	"metadata problems": listProblems,
+	"metadefs export":   exportDefinitions,
+	"metadefs load":     loadDefinitions,
+	"metadefs schema":   func(c *call) error { return c.printf("%s", metadef.DocumentSchema()) },
+	"metadefs unload":   unloadDefinitions,
+	"provider load":     loadProviders,
+	"query":             sendDocument,
+	"resource load":     loadResources,
+	"schema":            func(c *call) error { return c.printf("%s", c.program.SDL) },
+	"trait show":        showTrait,
+	"usage list":        listUsages,
+	"version":           func(c *call) error { return c.printf("%s\n", c.program.inWords()) },
+	"watch all":         watchChanges,
+	"watch capacity":    watchCapacity,
+	"watch namespace":   watchChanges,
+	"watch provider":    watchChanges,
+	"watch resource":    watchChanges,
 }

@@ -4,23 +4,20 @@ package cli
 type Command struct {
 	Path     string // its words
 	Examples []string
-	Fields   map[string]string // of the schema, by flag
 }
 
 // Commands returns all commands in the order of the table.
 func Commands() (all []Command) {
 	for _, of := range table() {
+		paths := []string{}
 		if of.name == "serve" {
-			all = append(all, Command{Path: "serve", Examples: examplesOf("serve")})
+			paths = append(paths, of.name)
 		}
 		for _, v := range of.verbs {
-			command := Command{Path: v.path(), Examples: examplesOf(v.path()), Fields: map[string]string{}}
-			for _, p := range v.params() {
-				if p.at != "" {
-					command.Fields[p.flag] = p.at
-				}
-			}
-			all = append(all, command)
+			paths = append(paths, v.path())
+		}
+		for _, path := range paths {
+			all = append(all, Command{path, examplesOf(path)})
 		}
 	}
 	return all
