@@ -185,6 +185,34 @@ func TestOperationsRunNoMoreStatementsThanArePriced(t *testing.T) {
 	})
 }
 
+// TestEveryFieldIsReadAtTheInstantOfItsOperation runs each field of Query beside a
+// field that takes one statement. If the schema does not say that a field reads the
+// store, the price is one statement, which needs no transaction: then the executor
+// logs that it read at several instants, and the log of executorOf fails the test.
+// Fields below those of Query are compared with their prices above.
+func TestEveryFieldIsReadAtTheInstantOfItsOperation(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), largeFixture()); err != nil {
+			t.Fatal(err)
+		}
+		executor := executorOf(t, s)
+		storetest.NumberUUIDs(t, s)
+		p := &priced{t: t, executor: executor, prepare: executor.Preparer(document.Limits{})}
+		for _, field := range executor.Schema().Query.Fields {
+			text := field.Name + requiredArguments["Query."+field.Name]
+			switch below := executor.Schema().Types[field.Type.Name()]; {
+			case strings.HasPrefix(field.Name, "__") || below.Kind == ast.Interface: // nodes are in fields
+				continue
+			case !below.IsLeafType():
+				text += " { __typename }"
+			}
+			p.run("{ beside: resourceTypes(first: 1) { nodes { name } } " + text + " }")
+			p.run("{ " + text + " beside: resourceTypes(first: 1) { nodes { name } } }")
+		}
+	})
+}
+
 // documents runs random documents: what loads share only makes statements fewer.
 func (p *priced) documents(ids []string) {
 	p.t.Helper()

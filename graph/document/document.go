@@ -138,7 +138,7 @@ func NewReader(schema *ast.Schema, nodes func(ids []any) (statements int, world 
 func (r *Reader) Prepare(request Request) Prepared {
 	prepared := r.readAndPlan(request)
 	if len(request.Variables) > 0 {
-		prepared.Effort = add(prepared.Effort, multiply(valuesIn(request.Variables), costOfValue))
+		prepared.Effort = add(prepared.Effort, multiply(sizeOf(request.Variables).values, costOfValue))
 	}
 	if errors.Is(prepared.Refused, problem.ErrTooComplex) {
 		prepared.Effort = add(prepared.Effort, costOfTooComplex)

@@ -52,7 +52,8 @@ type Field struct {
 	// and Repeated whether it is such a one.
 	Repeats, Repeated bool
 
-	count *count
+	own   int64 // the field itself and the members of the lists among its arguments
+	bytes int64 // of a value, if it is a leaf
 }
 
 // SemanticNonNull is the directive of fields that are null only together with
@@ -138,13 +139,11 @@ type planner struct {
 	visits    int // selections visited, the repeated ones as often
 	plan      *Plan
 	place     int // of the next field
-	counts    map[*ast.Field]*count
 }
 
 func (d *document) planner(variables map[string]any, maxPlaces int) *planner {
 	return &planner{
 		document: d, variables: variables, maxPlaces: maxPlaces, plan: &Plan{},
-		counts: map[*ast.Field]*count{},
 	}
 }
 
@@ -323,7 +322,10 @@ func (p *planner) field(of *ast.Definition, one collected, parent *Field, first 
 	for typ := one.Definition.Type; typ.Elem != nil; typ = typ.Elem {
 		field.Levels++
 	}
-	field.count = p.countOf(one.Field)
+	field.own = add(1, p.document.members[one.Field])
+	if of := p.document.schema.Types[one.Definition.Type.Name()]; of.IsLeafType() {
+		field.bytes = bytesOf(of)
+	}
 	if one.Name == "createdAt" || one.Name == "updatedAt" || one.Arguments.ForName("orderBy") != nil {
 		p.plan.Times = true
 	}

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -264,4 +265,30 @@ func (w *walker) fragment(name string) extent {
 		size.whole = true
 	}
 	return *size
+}
+
+// What reading a request costs, in fields of an answer.
+const (
+	costOfNode  = 20 // a field, an argument, a value: 2 us
+	costOfPair  = 1  // of fields of one response name, which validation compares: 0.1 us
+	bytesOfText = 5  // the text up to the end or an error: 0.02 us each
+	costOfValue = 10 // an object, a list, a number of the variables, parsed from JSON: 1 us
+
+	// costOfTooComplex is for a request whose price is beyond the limit: reading its
+	// variables and adding up the price take about 0.4 ms.
+	costOfTooComplex = 4 * 1000
+)
+
+// effort returns the cost of reading a document of so many bytes, as far as it was
+// read.
+func (w *walker) effort(bytes int) int64 {
+	nodes := int64(w.visits)
+	if w.document == nil { // parsing ended, no later than at the limit of tokens
+		nodes = int64(min(bytes/2, cmp.Or(w.limits.Tokens, bytes)))
+	}
+	cost := int64(bytes)/bytesOfText + nodes*costOfNode
+	for _, count := range w.names {
+		cost = add(cost, int64(count)*int64(count-1)/2*costOfPair)
+	}
+	return cost
 }

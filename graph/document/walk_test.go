@@ -78,7 +78,7 @@ func TestTheWorkOfHostileDocumentsIsBounded(t *testing.T) {
 			t.Errorf("%s: planned %d of %d places by %d visits of %d bytes", name, p.place, p.plan.Places, p.visits, len(text))
 		}
 		operation.planned = p.plan
-		priced := &pricer{works: newWorks(loaded, noNodes), values: map[*ast.Value]any{}}
+		priced := &pricer{works: newWorks(loaded, noNodes), given: map[[2]any]*given{}}
 		priced.selection(p.plan.Root, 1, 0)
 		if priced.visits != p.plan.Places {
 			t.Errorf("%s: the price visits %d of %d places", name, priced.visits, p.plan.Places)

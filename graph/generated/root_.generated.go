@@ -5879,10 +5879,9 @@ type CapacityChange {
 }
 `, BuiltIn: false},
 	{Name: "../../schema/work.graphql", Input: `"""
-Says what a field does besides writing its answer, which prices are made of: at a
-field, and at an argument, a member of an input object or a value of an enum for
-what it adds. Nobody outside sees it: ` + "`" + `make generate` + "`" + ` leaves it out of the schema
-that is published.
+The work of a field besides writing its answer. Prices are computed from it. At an
+argument, a member of an input object or a value of an enum it is added to the work
+of the field. ` + "`" + `make generate` + "`" + ` leaves the directive out of the published schema.
 """
 directive @work(
   "SQL statements that it runs at most, however many objects have the field."
@@ -5899,7 +5898,7 @@ directive @work(
   joins: Boolean! = false
   "Whether it may take so long that few of its kind run at once."
   heavy: Boolean! = false
-  "What it takes for each object besides statements and rows, in fields of an answer, each 0.1 us."
+  "Work for each object besides statements and rows, in fields of an answer, each 0.1 us."
   tests: Int! = 0
   "About how long its value is, where its type says too little."
   bytes: Int! = 0
