@@ -35,7 +35,7 @@ func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 			return err
 		}
 		s.PublishAll(tx)
-		return s.insertContent(access.WithViewer(ctx, access.Viewer{}.Operator()), tx, content)
+		return s.insertContent(access.WithViewer(ctx, access.ViewerFrom(ctx).Operator()), tx, content)
 	})
 	if err != nil {
 		return fmt.Errorf("fill an empty database: %w", err)
