@@ -12,7 +12,8 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
-// drive is what clients send at once, each one request after the other.
+// drive is the load of some concurrent clients. Each sends one request after the
+// other.
 type drive struct {
 	clients []*local.Client
 	next    func() []local.Call // the next requests of a client; none at the end
@@ -20,7 +21,7 @@ type drive struct {
 	check   func(answer []byte, err error) error
 }
 
-// run sends and returns how long each answer took, and all together.
+// run sends the requests. It returns the time of each answer, and of the whole run.
 func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) {
 	var mu sync.Mutex
 	var times []time.Duration

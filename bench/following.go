@@ -21,14 +21,14 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// following is how commits are timed alone and beside subscriptions, in turns.
+// following configures the timing of commits, with and without subscriptions.
 type following struct {
 	subscriptions int
 	commits       int        // a second; 0 is no limit
 	queries       []Question // of the subscriptions
 	writers       int
 	rounds        int
-	each          time.Duration // of commits, alone and beside
+	each          time.Duration // of commits, with and without subscriptions
 }
 
 // followingName is the name of this part for -works.
@@ -37,7 +37,7 @@ const followingName = "commits beside subscriptions"
 // socketShare is the number of subscriptions of one WebSocket.
 const socketShare = 50
 
-// follow times commits alone and beside subscriptions on every server of the large
+// follow times commits with and without subscriptions on every server of the large
 // world.
 func (b *bench) follow(ctx context.Context) (lines []measured.Line, err error) {
 	if _, b.following.queries, err = works(); err != nil {
@@ -61,13 +61,13 @@ func (o options) isFollowed() bool {
 	return o.following.subscriptions > 0 && o.choice.Has(followingName)
 }
 
-// measure times rounds on a target, each with commits alone and then beside
-// subscriptions, or the other way around.
+// measure times rounds on a target. Each round has commits without subscriptions and
+// commits with them, in alternating order.
 func (f following) measure(ctx context.Context, t *target) (measured.Line, error) {
 	figures := map[string]float64{"subscriptions": float64(f.subscriptions), "wanted": float64(f.commits)}
 	line := measured.Line{Kind: measured.Followed, Database: t.database, Server: t.name, Figures: figures}
 	w := &commitWriter{following: f, target: t}
-	err := w.write(ctx, time.Second, &timing{}) // the first ones fill caches
+	err := w.write(ctx, time.Second, &timing{}) // this fills caches
 	if err == nil {
 		figures["memoryWithout"], err = t.resident(ctx)
 	}
@@ -81,7 +81,7 @@ func (f following) measure(ctx context.Context, t *target) (measured.Line, error
 			if !subscribed {
 				err = w.write(ctx, f.each, &alone)
 			} else {
-				err = w.beside(ctx, figures, &beside, &heard)
+				err = w.subscribed(ctx, figures, &beside, &heard)
 			}
 			if err != nil {
 				return line, err
@@ -166,8 +166,8 @@ func (h *heard) failed() error {
 	return h.err
 }
 
-// beside opens the subscriptions, commits, and closes them.
-func (w *commitWriter) beside(ctx context.Context, figures map[string]float64, into *timing, heard *heard) (err error) {
+// subscribed opens the subscriptions, commits, and closes them.
+func (w *commitWriter) subscribed(ctx context.Context, figures map[string]float64, into *timing, heard *heard) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -185,7 +185,7 @@ func (w *commitWriter) beside(ctx context.Context, figures map[string]float64, i
 	if err := w.awaitOpen(ctx, heard); err != nil {
 		return err
 	}
-	pause.For(ctx, 2*time.Second) // for subscriptions whose first event comes at once
+	pause.For(ctx, 2*time.Second) // for the immediate first events
 	if _, ok := figures["memoryIdle"]; !ok {
 		if figures["memoryIdle"], err = w.target.resident(ctx); err != nil {
 			return err

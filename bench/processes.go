@@ -211,7 +211,7 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 	watchers := servers[min(1, len(servers)-1):]
 	for i := range s.lags {
 		from := i + 1
-		for s.on.world.freeProvider(from) == s.on.world.freeProvider(0) { // which is claimed beside
+		for s.on.world.freeProvider(from) == s.on.world.freeProvider(0) { // which watchBeside claims
 			from += s.lags
 		}
 		reader := watchers[i%len(watchers)].client(admin, 1)
@@ -257,8 +257,8 @@ func watchOne(ctx context.Context, writer, reader *local.Client, pair []local.Re
 	return lags[0], nil
 }
 
-// watchBeside is watch while a quarter of the clients claim and release, from a
-// provider that is not watched.
+// watchBeside is watch while a quarter of the clients claim and release. They use a
+// provider that watch does not use.
 func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags []time.Duration) ([]time.Duration, error) {
 	beside, stop := context.WithCancel(ctx)
 	defer stop()
@@ -275,8 +275,8 @@ func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags [
 	return lags, errors.Join(err, <-claiming)
 }
 
-// racedCPUs is what each claim of a race takes: 16 of them fit an empty provider,
-// for which triedEach claims race.
+// Each claim of a race takes racedCPUs: 16 claims fit an empty provider, and
+// triedEach claims race for it.
 const (
 	racedCPUs = vcpus * vcpuRatio / 16
 	triedEach = 24
@@ -288,8 +288,8 @@ const overAllocated = `SELECT count(*) FROM inventories i
 	JOIN (SELECT provider_id, resource_class_id, sum(used) AS used FROM allocations GROUP BY 1, 2) a
 	ON a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id WHERE a.used > i.capacity OR a.used <> i.used`
 
-// race lets all clients claim more than some providers have, all at once, and
-// counts the allocations in the database. It takes the claims back.
+// race has all clients concurrently claim more than some providers have, and counts
+// the allocations in the database. It takes the claims back.
 func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[string]float64) error {
 	rooms := map[string]int{} // by uuid, of claims
 	var pairs [][]local.Request
@@ -355,8 +355,8 @@ func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]
 	return int(served.Load()), err
 }
 
-// roomFor returns how many claims of some processors fit a provider of the world
-// beside its consumers. Processors run out before other classes.
+// roomFor returns how many more claims of some processors fit a provider of the
+// world. Processors run out before other classes.
 func (w *world) roomFor(uuid string, cpus int) int {
 	p := w.providers[slices.IndexFunc(w.providers, func(p provider) bool { return p.uuid == uuid })]
 	free := vcpus * vcpuRatio

@@ -12,7 +12,7 @@ var (
 	moreOf  = size{440, 440}
 )
 
-// testShapesAndGrowth checks what holds on every machine however busy: a request
+// testShapesAndGrowth checks rules that hold on every machine however busy: a request
 // takes the same number of statements in a small world as in a large one, on a
 // short page as on a long one and on both databases; servers answer alike; and
 // neither bytes nor allocations grow faster than the page.
@@ -66,7 +66,7 @@ func inBothWorlds(all []work) []work {
 		}
 		one.Clients, one.Operations, one.Peer = min(one.Clients, 2), minCounted, nil
 		if one.Undo != nil {
-			one.Clients = 1 // what several write at once, they may share or try again
+			one.Clients = 1 // several writers may share transactions, or try again
 		}
 		for _, one.World = range []string{"", smallWorld} {
 			both = append(both, one)
@@ -79,8 +79,8 @@ func inBothWorlds(all []work) []work {
 // as many rows.
 const shortPage = 20
 
-// pagedLists returns the lists that are asked for in pages of several lengths, by
-// their paths in the answer.
+// pagedLists returns the lists that the test pages through, with several page
+// lengths, by their paths in the answer.
 func pagedLists() map[string]Question {
 	return map[string]Question{
 		"allocationCandidates.nodes": {Document: `query($first: Int!) { allocationCandidates(first: $first, resources: [{resourceClass: "VCPU", amount: 4}]) {

@@ -200,7 +200,7 @@ func (b *bench) stop() error {
 	return err
 }
 
-// load writes the worlds into all servers at once.
+// load writes the worlds into all servers concurrently.
 func (b *bench) load(ctx context.Context) error {
 	group, loading := errgroup.WithContext(ctx)
 	for _, t := range b.targets {

@@ -231,9 +231,9 @@ func (w *writer) ask(some []question) {
 	w.send(w.world.ask(one, values{N: w.chance.IntN(1_000_000)}), one.Variables != "")
 }
 
-// send sends a request to any server and returns the code of the answer. A
-// request that was begun is waited for, whatever ends meanwhile. Some may be
-// answered without the database.
+// send sends a request to any server and returns the code of the answer. It waits
+// for the answer even after the run has ended. A server may answer some requests
+// without the database.
 func (w *writer) send(call local.Call, needsDatabase bool) string {
 	got := w.servers[w.chance.IntN(len(w.servers))].Send(context.Background(), call, nil)
 	w.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// How often an innocent project asks, whatever becomes of its requests before.
+// How often an innocent project asks. It does not wait for earlier answers.
 const (
 	lookUpEvery = 10 * time.Millisecond
 	claimEvery  = 50 * time.Millisecond

@@ -66,8 +66,8 @@ type verdict struct {
 	Miscounted    []string // inventories whose use is not the sum of their allocations
 }
 
-// allocated has what consumers have in a database, of either kind, beside the use
-// and capacity of each inventory.
+// allocated selects each inventory of a database, with its capacity and use, and the
+// allocations of consumers. SQLite and PostgreSQL both understand it.
 const allocated = `SELECT CAST(p.uuid AS text), i.capacity, i.used, coalesce(CAST(c.uuid AS text), ''), coalesce(a.used, 0)
 	FROM resource_providers p JOIN inventories i ON i.provider_id = p.id
 	LEFT JOIN allocations a ON a.provider_id = p.id AND a.resource_class_id = i.resource_class_id

@@ -7,8 +7,8 @@
 //	go -C bench run ./chaos -attacks none -for 5m         faults alone
 //
 // One viewer of one project attacks. During each attack an innocent project looks
-// things up and claims. Then it does the same beside the attacker's client, which
-// uses as much of a processor against a server that refuses it. The report has the
+// things up and claims. Then it does the same while the attacker's client uses as
+// much of a processor against a server that refuses it. The report has the
 // ratio of the 99th percentiles.
 //
 // Faults hit servers, databases, connections and disks, while hundreds of viewers

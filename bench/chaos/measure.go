@@ -50,7 +50,7 @@ func (m *attackSide) measure(ctx context.Context, of attack, r *report) (line me
 		for _, s := range m.servers {
 			s.resetPeak()
 		}
-		toll, fared, err := m.beside(ctx, given)
+		toll, fared, err := m.attackWhile(ctx, given)
 		if err != nil {
 			return line, p, err
 		}
@@ -68,7 +68,7 @@ func (m *attackSide) measure(ctx context.Context, of attack, r *report) (line me
 		m.settle(ctx, 10*time.Second)
 		refused := given
 		refused.Addresses, refused.Processor = []string{m.refusing.Host}, toll.Processor
-		if _, fared, err = m.beside(ctx, refused); err != nil {
+		if _, fared, err = m.attackWhile(ctx, refused); err != nil {
 			return line, p, err
 		}
 		rounds["Quiet"] = append(rounds["Quiet"], fared)
@@ -100,9 +100,9 @@ func medianOf(rounds []*both, kind string, percent int) float64 {
 	return all[len(all)/2]
 }
 
-// beside has the innocents ask while an attacker attacks. The attack begins a
+// attackWhile has the innocents ask during an attack. The attack begins a
 // little earlier, so that all of it is under way.
-func (m *attackSide) beside(ctx context.Context, given orders) (of toll, round *both, err error) {
+func (m *attackSide) attackWhile(ctx context.Context, given orders) (of toll, round *both, err error) {
 	const earlier = 300 * time.Millisecond
 	given.For = m.round + 2*earlier
 	attacked := make(chan error, 1)

@@ -28,7 +28,7 @@ func newReport(o options) *report {
 
 // promises are the promises that a measurement breaks.
 type promises struct {
-	of           string // what is measured
+	of           string // database and attack
 	broken, slow []string
 }
 
@@ -52,7 +52,7 @@ func (r *report) add(line measured.Line, of promises) {
 	r.lines = append(r.lines, line)
 }
 
-// promises returns the promises about claims, of which wrong claims break some.
+// promises returns the promises that wrong claims break.
 func (v verdict) promises(database string) promises {
 	p := promises{of: database}
 	for i, list := range [][]string{v.Lost, v.Unasked, v.OverAllocated, v.Miscounted} {

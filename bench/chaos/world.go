@@ -60,7 +60,7 @@ func (w *world) release(consumer string) local.Call {
 	return w.ask(w.asked.Questions["release"], values{Consumer: consumer})
 }
 
-// How much one request of the filling holds, and how many are sent at once.
+// How many things one request creates, and how many requests run concurrently.
 const (
 	filledAtOnce = 200
 	fillers      = 4

@@ -83,7 +83,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Crash ends the cluster at once, as a crash does: it recovers when it starts.
+// Crash kills the cluster. It recovers at its next start.
 func (c *Cluster) Crash() error { return c.signal(syscall.SIGQUIT) }
 
 // Address returns the host and port of the cluster.

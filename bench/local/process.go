@@ -23,9 +23,9 @@ import (
 // stopTime is how long a process may take to end.
 const stopTime = 20 * time.Second
 
-// guard runs a program until its own input is closed, that is at the latest when
-// the benchmark ends, in whatever way, and ends it with a signal then. It prints
-// the program's process id.
+// guard runs a program until the guard's input is closed, then sends the program a
+// signal. The system closes the input at the latest when this program ends. The
+// guard prints the process id of the program.
 const guard = `signal=$1; shift
 exec 3<&0
 "$@" 3<&- >&2 & program=$!
@@ -115,8 +115,8 @@ func (p *Process) signal(signal syscall.Signal) error {
 // Ended returns a channel that is closed once the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.done }
 
-// Await asks until something is ready, for startTime at most. It returns an
-// error at once when the process ends meanwhile.
+// Await calls ready until it returns nil, for startTime at most. It stops with an
+// error when the process ends.
 func (p *Process) Await(ready func() error) error {
 	for deadline := time.Now().Add(startTime); ; time.Sleep(20 * time.Millisecond) {
 		err := ready()

@@ -1,5 +1,5 @@
-// Page draws the documents of measurements: the drawings in docs/images, and what
-// stands between marks in pages.
+// Page draws the documents of measurements: it writes the drawings in docs/images,
+// and fills the marked parts of pages.
 //
 //	go -C bench run ./page            from ../docs/measured into ../docs
 package main
@@ -111,8 +111,7 @@ func readSizes(folder string) (files sizes, err error) {
 	return files, nil
 }
 
-// main returns the measurements with most lines: those with peers and several
-// processes.
+// main returns the file with most lines. It alone has peers and several processes.
 func (s sizes) main() []measured.Line {
 	return slices.MaxFunc(s, func(a, b []measured.Line) int { return len(a) - len(b) })
 }
@@ -193,7 +192,7 @@ func (s sizes) peers() string {
 	return measured.Grid(rows)
 }
 
-// parts returns what stands between the marks of pages.
+// parts returns the texts between the marks of pages, by name.
 func (s sizes) parts(attacks []measured.Line) map[string]string {
 	key := []string{
 		"candidates, first 10", "candidates, first 1000, full answer", "no candidates, 11 traits",

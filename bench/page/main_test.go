@@ -74,7 +74,7 @@ func TestPartsStandBetweenTheirMarks(t *testing.T) {
 	}
 }
 
-// TestAxesHoldTheirNumbers finds the numbers beside axes, and points between them.
+// TestAxesHoldTheirNumbers finds the numbers of axes, and points between them.
 func TestAxesHoldTheirNumbers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

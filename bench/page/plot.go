@@ -110,8 +110,7 @@ func paint(color int) string {
 	return all[color%len(all)]
 }
 
-// axis is a logarithmic axis: the numbers beside it. The first and the last are
-// its ends.
+// axis is a logarithmic axis. Its first and last numbers are its ends.
 type axis []float64
 
 // axes returns the axes of lines: each size, and powers of ten.
@@ -138,7 +137,7 @@ func (a axis) at(number float64, first, last int) float64 {
 	return float64(first) + (math.Log10(number)-from)/(to-from)*float64(last-first)
 }
 
-// mark is a number beside an axis.
+// mark is the label of a number of an axis.
 type mark struct {
 	At   float64
 	Text string
