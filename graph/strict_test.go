@@ -143,8 +143,9 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 			}
 			chance := rand.New(rand.NewPCG(5, 12))
 			asking := []string{"member", "member", "reader", "foreign", "nobody", "service"}
-			for round := range 800 {
-				if round == 400 { // from here on they differ in a resource, too, which services see
+			rounds := soak.Rounds(800)
+			for round := range rounds {
+				if round == rounds/2 { // from here on they differ in a resource, too, which services see
 					asking = asking[:5]
 					w.must(w.vault, `mutation($uuid: UUID) { createResource(input: {uuid: $uuid, type: "Acme::Box", name: "box", projectId: "vault", visibility: PRIVATE,
 						metadata: [{key: "disk_size", value: "7"}, {key: "disk_kind", value: "fast"}, {key: "cores", value: "40000"}, {key: "both", value: "x"}]}) { resource { uuid } } }`,
@@ -157,7 +158,7 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 				}
 				w.compare(viewer, query, variables)
 			}
-			if w.differ < 10 || w.accepted < 100 || w.dry < 10 {
+			if w.differ < rounds/80 || w.accepted < rounds/8 || w.dry < rounds/80 {
 				t.Errorf("%d requests are accepted, %d dry runs find problems and administrators see %d differences: the requests do not distinguish enough", w.accepted, w.dry, w.differ)
 			}
 		})
