@@ -122,7 +122,7 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 		}
 	})
 	set := regexp.MustCompile(variable).FindAllString(helps.String()+printed(t), -1)
-	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS") // the tests' own
+	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS", "CADASTRE_TEST_FULL") // the tests' own
 	eachNamed(t, variable, func(page, name string) {
 		if !slices.Contains(set, name) {
 			t.Errorf("%s names the variable %s, which no command reads", page, name)

@@ -63,17 +63,17 @@ func draw(from, to string) error {
 	return nil
 }
 
-var marked = regexp.MustCompile(`(?s)<!--measured:([a-z]+)-->.*?<!--measured-->`)
+var marked = regexp.MustCompile(`(?s)<!--Measured:([a-z]+)-->.*?<!--Measured-->`)
 
 // fill returns a page with each part between its marks.
 func fill(page string, parts map[string]string) (string, error) {
 	var err error
 	filled := marked.ReplaceAllStringFunc(page, func(old string) string {
 		name := marked.FindStringSubmatch(old)[1]
-		if parts[name] == "" || strings.Count(old, "<!--measured:") > 1 {
+		if parts[name] == "" || strings.Count(old, "<!--Measured:") > 1 {
 			err = fmt.Errorf("the mark of %q has no end, or nothing to hold", name)
 		}
-		return "<!--measured:" + name + "-->\n\n" + strings.TrimSpace(parts[name]) + "\n\n<!--measured-->"
+		return "<!--Measured:" + name + "-->\n\n" + strings.TrimSpace(parts[name]) + "\n\n<!--Measured-->"
 	})
 	if filled == page && !marked.MatchString(page) {
 		err = fmt.Errorf("it has no marks")

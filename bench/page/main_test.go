@@ -62,12 +62,12 @@ func checkXML(t *testing.T, name string, text []byte) {
 func TestPartsStandBetweenTheirMarks(t *testing.T) {
 	t.Parallel()
 	parts := map[string]string{"one": "first\n", "two": "second"}
-	got, err := fill("a\n<!--measured:one-->\nold\n<!--measured-->\nb <!--measured:two--><!--measured--> c", parts)
-	want := "a\n<!--measured:one-->\n\nfirst\n\n<!--measured-->\nb <!--measured:two-->\n\nsecond\n\n<!--measured--> c"
+	got, err := fill("a\n<!--Measured:one-->\nold\n<!--Measured-->\nb <!--Measured:two--><!--Measured--> c", parts)
+	want := "a\n<!--Measured:one-->\n\nfirst\n\n<!--Measured-->\nb <!--Measured:two-->\n\nsecond\n\n<!--Measured--> c"
 	if err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	for _, page := range []string{"no mark", "<!--measured:one--> without an end", "<!--measured:three--><!--measured-->", "<!--measured:one--><!--measured:two--><!--measured-->"} {
+	for _, page := range []string{"no mark", "<!--Measured:one--> without an end", "<!--Measured:three--><!--Measured-->", "<!--Measured:one--><!--Measured:two--><!--Measured-->"} {
 		if got, err := fill(page, parts); err == nil {
 			t.Errorf("%q: got %q, want an error", page, got)
 		}
