@@ -89,7 +89,8 @@ func (l *line) candidates(before []string, word string) []string {
 	name, value, ok := strings.Cut(word, "=")
 	switch flag := l.flag(name); {
 	case ok && flag != nil:
-		return lists.Map(beginning(value, l.values(flag.Value, value)), func(one string) string { return name + "=" + one })
+		values := beginning(value, l.values(flag.Value, value))
+		return lists.Map(values, func(one string) string { return name + "=" + one })
 	case strings.HasPrefix(word, "-"):
 		return beginning(word, l.flagNames())
 	case len(l.node.Positional) > 0:

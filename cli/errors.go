@@ -109,7 +109,8 @@ func (e *askError) Error() string {
 		return fmt.Sprintf("%s: no answer in time, --timeout is %v: %v", server, e.run.server.timeout, e.err)
 	}
 	if errors.Is(e.err, http.ErrSchemeMismatch) {
-		return fmt.Sprintf("%s: the server speaks HTTP without TLS: write http:// before its address: %v", server, e.err)
+		return fmt.Sprintf("%s: the server speaks HTTP without TLS: write http:// before its address: %v",
+			server, e.err)
 	}
 	return server + ": " + e.err.Error()
 }

@@ -171,7 +171,8 @@ func setTraits(variables map[string]any, prefix string, written []string) {
 	sets := map[string][]any{}
 	for _, text := range written {
 		if names, ok := strings.CutPrefix(text, "in:"); ok {
-			sets["requiredAnySets"] = append(sets["requiredAnySets"], map[string]any{"anyOf": strings.Split(names, ",")})
+			set := map[string]any{"anyOf": strings.Split(names, ",")}
+			sets["requiredAnySets"] = append(sets["requiredAnySets"], set)
 			continue
 		}
 		for _, name := range strings.Split(text, ",") {

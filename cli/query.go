@@ -226,8 +226,8 @@ func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (f
 	}
 	walk(operation.SelectionSet, nil)
 	if found.variable == "" || operation.Operation != ast.Query {
-		return found, usagef("--paginate: the operation is no query with a list whose argument 'after' is a variable, " +
-			"such as traits(first: 100, after: $after)")
+		return found, usagef("--paginate: the operation is no query with a list whose argument 'after' is a " +
+			"variable, such as traits(first: 100, after: $after)")
 	}
 	return found, nil
 }

@@ -96,8 +96,8 @@ func (s *session) resolveText(kind string, written *string) error {
 	case err != nil:
 		return err
 	case len(found) == 0:
-		return statusError{fmt.Errorf("%s %q does not exist: it is neither a uuid nor a name, nor the beginning of one%s",
-			kind, *written, s.didYouMean(kind, *written)), exitNotFound}
+		return statusError{fmt.Errorf("%s %q does not exist: it is neither a uuid nor a name, nor the beginning "+
+			"of one%s", kind, *written, s.didYouMean(kind, *written)), exitNotFound}
 	case len(found) == 1:
 		*written = found[0].uuid
 		return nil

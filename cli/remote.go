@@ -206,7 +206,8 @@ func tokenOf(ctx context.Context, credentials gophercloud.AuthOptions, settings 
 	provider, err := config.NewProviderClient(ctx, credentials, config.WithTLSConfig(settings))
 	if refused := (gophercloud.ErrUnexpectedResponseCode{}); errors.As(err, &refused) && refused.Actual == 401 {
 		return "", statusError{
-			fmt.Errorf("the Keystone at %s does not accept the credentials", credentials.IdentityEndpoint), exitForbidden}
+			fmt.Errorf("the Keystone at %s does not accept the credentials", credentials.IdentityEndpoint),
+			exitForbidden}
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask the Keystone at %s for a token: %w", credentials.IdentityEndpoint, err)
