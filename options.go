@@ -142,10 +142,7 @@ func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) stor
 			CapabilityDefaultVisibility: access.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),
 			CapabilityRegistration:      resource.CapabilityRegistration(options.CapabilityRegistration),
 			ProtectedMetadataKeys:       options.ProtectedMetadataKeys,
-			Limits: &resource.Limits{
-				MetadataItems: options.MaxMetadataItems,
-				Writes:        resource.WriteRate{PerMinute: options.WriteRate, Burst: options.WriteBurst},
-			},
+			Limits:                      &resource.Limits{MetadataItems: options.MaxMetadataItems},
 		},
 		Definitions: store.DefinitionOptions{
 			OwnerWrites: options.NamespaceOwnerWrites, NamespacesPerProject: options.NamespacesPerProject,

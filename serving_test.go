@@ -139,7 +139,7 @@ func configured(t *testing.T, settings string) string {
 }
 
 // unlimited are settings that admit every request.
-const unlimited = "write-rate: 0\nlimits: {principal-points: 0, service-points: 0, admin-points: 0, address-points: 0}\n"
+const unlimited = "limits: {principal-points: 0, service-points: 0, admin-points: 0, address-points: 0}\n"
 
 // tokenFile writes a token file and returns its path. Each of its entries is of
 // one line.

@@ -40,8 +40,6 @@ type ServeOptions struct {
 	CapabilityRegistration      string   `key:"" enum:"on-use,explicit" default:"on-use" help:"How the name of a capability is registered: by its first use, or explicitly before it: ${enum}."`
 	ProtectedMetadataKeys       []string `placeholder:"KEY" help:"Metadata keys that only administrators and services write, on every resource."`
 	MaxMetadataItems            int      `key:"" default:"128" help:"Metadata items of one resource; 0 is no limit."`
-	WriteRate                   int      `key:"" default:"600" help:"Writes of resources a minute that a project may make; 0 is no limit. Administrators and services are exempt."`
-	WriteBurst                  int      `key:"" default:"200" min:"1" help:"Writes of resources that a project may make at once."`
 
 	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events and changes are kept."`
 

@@ -208,7 +208,7 @@ oidc:
   algorithms: RS256
   audience:
 allowed-origins: [[1]]
-write-burst: 0
+namespaces-per-project: 0
 `)
 	program := Program{Serve: func(context.Context, ServeOptions) error { t.Error("a server is started"); return nil }}
 	err := Run(t.Context(), program, []string{"serve", "--config", path, "--limit-depth=7"}, io.Discard, io.Discard)
@@ -219,7 +219,7 @@ write-burst: 0
 		"9: limits.places must be 0 or more, is -1", "10: limits.operation-time: must be a duration such as 10s",
 		"11: limits.cost: must be an integer", "12: keystone: must be a mapping", "13: audit-retention: must be a duration",
 		"14: profile: must be one of", "16: oidc.roles: must be a mapping to strings", "17: oidc.algorithms: must be a list of strings",
-		"19: allowed-origins: must be a list of strings", "20: write-burst must be 1 or more, is 0",
+		"19: allowed-origins: must be a list of strings", "20: namespaces-per-project must be 1 or more, is 0",
 	} {
 		want = append(want, path+":"+each)
 	}

@@ -23,10 +23,10 @@ func TestServeNamesAllWrongFlags(t *testing.T) {
 		},
 	}
 	err := Run(t.Context(), program, []string{"serve", "--database-connections=1", "--listen", "nowhere", "--slow-operation", "x",
-		"--log-format=xml", "--no-such-flag", "7", "--profile=shut", "--demo=perhaps", "--audit-retention=1", "--write-burst", "5"}, io.Discard, io.Discard)
+		"--log-format=xml", "--no-such-flag", "7", "--profile=shut", "--demo=perhaps", "--audit-retention=1", "--definition-bytes", "5"}, io.Discard, io.Discard)
 	for _, flag := range []string{"$CADASTRE_LIMIT_DEPTH must be 0 or more", "--listen nowhere: no", "--slow-operation: ", "--log-format must be one of",
 		"--database-connections must be 4", "unknown flag --no-such-flag", "--profile must be one of", "--demo: ", "--audit-retention: ",
-		"$CADASTRE_LIMIT_ALIASES: ", "--write-burst is not a flag: set the key write-burst"} {
+		"$CADASTRE_LIMIT_ALIASES: ", "--definition-bytes is not a flag: set the key definition-bytes"} {
 		if err == nil || strings.Count(err.Error(), flag) != 1 {
 			t.Errorf("%v: want %s once", err, flag)
 		}
@@ -48,8 +48,6 @@ func TestServeRefusesNumbersOutOfRange(t *testing.T) {
 		"definition-bytes: 65536":               "",
 		"max-metadata-items: -1":                "must be 0 or more, is -1",
 		"max-metadata-items: 0":                 "",
-		"write-rate: -1":                        "must be 0 or more, is -1",
-		"write-burst: 0":                        "must be 1 or more, is 0",
 		"audit-retention: -1h":                  "must be 1ms or more, is -1h",
 		"keystone: {cache-ttl: 61s}":            "keystone.cache-ttl must be 1ms to 60s, is 1m1s",
 		"keystone: {cache-ttl: 0}":              "must be 1ms to 60s, is 0",

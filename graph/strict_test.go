@@ -81,7 +81,7 @@ func openStrict(t *testing.T, url string, vault bool) *graph.Executor {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
 		URL: url, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
-		Resources: store.ResourceOptions{ProtectedMetadataKeys: []string{"team"}, Limits: &resource.Limits{}}, // as many writes as tests make
+		Resources: store.ResourceOptions{ProtectedMetadataKeys: []string{"team"}, Limits: &resource.Limits{}},
 	})
 	if err != nil {
 		t.Fatal(err)

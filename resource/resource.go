@@ -83,19 +83,12 @@ func CheckRevision(uuid string, known *int, revision int) error {
 	return problem.Refuse(problem.ErrConcurrentUpdate, "resource %s is at revision %d, not %d", uuid, revision, *known).On("revision")
 }
 
-// WriteRate bounds how many writes of a project are accepted.
-type WriteRate struct {
-	PerMinute int // 0 is no limit
-	Burst     int // how many at once after a pause
-}
-
 // Limits are what the operator allows; 0 switches a limit off.
 type Limits struct {
 	MetadataItems int // of one resource
-	Writes        WriteRate
 }
 
 // DefaultLimits returns the limits of a server without limits of its own.
 func DefaultLimits() Limits {
-	return Limits{MetadataItems: metadef.MaxMetadataItems, Writes: WriteRate{PerMinute: 600, Burst: 200}}
+	return Limits{MetadataItems: metadef.MaxMetadataItems}
 }

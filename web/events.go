@@ -11,7 +11,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/internal/pause"
@@ -24,7 +23,7 @@ const heartbeat = 15 * time.Second
 // connections of graphql-sse: `next` for each answer and `complete` at the end.
 // Refused is why the operation does not run, which the stream says unless it is for
 // HTTP to say.
-func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, viewer access.Viewer, operation *document.Operation, refused *refusal) *refusal {
+func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of caller, operation *document.Operation, refused *refusal) *refusal {
 	if refused != nil && refused.status != 0 {
 		return refused
 	}
@@ -32,14 +31,14 @@ func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, viewer a
 		return &refusal{status: http.StatusNotAcceptable, code: graph.CodeBadRequest,
 			message: "a subscription is answered as a stream: send Accept: " + mediaEvents + ", or use a WebSocket with the subprotocol " + subprotocol}
 	}
-	leave, full := t.streams.sockets.enter(principal(viewer))
+	leave, full := t.streams.sockets.enter(of.party.Viewer)
 	if full != nil {
 		return full
 	}
 	defer leave()
 	ctx, s, done := t.stream(r)
 	defer done()
-	s.viewer = viewer
+	s.viewer = of.viewer
 	client := http.NewResponseController(w)
 	_ = client.SetReadDeadline(time.Time{}) // only a recorder of tests has none
 	header := w.Header()
@@ -60,14 +59,16 @@ func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, viewer a
 	defer stop()
 	aside.Go(func() { s.watch(running) })
 	aside.Go(func() { to.beat(running) })
-	party := partyOf(viewer, r)
 	if operation.Definition.Operation == ast.Subscription {
-		_ = s.follow(ctx, party, operation, to) // the client has gone, or is told below
-	} else if place, refused := t.gates.enter(ctx, party); refused != nil {
-		_ = s.refuseOn(ctx, to, refused)
+		_ = s.follow(ctx, of, operation, to) // the client has gone, or is told below
 	} else {
-		_ = s.runOne(ctx, party, operation, r.Header, place, to)
-		place.Leave()
+		h, refused := t.gates.enter(ctx, of)
+		if refused == nil {
+			_ = s.runOne(ctx, operation, r.Header, h, to)
+		} else {
+			_ = s.refuseOn(ctx, to, refused)
+		}
+		h.end()
 	}
 	to.sayWhy(ctx)
 	return nil

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -11,7 +12,6 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/internal/pause"
-	"github.com/cadastre-dev/cadastre/web/admission"
 )
 
 // receiver takes the answers to one operation of a stream, one after the other. An
@@ -28,7 +28,7 @@ type receiver interface {
 
 // follow begins a subscription and sends its events to the receiver, until one of
 // the two ends.
-func (s *session) follow(ctx context.Context, of admission.Party, operation *document.Operation, to receiver) error {
+func (s *session) follow(ctx context.Context, of caller, operation *document.Operation, to receiver) error {
 	leave, refused := s.streams.subscriptions.enter(principal(s.viewer))
 	if refused != nil {
 		return s.refuseOn(ctx, to, refused)
@@ -72,47 +72,42 @@ func (s *session) refuseOn(ctx context.Context, to receiver, refused *refusal) e
 
 // subscribe begins a subscription, within the time of an operation to check what it
 // asks for. The subscription itself lasts as long as the context.
-func (s *session) subscribe(ctx context.Context, of admission.Party, operation *document.Operation) (*graph.Subscription, gqlerror.List) {
-	place, refused := s.gates.enter(ctx, of)
+func (s *session) subscribe(ctx context.Context, of caller, operation *document.Operation) (*graph.Subscription, gqlerror.List) {
+	h, refused := s.gates.enter(ctx, of)
+	defer h.end()
+	if refused == nil {
+		refused = h.begin(ctx, operation, 0)
+	}
 	if refused != nil {
 		return nil, refused.list(ctx)
 	}
-	defer place.Leave()
-	held, refused := s.gates.run(ctx, of, operation, place, 0, false)
-	if refused != nil {
-		return nil, refused.list(ctx)
-	}
-	defer held.end()
 	return s.Executor.Subscribe(ctx, operation)
 }
 
 // send answers an event, as soon as the viewer has the points for it and it can
 // run, and sends the answer if there is one.
-func (s *session) send(ctx context.Context, of admission.Party, operation *document.Operation, subscription *graph.Subscription, event any, to receiver) error {
+func (s *session) send(ctx context.Context, of caller, operation *document.Operation, subscription *graph.Subscription, event any, to receiver) error {
 	for again := range maxTries {
-		if !s.judge(ctx) || !s.principals.wait(ctx, s.viewer, 1+int(operation.Price.Cost/pointCost)) {
+		if !s.judge(ctx) || !of.payer.wait(ctx, 1+pointsOf(s.viewer, operation)) {
 			return ctx.Err()
 		}
-		held, place := s.runSoon(ctx, of, operation)
-		if held == nil {
+		h := s.runSoon(ctx, of, operation)
+		if h == nil {
 			return ctx.Err()
 		}
-		answer := s.eventAnswer(ctx, operation, subscription, event, held)
-		held.runs.Leave()
+		answer := s.eventAnswer(ctx, operation, subscription, event, h)
 		if answer != nil && again < maxTries-1 && ctx.Err() == nil && answer.FailsForNow() {
 			s.Executor.Release(answer.Data...)
-			held.end()
-			place.Leave()
+			h.end()
 			pause.For(ctx, time.Second<<min(again, 3))
 			continue
 		}
 		var err error
 		if answer != nil && ctx.Err() == nil {
 			s.measured.events.Inc()
-			err = to.next(answer, s.costOf(operation), s.sent(held))
+			err = to.next(answer, s.costOf(operation), s.sent(h))
 		}
-		held.end()
-		place.Leave()
+		h.end()
 		return err
 	}
 	return nil
@@ -122,55 +117,51 @@ func (s *session) send(ctx context.Context, of admission.Party, operation *docum
 // reached or is too slow, for about a minute; then it is sent with the error.
 const maxTries = 10
 
-// runSoon takes what an operation needs to run, for which it waits as long as it
-// takes. It returns nil where the context ended before.
-func (s *session) runSoon(ctx context.Context, of admission.Party, operation *document.Operation) (*running, *admission.Pass) {
+// runSoon takes what an operation needs to run and waits for it as long as necessary.
+// It returns nil if the context ended before.
+func (s *session) runSoon(ctx context.Context, of caller, operation *document.Operation) *held {
 	for ctx.Err() == nil {
-		place, refused := s.gates.enter(ctx, of)
+		h, refused := s.gates.enter(ctx, of)
 		if refused == nil {
-			held, refused := s.gates.run(ctx, of, operation, place, s.room(operation), false)
-			if refused == nil {
-				return held, place
-			}
-			place.Leave()
+			refused = h.begin(ctx, operation, s.room(operation))
 		}
+		if refused == nil {
+			return h
+		}
+		h.end()
 		pause.For(ctx, time.Second)
 	}
-	return nil, nil
+	return nil
 }
 
 // eventAnswer returns the answer to an event, nil for one that the client has
 // already.
-func (s *session) eventAnswer(ctx context.Context, operation *document.Operation, subscription *graph.Subscription, event any, held *running) *graph.Answer {
+func (s *session) eventAnswer(ctx context.Context, operation *document.Operation, subscription *graph.Subscription, event any, h *held) *graph.Answer {
 	s.measured.priced(operation.Price.Cost)
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	run := s.work.begin()
 	answer := subscription.Answer(ctx, event, s.Limits.AnswerBytes)
 	if took := run.end(); answer != nil {
-		s.answered(ctx, operation, answer, held, took)
+		s.answered(ctx, operation, answer, h, took)
 	}
 	return answer
 }
 
 // runOne runs a query or a mutation and sends its answer.
-func (s *session) runOne(ctx context.Context, of admission.Party, operation *document.Operation, header map[string][]string, place *admission.Pass, to receiver) error {
+func (s *session) runOne(ctx context.Context, operation *document.Operation, header http.Header, h *held, to receiver) error {
 	ctx = access.WithViewer(ctx, s.viewer)
 	running, cancel := s.within(ctx)
 	defer cancel()
-	held, refused := s.gates.run(running, of, operation, place, s.room(operation), false)
+	running, refused := once(running, header, operation)
 	if refused != nil {
 		return s.refuseOn(ctx, to, refused)
 	}
-	defer held.end()
-	if running, refused = once(running, header, operation); refused != nil {
-		return s.refuseOn(ctx, to, refused)
-	}
-	answer, refused := s.answer(running, operation, held)
+	answer, refused := s.answer(running, operation, h)
 	if refused != nil {
 		return s.refuseOn(ctx, to, refused)
 	}
-	if err := to.next(answer, s.costOf(operation), s.sent(held)); err != nil {
+	if err := to.next(answer, s.costOf(operation), s.sent(h)); err != nil {
 		return err
 	}
 	return to.complete()

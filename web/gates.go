@@ -10,141 +10,84 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
-	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/web/admission"
 )
 
-// gates bound what all operations share. An operation passes them in this order,
-// so that nobody who waits keeps another one from going on.
-type gates struct {
-	operations *admission.Gate // that were read and are not answered
-	bodies     *admission.Gate // bytes of memory that long requests take until they are answered
-	readings   *admission.Gate // requests that are being read: long ones, and those of greedy viewers
-	unread     *admission.Gate // bytes of answers that clients have not taken
-	searches   *admission.Gate // heavy operations that run
-	statements *admission.Gate // other ones that run and need a connection of their own
-	points     *admission.Counts
-}
+// The lanes of the gate for work.
+const (
+	operations = iota // that are read, run or answered
+	readings          // of long requests, and of greedy viewers
+	searches          // heavy operations that run
+	statements        // other operations that run and need a connection
+)
+
+// The lanes of the gate for bytes.
+const (
+	bodyBytes   = iota // memory for long requests, until they are answered
+	answerBytes        // answers that clients have not read
+)
+
+// gates bound what all operations share.
+type gates struct{ work, bytes *admission.Gate }
+
+// How long an operation waits for its place, and for anything else.
+const waitForPlace, waitToRun = time.Second, 5 * time.Second
 
 func newGates(options Options) gates {
-	places := options.Executor.Places()
+	places, cores := options.Executor.Places(), max(1, runtime.GOMAXPROCS(0)/2)
 	return gates{
-		operations: admission.NewGate(int64(options.Limits.Concurrent)),
-		bodies:     admission.NewGate(options.Memory / 4),
-		readings:   admission.NewGate(int64(max(1, runtime.GOMAXPROCS(0)/2))),
-		unread:     admission.NewGate(options.Memory / 4),
-		searches:   admission.NewGate(int64(places.Searches)),
-		statements: admission.NewGate(int64(places.Statements)),
-		points:     &admission.Counts{},
+		work: admission.NewGate(
+			admission.Lane{Name: "operations", Limit: int64(options.Limits.Concurrent), Wait: waitForPlace},
+			admission.Lane{Name: "readings", Limit: int64(cores), Wait: waitToRun},
+			admission.Lane{Name: "searches", Limit: int64(places.Searches), Wait: waitToRun},
+			admission.Lane{Name: "statements", Limit: int64(places.Statements), Wait: waitToRun}),
+		bytes: admission.NewGate(
+			admission.Lane{Name: "body_bytes", Limit: options.Memory / 4, Wait: waitToRun},
+			admission.Lane{Name: "unread_bytes", Limit: options.Memory / 4, Wait: waitToRun}),
 	}
 }
 
-// How long an operation waits at a gate.
-const (
-	waitForPlace = time.Second     // to be read
-	waitToRun    = 5 * time.Second // once it is read
-)
+// caller is who an operation runs for, and what pays for it.
+type caller struct {
+	viewer access.Viewer
+	party  admission.Party
+	payer  bucket
+}
 
-// partyOf returns on whose behalf a request is made. A connection of a proxy is
-// that of many.
-func partyOf(viewer access.Viewer, r *http.Request) admission.Party {
+// callerOf returns the caller of a request. Many clients share a connection of a
+// proxy, so it has no share.
+func callerOf(viewer access.Viewer, payer bucket, r *http.Request) caller {
 	of := admission.Party{Viewer: principal(viewer), Project: viewer.ProjectID, Trusted: viewer.IsAdmin() || viewer.IsService()}
 	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && peer == requestLogOf(r.Context()).address {
 		of.Connection = r.RemoteAddr
 	}
-	return of
+	return caller{viewer, of, payer}
 }
 
-// enter takes a place for a request to be read and answered.
-func (g *gates) enter(ctx context.Context, of admission.Party) (*admission.Pass, *refusal) {
-	pass, err := g.operations.Enter(ctx, of, 1, waitForPlace)
-	return pass, refusedAtGate(err)
+// held is the use of the gates by an operation.
+type held struct {
+	work, bytes admission.Pass
+	payer       bucket
+	turns       bool // it took a turn to be read
 }
 
-// Of memory for bodies.
-const (
-	smallBody    = 16 << 10 // bytes of a body that needs no room
-	memoryOfBody = 8        // what a byte of a body becomes while it is read and answered
-)
-
-// receive takes room for a body of so many bytes.
-func (g *gates) receive(ctx context.Context, of admission.Party, bytes int64) (*admission.Pass, *refusal) {
-	if bytes <= smallBody {
-		return nil, nil
-	}
-	pass, err := g.bodies.Enter(ctx, of, memoryOfBody*bytes, waitToRun)
-	return pass, refusedAtGate(err)
+// enter takes a place for an operation to be read and answered. The caller
+// ends h.
+func (g *gates) enter(ctx context.Context, of caller) (*held, *refusal) {
+	h := &held{work: g.work.Pass(of.party), bytes: g.bytes.Pass(of.party), payer: of.payer}
+	return h, refusedAtGate(h.work.Take(ctx, operations, 1))
 }
 
-// read takes a place for a request that is long to read, or whose viewer is
-// greedy.
-func (g *gates) read(ctx context.Context, of admission.Party) (*admission.Pass, *refusal) {
-	pass, err := g.readings.Enter(ctx, of, 1, waitToRun)
-	return pass, refusedAtGate(err)
+// end gives everything back.
+func (h *held) end() {
+	h.work.Give()
+	h.bytes.Give()
 }
 
-// running is what an operation has while it runs.
-type running struct{ place, runs, writes, unread *admission.Pass }
-
-// run takes what an operation needs to run, besides its place: room for an answer
-// of so many bytes, and a place among those that it runs beside; a heavy mutation
-// has one among either. What took a turn to be read takes another one to be
-// answered from memory.
-func (g *gates) run(ctx context.Context, of admission.Party, operation *document.Operation, place *admission.Pass, bytes int64, turns bool) (*running, *refusal) {
-	held := &running{place: place}
-	var err error
-	if bytes > smallAnswer {
-		if held.unread, err = g.unread.Enter(ctx, of, bytes, waitToRun); err != nil {
-			return nil, refusedAtGate(err)
-		}
-	}
-	switch operation.Needs {
-	case document.NeedsNothing:
-		if turns {
-			held.runs, err = g.readings.Enter(ctx, of, 1, waitToRun)
-		}
-	case document.NeedsLong:
-		held.runs, err = g.searches.Enter(ctx, of, 1, waitToRun)
-		if err == nil && operation.Definition.Operation == ast.Mutation {
-			held.writes, err = g.statements.Enter(ctx, of, 1, waitToRun)
-		}
-	case document.NeedsDatabase:
-		held.runs, err = g.statements.Enter(ctx, of, 1, waitToRun)
-	}
-	if err != nil {
-		held.end()
-		return nil, refusedAtGate(err)
-	}
-	return held, nil
-}
-
-// answered gives back the places of an operation whose answer is complete, and
-// keeps its bytes. A small answer keeps its place until it is sent, so that there
-// are not more of them than places.
-func (h *running) answered(bytes int64) {
-	h.runs.Leave()
-	h.writes.Leave()
-	if h.unread != nil {
-		h.unread.Change(bytes)
-		h.place.Leave()
-	}
-}
-
-// sent notes how many bytes of the answer are still to be sent.
-func (h *running) sent(left int) { h.unread.Change(int64(left)) }
-
-// end gives back everything but the place, which whoever took it gives back.
-func (h *running) end() {
-	h.runs.Leave()
-	h.writes.Leave()
-	h.unread.Leave()
-}
-
-// refusedAtGate returns the refusal of somebody who waited at a gate in vain.
+// refusedAtGate returns the refusal of an operation that waited without success.
 func refusedAtGate(err error) *refusal {
 	switch {
 	case errors.Is(err, admission.ErrOverShare):
@@ -156,62 +99,47 @@ func refusedAtGate(err error) *refusal {
 	return nil
 }
 
-// Describe describes the metrics of the gates.
-func (g *gates) Describe(descriptions chan<- *prometheus.Desc) {
-	prometheus.DescribeByCollect(g, descriptions)
+// Describe describes the metrics of gates, buckets and streams.
+func (t *transport) Describe(descriptions chan<- *prometheus.Desc) {
+	prometheus.DescribeByCollect(t, descriptions)
 }
 
-// Collect collects them. Of what is in use, only projects that have something are
-// among the labels.
-func (g *gates) Collect(metrics chan<- prometheus.Metric) {
-	for _, of := range []struct {
-		name string
-		gate *admission.Gate
-	}{{"operations", g.operations}, {"body_bytes", g.bodies}, {"readings", g.readings}, {"unread_bytes", g.unread}, {"searches", g.searches}, {"statements", g.statements}} {
-		told := metricsOf{metrics, "cadastre_" + of.name}
-		used, waiting := of.gate.InUse()
-		told.tell(prometheus.GaugeValue, "_in_use", "How much of the gate docs/limits.md describes is in use.", float64(used))
-		told.tell(prometheus.GaugeValue, "_waiting", "Operations that wait at it.", float64(waiting))
-		for project, used := range of.gate.InUseByProjects() {
-			told.tell(prometheus.GaugeValue, "_in_use_by_project", "How much of it a project uses.", float64(used), "project", project)
+// Collect collects them. Only projects that use something, or that waited or were
+// refused, are labels.
+func (t *transport) Collect(metrics chan<- prometheus.Metric) {
+	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
+	tell := func(kind prometheus.ValueType, name, help string, value float64, labels ...string) {
+		var names, values []string
+		for i := 0; i < len(labels); i += 2 {
+			text := strings.ToValidUTF8(strings.TrimPrefix(labels[i+1], "\x00"), "\uFFFD")
+			names, values = append(names, labels[i]), append(values, text)
 		}
-		for project, count := range of.gate.Counts() {
-			told.tell(prometheus.CounterValue, "_waits_total", "How often operations of a project waited at it.", float64(count.Waits), "project", project)
-			told.tell(prometheus.CounterValue, "_wait_seconds_total", "How long they did.", count.Waited.Seconds(), "project", project)
-			told.refused(project, count)
-		}
+		description := prometheus.NewDesc("cadastre_"+name, help, names, nil)
+		metrics <- prometheus.MustNewConstMetric(description, kind, value, values...)
 	}
-	told := metricsOf{metrics, "cadastre_points"}
-	for project, count := range g.points.All() {
-		told.refused(project, count)
-	}
-}
-
-// metricsOf sends metrics whose names begin alike.
-type metricsOf struct {
-	to   chan<- prometheus.Metric
-	name string
-}
-
-// tell sends a metric with labels, each a name and a value.
-func (m metricsOf) tell(kind prometheus.ValueType, suffix, help string, value float64, labels ...string) {
-	var names, values []string
-	for i := 0; i < len(labels); i += 2 {
-		text := labels[i+1]
-		if text == admission.Others {
-			text = "others"
-		}
-		names, values = append(names, labels[i]), append(values, strings.ToValidUTF8(text, "\uFFFD"))
-	}
-	m.to <- prometheus.MustNewConstMetric(prometheus.NewDesc(m.name+suffix, help, names, nil), kind, value, values...)
-}
-
-// refused sends how often a project was refused, and why.
-func (m metricsOf) refused(project string, count admission.Count) {
-	const help = "Operations of a project that were refused here: by 429 because it had its share, or by 503 because the server was full."
-	for why, times := range map[string]uint64{"share": count.OverShare, "full": count.Full} {
-		if times > 0 {
-			m.tell(prometheus.CounterValue, "_refused_total", help, float64(times), "project", project, "why", why)
+	refused := func(name, project string, count admission.Count) {
+		const help = "Operations of a project that were refused here: by 429 because it had its share, or by 503 because the server was full."
+		for why, times := range map[string]uint64{"share": count.OverShare, "full": count.Full} {
+			if times > 0 {
+				tell(counter, name+"_refused_total", help, float64(times), "project", project, "why", why)
+			}
 		}
 	}
+	for _, of := range append(t.gates.work.Usage(), t.gates.bytes.Usage()...) {
+		tell(gauge, of.Lane+"_in_use", "How much of the gate docs/limits.md describes is in use.", float64(of.Used))
+		tell(gauge, of.Lane+"_waiting", "Operations that wait at it.", float64(of.Waiting))
+		for project, used := range of.Projects {
+			tell(gauge, of.Lane+"_in_use_by_project", "How much of it a project uses.", float64(used), "project", project)
+		}
+		for project, count := range of.Counts {
+			tell(counter, of.Lane+"_waits_total", "How often operations of a project waited at it.", float64(count.Waits), "project", project)
+			tell(counter, of.Lane+"_wait_seconds_total", "How long they did.", count.Waited.Seconds(), "project", project)
+			refused(of.Lane, project, count)
+		}
+	}
+	for project, count := range t.buckets.refused.All() {
+		refused("points", project, count)
+	}
+	tell(gauge, "streams_open", "WebSockets and event streams that are open.", float64(t.streams.sockets.open()))
+	tell(gauge, "subscriptions_open", "Subscriptions that are open.", float64(t.streams.subscriptions.open()))
 }

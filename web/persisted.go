@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -125,6 +126,23 @@ type source struct {
 	register string
 	// persisted is whether the request named it by its hash.
 	persisted bool
+}
+
+// request returns a request and its document.
+func (t *transport) request(r *http.Request, text []byte) (*request, source, *refusal) {
+	request, refused := readRequest(r, text)
+	if refused != nil {
+		return nil, source{}, refused
+	}
+	from, refused := t.resolve(request)
+	return request, from, refused
+}
+
+// register keeps the text of a document that was sent with its hash.
+func (t *transport) register(source source) {
+	if source.register != "" {
+		t.persisted.Add(source.register, source.text, int64(len(source.text))+sha256.Size*2)
+	}
 }
 
 // resolve returns the document of a request: its text, or the persisted one

@@ -13,169 +13,156 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/internal/lru"
+	"github.com/cadastre-dev/cadastre/web/admission"
 )
 
-// maxBuckets bounds how many buckets are kept. The least recently used go
-// first, which are full again anyway.
+// maxBuckets bounds the number of buckets of viewers, and of addresses. The least
+// recently used are dropped: they are full again anyway.
 const maxBuckets = 20_000
 
-// refusedPoints is what a request without a valid token takes from the bucket
-// of its address, besides the one point of every request. It makes guessing
-// slow.
-const refusedPoints = 50
+// Points, besides the one point of every request.
+const (
+	// pointCost is the cost that one point pays for.
+	pointCost = 1000
+	// writePoints is the price of each field of Mutation for viewers who are neither
+	// administrators nor services: 50 a second, after a burst of 200.
+	writePoints = 20
+	// refusedPoints is the price of a request without a valid token. It makes
+	// guessing slow.
+	refusedPoints = 50
+)
 
-// pointCost is the cost that one point of a viewer's budget pays for.
-const pointCost = 1000
-
-// buckets are token buckets by key.
+// buckets are token buckets, one for each viewer and one for each address. They hold
+// four seconds of their rate.
 type buckets struct {
-	perSecond float64
-	burst     int
-	byKey     *lru.Cache[*rate.Limiter]
+	limits             Limits
+	viewers, addresses *lru.Cache[*rate.Limiter]
+	proven             *lru.Cache[bucket] // of viewers, by addresses and the valid tokens that they sent
+	seed               maphash.Seed
+	refused            *admission.Counts
 }
 
-// newBuckets returns buckets that fill at so many points a second and hold four
-// seconds of them. For zero it returns nil, which admits everything.
-func newBuckets(perSecond float64) *buckets {
+func newBuckets(limits Limits) *buckets {
+	return &buckets{limits, lru.New[*rate.Limiter](maxBuckets), lru.New[*rate.Limiter](maxBuckets), lru.New[bucket](maxBuckets),
+		maphash.MakeSeed(), &admission.Counts{}}
+}
+
+// bucket is the bucket of a viewer or of an address.
+type bucket struct {
+	*rate.Limiter
+	project string            // of the viewer
+	refused *admission.Counts // by projects; nil for an address
+}
+
+// newLimiter returns a full bucket. A rate of 0 admits everything.
+func newLimiter(perSecond float64) *rate.Limiter {
 	if perSecond <= 0 {
-		return nil
+		return rate.NewLimiter(rate.Inf, 0)
 	}
-	return &buckets{perSecond: perSecond, burst: max(1, int(math.Ceil(4*perSecond))), byKey: lru.New[*rate.Limiter](maxBuckets)}
+	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(4*perSecond))))
 }
 
-func (b *buckets) of(key string) *rate.Limiter {
-	return b.byKey.GetOrCreate(key, 1, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.perSecond), b.burst) })
+// of returns the bucket of a viewer. Its size is the largest that the viewer's roles
+// have.
+func (b *buckets) of(viewer access.Viewer) bucket {
+	key, points := principal(viewer), b.limits.PrincipalPoints
+	grow := func(role string, size float64) {
+		if points > 0 && (size <= 0 || size > points) {
+			key, points = key+role, size
+		}
+	}
+	if viewer.IsService() {
+		grow("\x00service", b.limits.ServicePoints)
+	}
+	if viewer.IsAdmin() {
+		grow("\x00admin", b.limits.AdminPoints)
+	}
+	limiter := b.viewers.GetOrCreate(key, 1, func() *rate.Limiter { return newLimiter(points) })
+	return bucket{limiter, viewer.ProjectID, b.refused}
 }
 
-// take takes points from a bucket, or refuses and says in how many seconds to
-// try again. More points than a bucket holds take a full one.
-func (b *buckets) take(key string, points int, now time.Time) *refusal {
-	if b == nil {
+// take takes points, or refuses and says in how many seconds to try again. More
+// points than the bucket holds take a full one.
+func (b bucket) take(points int, now time.Time) *refusal {
+	points = min(points, b.Burst())
+	if b.AllowN(now, points) {
 		return nil
 	}
-	limiter := b.of(key)
-	points = min(points, b.burst)
-	if limiter.AllowN(now, points) {
-		return nil
+	if b.refused != nil {
+		b.refused.Add(b.project, 0, admission.ErrOverShare)
 	}
-	wait := (float64(points) - limiter.TokensAt(now)) / b.perSecond
-	return &refusal{status: 429, code: graph.CodeRateLimited, retryAfter: max(1, int(math.Ceil(wait))),
+	wait := (float64(points) - b.TokensAt(now)) / float64(b.Limit())
+	return &refusal{status: http.StatusTooManyRequests, code: graph.CodeRateLimited, retryAfter: max(1, int(math.Ceil(wait))),
 		message: "too many requests or too expensive ones; try again later"}
 }
 
-// charge takes points whether or not the bucket holds them: it can owe.
-// Otherwise an empty bucket would be charged for no more than the one point of
-// a request.
-func (b *buckets) charge(key string, points int, now time.Time) {
-	if b == nil {
-		return
-	}
-	limiter := b.of(key)
-	for ; points > 0; points -= b.burst { // which is as many as can be reserved at once
-		limiter.ReserveN(now, min(points, b.burst))
+// charge takes points whether or not the bucket holds them: it can owe. Otherwise an
+// empty bucket would be charged for no more than the one point of a request.
+func (b bucket) charge(points int, now time.Time) {
+	for ; points > 0 && b.Burst() > 0; points -= b.Burst() { // the most that can be reserved at once
+		b.ReserveN(now, min(points, b.Burst()))
 	}
 }
 
-// addresses are the buckets of addresses: one for requests whose token was valid
-// when that address sent it before, and one for all others. So whoever guesses
-// tokens does not lock out those who share the address and have one.
-type addresses struct {
-	proven, unproven *buckets
-	seen             *lru.Cache[struct{}] // addresses with valid tokens that they sent
-	seed             maphash.Seed
+// wait takes points as soon as the bucket holds them. It reports false if the context
+// ended before.
+func (b bucket) wait(ctx context.Context, points int) bool {
+	return b.WaitN(ctx, min(points, b.Burst())) == nil
 }
 
-func newAddresses(perSecond float64) addresses {
-	return addresses{newBuckets(perSecond), newBuckets(perSecond), lru.New[struct{}](maxBuckets), maphash.MakeSeed()}
+// isGreedy reports whether an eighth of a full bucket is spent: half a second of the
+// rate, at once.
+func (b bucket) isGreedy(now time.Time) bool { return b.TokensAt(now) < float64(b.Burst())*7/8 }
+
+// arrival is a request whose token is not checked yet.
+type arrival struct {
+	buckets *buckets
+	address bucket
+	sent    string // stands for the address and the token; tokens are not kept
+	payer   bucket // the viewer's, if this address sent this valid token before
 }
 
-// sent returns what stands for the token, valid or not, that an address sent.
-// Tokens are not kept.
-func (a addresses) sent(from string, header http.Header) string {
+// arrive returns the arrival of a request with a token from an address.
+func (b *buckets) arrive(from string, header http.Header) arrival {
 	var hash maphash.Hash
-	hash.SetSeed(a.seed)
+	hash.SetSeed(b.seed)
 	for _, name := range []string{"Authorization", "X-Auth-Token"} {
 		for _, value := range header[name] {
 			_, _ = hash.WriteString(value)
 			_ = hash.WriteByte(0)
 		}
 	}
-	return string(binary.NativeEndian.AppendUint64([]byte(from), hash.Sum64()))
+	sent := string(binary.NativeEndian.AppendUint64([]byte(from), hash.Sum64()))
+	limiter := b.addresses.GetOrCreate(from, 1, func() *rate.Limiter { return newLimiter(b.limits.AddressPoints) })
+	payer, _ := b.proven.Get(sent)
+	return arrival{b, bucket{Limiter: limiter}, sent, payer}
 }
 
-// of returns the buckets that a request takes its point from, by what sent
-// returned for it.
-func (a addresses) of(sent string) *buckets {
-	if _, ok := a.seen.Get(sent); ok {
-		return a.proven
+// isProven reports whether the address sent the token before, and it was valid.
+func (a arrival) isProven() bool { return a.payer.Limiter != nil }
+
+// take takes the point of the request, before the token is checked. The viewer pays
+// it if the token was valid before, otherwise the address does. So clients that guess
+// tokens do not lock out others at their address.
+func (a arrival) take() *refusal {
+	if a.isProven() {
+		return a.payer.take(1, time.Now())
 	}
-	return a.unproven
+	return a.address.take(1, time.Now())
 }
 
-// prove notes that a token was valid.
-func (a addresses) prove(sent string) { a.seen.Add(sent, struct{}{}, 1) }
-
-// disprove notes that a token was not, and makes guessing slow.
-func (a addresses) disprove(from, sent string) {
-	a.seen.Remove(sent)
-	a.unproven.charge(from, refusedPoints, time.Now())
+// prove notes that the token is the viewer's and returns the viewer's bucket.
+func (a arrival) prove(viewer access.Viewer) bucket {
+	payer := a.buckets.of(viewer)
+	a.buckets.proven.Add(a.sent, payer, 1)
+	return payer
 }
 
-// budgets are the buckets of viewers, by what their roles entitle them to.
-type budgets struct{ ordinary, service, admin *buckets }
-
-func newBudgets(limits Limits) budgets {
-	return budgets{ordinary: newBuckets(limits.PrincipalPoints), service: newBuckets(limits.ServicePoints), admin: newBuckets(limits.AdminPoints)}
+// disprove notes that the token is not valid, and makes guessing slow.
+func (a arrival) disprove() {
+	a.buckets.proven.Remove(a.sent)
+	a.address.charge(refusedPoints, time.Now())
 }
 
-// take takes points from a viewer's bucket.
-func (b budgets) take(viewer access.Viewer, points int, now time.Time) *refusal {
-	return b.of(viewer).take(principal(viewer), points, now)
-}
-
-// charge takes points from a viewer's bucket, which can owe.
-func (b budgets) charge(viewer access.Viewer, points int, now time.Time) {
-	if points > 0 {
-		b.of(viewer).charge(principal(viewer), points, now)
-	}
-}
-
-// wait takes points from a viewer's bucket as soon as it holds them. It reports
-// false where the context ended before.
-func (b budgets) wait(ctx context.Context, viewer access.Viewer, points int) bool {
-	of := b.of(viewer)
-	if of == nil {
-		return ctx.Err() == nil
-	}
-	return of.of(principal(viewer)).WaitN(ctx, min(points, of.burst)) == nil
-}
-
-// isGreedy reports whether a viewer has spent an eighth of what a full bucket
-// holds: half a second of what they may spend, at once.
-func (b budgets) isGreedy(viewer access.Viewer, now time.Time) bool {
-	of := b.of(viewer)
-	return of != nil && of.of(principal(viewer)).TokensAt(now) < float64(of.burst)*7/8
-}
-
-// of returns the largest of the budgets that the viewer's roles have.
-func (b budgets) of(viewer access.Viewer) *buckets {
-	of := b.ordinary
-	if viewer.IsService() {
-		of = of.larger(b.service)
-	}
-	if viewer.IsAdmin() {
-		of = of.larger(b.admin)
-	}
-	return of
-}
-
-// larger returns the buckets that fill faster; nil ones admit everything.
-func (b *buckets) larger(other *buckets) *buckets {
-	if b == nil || other != nil && b.perSecond >= other.perSecond {
-		return b
-	}
-	return other
-}
-
-// principal returns the key of a viewer's bucket.
+// principal returns the key of a viewer.
 func principal(viewer access.Viewer) string { return viewer.UserID + "\x00" + viewer.ProjectID }

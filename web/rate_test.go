@@ -3,6 +3,8 @@ package web
 import (
 	"testing"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
 )
 
 // TestGuessingIsAsSlowAsItsPriceSays guesses a token each millisecond for ten
@@ -10,19 +12,48 @@ import (
 func TestGuessingIsAsSlowAsItsPriceSays(t *testing.T) {
 	t.Parallel()
 	points := DefaultLimits().AddressPoints
-	b := newBuckets(points)
+	b := bucket{Limiter: newLimiter(points)}
 	start, accepted := time.Now(), 0
 	for i := range 10_000 {
 		now := start.Add(time.Duration(i) * time.Millisecond)
-		if b.take("192.0.2.1", 1, now) == nil {
+		if b.take(1, now) == nil {
 			accepted++
-			b.charge("192.0.2.1", refusedPoints, now)
+			b.charge(refusedPoints, now)
 		}
 	}
 	if paid := int(14*points)/(1+refusedPoints) + 1; accepted > paid {
 		t.Errorf("%d guesses were accepted, %d are paid for", accepted, paid)
 	}
-	if refused := b.take("192.0.2.1", 1, start.Add(11*time.Second)); refused != nil {
+	if refused := b.take(1, start.Add(11*time.Second)); refused != nil {
 		t.Errorf("a second later: %+v", refused)
+	}
+}
+
+// TestTheBucketOfAViewerIsThatOfTheLargestRole compares the buckets of viewers with
+// different roles, under limits of which some are off.
+func TestTheBucketOfAViewerIsThatOfTheLargestRole(t *testing.T) {
+	t.Parallel()
+	of := func(limits Limits, roles ...string) float64 {
+		return float64(newBuckets(limits).of(access.Viewer{UserID: "u", ProjectID: "p", Roles: roles}).Burst())
+	}
+	limits := Limits{PrincipalPoints: 10, ServicePoints: 30, AdminPoints: 20}
+	for name, both := range map[string][2]float64{
+		"member":                      {of(limits, "member"), 40},
+		"administrator":               {of(limits, "admin"), 80},
+		"service":                     {of(limits, "service"), 120},
+		"service and administrator":   {of(limits, "admin", "service"), 120},
+		"smaller ones take nothing":   {of(Limits{PrincipalPoints: 10, ServicePoints: 5, AdminPoints: 5}, "admin", "service"), 40},
+		"an administrator unlimited":  {of(Limits{PrincipalPoints: 10, ServicePoints: 5}, "admin"), 0},
+		"everybody unlimited":         {of(Limits{ServicePoints: 5, AdminPoints: 5}, "admin", "service"), 0},
+		"a service, unlimited as one": {of(Limits{PrincipalPoints: 10, AdminPoints: 5}, "admin", "service"), 0},
+	} {
+		if both[0] != both[1] {
+			t.Errorf("%s: the bucket holds %v, want %v", name, both[0], both[1])
+		}
+	}
+	unlimited := newBuckets(Limits{}).of(access.Viewer{UserID: "u"})
+	unlimited.charge(1_000_000, time.Now())
+	if refused := unlimited.take(1_000_000, time.Now()); refused != nil || unlimited.isGreedy(time.Now()) || !unlimited.wait(t.Context(), 1_000_000) {
+		t.Errorf("without a limit: %+v", refused)
 	}
 }

@@ -31,6 +31,14 @@ func notUnicode(field string) *refusal {
 		message: "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair"}
 }
 
+// readRequest returns the request of a body, or of the query string for a GET.
+func readRequest(r *http.Request, text []byte) (*request, *refusal) {
+	if r.Method == http.MethodPost {
+		return readBody(text)
+	}
+	return readURL(r.URL.RawQuery)
+}
+
 // receiveBody returns the body of a POST.
 func receiveBody(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 	if !isJSON(r.Header) {

@@ -330,6 +330,29 @@ func TestTooComplexIsPaidFor(t *testing.T) {
 	}
 }
 
+// TestWritesArePaidFor has a reader and an administrator write with buckets of 40
+// points: each write takes 21 points of a reader at least, and a few of an
+// administrator.
+func TestWritesArePaidFor(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 10, 10
+	})
+	for token, most := range map[string]int{"reader-token": 1, "admin-token": 5} {
+		admitted, began := 0, time.Now()
+		for range 5 {
+			got := s.query(`mutation { createTrait(input: {name: "CUSTOM_PAID"}) { trait { name } } }`, "X-Auth-Token", token)
+			if got.code() != "RATE_LIMITED" {
+				admitted++
+			}
+		}
+		if admitted < most || admitted > most+earnedSince(began, 10)/21 {
+			t.Errorf("%d writes of 5 are admitted with %s, want %d", admitted, token, most)
+		}
+	}
+}
+
 // earnedSince returns how many points have come back at most.
 func earnedSince(began time.Time, perSecond float64) int {
 	return int(time.Since(began).Seconds()*perSecond) + 1

@@ -20,10 +20,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/problem"
-	"github.com/cadastre-dev/cadastre/web/admission"
 )
 
 // subprotocol is the one that WebSockets speak.
@@ -86,7 +86,7 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	address := rateLimitKey(requestLogOf(r.Context()).address)
-	if refused := t.addresses.of(t.addresses.sent(address, r.Header)).take(address, 1, time.Now()); refused != nil {
+	if refused := t.buckets.arrive(address, r.Header).take(); refused != nil {
 		refuse(*refused)
 		return
 	}
@@ -126,6 +126,7 @@ type socket struct {
 	request    *http.Request // the handshake
 	connection *websocket.Conn
 	enter      func() *refusal // counts the socket as its viewer's
+	payer      bucket          // its viewer's
 	inited     atomic.Bool
 	began      atomic.Int64 // operations, for their ids in logs
 
@@ -272,21 +273,19 @@ func (s *socket) init(ctx context.Context, payload json.RawMessage) *ending {
 		}
 	}
 	s.header = header
-	address := rateLimitKey(requestLogOf(ctx).address)
-	sent := s.addresses.sent(address, header)
+	arrived := s.buckets.arrive(rateLimitKey(requestLogOf(ctx).address), header)
 	viewer, err := s.Authenticate(ctx, header)
 	switch {
 	case err == nil:
 	case isUnauthenticated(err):
-		s.addresses.disprove(address, sent)
+		arrived.disprove()
 		return &ending{closedForbidden, clip(messageOf(err), 120), "token"}
 	default:
 		s.Log.ErrorContext(ctx, "a token could not be checked", "requestId", graph.RequestID(ctx), "error", innermost(err))
 		return &ending{closedTryAgain, "the token cannot be checked at the moment", "token"}
 	}
-	s.addresses.prove(sent)
 	requestLogOf(ctx).viewer = viewer
-	s.viewer = viewer
+	s.viewer, s.payer = viewer, arrived.prove(viewer)
 	if refused := s.enter(); refused != nil {
 		return &ending{closedTryAgain, clip(refused.message, 120), "limit"}
 	}
@@ -332,10 +331,10 @@ func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socke
 	request := s.request.Clone(ctx)
 	request.Method, request.URL.RawQuery = http.MethodPost, "" // as if it came in a body
 	request.Header.Del(graph.IdempotencyKeyHeader)             // of the handshake, not of any operation
-	party := partyOf(s.viewer, request)
-	refused := s.take(s.viewer, 1)
+	of := callerOf(s.viewer, s.payer, request)
+	refused := of.payer.take(1, time.Now())
 	if refused == nil {
-		refused = s.prepared(ctx, request, payload, party, to)
+		refused = s.prepared(ctx, request, payload, of, to)
 	}
 	if refused != nil {
 		_ = s.refuseOn(ctx, to, refused) // the client has gone
@@ -344,26 +343,24 @@ func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socke
 }
 
 // prepared reads an operation and runs it, or returns why it is refused.
-func (s *socket) prepared(ctx context.Context, request *http.Request, payload []byte, party admission.Party, to *socketReceiver) *refusal {
-	place, refused := s.gates.enter(ctx, party)
+func (s *socket) prepared(ctx context.Context, request *http.Request, payload []byte, of caller, to *socketReceiver) *refusal {
+	h, refused := s.gates.enter(ctx, of)
+	defer h.end()
+	if refused == nil {
+		refused = h.turn(ctx, len(payload))
+	}
 	if refused != nil {
 		return refused
 	}
-	defer place.Leave()
-	reading, refused := s.turn(ctx, request, payload, s.viewer, party)
-	if refused != nil {
-		return refused
-	}
-	operation, refused := s.transport.read(ctx, nil, request, payload, s.viewer)
-	reading.Leave()
+	operation, refused := s.transport.read(access.WithViewer(ctx, s.viewer), nil, request, payload, h)
 	switch {
 	case refused != nil:
 		return refused
 	case operation.Definition.Operation == ast.Subscription:
-		place.Leave()
-		_ = s.follow(ctx, party, operation, to) // the client has gone, or has completed it
+		h.work.Give(operations)
+		_ = s.follow(ctx, of, operation, to) // the client has gone, or has completed it
 	default:
-		_ = s.runOne(ctx, party, operation, request.Header, place, to)
+		_ = s.runOne(ctx, operation, request.Header, h, to)
 	}
 	return nil
 }

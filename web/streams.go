@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/internal/pause"
@@ -46,9 +44,8 @@ func (o *openStreams) wait(ctx context.Context) error {
 // streams bound what is open for long: WebSockets and event streams, and the
 // subscriptions on them.
 type streams struct {
-	sockets, subscriptions  *tally
-	perSocket               int
-	described, subscription *prometheus.Desc
+	sockets, subscriptions *tally
+	perSocket              int
 }
 
 func newStreams(limits Limits) streams {
@@ -56,21 +53,7 @@ func newStreams(limits Limits) streams {
 		sockets:       newTally(limits.Sockets, limits.ViewerSockets, "WebSockets and event streams"),
 		subscriptions: newTally(limits.Subscriptions, limits.ViewerSubscriptions, "subscriptions"),
 		perSocket:     limits.SocketOperations,
-		described:     prometheus.NewDesc("cadastre_streams_open", "WebSockets and event streams that are open.", nil, nil),
-		subscription:  prometheus.NewDesc("cadastre_subscriptions_open", "Subscriptions that are open.", nil, nil),
 	}
-}
-
-// Describe describes the metrics of the streams.
-func (s *streams) Describe(descriptions chan<- *prometheus.Desc) {
-	descriptions <- s.described
-	descriptions <- s.subscription
-}
-
-// Collect collects them.
-func (s *streams) Collect(metrics chan<- prometheus.Metric) {
-	metrics <- prometheus.MustNewConstMetric(s.described, prometheus.GaugeValue, float64(s.sockets.open()))
-	metrics <- prometheus.MustNewConstMetric(s.subscription, prometheus.GaugeValue, float64(s.subscriptions.open()))
 }
 
 // tally counts what is open, in all and of each party. 0 is no limit.

@@ -23,7 +23,7 @@ func needsOf(o *Operation) Needs {
 	switch {
 	case o.Price.Heavy || o.Price.Cost > heavyCost:
 		return NeedsLong
-	case o.Price.Statements > 0 || o.Price.joined < o.Price.mutations:
+	case o.Price.Statements > 0 || o.Price.joined < o.Price.Mutations:
 		return NeedsDatabase
 	case o.Price.joined > 0:
 		return NeedsTransaction

@@ -47,9 +47,9 @@ type Price struct {
 	// World is whether a field reads the resident world, and Heavy whether a field
 	// or a condition may take long.
 	World, Heavy bool
-	// mutations is the number of fields of Mutation; joined is how many of them join
+	// Mutations is the number of fields of Mutation; joined is how many of them join
 	// a transaction of others.
-	mutations, joined int64
+	Mutations, joined int64
 }
 
 // CostOf returns the cost of measured work.
@@ -60,7 +60,7 @@ func CostOf(statements, read, bytes int64) int64 {
 func (p Price) total() int64 {
 	total := add(p.Fields, p.Bytes/bytesOfCost)
 	total = add(total, multiply(int64(p.Statements), costOfStatement))
-	total = add(total, multiply(p.mutations, costOfMutation))
+	total = add(total, multiply(p.Mutations, costOfMutation))
 	total = add(total, multiply(p.Written, costOfWritten))
 	total = add(total, multiply(p.Read, costOfRow))
 	return add(total, p.Tests)
@@ -72,7 +72,7 @@ func (r *Reader) priceOf(o *Operation, maximum int64) (Price, error) {
 	p := &pricer{works: r.works, variables: o.Variables, given: map[[2]any]*given{}}
 	p.price.Fields = sizeOf(o.Variables).members
 	if o.Definition.Operation == ast.Mutation {
-		p.price.mutations = int64(len(o.planned.Root.Fields))
+		p.price.Mutations = int64(len(o.planned.Root.Fields))
 	}
 	p.selection(o.planned.Root, 1, 0)
 	if p.price.Cost = p.price.total(); maximum > 0 && p.price.Cost > maximum {

@@ -4828,8 +4828,8 @@ extend type Mutation {
   with the rules of ` + "`" + `createResource` + "`" + `, so a parent may precede its children. With
   ` + "`" + `atomic` + "`" + ` all are created or none, and the errors list the problems. Without it,
   items without problems are created, and ` + "`" + `results` + "`" + ` lists the problems of the
-  others. Each resource has an audit event. The mutation is one write of the
-  project's write rate. No item, and more than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  others. Each resource has an audit event. The mutation costs the points of one
+  write. No item, and more than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   createResources(
     "The resources."
@@ -4852,8 +4852,8 @@ extend type Mutation {
   ` + "`" + `setMetadata` + "`" + ` on up to 1000 resources, each once, in one transaction. With
   ` + "`" + `atomic` + "`" + ` all are changed or none, and the errors list the problems. Without it,
   resources without problems are changed, and ` + "`" + `results` + "`" + ` lists the problems of the
-  others. Each resource has an audit event. The mutation is one write of the
-  project's write rate.
+  others. Each resource has an audit event. The mutation costs the points of one
+  write.
   """
   setMetadataOnResources(
     "The resources and their items."

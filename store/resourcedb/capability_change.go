@@ -61,7 +61,7 @@ type capabilityPlan struct {
 func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, revision *int, mutation string, check func(*problem.Problems),
 	plan func(*sqldb.Tx, *ent.Resource, map[string]*ent.CapabilityValue) (capabilityPlan, error),
 ) (*resource.Resource, error) {
-	if err := s.mayWriteInput(ctx, check); err != nil {
+	if err := checkInput(check); err != nil {
 		return nil, err
 	}
 	var resources []*resource.Resource

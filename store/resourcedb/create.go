@@ -59,9 +59,6 @@ func (s *ResourceStore) createAll(ctx context.Context, mutation string, input re
 		outcomes := outcomesOf(drafts, path)
 		return outcomes, sqldb.RefuseRows(input.Atomic, outcomes)
 	}
-	if err := s.mayWriteNow(ctx); err != nil {
-		return nil, err
-	}
 	var outcomes []ResourceOutcome
 	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
 		parents, err := s.judgeDrafts(ctx, tx, formed)

@@ -1,7 +1,6 @@
 package resourcedb_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,9 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -201,42 +198,6 @@ func TestMetadataLimits(t *testing.T) {
 		}
 		if _, err := s.CreateResource(ctx, resource.Input{Type: "OS::Manila::Share", Name: "x", Metadata: append(many, pairs("z", "z")...)}); !errors.Is(err, problem.ErrQuotaExceeded) {
 			t.Errorf("created with 129 items: %v", err)
-		}
-	})
-}
-
-// TestWriteRate is M44: a project that writes too fast is told when to go on;
-// others, administrators and services go on.
-func TestWriteRate(t *testing.T) {
-	t.Parallel()
-	storetest.EachURL(t, func(t *testing.T, url string) {
-		var seconds atomic.Int64 // since the start of 2026; the store asks from several goroutines
-		now := func() time.Time { return time.Date(2026, 1, 1, 0, 0, int(seconds.Load()), 0, time.UTC) }
-		limits := resource.Limits{Writes: resource.WriteRate{PerMinute: 60, Burst: 5}}
-		s := openRuled(t, store.Options{URL: url, Now: now, Resources: store.ResourceOptions{Limits: &limits}})
-		uuid := newShare(t, s, "demo")
-		write := func(ctx context.Context) error {
-			_, _, err := s.ChangeMetadata(ctx, resource.MetadataChange{Resource: uuid, Items: pairs("k", fmt.Sprint(now().UnixNano()))})
-			return err
-		}
-		for range 5 {
-			if err := write(asMember("demo")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var refusal *problem.Refusal
-		if err := write(asMember("demo")); !errors.Is(err, problem.ErrRateLimited) || !errors.As(err, &refusal) || refusal.RetryAfter <= 0 || refusal.RetryAfter > time.Second {
-			t.Errorf("the sixth write at once: %v, after %v", err, refusal)
-		}
-		if err := write(asMember("other")); errors.Is(err, problem.ErrRateLimited) {
-			t.Errorf("another project: %v", err)
-		}
-		if err := write(storetest.AsAdmin()); err != nil {
-			t.Errorf("an administrator: %v", err)
-		}
-		seconds.Add(1)
-		if err := write(asMember("demo")); err != nil {
-			t.Errorf("a second later: %v", err)
 		}
 	})
 }

@@ -56,9 +56,6 @@ func (s *ResourceStore) applyChanges(ctx context.Context, mutation string, chang
 		outcomes = changedBy(drafts)
 		return outcomes, nil, sqldb.RefuseRows(changes.Atomic, outcomes)
 	}
-	if err := s.mayWriteNow(ctx); err != nil {
-		return nil, nil, err
-	}
 	err = s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
 		if len(drafts) == 0 {
 			tx.Record(ctx, sqldb.Event{Kind: "Resource"})

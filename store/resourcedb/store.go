@@ -6,16 +6,9 @@ package resourcedb
 
 import (
 	"cmp"
-	"context"
-	"maps"
-	"sync"
-	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/change"
-	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
@@ -55,7 +48,6 @@ type ResourceStore struct {
 	options  Options
 	limits   resource.Limits
 	walk     query.Walk
-	writes   writeRates
 	memory   *copies.Copy[heldResources] // nil where none are kept
 }
 
@@ -74,53 +66,4 @@ func New(db *sqldb.DB, metadefs *metadefdb.MetadefStore, options Options) *Resou
 // Discovers reports whether a viewer may read capabilities.
 func (s *ResourceStore) Discovers(viewer access.Viewer) bool {
 	return resource.MayDiscover(viewer, s.options.CapabilityDiscovery) == nil
-}
-
-// maxLimiters is how many projects are remembered before those that wrote
-// nothing lately are forgotten.
-const maxLimiters = 10_000
-
-// writeRates limits the writes of each project, in this process.
-type writeRates struct {
-	mu       sync.Mutex
-	limiters map[string]*rate.Limiter
-}
-
-// mayWriteNow refuses with ErrRateLimited a viewer whose project writes
-// resources too fast. Administrators and services are never too fast.
-func (s *ResourceStore) mayWriteNow(ctx context.Context) error {
-	viewer := access.ViewerFrom(ctx)
-	limit := s.limits.Writes
-	if s.IsDone(ctx) { // nothing is written
-		return nil
-	}
-	if limit.PerMinute <= 0 || viewer.IsAdmin() || viewer.IsService() {
-		return nil
-	}
-	now := s.Clock()
-	limiter := s.writes.of(viewer.ProjectID, limit, now)
-	if limiter.AllowN(now, 1) {
-		return nil
-	}
-	wait := time.Duration((1 - limiter.TokensAt(now)) / float64(limiter.Limit()) * float64(time.Second))
-	return problem.Refuse(problem.ErrRateLimited, "too many writes: a project may write %d times a minute", limit.PerMinute).After(wait)
-}
-
-// of returns the limiter of a project, which starts full.
-func (w *writeRates) of(project string, limit resource.WriteRate, now time.Time) *rate.Limiter {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	burst := max(1, limit.Burst)
-	if len(w.limiters) >= maxLimiters {
-		maps.DeleteFunc(w.limiters, func(_ string, held *rate.Limiter) bool { return held.TokensAt(now) >= float64(burst) })
-	}
-	limiter := w.limiters[project]
-	if limiter == nil {
-		if w.limiters == nil {
-			w.limiters = map[string]*rate.Limiter{}
-		}
-		limiter = rate.NewLimiter(rate.Limit(limit.PerMinute)/60, burst)
-		w.limiters[project] = limiter
-	}
-	return limiter
 }

@@ -30,7 +30,7 @@ const movesKey = 7_261_002
 // stays, and what changes nothing is not counted. A parent that the resource is
 // above of is ErrInvalidInput.
 func (s *ResourceStore) UpdateResource(ctx context.Context, patch resource.Patch) (*resource.Resource, error) {
-	err := s.mayWriteInput(ctx, func(problems *problem.Problems) { patch.Check(problems, "input") })
+	err := checkInput(func(problems *problem.Problems) { patch.Check(problems, "input") })
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +48,11 @@ func (s *ResourceStore) UpdateResource(ctx context.Context, patch resource.Patch
 	return changed, nil
 }
 
-// mayWriteInput refuses a write by input, then by rate.
-func (s *ResourceStore) mayWriteInput(ctx context.Context, check func(*problem.Problems)) error {
+// checkInput returns what a check finds wrong with an input.
+func checkInput(check func(*problem.Problems)) error {
 	var problems problem.Problems
 	check(&problems)
-	if err := problems.Err(); err != nil {
-		return err
-	}
-	return s.mayWriteNow(ctx)
+	return problems.Err()
 }
 
 func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch resource.Patch) (*ent.Resource, error) {
@@ -154,12 +151,8 @@ func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Re
 // and returns what it was. One that has children, or that a resource provider
 // is linked to, is ErrInUse.
 func (s *ResourceStore) DeleteResource(ctx context.Context, uuid string, revision *int) (*resource.Resource, error) {
-	err := s.mayWriteInput(ctx, func(*problem.Problems) {})
-	if err != nil {
-		return nil, err
-	}
 	var deleted *resource.Resource
-	err = s.Write(ctx, "deleteResource", func(tx *sqldb.Tx) error {
+	err := s.Write(ctx, "deleteResource", func(tx *sqldb.Tx) error {
 		row, err := s.lockResource(ctx, tx, "input.uuid", uuid, revision)
 		if err != nil {
 			return err
@@ -229,7 +222,7 @@ func (s *ResourceStore) ResourcesInUse(ctx context.Context, ids []int64) (map[in
 
 // SetResourceTags makes a resource have exactly these tags.
 func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*resource.Resource, error) {
-	err := s.mayWriteInput(ctx, func(problems *problem.Problems) {
+	err := checkInput(func(problems *problem.Problems) {
 		resource.CheckTags(problems, "input.tags", tags)
 	})
 	if err != nil {

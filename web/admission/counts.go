@@ -28,8 +28,8 @@ type Counts struct {
 	byProject map[string]Count
 }
 
-// Add adds a count to that of a project.
-func (c *Counts) Add(project string, more Count) {
+// Add counts an operation of a project that waited for some time, and its error.
+func (c *Counts) Add(project string, waited time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byProject == nil {
@@ -40,10 +40,14 @@ func (c *Counts) Add(project string, more Count) {
 		project = Others
 		of = c.byProject[project]
 	}
-	of.Waits += more.Waits
-	of.Waited += more.Waited
-	of.OverShare += more.OverShare
-	of.Full += more.Full
+	of.Waits++
+	of.Waited += waited
+	switch err {
+	case ErrOverShare:
+		of.OverShare++
+	case ErrFull:
+		of.Full++
+	}
 	c.byProject[project] = of
 }
 

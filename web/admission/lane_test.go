@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// newLane returns a lane with a limit.
+func newLane(limit int64) *queue { return NewGate(Lane{Limit: limit}).lanes[0] }
+
 // TestNobodyHasMoreThanAShare has parties come and go at random, and holds that
 // neither all of them, nor a project, viewer or connection, ever have more than
 // they may, that everybody is let in who may be, and that nothing is left.
@@ -20,7 +23,7 @@ func TestNobodyHasMoreThanAShare(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
 			chance := rand.New(rand.NewPCG(seed, 1))
-			g := NewGate(int64(1 + chance.IntN(40)))
+			g := newLane(int64(1 + chance.IntN(40)))
 			var entered, refused atomic.Int64
 			var clients sync.WaitGroup
 			for client := range 24 {
@@ -31,7 +34,7 @@ func TestNobodyHasMoreThanAShare(t *testing.T) {
 				}
 				clients.Go(func() {
 					for range 30 {
-						p, err := g.Enter(t.Context(), of, 1+mine.Int64N(3), time.Duration(mine.IntN(400))*time.Millisecond)
+						p, err := g.enter(t.Context(), of, 1+mine.Int64N(3), time.Duration(mine.IntN(400))*time.Millisecond)
 						if err != nil {
 							refused.Add(1)
 							continue
@@ -40,9 +43,9 @@ func TestNobodyHasMoreThanAShare(t *testing.T) {
 						g.check(t)
 						time.Sleep(time.Duration(mine.IntN(20)) * time.Millisecond)
 						if mine.IntN(2) == 0 {
-							p.Change(1)
+							p.change(1)
 						}
-						p.Leave()
+						p.leave()
 						g.check(t)
 					}
 				})
@@ -58,27 +61,27 @@ func TestNobodyHasMoreThanAShare(t *testing.T) {
 	}
 }
 
-// check holds what is true of a gate at any time.
-func (g *Gate) check(t *testing.T) {
+// check holds what is true of a lane at any time.
+func (g *queue) check(t *testing.T) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	const largest = 3 // whoever has nothing may take any amount
-	if g.used > max(g.limit, largest) {
-		t.Errorf("%d of %d are used", g.used, g.limit)
+	if g.used > max(g.Limit, largest) {
+		t.Errorf("%d of %d are used", g.used, g.Limit)
 	}
-	most := map[kind]int64{project: g.limit / 2, viewer: g.limit / 4, connection: g.limit / 8}
+	most := map[kind]int64{project: g.Limit / 2, viewer: g.Limit / 4, connection: g.Limit / 8}
 	for of, use := range g.shares {
 		if of == (share{viewer, "v0", true}) {
-			most[viewer] = g.limit / 2
+			most[viewer] = g.Limit / 2
 		} else if of.of == viewer {
-			most[viewer] = g.limit / 4
+			most[viewer] = g.Limit / 4
 		}
 		if use.used > max(most[of.of], largest) {
-			t.Errorf("%v has %d of %d", of, use.used, g.limit)
+			t.Errorf("%v has %d of %d", of, use.used, g.Limit)
 		}
 	}
 	if next := g.next(); next != nil && g.isFree(next.amount) {
-		t.Errorf("somebody waits whose turn it is, with %d of %d in use", g.used, g.limit)
+		t.Errorf("somebody waits whose turn it is, with %d of %d in use", g.used, g.Limit)
 	}
 }
 
@@ -88,14 +91,14 @@ func TestTheNextOneIsOfAnotherProject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		g := NewGate(1)
+		g := newLane(1)
 		var greedy sync.WaitGroup
 		for range 40 {
 			greedy.Go(func() {
 				for ctx.Err() == nil {
-					if p, err := g.Enter(ctx, Party{Viewer: "greedy", Project: "a"}, 1, time.Hour); err == nil {
+					if p, err := g.enter(ctx, Party{Viewer: "greedy", Project: "a"}, 1, time.Hour); err == nil {
 						time.Sleep(time.Second)
-						p.Leave()
+						p.leave()
 					}
 				}
 			})
@@ -103,14 +106,14 @@ func TestTheNextOneIsOfAnotherProject(t *testing.T) {
 		for i := range 20 {
 			time.Sleep(1700 * time.Millisecond)
 			began := time.Now()
-			p, err := g.Enter(ctx, Party{Viewer: fmt.Sprint("modest", i%2), Project: "b"}, 1, time.Hour)
+			p, err := g.enter(ctx, Party{Viewer: fmt.Sprint("modest", i%2), Project: "b"}, 1, time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if waited := time.Since(began); waited > time.Second {
 				t.Errorf("waited %v for one operation of a second", waited)
 			}
-			p.Leave()
+			p.leave()
 		}
 		stop()
 		greedy.Wait()
@@ -123,25 +126,25 @@ func TestALargeAmountIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		g := NewGate(100)
+		g := newLane(100)
 		var small sync.WaitGroup
 		for client := range 30 {
 			small.Go(func() {
 				for ctx.Err() == nil {
-					p, err := g.Enter(ctx, Party{Viewer: fmt.Sprint(client), Project: fmt.Sprint(client)}, 5, time.Hour)
+					p, err := g.enter(ctx, Party{Viewer: fmt.Sprint(client), Project: fmt.Sprint(client)}, 5, time.Hour)
 					if err == nil {
 						time.Sleep(time.Duration(1+client) * time.Millisecond)
-						p.Leave()
+						p.leave()
 					}
 				}
 			})
 		}
 		time.Sleep(time.Second)
-		p, err := g.Enter(ctx, Party{Viewer: "large", Project: "large"}, 90, time.Minute)
+		p, err := g.enter(ctx, Party{Viewer: "large", Project: "large"}, 90, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Leave()
+		p.leave()
 		stop()
 		small.Wait()
 	})
@@ -151,9 +154,9 @@ func TestALargeAmountIsNotWaitedForForEver(t *testing.T) {
 func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate(8)
+		g := newLane(8)
 		enter := func(viewer, project string, amount int64) error {
-			_, err := g.Enter(t.Context(), Party{Viewer: viewer, Project: project}, amount, time.Second)
+			_, err := g.enter(t.Context(), Party{Viewer: viewer, Project: project}, amount, time.Second)
 			return err
 		}
 		for i, of := range []struct {
@@ -174,10 +177,10 @@ func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
 			}
 		}
 		want := Count{Waits: 2, Waited: 2 * time.Second, OverShare: 2}
-		if got := g.Counts()["one"]; got != want {
+		if got := g.tally.All()["one"]; got != want {
 			t.Errorf("counted %+v, want %+v", got, want)
 		}
-		if got := g.Counts()["two"]; got.Full != 1 || got.OverShare != 0 {
+		if got := g.tally.All()["two"]; got.Full != 1 || got.OverShare != 0 {
 			t.Errorf("counted %+v of another project", got)
 		}
 		for range waitingOfViewer {
@@ -196,7 +199,7 @@ func TestCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := &Counts{}
 	for i := range 3 * maxCounted {
-		c.Add(fmt.Sprint(i%(2*maxCounted)), Count{OverShare: 1})
+		c.Add(fmt.Sprint(i%(2*maxCounted)), 0, ErrOverShare)
 	}
 	all, sum := c.All(), uint64(0)
 	for _, of := range all {
@@ -205,4 +208,38 @@ func TestCountsAreBounded(t *testing.T) {
 	if len(all) != maxCounted+1 || sum != 3*maxCounted || all["0"].OverShare != 2 || all[Others].OverShare != maxCounted {
 		t.Errorf("%d counted, %d in all, %+v of the first, %+v of others", len(all), sum, all["0"], all[Others])
 	}
+}
+
+// TestAPassUsesSeveralLanes takes amounts of lanes with and without limits, and gives
+// them back, some twice.
+func TestAPassUsesSeveralLanes(t *testing.T) {
+	t.Parallel()
+	g := NewGate(Lane{Name: "a", Limit: 8}, Lane{Name: "free"}, Lane{Name: "b", Limit: 2})
+	used := func(want ...int64) {
+		t.Helper()
+		for i, of := range g.Usage() {
+			if of.Used != want[i] || of.Projects["p"] != want[i] {
+				t.Errorf("%s: %d are used, %d of the project, want %d", of.Lane, of.Used, of.Projects["p"], want[i])
+			}
+		}
+	}
+	pass := g.Pass(Party{Viewer: "v", Project: "p"})
+	for lane, amount := range []int64{3, 100, 1} {
+		if err := pass.Take(t.Context(), lane, amount); err != nil || pass.Uses(lane) != (lane != 1) {
+			t.Errorf("lane %d: %v, used: %v", lane, err, pass.Uses(lane))
+		}
+	}
+	used(3, 0, 1)
+	other := g.Pass(Party{Viewer: "v", Project: "p"})
+	if err := other.Take(t.Context(), 2, 2); !errors.Is(err, ErrOverShare) || other.Uses(2) {
+		t.Errorf("over the share: %v", err)
+	}
+	other.Give()
+	pass.Give(2)
+	pass.Change(2, 7) // of nothing
+	pass.Change(0, 5)
+	used(5, 0, 0)
+	pass.Give()
+	pass.Give()
+	used(0, 0, 0)
 }

@@ -1,0 +1,320 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Errors of Pass.Take. Neither says what others do.
+var (
+	// ErrOverShare is for somebody who waited in vain behind others of the same
+	// viewer, project or connection, or of whom too many wait.
+	ErrOverShare = errors.New("over the share of one viewer, project or connection")
+	// ErrFull is for everybody else who waited in vain.
+	ErrFull = errors.New("everything is in use")
+)
+
+// Party is on whose behalf an operation runs.
+type Party struct {
+	Viewer  string // unique among all projects
+	Project string
+	// Connection tells the connections of clients apart; empty is none.
+	Connection string
+	// Trusted is whether the viewer may have as much as a project.
+	Trusted bool
+}
+
+// waitingOfViewer is how many operations of one viewer may wait at a gate: more
+// than browsers, and clients with pools, send at once.
+const waitingOfViewer = 64
+
+// queue bounds an amount that is in use at once.
+type queue struct {
+	Lane
+
+	mu      sync.Mutex
+	used    int64
+	shares  map[share]*use // of parties that use something or wait
+	spare   []*use         // unused ones
+	waiting []*hold        // in the order in which they came
+	turn    uint64         // counts the admitted ones
+	tally   Counts
+}
+
+// share names what has a share of a lane: a viewer, a project or a connection.
+type share struct {
+	of     kind
+	name   string
+	exists bool // false for no connection
+}
+
+type kind int
+
+const (
+	project kind = iota
+	viewer
+	connection
+	kinds // how many there are
+)
+
+// use is what a share has.
+type use struct {
+	used    int64
+	holds   int // that are in or wait
+	waiting int
+	turn    uint64 // in which it was let in last
+}
+
+// hold is what an operation takes from a lane, or waits for. A nil hold takes nothing.
+// One goroutine uses it.
+type hold struct {
+	lane   *queue
+	of     Party
+	shares [kinds]*use
+	most   [kinds]int64
+	amount int64
+	let    chan struct{} // closed when it is let in
+	came   uint64        // the turn when it began to wait
+}
+
+// hadATurn reports whether somebody of the same viewer, project or connection was
+// let in meanwhile.
+func (w *hold) hadATurn() bool {
+	return slices.ContainsFunc(w.shares[:], func(of *use) bool { return of != nil && of.turn > w.came })
+}
+
+// enter takes an amount. It waits for a time, then returns ErrOverShare or ErrFull.
+// A share that uses nothing may take any amount, so no
+// amount is too large.
+func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Duration) (*hold, error) {
+	if g.Limit <= 0 {
+		return nil, nil
+	}
+	p := &hold{lane: g, of: of, amount: amount}
+	if in, err := g.begin(p); err != nil {
+		g.tally.Add(of.Project, 0, err)
+		return nil, err
+	} else if in {
+		return p, nil
+	}
+	began := time.Now()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-p.let:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	err := g.giveUp(p)
+	g.tally.Add(of.Project, time.Since(began), err)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// begin lets somebody in or has them wait.
+func (g *queue) begin(p *hold) (in bool, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.find(p)
+	if len(g.waiting) == 0 && p.isWithinShares() && g.isFree(p.amount) {
+		g.let(p)
+		return true, nil
+	}
+	if p.shares[viewer].waiting >= waitingOfViewer {
+		g.forget(p)
+		return false, ErrOverShare
+	}
+	p.let, p.came = make(chan struct{}), g.turn
+	for _, of := range p.shares {
+		if of != nil {
+			of.waiting++
+		}
+	}
+	g.waiting = append(g.waiting, p)
+	g.letIn()
+	select {
+	case <-p.let:
+		return true, nil
+	default:
+		return false, nil
+	}
+}
+
+// giveUp ends waiting: it returns nil for somebody who is in.
+func (g *queue) giveUp(p *hold) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-p.let:
+		return nil
+	default:
+	}
+	err := ErrFull
+	if !p.isWithinShares() || p.hadATurn() {
+		err = ErrOverShare
+	}
+	g.drop(p)
+	g.forget(p)
+	g.letIn() // whoever waited behind
+	return err
+}
+
+// change changes the amount, whether or not the lane is full.
+func (p *hold) change(amount int64) {
+	if p == nil {
+		return
+	}
+	g := p.lane
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.add(p, amount-p.amount)
+	p.amount = amount
+	g.letIn()
+}
+
+// leave gives the amount back.
+func (p *hold) leave() {
+	if p == nil {
+		return
+	}
+	g := p.lane
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.add(p, -p.amount)
+	g.forget(p)
+	g.letIn()
+}
+
+// letIn lets in everybody whose turn it is, as far as there is room. Where there
+// is none for the next one, nobody goes before.
+func (g *queue) letIn() {
+	for next := g.next(); next != nil && g.isFree(next.amount); next = g.next() {
+		g.drop(next)
+		g.let(next)
+		close(next.let)
+	}
+}
+
+// next returns whose turn it is, nil for nobody's: of the project and then of the
+// viewer who were let in longest ago.
+func (g *queue) next() *hold {
+	var next *hold
+	for _, w := range g.waiting {
+		if w.isWithinShares() && (next == nil || w.isBefore(next)) {
+			next = w
+		}
+	}
+	return next
+}
+
+func (g *queue) let(w *hold) {
+	g.turn++
+	g.add(w, w.amount)
+	for _, of := range w.shares {
+		if of != nil {
+			of.turn = g.turn
+		}
+	}
+}
+
+func (g *queue) add(w *hold, amount int64) {
+	g.used += amount
+	for _, of := range w.shares {
+		if of != nil {
+			of.used += amount
+		}
+	}
+}
+
+// drop takes somebody out of those who wait.
+func (g *queue) drop(w *hold) {
+	i := slices.Index(g.waiting, w)
+	g.waiting = slices.Delete(g.waiting, i, i+1)
+	for _, of := range w.shares {
+		if of != nil {
+			of.waiting--
+		}
+	}
+}
+
+// isFree reports whether there is room for an amount.
+func (g *queue) isFree(amount int64) bool { return g.used == 0 || g.used+amount <= g.Limit }
+
+// isWithinShares reports whether all shares may have what is asked for.
+func (w *hold) isWithinShares() bool {
+	for i, of := range w.shares {
+		if of != nil && of.used > 0 && of.used+w.amount > w.most[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// isBefore reports whether it is somebody's turn before another's.
+func (w *hold) isBefore(other *hold) bool {
+	for i := range viewer + 1 {
+		if w.shares[i].turn != other.shares[i].turn {
+			return w.shares[i].turn < other.shares[i].turn
+		}
+	}
+	return false
+}
+
+// find finds the shares of somebody who comes.
+func (g *queue) find(p *hold) {
+	most := [kinds]int64{project: g.Limit / 2, viewer: g.Limit / 4, connection: g.Limit / 8}
+	if p.of.Trusted {
+		most[viewer] = most[project]
+	}
+	for i, of := range p.of.shares() {
+		if !of.exists {
+			continue
+		}
+		known := g.shares[of]
+		if known == nil {
+			known = g.unused()
+			g.shares[of] = known
+		}
+		known.holds++
+		p.shares[i], p.most[i] = known, most[i]
+	}
+}
+
+// forget forgets somebody who has gone, and shares that nobody has a part in.
+func (g *queue) forget(p *hold) {
+	for i, of := range p.of.shares() {
+		known := p.shares[i]
+		if known == nil {
+			continue
+		}
+		if known.holds--; known.holds == 0 {
+			delete(g.shares, of)
+			*known = use{}
+			g.spare = append(g.spare, known)
+		}
+	}
+}
+
+// unused returns a use of nothing: one that nobody has any more, if there is one.
+func (g *queue) unused() *use {
+	if last := len(g.spare) - 1; last >= 0 {
+		of := g.spare[last]
+		g.spare = g.spare[:last]
+		return of
+	}
+	return &use{}
+}
+
+// shares returns the shares that a party has a part in.
+func (p Party) shares() [kinds]share {
+	return [kinds]share{
+		project:    {project, p.Project, true},
+		viewer:     {viewer, p.Viewer, true},
+		connection: {connection, p.Connection, p.Connection != ""},
+	}
+}

@@ -1,0 +1,126 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document"
+)
+
+// Of reading.
+const (
+	smallBody    = 16 << 10 // bytes of a body that needs no room
+	memoryOfBody = 8        // bytes that each byte of a body becomes
+	// longRequest is how many bytes of a request are long to read. Shorter ones take
+	// a few milliseconds at most.
+	longRequest = 2 << 10
+	// bytesOfCost is how many bytes of a request's JSON cost as much as a field of an
+	// answer.
+	bytesOfCost = 50
+)
+
+// admit waits for a place, for room for a long body and for a turn to read it, and
+// receives the body. The caller ends h.
+func (t *transport) admit(r *http.Request, of caller) (h *held, text []byte, refused *refusal) {
+	if h, refused = t.gates.enter(r.Context(), of); refused != nil {
+		return h, nil, refused
+	}
+	if r.Method == http.MethodPost {
+		size := r.ContentLength
+		if limit := t.Limits.BodyBytes; size < 0 || limit > 0 && size > limit {
+			size = limit
+		}
+		if size > smallBody {
+			refused = refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOfBody*size))
+		}
+		if refused == nil {
+			text, refused = receiveBody(r, t.Limits.BodyBytes)
+		}
+		if refused != nil {
+			return h, nil, refused
+		}
+	}
+	return h, text, h.turn(r.Context(), lengthOf(r, text))
+}
+
+// turn waits for a turn to be read if a request is long or its viewer greedy: half of
+// the cores read such requests.
+func (h *held) turn(ctx context.Context, length int) *refusal {
+	if h.turns = length > longRequest || h.payer.isGreedy(time.Now()); !h.turns {
+		return nil
+	}
+	return refusedAtGate(h.work.Take(ctx, readings, 1))
+}
+
+// lengthOf returns how many bytes of a request are read.
+func lengthOf(r *http.Request, text []byte) int { return len(text) + len(r.URL.RawQuery) }
+
+// read returns the operation of a request and takes its price. Reading is paid for
+// whether or not the request is refused.
+func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Request, text []byte, h *held) (*document.Operation, *refusal) {
+	defer h.work.Give(readings)
+	request, from, refused := t.request(r, text)
+	if refused != nil {
+		return nil, refused
+	}
+	if r.Method == http.MethodGet && t.Profile != Open && !from.persisted {
+		return nil, onlyByPost(w, "the query is not a persisted one, which GET requires: send it by POST")
+	}
+	prepared := t.preparer.Prepare(ctx, document.Request{
+		Text: from.text, OperationName: request.operationName, Variables: request.variables,
+		Trusted: from.trusted, Hints: t.Profile == Open,
+	})
+	h.payer.charge(int((prepared.Effort+int64(lengthOf(r, text)/bytesOfCost))/pointCost), time.Now())
+	if refused := t.check(ctx, w, r, from, prepared); refused != nil {
+		return nil, refused
+	}
+	if points := pointsOf(access.ViewerFrom(ctx), prepared.Operation); points > 0 {
+		return prepared.Operation, h.payer.take(points, time.Now())
+	}
+	return prepared.Operation, nil
+}
+
+// pointsOf returns the points of an operation besides the one of every request.
+func pointsOf(viewer access.Viewer, operation *document.Operation) int {
+	points := operation.Price.Cost / pointCost
+	if !viewer.IsAdmin() && !viewer.IsService() {
+		points += writePoints * operation.Price.Mutations
+	}
+	return int(points)
+}
+
+// check returns why an operation that was prepared may not run. It keeps the text
+// of a valid document that was sent with its hash.
+func (t *transport) check(ctx context.Context, w http.ResponseWriter, r *http.Request, from source, prepared document.Prepared) *refusal {
+	if prepared.Valid {
+		t.register(from)
+	}
+	if operation := prepared.Operation; operation != nil {
+		requestLogOf(ctx).operation = clip(operation.Definition.Name, 100)
+		if r.Method == http.MethodGet && operation.Definition.Operation == ast.Mutation {
+			return onlyByPost(w, "the operation is a mutation: send it by POST")
+		}
+	}
+	if prepared.Refused != nil {
+		why := &refusal{errors: prepared.Refused}
+		if prepared.NotUnicode {
+			why.status = http.StatusBadRequest
+		}
+		return why
+	}
+	if prepared.Operation.Introspects {
+		return t.mayReadSchema(access.ViewerFrom(ctx))
+	}
+	return nil
+}
+
+// onlyByPost returns the refusal of a GET.
+func onlyByPost(w http.ResponseWriter, message string) *refusal {
+	w.Header().Set("Allow", "POST")
+	return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: message}
+}
