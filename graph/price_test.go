@@ -202,6 +202,14 @@ func nodeID(kind string, row int) string {
 
 func crowdResource(i int) string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i) }
 
+// shortSearches returns fields that search for different texts of two characters.
+func shortSearches(count int) (fields string) {
+	for i := range count {
+		fields += fmt.Sprintf(`a%d: resources(first: 1, filter: {search: "%c1"}) { totalCount } `, i, 'a'+i)
+	}
+	return fields
+}
+
 // TestPricesOfKnownOperations states what operations cost a viewer whose second
 // is worth a thousand points.
 func TestPricesOfKnownOperations(t *testing.T) {
@@ -229,6 +237,8 @@ func TestPricesOfKnownOperations(t *testing.T) {
 		{"a dashboard", `{ namespaces(first: 20) { nodes { name displayName } totalCount } resourceTypes { nodes { name } }
 			resources(first: 20, filter: {types: ["OS::Nova::Server"]}) { totalCount nodes { uuid name type { name } metadata { key value } } } }`, 25},
 		{"a search", `{ resources(first: 20, filter: {nameContains: "x"}) { nodes { name } totalCount } }`, 30},
+		{"a search for two characters", `{ resources(first: 20, filter: {search: "xy"}) { totalCount } }`, 410},
+		{"20 searches for two characters", "{ " + shortSearches(20) + " }", 0},
 		{"a page of candidates", "{ " + candidates + " }", 250},
 		{"a page of candidates on hosts", "{ " + strings.Replace(candidates, "first: 1000", `first: 1000, hosts: {metadata: [{key: "power", value: "green"}]}`, 1) + " }", 300},
 		{"a page of resources", `{ resources(first: 1000) { nodes { uuid name metadata { key value } } } }`, 650},

@@ -118,7 +118,7 @@ func TestAttacksAreQuestions(t *testing.T) {
 			}
 		}
 	}
-	if len(all.Attacks) != 24 || len(all.Reads) != 4 || len(all.Searches) != 3 {
+	if len(all.Attacks) != 25 || len(all.Reads) != 4 || len(all.Searches) != 3 {
 		t.Errorf("%d attacks, %d reads, %d searches", len(all.Attacks), len(all.Reads), len(all.Searches))
 	}
 }
