@@ -94,10 +94,10 @@ var permissions = func() map[string]Permission {
 	}
 	add(Permission{Rule: RuleViewer}, `viewer node nodes`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaces namespace resourceTypes resourceType tags definitions
-		validateMetadata exportNamespaces exportNamespacePart`)
+		validateMetadata exportNamespaces`)
 	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: Owners}, `createNamespace unloadNamespaces deleteNamespace
 		associateResourceType updateResourceTypeAssociation disassociateResourceType shareNamespace unshareNamespace`)
-	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: Editors}, `updateNamespace deleteNamespaceContents importNamespaces stageNamespacePart
+	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: Editors}, `updateNamespace deleteNamespaceContents importNamespaces
 		createProperty updateProperty deleteProperty createObject updateObject deleteObject setTags updateTag deleteTag`)
 	add(Permission{Rule: RuleResourceTypesWrite}, `createResourceType`)
 	add(Permission{Rule: RuleResourceTypesWrite, AfterVisibility: true}, `updateResourceType deleteResourceType`)

@@ -49,7 +49,7 @@ func exportDefinitions(c *call) error {
 			return err
 		}
 		for _, text := range texts {
-			document, _, _ := metadef.ParseFile(text)
+			document, _, _ := metadef.ParseDocument(text)
 			if document == nil || files[document.Name] == "" {
 				return errors.New("the server sent a definition file that is invalid or was not requested")
 			}
@@ -72,7 +72,7 @@ func exportDefinitions(c *call) error {
 }
 
 // definitionsOf returns the files of namespaces: in one answer or, where that
-// would be too large, one by one and in parts.
+// would be too large, one by one.
 func (c *call) definitionsOf(names []string) (texts []string, err error) {
 	answer, err := client.ExportNamespaces(c.ctx, c.api, names, nil, c.is("portable"))
 	if err == nil {
@@ -82,36 +82,13 @@ func (c *call) definitionsOf(names []string) (texts []string, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		var parts []string
-		for range exportAttempts {
-			if parts, err = c.partsOf(name); client.Code(err) != client.ConcurrentUpdate {
-				break
-			}
-		}
+		answer, err := client.ExportNamespaces(client.WithFileExport(c.ctx), c.api, []string{name}, nil, c.is("portable"))
 		if err != nil {
 			return nil, err
 		}
-		document, _, problems := metadef.ParseParts(parts)
-		if len(problems) > 0 {
-			return nil, fmt.Errorf("the server sent parts of a definition file that do not fit: %w", problems.Err())
-		}
-		texts = append(texts, document.Text())
+		texts = append(texts, answer.ExportNamespaces...)
 	}
 	return texts, nil
-}
-
-// partsOf returns the parts of a namespace, all of one revision.
-func (c *call) partsOf(name string) (parts []string, err error) {
-	for after := (*string)(nil); ; {
-		answer, err := client.ExportNamespacePart(c.ctx, c.api, name, c.is("portable"), after)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, answer.ExportNamespacePart.Text)
-		if after = answer.ExportNamespacePart.Next; after == nil {
-			return parts, nil
-		}
-	}
 }
 
 // namespaceNames returns the names of the namespaces of the resource types, nil

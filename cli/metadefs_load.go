@@ -11,8 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
+	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -53,7 +52,7 @@ func loadDefinitions(c *call) error {
 		n := batch(files)
 		send := l.send
 		if len(files[0].text) > maxBatch {
-			send = l.sendParts
+			send = l.sendFile
 		}
 		if err := send(files[:n]); err != nil {
 			return err
@@ -77,7 +76,7 @@ func (l *load) readable(files []definitionFile) []definitionFile {
 			l.fail(file, "", file.err.Error())
 			return true
 		}
-		document, _, problems := metadef.ParseFile(file.text)
+		document, _, problems := metadef.ParseDocument(file.text)
 		if len(problems) > 0 { // the server reports them
 			return false
 		}
@@ -141,7 +140,7 @@ func only(files []definitionFile, names []string) ([]definitionFile, error) {
 	}
 	found := map[string]bool{}
 	files = slices.DeleteFunc(files, func(file definitionFile) bool {
-		document, _, _ := metadef.ParseFile(file.text)
+		document, _, _ := metadef.ParseDocument(file.text)
 		if document == nil || !slices.Contains(names, document.Name) {
 			return true
 		}
@@ -191,9 +190,9 @@ func readDefinition(path string) definitionFile {
 	if json.Compact(&compact, text) == nil { // the server reports what is not JSON
 		text = compact.Bytes()
 	}
-	if err == nil && len(text) > metadef.MaxNamespace {
+	if err == nil && len(text) > metadef.MaxDocument {
 		err = fmt.Errorf("$: has %d bytes without the white space between its tokens, more than the %d that a file "+
-			"may have", len(text), metadef.MaxNamespace)
+			"may have", len(text), metadef.MaxDocument)
 	}
 	return definitionFile{path: path, text: string(text), err: err}
 }
@@ -246,27 +245,12 @@ func (l *load) input() map[string]any {
 	return input
 }
 
-// sendParts loads a file that is larger than a request: its parts are staged, and
-// imported together.
-func (l *load) sendParts(files []definitionFile) error {
-	file := files[0]
-	parts, problems := metadef.SplitDocument(file.text, maxBatch)
-	if len(problems) > 0 {
-		for _, problem := range problems {
-			l.fail(file, "", problem.Field+": "+problem.Message)
-		}
-		return nil
-	}
-	upload := uuid.NewSHA1(uuid.Nil, []byte(file.text)).String() // a dry run leaves the parts to what follows
-	for i, part := range parts {
-		staged := map[string]any{"upload": upload, "part": i, "text": part}
-		if _, err := l.query("StageNamespacePart", map[string]any{"input": staged}); err != nil {
-			return l.unlessRefused(file, err)
-		}
-	}
-	input := l.input()
-	input["uploads"] = []any{map[string]any{"upload": upload, "parts": len(parts)}}
-	return l.request(files[:1], input)
+// sendFile loads a file that is larger than a request.
+func (l *load) sendFile(files []definitionFile) error {
+	ctx := l.ctx
+	l.ctx = client.WithFiles(ctx, files[0].text)
+	defer func() { l.ctx = ctx }()
+	return l.request(files[:1], l.input())
 }
 
 // unlessRefused fails a file where the server refused it, and returns any other

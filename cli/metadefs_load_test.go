@@ -111,7 +111,7 @@ func TestLoadInSeveralRequests(t *testing.T) {
 		c.file(fmt.Sprintf("in/x%d.json", i), fmt.Sprintf(`{"namespace": "X%d", "visibility": "public", "properties": {"a": %s, "b": %s}}`, i, half, half))
 	}
 	c.fails("admin", "1 of 70 files failed: "+filepath.Join(c.folder, "in", "large.json"), command("metadefs load", filepath.Join(c.folder, "in")),
-		"large.json: $.description: has 2097154 bytes, more than the 524288 that fit into a request\n", "70 namespaces: 69 created, 0 updated, 0 unchanged, 0 skipped, 1 failed\n")
+		"large.json: $.description: must have at most 500 characters, has 2097152\n", "70 namespaces: 69 created, 0 updated, 0 unchanged, 0 skipped, 1 failed\n")
 }
 
 func TestLoadRefused(t *testing.T) {
@@ -231,6 +231,6 @@ func TestLargeFiles(t *testing.T) {
 			}
 		}
 		c.fails("member", "1 of 1 file failed", command("metadefs load --name A", in), "A.json: $: FORBIDDEN: importNamespaces needs the role admin")
-		c.fails("reader", "FORBIDDEN: stageNamespacePart needs the role admin", command("metadefs load", in))
+		c.fails("reader", "FORBIDDEN: importNamespaces needs the role admin", command("metadefs load", in))
 	})
 }

@@ -128,6 +128,9 @@ func (a authorized) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, a.wrong
 	}
 	request = request.Clone(request.Context())
+	if err := redirect(request); err != nil {
+		return nil, err
+	}
 	if a.token != "" {
 		request.Header.Set("Authorization", "Bearer "+a.token)
 	}

@@ -2622,40 +2622,6 @@ func (v *ExplanationStep) GetEliminated() int { return v.Eliminated }
 // GetRemaining returns ExplanationStep.Remaining, and is useful for accessing the field via an interface.
 func (v *ExplanationStep) GetRemaining() int { return v.Remaining }
 
-// ExportNamespacePartExportNamespacePart includes the requested fields of the GraphQL type NamespacePart.
-// The GraphQL type's documentation follows.
-//
-// A part of a namespace as a definition file.
-type ExportNamespacePartExportNamespacePart struct {
-	// The part, about 4 MiB at most: a definition file with the name of the namespace
-	// and some of its contents. An object whose properties are in several parts has
-	// `"continued": true`, its name and properties in the later ones.
-	Text string `json:"text"`
-	// Where the next part begins, for `after`; `null` where this is the last one.
-	Next *string `json:"next"`
-}
-
-// GetText returns ExportNamespacePartExportNamespacePart.Text, and is useful for accessing the field via an interface.
-func (v *ExportNamespacePartExportNamespacePart) GetText() string { return v.Text }
-
-// GetNext returns ExportNamespacePartExportNamespacePart.Next, and is useful for accessing the field via an interface.
-func (v *ExportNamespacePartExportNamespacePart) GetNext() *string { return v.Next }
-
-// ExportNamespacePartResponse is returned by ExportNamespacePart on success.
-type ExportNamespacePartResponse struct {
-	// A part of a namespace as a definition file, for one that is too large for
-	// `exportNamespaces`: joined in order, the parts are the file. Start without
-	// `after` and continue with `next` until it is `null`. All parts have one
-	// revision. If the namespace has changed since the first part, the error is
-	// `CONCURRENT_UPDATE`: start again. An unknown name is `NOT_FOUND`.
-	ExportNamespacePart *ExportNamespacePartExportNamespacePart `json:"exportNamespacePart"`
-}
-
-// GetExportNamespacePart returns ExportNamespacePartResponse.ExportNamespacePart, and is useful for accessing the field via an interface.
-func (v *ExportNamespacePartResponse) GetExportNamespacePart() *ExportNamespacePartExportNamespacePart {
-	return v.ExportNamespacePart
-}
-
 // ExportNamespacesResponse is returned by ExportNamespaces on success.
 type ExportNamespacesResponse struct {
 	// Namespaces as definition files, the text of one file each, by name. Equal
@@ -2663,7 +2629,7 @@ type ExportNamespacesResponse struct {
 	// Members and the origin are no part of a file. At most 1000 namespaces, more are
 	// `BAD_USER_INPUT`, and so is one name twice; a name that there is none of is
 	// `NOT_FOUND`. More than 8 MiB of definitions are `QUERY_TOO_COMPLEX`: ask for
-	// fewer namespaces, or for one by `exportNamespacePart`.
+	// fewer namespaces, or for one by `GET /export?name=...`.
 	ExportNamespaces []string `json:"exportNamespaces"`
 }
 
@@ -2850,13 +2816,10 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportRep
 
 // Documents to import.
 type ImportNamespacesInput struct {
-	// Definition files, at most 1000, each at most 1 MiB without white space between tokens, together at most the request body limit. Send larger files in parts, see `uploads`.
+	// Definition files, at most 1000, together at most the limit of a request. `POST /import` takes 64 MiB of them as its body.
 	Documents optional.Of[[]string] `json:"documents,omitempty"`
-	// Files whose parts were all staged by `stageNamespacePart`, together with
-	// `documents` at most 1000. A file is imported as a whole or not at all, however
-	// many parts it has. An upload is used once: it is gone after an import that
-	// answers with reports, also where the file failed. A dry run keeps it.
-	Uploads optional.Of[[]*StagedFileInput] `json:"uploads,omitempty"`
+	// Whether all documents are stored in one transaction. If one fails, none is stored, and every report is `FAILED`. `POST /import` sets it.
+	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 	// What to do with a namespace that exists. A new one is created in every mode.
 	Mode optional.Of[ImportMode] `json:"mode,omitempty"`
 	// Whether `OVERWRITE` overwrites protected namespaces, and `PREFER_NEW` replaces objects in them by ones with fewer properties. Without it that is `PROTECTED` in the report.
@@ -2878,8 +2841,8 @@ type ImportNamespacesInput struct {
 // GetDocuments returns ImportNamespacesInput.Documents, and is useful for accessing the field via an interface.
 func (v *ImportNamespacesInput) GetDocuments() optional.Of[[]string] { return v.Documents }
 
-// GetUploads returns ImportNamespacesInput.Uploads, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesInput) GetUploads() optional.Of[[]*StagedFileInput] { return v.Uploads }
+// GetAtomic returns ImportNamespacesInput.Atomic, and is useful for accessing the field via an interface.
+func (v *ImportNamespacesInput) GetAtomic() optional.Of[bool] { return v.Atomic }
 
 // GetMode returns ImportNamespacesInput.Mode, and is useful for accessing the field via an interface.
 func (v *ImportNamespacesInput) GetMode() optional.Of[ImportMode] { return v.Mode }
@@ -2899,7 +2862,8 @@ func (v *ImportNamespacesInput) GetIncludeUnloaded() optional.Of[bool] { return 
 // ImportNamespacesResponse is returned by ImportNamespaces on success.
 type ImportNamespacesResponse struct {
 	// Imports definition files. Each document is read and judged for itself, and is
-	// stored as a whole or not at all; a bad one never stops the others. Of several
+	// stored as a whole or not at all; a bad one stops the others only of an import
+	// that is `atomic`. Of several
 	// sound ones for one namespace the first is taken, and the others fail. Needs the
 	// admin role or the member role (`FORBIDDEN`). Members import into namespaces that
 	// their project edits, without an origin and without changes of visibility,
@@ -8355,71 +8319,6 @@ func (v *ShareNamespaceShareNamespaceShareNamespacePayload) GetNamespaceMember()
 	return v.NamespaceMember
 }
 
-// A part of a definition file that is larger than a request.
-type StageNamespacePartInput struct {
-	// A uuid that the client makes for the file, the same for all of its parts.
-	Upload string `json:"upload"`
-	// The number of the part, 0 to 4095. A part sent again replaces the earlier one.
-	Part int `json:"part"`
-	// The part: a definition file of at most 1 MiB with the name of the namespace and
-	// some of its properties, objects, tags and associations. The other fields of the
-	// namespace are in one of the parts. An object whose properties are in several
-	// parts has `"continued": true`, its name and properties in the later ones. The
-	// lists are joined in the order of the parts.
-	Text string `json:"text"`
-}
-
-// GetUpload returns StageNamespacePartInput.Upload, and is useful for accessing the field via an interface.
-func (v *StageNamespacePartInput) GetUpload() string { return v.Upload }
-
-// GetPart returns StageNamespacePartInput.Part, and is useful for accessing the field via an interface.
-func (v *StageNamespacePartInput) GetPart() int { return v.Part }
-
-// GetText returns StageNamespacePartInput.Text, and is useful for accessing the field via an interface.
-func (v *StageNamespacePartInput) GetText() string { return v.Text }
-
-// StageNamespacePartResponse is returned by StageNamespacePart on success.
-type StageNamespacePartResponse struct {
-	// Stages a part of a definition file that is larger than a request, for
-	// `importNamespaces` with `uploads`. Needs the right to import. Staged parts are
-	// private to the viewer and expire after an hour. A project stages at most 160 MiB
-	// at a time (`QUOTA_EXCEEDED`). A malformed part is `BAD_USER_INPUT`.
-	StageNamespacePart *StageNamespacePartStageNamespacePartStageNamespacePartPayload `json:"stageNamespacePart"`
-}
-
-// GetStageNamespacePart returns StageNamespacePartResponse.StageNamespacePart, and is useful for accessing the field via an interface.
-func (v *StageNamespacePartResponse) GetStageNamespacePart() *StageNamespacePartStageNamespacePartStageNamespacePartPayload {
-	return v.StageNamespacePart
-}
-
-// StageNamespacePartStageNamespacePartStageNamespacePartPayload includes the requested fields of the GraphQL type StageNamespacePartPayload.
-// The GraphQL type's documentation follows.
-//
-// The staged parts of a file.
-type StageNamespacePartStageNamespacePartStageNamespacePartPayload struct {
-	// How many of its parts are staged.
-	Parts int `json:"parts"`
-}
-
-// GetParts returns StageNamespacePartStageNamespacePartStageNamespacePartPayload.Parts, and is useful for accessing the field via an interface.
-func (v *StageNamespacePartStageNamespacePartStageNamespacePartPayload) GetParts() int {
-	return v.Parts
-}
-
-// A file whose parts are staged.
-type StagedFileInput struct {
-	// The uuid of the staged parts. An unknown one, or the uuid of another user, is `BAD_USER_INPUT`.
-	Upload string `json:"upload"`
-	// Number of parts, 1 to 4096, counted from 0. A missing or expired part is `BAD_USER_INPUT`.
-	Parts int `json:"parts"`
-}
-
-// GetUpload returns StagedFileInput.Upload, and is useful for accessing the field via an interface.
-func (v *StagedFileInput) GetUpload() string { return v.Upload }
-
-// GetParts returns StagedFileInput.Parts, and is useful for accessing the field via an interface.
-func (v *StagedFileInput) GetParts() int { return v.Parts }
-
 // Groups of the same subtree.
 type SubtreeInput struct {
 	// The suffixes of the groups, at least one; duplicates count once. One of their providers must be an ancestor of all the others, or the same.
@@ -9894,22 +9793,6 @@ type __ExplainResourcesInput struct {
 // GetFilter returns __ExplainResourcesInput.Filter, and is useful for accessing the field via an interface.
 func (v *__ExplainResourcesInput) GetFilter() *ResourceFilter { return v.Filter }
 
-// __ExportNamespacePartInput is used internally by genqlient
-type __ExportNamespacePartInput struct {
-	Name     string  `json:"name"`
-	Portable bool    `json:"portable"`
-	After    *string `json:"after"`
-}
-
-// GetName returns __ExportNamespacePartInput.Name, and is useful for accessing the field via an interface.
-func (v *__ExportNamespacePartInput) GetName() string { return v.Name }
-
-// GetPortable returns __ExportNamespacePartInput.Portable, and is useful for accessing the field via an interface.
-func (v *__ExportNamespacePartInput) GetPortable() bool { return v.Portable }
-
-// GetAfter returns __ExportNamespacePartInput.After, and is useful for accessing the field via an interface.
-func (v *__ExportNamespacePartInput) GetAfter() *string { return v.After }
-
 // __ExportNamespacesInput is used internally by genqlient
 type __ExportNamespacesInput struct {
 	Names         []string `json:"names"`
@@ -10773,14 +10656,6 @@ type __ShareNamespaceInput struct {
 
 // GetInput returns __ShareNamespaceInput.Input, and is useful for accessing the field via an interface.
 func (v *__ShareNamespaceInput) GetInput() *ShareNamespaceInput { return v.Input }
-
-// __StageNamespacePartInput is used internally by genqlient
-type __StageNamespacePartInput struct {
-	Input *StageNamespacePartInput `json:"input,omitempty"`
-}
-
-// GetInput returns __StageNamespacePartInput.Input, and is useful for accessing the field via an interface.
-func (v *__StageNamespacePartInput) GetInput() *StageNamespacePartInput { return v.Input }
 
 // __UnloadNamespacesInput is used internally by genqlient
 type __UnloadNamespacesInput struct {
@@ -12370,46 +12245,6 @@ func ExplainResources(
 	}
 
 	data_ = &ExplainResourcesResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The query executed by ExportNamespacePart.
-const ExportNamespacePart_Operation = `
-query ExportNamespacePart ($name: String!, $portable: Boolean!, $after: String) {
-	exportNamespacePart(name: $name, portable: $portable, after: $after) {
-		text
-		next
-	}
-}
-`
-
-// Returns a part of a definition file that is too large for one answer.
-func ExportNamespacePart(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	name string,
-	portable bool,
-	after *string,
-) (data_ *ExportNamespacePartResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "ExportNamespacePart",
-		Query:  ExportNamespacePart_Operation,
-		Variables: &__ExportNamespacePartInput{
-			Name:     name,
-			Portable: portable,
-			After:    after,
-		},
-	}
-
-	data_ = &ExportNamespacePartResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -16122,41 +15957,6 @@ func ShareNamespace(
 	}
 
 	data_ = &ShareNamespaceResponse{}
-	resp_ := &graphql.Response{Data: data_}
-
-	err_ = client_.MakeRequest(
-		ctx_,
-		req_,
-		resp_,
-	)
-
-	return data_, err_
-}
-
-// The mutation executed by StageNamespacePart.
-const StageNamespacePart_Operation = `
-mutation StageNamespacePart ($input: StageNamespacePartInput!) {
-	stageNamespacePart(input: $input) {
-		parts
-	}
-}
-`
-
-// Stages a part of a definition file that is too large for one request.
-func StageNamespacePart(
-	ctx_ context.Context,
-	client_ graphql.Client,
-	input *StageNamespacePartInput,
-) (data_ *StageNamespacePartResponse, err_ error) {
-	req_ := &graphql.Request{
-		OpName: "StageNamespacePart",
-		Query:  StageNamespacePart_Operation,
-		Variables: &__StageNamespacePartInput{
-			Input: input,
-		},
-	}
-
-	data_ = &StageNamespacePartResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

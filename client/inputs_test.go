@@ -86,8 +86,6 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.SetResourceTagsInput](),
 	reflect.TypeFor[client.SetTagsInput](),
 	reflect.TypeFor[client.ShareNamespaceInput](),
-	reflect.TypeFor[client.StageNamespacePartInput](),
-	reflect.TypeFor[client.StagedFileInput](),
 	reflect.TypeFor[client.SubtreeInput](),
 	reflect.TypeFor[client.TagFilter](),
 	reflect.TypeFor[client.TagInput](),

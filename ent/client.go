@@ -39,7 +39,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/sealingkey"
-	"github.com/cadastre-dev/cadastre/ent/stagedpart"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
 	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
@@ -100,8 +99,6 @@ type Client struct {
 	ResourceTypeAssociation *ResourceTypeAssociationClient
 	// SealingKey is the client for interacting with the SealingKey builders.
 	SealingKey *SealingKeyClient
-	// StagedPart is the client for interacting with the StagedPart builders.
-	StagedPart *StagedPartClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// Trait is the client for interacting with the Trait builders.
@@ -143,7 +140,6 @@ func (c *Client) init() {
 	c.ResourceType = NewResourceTypeClient(c.config)
 	c.ResourceTypeAssociation = NewResourceTypeAssociationClient(c.config)
 	c.SealingKey = NewSealingKeyClient(c.config)
-	c.StagedPart = NewStagedPartClient(c.config)
 	c.Tag = NewTagClient(c.config)
 	c.Trait = NewTraitClient(c.config)
 	c.UnloadedNamespace = NewUnloadedNamespaceClient(c.config)
@@ -263,7 +259,6 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		ResourceType:            NewResourceTypeClient(cfg),
 		ResourceTypeAssociation: NewResourceTypeAssociationClient(cfg),
 		SealingKey:              NewSealingKeyClient(cfg),
-		StagedPart:              NewStagedPartClient(cfg),
 		Tag:                     NewTagClient(cfg),
 		Trait:                   NewTraitClient(cfg),
 		UnloadedNamespace:       NewUnloadedNamespaceClient(cfg),
@@ -310,7 +305,6 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		ResourceType:            NewResourceTypeClient(cfg),
 		ResourceTypeAssociation: NewResourceTypeAssociationClient(cfg),
 		SealingKey:              NewSealingKeyClient(cfg),
-		StagedPart:              NewStagedPartClient(cfg),
 		Tag:                     NewTagClient(cfg),
 		Trait:                   NewTraitClient(cfg),
 		UnloadedNamespace:       NewUnloadedNamespaceClient(cfg),
@@ -348,8 +342,7 @@ func (c *Client) Use(hooks ...Hook) {
 		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
 		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
 		c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
-		c.ResourceTypeAssociation, c.SealingKey, c.StagedPart, c.Tag, c.Trait,
-		c.UnloadedNamespace,
+		c.ResourceTypeAssociation, c.SealingKey, c.Tag, c.Trait, c.UnloadedNamespace,
 	} {
 		n.Use(hooks...)
 	}
@@ -364,8 +357,7 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
 		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
 		c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
-		c.ResourceTypeAssociation, c.SealingKey, c.StagedPart, c.Tag, c.Trait,
-		c.UnloadedNamespace,
+		c.ResourceTypeAssociation, c.SealingKey, c.Tag, c.Trait, c.UnloadedNamespace,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -422,8 +414,6 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.ResourceTypeAssociation.mutate(ctx, m)
 	case *SealingKeyMutation:
 		return c.SealingKey.mutate(ctx, m)
-	case *StagedPartMutation:
-		return c.StagedPart.mutate(ctx, m)
 	case *TagMutation:
 		return c.Tag.mutate(ctx, m)
 	case *TraitMutation:
@@ -4459,139 +4449,6 @@ func (c *SealingKeyClient) mutate(ctx context.Context, m *SealingKeyMutation) (V
 	}
 }
 
-// StagedPartClient is a client for the StagedPart schema.
-type StagedPartClient struct {
-	config
-}
-
-// NewStagedPartClient returns a client for the StagedPart from the given config.
-func NewStagedPartClient(c config) *StagedPartClient {
-	return &StagedPartClient{config: c}
-}
-
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `stagedpart.Hooks(f(g(h())))`.
-func (c *StagedPartClient) Use(hooks ...Hook) {
-	c.hooks.StagedPart = append(c.hooks.StagedPart, hooks...)
-}
-
-// Intercept adds a list of query interceptors to the interceptors stack.
-// A call to `Intercept(f, g, h)` equals to `stagedpart.Intercept(f(g(h())))`.
-func (c *StagedPartClient) Intercept(interceptors ...Interceptor) {
-	c.inters.StagedPart = append(c.inters.StagedPart, interceptors...)
-}
-
-// Create returns a builder for creating a StagedPart entity.
-func (c *StagedPartClient) Create() *StagedPartCreate {
-	mutation := newStagedPartMutation(c.config, OpCreate)
-	return &StagedPartCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of StagedPart entities.
-func (c *StagedPartClient) CreateBulk(builders ...*StagedPartCreate) *StagedPartCreateBulk {
-	return &StagedPartCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *StagedPartClient) MapCreateBulk(slice any, setFunc func(*StagedPartCreate, int)) *StagedPartCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &StagedPartCreateBulk{err: fmt.Errorf("calling to StagedPartClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*StagedPartCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &StagedPartCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for StagedPart.
-func (c *StagedPartClient) Update() *StagedPartUpdate {
-	mutation := newStagedPartMutation(c.config, OpUpdate)
-	return &StagedPartUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *StagedPartClient) UpdateOne(_m *StagedPart) *StagedPartUpdateOne {
-	mutation := newStagedPartMutation(c.config, OpUpdateOne, withStagedPart(_m))
-	return &StagedPartUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *StagedPartClient) UpdateOneID(id int64) *StagedPartUpdateOne {
-	mutation := newStagedPartMutation(c.config, OpUpdateOne, withStagedPartID(id))
-	return &StagedPartUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for StagedPart.
-func (c *StagedPartClient) Delete() *StagedPartDelete {
-	mutation := newStagedPartMutation(c.config, OpDelete)
-	return &StagedPartDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *StagedPartClient) DeleteOne(_m *StagedPart) *StagedPartDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *StagedPartClient) DeleteOneID(id int64) *StagedPartDeleteOne {
-	builder := c.Delete().Where(stagedpart.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &StagedPartDeleteOne{builder}
-}
-
-// Query returns a query builder for StagedPart.
-func (c *StagedPartClient) Query() *StagedPartQuery {
-	return &StagedPartQuery{
-		config: c.config,
-		ctx:    &QueryContext{Type: TypeStagedPart},
-		inters: c.Interceptors(),
-	}
-}
-
-// Get returns a StagedPart entity by its id.
-func (c *StagedPartClient) Get(ctx context.Context, id int64) (*StagedPart, error) {
-	return c.Query().Where(stagedpart.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *StagedPartClient) GetX(ctx context.Context, id int64) *StagedPart {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// Hooks returns the client hooks.
-func (c *StagedPartClient) Hooks() []Hook {
-	return c.hooks.StagedPart
-}
-
-// Interceptors returns the client interceptors.
-func (c *StagedPartClient) Interceptors() []Interceptor {
-	return c.inters.StagedPart
-}
-
-func (c *StagedPartClient) mutate(ctx context.Context, m *StagedPartMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&StagedPartCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&StagedPartUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&StagedPartUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&StagedPartDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown StagedPart mutation op: %q", m.Op())
-	}
-}
-
 // TagClient is a client for the Tag schema.
 type TagClient struct {
 	config
@@ -5062,16 +4919,16 @@ type (
 		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
 		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
 		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
-		ResourceTag, ResourceType, ResourceTypeAssociation, SealingKey, StagedPart,
-		Tag, Trait, UnloadedNamespace []ent.Hook
+		ResourceTag, ResourceType, ResourceTypeAssociation, SealingKey, Tag, Trait,
+		UnloadedNamespace []ent.Hook
 	}
 	inters struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
 		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
 		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
 		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
-		ResourceTag, ResourceType, ResourceTypeAssociation, SealingKey, StagedPart,
-		Tag, Trait, UnloadedNamespace []ent.Interceptor
+		ResourceTag, ResourceType, ResourceTypeAssociation, SealingKey, Tag, Trait,
+		UnloadedNamespace []ent.Interceptor
 	}
 )
 

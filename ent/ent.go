@@ -36,7 +36,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/sealingkey"
-	"github.com/cadastre-dev/cadastre/ent/stagedpart"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
 	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
@@ -124,7 +123,6 @@ func checkColumn(t, c string) error {
 			resourcetype.Table:            resourcetype.ValidColumn,
 			resourcetypeassociation.Table: resourcetypeassociation.ValidColumn,
 			sealingkey.Table:              sealingkey.ValidColumn,
-			stagedpart.Table:              stagedpart.ValidColumn,
 			tag.Table:                     tag.ValidColumn,
 			trait.Table:                   trait.ValidColumn,
 			unloadednamespace.Table:       unloadednamespace.ValidColumn,

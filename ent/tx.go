@@ -62,8 +62,6 @@ type Tx struct {
 	ResourceTypeAssociation *ResourceTypeAssociationClient
 	// SealingKey is the client for interacting with the SealingKey builders.
 	SealingKey *SealingKeyClient
-	// StagedPart is the client for interacting with the StagedPart builders.
-	StagedPart *StagedPartClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// Trait is the client for interacting with the Trait builders.
@@ -225,7 +223,6 @@ func (tx *Tx) init() {
 	tx.ResourceType = NewResourceTypeClient(tx.config)
 	tx.ResourceTypeAssociation = NewResourceTypeAssociationClient(tx.config)
 	tx.SealingKey = NewSealingKeyClient(tx.config)
-	tx.StagedPart = NewStagedPartClient(tx.config)
 	tx.Tag = NewTagClient(tx.config)
 	tx.Trait = NewTraitClient(tx.config)
 	tx.UnloadedNamespace = NewUnloadedNamespaceClient(tx.config)

@@ -66,7 +66,6 @@ var auditedMutations = []audited{
 	{field: "deleteNamespaceContents", accepted: `namespace: "N", kinds: [TAGS, PROPERTIES]`, refused: `namespace: "none", kinds: [TAGS]`, changed: "NAMESPACE N"},
 	{field: "deleteNamespace", accepted: `name: "N"`, refused: `name: "none"`, changed: "NAMESPACE N"},
 	{field: "importNamespaces", accepted: `documents: ["{\"namespace\": \"A\"}", "bad", "{\"namespace\": \"B\"}"]`, refused: `documents: ["{\"namespace\": 1}"]`, changed: "NAMESPACE A, NAMESPACE B"},
-	{field: "stageNamespacePart", accepted: `upload: "77777777-7777-4777-8777-777777777777", part: 0, text: "{\"namespace\": \"A\"}"`, refused: `upload: "77777777-7777-4777-8777-777777777777", part: 0, text: "{}"`, payload: "parts bytes", changed: "NAMESPACE A"},
 	{field: "unloadNamespaces", accepted: `names: ["A", "B"]`, refused: `all: true, names: ["A"]`, changed: "NAMESPACE A, NAMESPACE B", again: "-"},
 	{field: "createResourceType", accepted: `name: "T"`, refused: `name: "physical:host"`, changed: "RESOURCE_TYPE T"},
 	{field: "updateResourceType", accepted: `name: "T", strict: true`, refused: `name: "T", newName: "physical:host"`, changed: "RESOURCE_TYPE T"},

@@ -144,7 +144,6 @@ var familyArguments = map[string][]string{
 	"Query.tags":                        {`(search: "${mark}")`},
 	"Query.definitions":                 {`(resourceType: "${type}")`, `(resourceType: "${other}")`},
 	"Query.validateMetadata":            {`(resourceType: "${type}", values: [{key: "shared", value: "1"}, {key: "inner", value: "x"}])`, `(resource: "${resource}", values: [{key: "inner", value: "x"}])`},
-	"Query.exportNamespacePart":         {`(name: "${mark}")`},
 	"Query.exportNamespaces":            {`(names: ["${mark}"])`, `(resourceTypes: ["${type}"])`},
 	"Query.resources":                   {`(filter: {types: ["${type}"]})`, `(filter: {uuids: ["${resource}"]}, last: 2)`},
 	"Query.resource":                    {`(uuid: "${resource}")`},

@@ -46,7 +46,6 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`{ metadataProblems(filter: {key: "$"}) { scanned complete scannedTo counts { key } nodes { problems { key } } } }`, marker, "absent"},
 	{`{ metadataProblems(filter: {resources: {uuids: ["$"]}}) { scanned complete scannedTo counts { key } nodes { problems { key } } } }`, hiddenShare, noUUID},
 	{`{ exportNamespaces(names: ["$"]) }`, marker, "absent"},
-	{`{ exportNamespacePart(name: "$") { text next } }`, marker, "absent"},
 	{`mutation { updateNamespace(input: {name: "$", description: "x"}) { namespace { id } } }`, marker, "absent"},
 	{`mutation { deleteNamespace(input: {name: "$"}) { namespace { id } } }`, marker, "absent"},
 	{`mutation { deleteNamespaceContents(input: {namespace: "$", kinds: [TAGS]}) { namespace { id } } }`, marker, "absent"},

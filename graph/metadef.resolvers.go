@@ -199,11 +199,7 @@ func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType *stri
 }
 
 func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, resourceTypes []string, portable bool) ([]string, error) {
-	return r.Store.ExportNamespaces(ctx, names, resourceTypes, portable)
-}
-
-func (r *queryResolver) ExportNamespacePart(ctx context.Context, name string, portable bool, after *string) (*metadef.NamespacePart, error) {
-	return r.Store.ExportNamespacePart(ctx, name, portable, after)
+	return r.Store.ExportNamespaces(ctx, names, resourceTypes, portable, maxExport(ctx))
 }
 
 func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {

@@ -215,12 +215,8 @@ func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.Uns
 }
 
 func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest, problems *model.MetadataProblemScan) (*model.ImportNamespacesPayload, error) {
-	names, err := r.Store.TriedNamespaces(ctx, input)
-	if err != nil {
-		return nil, err
-	}
 	var reports []*metadef.ImportReport
-	broken, err := r.change(ctx, input.DryRun, problems, store.DefinitionChange{Namespaces: names, Make: func(ctx context.Context) (err error) {
+	broken, err := r.change(ctx, input.DryRun, problems, store.DefinitionChange{Namespaces: input.TriedNamespaces(), Make: func(ctx context.Context) (err error) {
 		reports, err = r.Store.ImportNamespaces(ctx, input)
 		return err
 	}})
@@ -228,10 +224,6 @@ func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.I
 		return nil, err
 	}
 	return &model.ImportNamespacesPayload{Reports: reports, Problems: broken}, nil
-}
-
-func (r *mutationResolver) StageNamespacePart(ctx context.Context, input metadef.NewPart) (*metadef.Staged, error) {
-	return r.Store.StageNamespacePart(ctx, input)
 }
 
 func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error) {

@@ -113,7 +113,6 @@ var requiredArguments = map[string]string{
 	"Query.nodes":                       `(ids: [])`,
 	"Query.namespace":                   `(name: "Open")`,
 	"Query.resourceType":                `(name: "physical:host")`,
-	"Query.exportNamespacePart":         `(name: "Open")`,
 	"Query.definitions":                 `(resourceType: "physical:host")`,
 	"Query.validateMetadata":            `(resourceType: "physical:host", values: [{key: "marker:marker", value: "x"}, {key: "sise", value: "y"}])`,
 	"Query.resource":                    `(uuid: "11111111-1111-4111-8111-111111111111")`,

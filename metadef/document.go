@@ -10,12 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// MaxDocument is how many bytes a definition document may have without the
-// white space between its tokens.
-const MaxDocument = 1 << 20
-
-// maxDocumentText bounds the text of a document with all its white space.
-const maxDocumentText = 16 << 20
+// MaxDocument is how many bytes a definition document may have: about what
+// a namespace has at full quotas.
+const MaxDocument = 64 << 20
 
 // Document is the content of one definition file: a namespace with everything
 // in it, in the order of the file. A nil pointer is what the file is silent
@@ -82,26 +79,13 @@ func ParseDocument(input string) (document *Document, warnings, problems problem
 	return document, c.warned, withoutRepeats(c.found)
 }
 
-// ParseFile is ParseDocument for a file as large as a document in parts may be.
-func ParseFile(input string) (document *Document, warnings, problems problem.Problems) {
-	c := checker{level: Lenient}
-	document = c.readText(input, MaxNamespace, MaxNamespace)
-	return document, c.warned, withoutRepeats(c.found)
-}
-
 func (c *checker) readDocument(input string) *Document {
-	return c.readText(input, maxDocumentText, MaxDocument)
-}
-
-// readText reads a text of at most so many bytes, and at most so many without
-// white space.
-func (c *checker) readText(input string, mostText, most int) *Document {
 	input, marked := strings.CutPrefix(input, "\uFEFF")
 	if marked {
 		c.warn("$", "starts with a byte order mark; left out")
 	}
-	if len(input) > mostText {
-		c.problem("$", "must have at most %d bytes, has %d", mostText, len(input))
+	if len(input) > MaxDocument {
+		c.problem("$", "must have at most %d bytes, has %d", MaxDocument, len(input))
 		return nil
 	}
 	value, ok := jsonvalue.Read(input, "$", &c.found)
@@ -111,19 +95,11 @@ func (c *checker) readText(input string, mostText, most int) *Document {
 	case value.Kind != jsonvalue.KindMap:
 		c.problem("$", "must be a map that defines one namespace, is %s", value.Kind)
 		return nil
-	case len(value.Raw) > most:
-		c.problem("$", "must have at most %d bytes without white space, has %d", most, len(value.Raw))
-		return nil
 	}
-	return c.documentOf(value, most)
-}
-
-// documentOf returns the document that a map defines.
-func (c *checker) documentOf(value jsonvalue.Value, most int) *Document {
 	document := &Document{}
 	documentReader{c, document}.readNamespace(value)
-	if size := len(document.compact()); size > most && len(c.found) == 0 {
-		c.problem("$", "must have at most %d bytes without white space, has %d after repairs", most, size)
+	if size := len(document.compact()); size > MaxDocument && len(c.found) == 0 {
+		c.problem("$", "must have at most %d bytes without white space, has %d after repairs", MaxDocument, size)
 	}
 	return document
 }

@@ -22,16 +22,8 @@ func (d *Document) Text() string {
 	return text.String()
 }
 
-// NamespacePart is a part of a namespace as a definition file.
-type NamespacePart struct {
-	Text string
-	// Next is where the next part begins; nil where this is the last one.
-	Next *string
-}
-
-// MaxExport is how much text the definitions of namespaces have at most that are
-// exported at once, in characters: with each of them escaped, they fit into an
-// answer.
+// MaxExport is how many bytes of definitions exportNamespaces returns: with each of
+// them escaped, they fit into an answer.
 const MaxExport = 8 << 20
 
 // Portable returns the document without its owner, which other clouds do not
@@ -41,9 +33,6 @@ func (d *Document) Portable() *Document {
 	portable.Owner = nil
 	return &portable
 }
-
-// Line returns the definition file of the document without white space.
-func (d *Document) Line() string { return string(d.compact()) }
 
 // compact returns the file's text without white space.
 func (d *Document) compact() text.JSON {

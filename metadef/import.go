@@ -122,8 +122,8 @@ func planChange(existing, result *Document) ImportPlan {
 		c.few(list.count, list.path)
 	}
 	result.Tags = c.validateTags(slices.Clone(result.Tags), pathsOf("$.tags", len(result.Tags)), nil)
-	if size := len(result.compact()); size > MaxNamespace {
-		c.problem("$", "would have %d bytes, more than %d", size, MaxNamespace)
+	if size := len(result.compact()); size > MaxDocument {
+		c.problem("$", "would have %d bytes, more than %d", size, MaxDocument)
 	}
 	if len(c.found) > 0 {
 		return ImportPlan{Outcome: ImportFailed, Problems: c.found}

@@ -2,7 +2,6 @@ package metadef
 
 import (
 	"errors"
-	"time"
 
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
@@ -11,9 +10,9 @@ import (
 // ImportRequest asks to import definition files.
 type ImportRequest struct {
 	Documents []string // the text of one file each
-	// Uploads are files whose parts are staged.
-	Uploads []StagedFile
-	Mode    ImportMode
+	// Atomic stores either all documents, in one transaction, or none.
+	Atomic bool
+	Mode   ImportMode
 	// Origin says where the documents come from as a bundle. A namespace that
 	// the same origin brought takes them, under Skip, as a three-way upgrade.
 	Origin           *string
@@ -40,30 +39,6 @@ func (r ImportRequest) TriedNamespaces() (names []string) {
 
 // OwnOrigin is the origin of the product's own definitions.
 const OwnOrigin = "cadastre"
-
-// StagedFile is a file of which all parts are staged.
-type StagedFile struct {
-	Upload string // a uuid
-	Parts  int
-}
-
-// NewPart is a part of a file that is to be staged.
-type NewPart struct {
-	Upload string // a uuid
-	Part   int    // its number, from 0
-	Text   string
-}
-
-// Staged is what is staged of a file.
-type Staged struct {
-	Upload    string
-	Parts     int
-	Bytes     int64
-	ExpiresAt time.Time // of the part that was staged last
-}
-
-// StagedFor is how long a part is kept that is not imported.
-const StagedFor = time.Hour
 
 // StaysAway reports whether a namespace that does not exist, and was deleted after
 // the product's own bundle brought it, is left alone.

@@ -154,7 +154,6 @@ type Store struct {
 	*placementdb.PlacementStore
 	*auditdb.AuditStore
 	*changedb.ChangeStore
-	stopDropping func() // of what was staged and expired
 }
 
 // Refused turns what a database refused for its own reasons, such as the time
@@ -182,7 +181,6 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.AuditStore = auditdb.Open(db, options.AuditRetention)
-	s.stopDropping = s.KeepStaged()
 	if err := db.ReadSizes(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -213,7 +211,6 @@ func (s *Store) Close() error {
 	}
 	if s.AuditStore != nil {
 		s.AuditStore.Close()
-		s.stopDropping()
 	}
 	return errors.Join(s.PlacementStore.Close(), s.DB.Close())
 }

@@ -7,6 +7,14 @@ import (
 )
 
 // Limits bound what requests can cost. In each field zero means no limit;
+// ofFiles returns the limits of imports and exports: a price that follows the
+// bytes of files bounds none of them.
+func (l Limits) ofFiles() document.Limits {
+	limits := l.ofDocuments()
+	limits.Cost, limits.KeptBytes = 0, 1<<20
+	return limits
+}
+
 // DefaultLimits returns the defaults that the comments state. docs/limits.md
 // explains them to operators.
 type Limits struct {

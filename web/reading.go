@@ -31,17 +31,23 @@ func (t *transport) admit(r *http.Request, of caller) (h *held, text []byte, ref
 		return h, nil, refused
 	}
 	if r.Method == http.MethodPost {
+		limit := t.bodyLimit(r)
 		size := r.ContentLength
-		if limit := t.Limits.BodyBytes; size < 0 || limit > 0 && size > limit {
+		if size < 0 || limit > 0 && size > limit {
 			size = limit
 		}
 		if size > smallBody {
-			refused = refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOfBody*size))
+			refused = refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOf(r)*size))
 		}
 		if refused == nil {
-			text, refused = receiveBody(r, t.Limits.BodyBytes)
+			text, refused = receiveBody(r, limit)
 		}
 		if refused != nil {
+			return h, nil, refused
+		}
+	}
+	if isExport(r) {
+		if refused = refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOfFile*graph.FileBytes)); refused != nil {
 			return h, nil, refused
 		}
 	}
@@ -71,7 +77,7 @@ func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if r.Method == http.MethodGet && t.Profile != Open && !from.persisted {
 		return nil, onlyByPost(w, "the query is not a persisted one, which GET requires: send it by POST")
 	}
-	prepared := t.preparer.Prepare(ctx, document.Request{
+	prepared := t.preparerOf(r).Prepare(ctx, document.Request{
 		Text: from.text, OperationName: request.operationName, Variables: request.variables,
 		Trusted: from.trusted, Hints: t.Profile == Open,
 	})
@@ -79,7 +85,11 @@ func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if refused := t.check(ctx, w, r, from, prepared); refused != nil {
 		return nil, refused
 	}
-	if points := pointsOf(access.ViewerFrom(ctx), prepared.Operation); points > 0 {
+	points := pointsOf(access.ViewerFrom(ctx), prepared.Operation)
+	if isImport(r) {
+		points = min(points, t.maxPoints())
+	}
+	if points > 0 {
 		return prepared.Operation, h.payer.take(points, time.Now())
 	}
 	return prepared.Operation, nil
@@ -112,6 +122,9 @@ func (t *transport) check(ctx context.Context, w http.ResponseWriter, r *http.Re
 			why.status = http.StatusBadRequest
 		}
 		return why
+	}
+	if isImport(r) {
+		return checkImport(prepared.Operation)
 	}
 	if prepared.Operation.Introspects {
 		return t.mayReadSchema(access.ViewerFrom(ctx))

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ type request struct {
 	operationName string
 	variables     map[string]any
 	extensions    map[string]any
+	own           bool // the query is the server's
 }
 
 // bad returns the refusal of something that is not a GraphQL request.
@@ -33,7 +35,12 @@ func notUnicode(field string) *refusal {
 
 // readRequest returns the request of a body, or of the query string for a GET.
 func readRequest(r *http.Request, text []byte) (*request, *refusal) {
-	if r.Method == http.MethodPost {
+	switch {
+	case isExport(r):
+		return readExport(r)
+	case isImport(r):
+		return readImport(r, text)
+	case r.Method == http.MethodPost:
 		return readBody(text)
 	}
 	return readURL(r.URL.RawQuery)
@@ -56,14 +63,15 @@ func receiveBody(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 		}
 		body = http.MaxBytesReader(nil, r.Body, maxBytes)
 	}
-	text, err := io.ReadAll(body)
+	text := bytes.NewBuffer(make([]byte, 0, max(0, r.ContentLength)+bytes.MinRead))
+	_, err := text.ReadFrom(body)
 	if err != nil {
 		if tooMuch := new(http.MaxBytesError); errors.As(err, &tooMuch) {
 			return nil, tooLarge(r.Body, maxBytes)
 		}
 		return nil, bad("the body could not be read to its end")
 	}
-	return text, nil
+	return text.Bytes(), nil
 }
 
 // readBody returns the request of a body.

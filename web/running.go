@@ -70,7 +70,7 @@ func (t *transport) answer(ctx context.Context, operation *document.Operation, h
 	t.measured.operations[operation.Definition.Operation].Inc()
 	t.measured.priced(operation.Price.Cost)
 	run := t.work.begin()
-	answer := t.Executor.Run(ctx, operation, t.Limits.AnswerBytes)
+	answer := t.Executor.Run(ctx, operation, t.answerBytes(ctx))
 	took := run.end()
 	if answer.Data == nil {
 		return nil, refusedToRun(answer.Errors)

@@ -13,11 +13,13 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lru"
 )
 
-// transport serves /graphql: GraphQL over HTTP by POST and, for queries, GET.
+// transport serves /graphql: GraphQL over HTTP by POST and, for queries, GET. It
+// serves /import and /export, too.
 type transport struct {
 	Options
 	measured  *measurements
 	preparer  *graph.Preparer
+	files     *graph.Preparer    // of imports and exports
 	persisted *lru.Cache[string] // texts of valid documents, by their hash
 	buckets   *buckets
 	gates     gates
@@ -31,6 +33,7 @@ func newTransport(options Options, measured *measurements) *transport {
 		Options:   options,
 		measured:  measured,
 		preparer:  options.Executor.Preparer(options.Limits.ofDocuments()),
+		files:     options.Executor.Preparer(options.Limits.ofFiles()),
 		persisted: lru.New[string](options.Limits.PersistedBytes),
 		buckets:   newBuckets(options.Limits),
 		gates:     newGates(options),
@@ -62,6 +65,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	if refused != nil {
 		return refused
 	}
+	allowTime(w, r)
 	h, text, refused := t.admit(r, of)
 	defer h.end()
 	if refused != nil {
@@ -69,6 +73,9 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	}
 	ctx, cancel := t.within(access.WithViewer(r.Context(), of.viewer))
 	defer cancel()
+	if isExport(r) {
+		ctx = graph.WithFileExport(ctx)
+	}
 	operation, refused := t.read(ctx, w, r, text, h)
 	follows := operation != nil && operation.Definition.Operation == ast.Subscription
 	if follows {

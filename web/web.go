@@ -106,7 +106,7 @@ type Options struct {
 	Metrics *prometheus.Registry
 }
 
-// New returns the handler of the whole server: /graphql, /livez, /readyz,
+// New returns the handler of the whole server: /graphql, /import, /export, /livez, /readyz,
 // /metrics unless it is elsewhere, /schema.graphql and, in the open profile,
 // the IDE at / and the console at /console.
 func New(options Options) http.Handler {
@@ -123,7 +123,9 @@ func New(options Options) http.Handler {
 	measured := newMeasurements(options.Metrics, options.Version)
 	transport := newTransport(options, measured)
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", crossOrigin(transport))
+	for _, path := range []string{"/graphql", importPath, exportPath} {
+		mux.Handle(path, crossOrigin(transport))
+	}
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))
 	if !options.MetricsElsewhere {

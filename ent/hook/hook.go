@@ -297,18 +297,6 @@ func (f SealingKeyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SealingKeyMutation", m)
 }
 
-// The StagedPartFunc type is an adapter to allow the use of ordinary
-// function as StagedPart mutator.
-type StagedPartFunc func(context.Context, *ent.StagedPartMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f StagedPartFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.StagedPartMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.StagedPartMutation", m)
-}
-
 // The TagFunc type is an adapter to allow the use of ordinary
 // function as Tag mutator.
 type TagFunc func(context.Context, *ent.TagMutation) (ent.Value, error)

@@ -1024,35 +1024,6 @@ var (
 			},
 		},
 	}
-	// StagedPartsColumns holds the columns for the "staged_parts" table.
-	StagedPartsColumns = []*schema.Column{
-		{Name: "id", Type: field.TypeInt64, Increment: true},
-		{Name: "project_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
-		{Name: "user_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
-		{Name: "upload", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(36)"}},
-		{Name: "position", Type: field.TypeInt},
-		{Name: "text", Type: field.TypeString, Size: 2147483647},
-		{Name: "bytes", Type: field.TypeInt64},
-		{Name: "created_at", Type: field.TypeTime},
-	}
-	// StagedPartsTable holds the schema information for the "staged_parts" table.
-	StagedPartsTable = &schema.Table{
-		Name:       "staged_parts",
-		Columns:    StagedPartsColumns,
-		PrimaryKey: []*schema.Column{StagedPartsColumns[0]},
-		Indexes: []*schema.Index{
-			{
-				Name:    "stagedpart_project_id_user_id_upload_position",
-				Unique:  true,
-				Columns: []*schema.Column{StagedPartsColumns[1], StagedPartsColumns[2], StagedPartsColumns[3], StagedPartsColumns[4]},
-			},
-			{
-				Name:    "stagedpart_created_at",
-				Unique:  false,
-				Columns: []*schema.Column{StagedPartsColumns[7]},
-			},
-		},
-	}
 	// TagsColumns holds the columns for the "tags" table.
 	TagsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -1166,7 +1137,6 @@ var (
 		ResourceTypesTable,
 		ResourceTypeAssociationsTable,
 		SealingKeysTable,
-		StagedPartsTable,
 		TagsTable,
 		TraitsTable,
 		UnloadedNamespacesTable,
@@ -1271,9 +1241,6 @@ func init() {
 	}
 	SealingKeysTable.Annotation = &entsql.Annotation{
 		Table: "sealing_keys",
-	}
-	StagedPartsTable.Annotation = &entsql.Annotation{
-		Table: "staged_parts",
 	}
 	TagsTable.ForeignKeys[0].RefTable = NamespacesTable
 	TagsTable.ForeignKeys[1].RefTable = TagsTable

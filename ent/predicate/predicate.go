@@ -78,9 +78,6 @@ type ResourceTypeAssociation func(*sql.Selector)
 // SealingKey is the predicate function for sealingkey builders.
 type SealingKey func(*sql.Selector)
 
-// StagedPart is the predicate function for stagedpart builders.
-type StagedPart func(*sql.Selector)
-
 // Tag is the predicate function for tag builders.
 type Tag func(*sql.Selector)
 

@@ -77,35 +77,6 @@ func (UnloadedNamespace) Indexes() []ent.Index {
 	return []ent.Index{index.Fields("origin", "name").Unique()}
 }
 
-// StagedPart is a part of a definition file that is to be imported, for as long
-// as it takes to send all of them.
-type StagedPart struct{ ent.Schema }
-
-func (StagedPart) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
-
-func (StagedPart) Annotations() []schema.Annotation {
-	return []schema.Annotation{table("staged_parts")}
-}
-
-func (StagedPart) Fields() []ent.Field {
-	return []ent.Field{
-		field.String("project_id").SchemaType(varchar(255)).Immutable(),
-		field.String("user_id").SchemaType(varchar(255)).Immutable(),
-		field.String("upload").SchemaType(varchar(36)).Immutable(),
-		field.Int("position").Immutable(),
-		field.Text("text").Immutable(),
-		field.Int64("bytes").Immutable().Comment("of the text"),
-		field.Time("created_at").Immutable(),
-	}
-}
-
-func (StagedPart) Indexes() []ent.Index {
-	return []ent.Index{
-		index.Fields("project_id", "user_id", "upload", "position").Unique(),
-		index.Fields("created_at"),
-	}
-}
-
 // PropertyDefinition defines a property of a namespace, or of an object in it.
 type PropertyDefinition struct{ ent.Schema }
 

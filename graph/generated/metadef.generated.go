@@ -2233,52 +2233,6 @@ func (ec *executionContext) fieldContext_NamespaceMember_viewerCanDelete(_ conte
 	return graphql.NewScalarFieldContext("NamespaceMember", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _NamespacePart_text(ctx context.Context, field graphql.CollectedField, obj *metadef.NamespacePart) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NamespacePart_text(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Text, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_NamespacePart_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NamespacePart", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _NamespacePart_next(ctx context.Context, field graphql.CollectedField, obj *metadef.NamespacePart) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NamespacePart_next(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Next, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NamespacePart_next(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NamespacePart", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
 func (ec *executionContext) _ObjectDefinition_id(ctx context.Context, field graphql.CollectedField, obj *metadef.ObjectDefinition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6750,49 +6704,6 @@ func (ec *executionContext) _NamespaceMember(ctx context.Context, sel ast.Select
 	return out
 }
 
-var namespacePartImplementors = []string{"NamespacePart"}
-
-func (ec *executionContext) _NamespacePart(ctx context.Context, sel ast.SelectionSet, obj *metadef.NamespacePart) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, namespacePartImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("NamespacePart")
-		case "text":
-			out.Values[i] = ec._NamespacePart_text(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "next":
-			out.Values[i] = ec._NamespacePart_next(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
 var objectDefinitionImplementors = []string{"ObjectDefinition", "Node"}
 
 func (ec *executionContext) _ObjectDefinition(ctx context.Context, sel ast.SelectionSet, obj *metadef.ObjectDefinition) graphql.Marshaler {
@@ -9552,13 +9463,6 @@ func (ec *executionContext) unmarshalONamespaceOrder2ᚖgithubᚗcomᚋcadastre�
 	}
 	res, err := ec.unmarshalInputNamespaceOrder(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalONamespacePart2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespacePart(ctx context.Context, sel ast.SelectionSet, v *metadef.NamespacePart) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec._NamespacePart(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(ctx context.Context, sel ast.SelectionSet, v []*metadef.ObjectDefinition) graphql.Marshaler {

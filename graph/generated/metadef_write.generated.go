@@ -8,7 +8,6 @@ import (
 	"math"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/cadastre-dev/cadastre/graph/model"
@@ -1165,98 +1164,6 @@ func (ec *executionContext) fieldContext_ShareNamespacePayload_namespace(_ conte
 		},
 	}
 	return fc, nil
-}
-
-func (ec *executionContext) _StageNamespacePartPayload_upload(ctx context.Context, field graphql.CollectedField, obj *metadef.Staged) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StageNamespacePartPayload_upload(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Upload, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNUUID2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_StageNamespacePartPayload_upload(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("StageNamespacePartPayload", field, false, false, errors.New("field of type UUID does not have child fields"))
-}
-
-func (ec *executionContext) _StageNamespacePartPayload_parts(ctx context.Context, field graphql.CollectedField, obj *metadef.Staged) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StageNamespacePartPayload_parts(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Parts, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_StageNamespacePartPayload_parts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("StageNamespacePartPayload", field, false, false, errors.New("field of type Int does not have child fields"))
-}
-
-func (ec *executionContext) _StageNamespacePartPayload_bytes(ctx context.Context, field graphql.CollectedField, obj *metadef.Staged) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StageNamespacePartPayload_bytes(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Bytes, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
-			return ec.marshalNInt642int64(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_StageNamespacePartPayload_bytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("StageNamespacePartPayload", field, false, false, errors.New("field of type Int64 does not have child fields"))
-}
-
-func (ec *executionContext) _StageNamespacePartPayload_expiresAt(ctx context.Context, field graphql.CollectedField, obj *metadef.Staged) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StageNamespacePartPayload_expiresAt(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ExpiresAt, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_StageNamespacePartPayload_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("StageNamespacePartPayload", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _UnloadNamespacesPayload_reports(ctx context.Context, field graphql.CollectedField, obj *model.UnloadNamespacesPayload) (ret graphql.Marshaler) {
@@ -2704,6 +2611,9 @@ func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Cont
 	if _, present := asMap["documents"]; !present {
 		asMap["documents"] = []any{}
 	}
+	if _, present := asMap["atomic"]; !present {
+		asMap["atomic"] = false
+	}
 	if _, present := asMap["mode"]; !present {
 		asMap["mode"] = "SKIP"
 	}
@@ -2717,7 +2627,7 @@ func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Cont
 		asMap["includeUnloaded"] = false
 	}
 
-	fieldsInOrder := [...]string{"documents", "uploads", "mode", "includeProtected", "dryRun", "origin", "includeUnloaded"}
+	fieldsInOrder := [...]string{"documents", "atomic", "mode", "includeProtected", "dryRun", "origin", "includeUnloaded"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -2731,13 +2641,13 @@ func (ec *executionContext) unmarshalInputImportNamespacesInput(ctx context.Cont
 				return it, err
 			}
 			it.Documents = data
-		case "uploads":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("uploads"))
-			data, err := ec.unmarshalOStagedFileInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐStagedFileᚄ(ctx, v)
+		case "atomic":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atomic"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Uploads = data
+			it.Atomic = data
 		case "mode":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("mode"))
 			data, err := ec.unmarshalNImportMode2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐImportMode(ctx, v)
@@ -3141,87 +3051,6 @@ func (ec *executionContext) unmarshalInputShareNamespaceInput(ctx context.Contex
 				return it, err
 			}
 			it.Revision = graphql.OmittableOf(data)
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputStageNamespacePartInput(ctx context.Context, obj any) (metadef.NewPart, error) {
-	var it metadef.NewPart
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"upload", "part", "text"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "upload":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("upload"))
-			data, err := ec.unmarshalNUUID2string(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Upload = data
-		case "part":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("part"))
-			data, err := ec.unmarshalNInt2int(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Part = data
-		case "text":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("text"))
-			data, err := ec.unmarshalNString2string(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Text = data
-		}
-	}
-	return it, nil
-}
-
-func (ec *executionContext) unmarshalInputStagedFileInput(ctx context.Context, obj any) (metadef.StagedFile, error) {
-	var it metadef.StagedFile
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	fieldsInOrder := [...]string{"upload", "parts"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "upload":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("upload"))
-			data, err := ec.unmarshalNUUID2string(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Upload = data
-		case "parts":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parts"))
-			data, err := ec.unmarshalNInt2int(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Parts = data
 		}
 	}
 	return it, nil
@@ -4716,59 +4545,6 @@ func (ec *executionContext) _ShareNamespacePayload(ctx context.Context, sel ast.
 	return out
 }
 
-var stageNamespacePartPayloadImplementors = []string{"StageNamespacePartPayload"}
-
-func (ec *executionContext) _StageNamespacePartPayload(ctx context.Context, sel ast.SelectionSet, obj *metadef.Staged) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, stageNamespacePartPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("StageNamespacePartPayload")
-		case "upload":
-			out.Values[i] = ec._StageNamespacePartPayload_upload(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "parts":
-			out.Values[i] = ec._StageNamespacePartPayload_parts(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "bytes":
-			out.Values[i] = ec._StageNamespacePartPayload_bytes(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "expiresAt":
-			out.Values[i] = ec._StageNamespacePartPayload_expiresAt(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
 var unloadNamespacesPayloadImplementors = []string{"UnloadNamespacesPayload"}
 
 func (ec *executionContext) _UnloadNamespacesPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UnloadNamespacesPayload) graphql.Marshaler {
@@ -5439,16 +5215,6 @@ func (ec *executionContext) unmarshalNShareNamespaceInput2githubᚗcomᚋcadastr
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNStageNamespacePartInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewPart(ctx context.Context, v any) (metadef.NewPart, error) {
-	res, err := ec.unmarshalInputStageNamespacePartInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) unmarshalNStagedFileInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐStagedFile(ctx context.Context, v any) (metadef.StagedFile, error) {
-	res, err := ec.unmarshalInputStagedFileInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
 func (ec *executionContext) unmarshalNTagInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInput(ctx context.Context, v any) (metadef.TagInput, error) {
 	res, err := ec.unmarshalInputTagInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -5722,30 +5488,6 @@ func (ec *executionContext) marshalOShareNamespacePayload2ᚖgithubᚗcomᚋcada
 		return graphql.Null
 	}
 	return ec._ShareNamespacePayload(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalOStageNamespacePartPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐStaged(ctx context.Context, sel ast.SelectionSet, v *metadef.Staged) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec._StageNamespacePartPayload(ctx, sel, v)
-}
-
-func (ec *executionContext) unmarshalOStagedFileInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐStagedFileᚄ(ctx context.Context, v any) ([]metadef.StagedFile, error) {
-	if v == nil {
-		return nil, nil
-	}
-	vSlice := graphql.CoerceList(v)
-	var err error
-	res := make([]metadef.StagedFile, len(vSlice))
-	for i := range vSlice {
-		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNStagedFileInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐStagedFile(ctx, vSlice[i])
-		if err != nil {
-			return nil, err
-		}
-	}
-	return res, nil
 }
 
 func (ec *executionContext) unmarshalOTagInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagInputᚄ(ctx context.Context, v any) ([]metadef.TagInput, error) {

@@ -161,8 +161,6 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetResourceTagsInput,
 		ec.unmarshalInputSetTagsInput,
 		ec.unmarshalInputShareNamespaceInput,
-		ec.unmarshalInputStageNamespacePartInput,
-		ec.unmarshalInputStagedFileInput,
 		ec.unmarshalInputSubtreeInput,
 		ec.unmarshalInputTagFilter,
 		ec.unmarshalInputTagInput,
@@ -1028,7 +1026,7 @@ enum RowErrorCode {
   Members and the origin are no part of a file. At most 1000 namespaces, more are
   ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is one name twice; a name that there is none of is
   ` + "`" + `NOT_FOUND` + "`" + `. More than 8 MiB of definitions are ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `: ask for
-  fewer namespaces, or for one by ` + "`" + `exportNamespacePart` + "`" + `.
+  fewer namespaces, or for one by ` + "`" + `GET /export?name=...` + "`" + `.
   """
   exportNamespaces(
     "Only namespaces with these names, at most 1000. Absent means any."
@@ -1038,33 +1036,6 @@ enum RowErrorCode {
     "Whether to leave out the owner, for import elsewhere: a new namespace then belongs to the importing project, and an existing one keeps its owner."
     portable: Boolean! = false
   ): [String!] @semanticNonNull @work(statements: 7, length: 50, bytes: 30000, tests: 5000, heavy: true)
-  """
-  A part of a namespace as a definition file, for one that is too large for
-  ` + "`" + `exportNamespaces` + "`" + `: joined in order, the parts are the file. Start without
-  ` + "`" + `after` + "`" + ` and continue with ` + "`" + `next` + "`" + ` until it is ` + "`" + `null` + "`" + `. All parts have one
-  revision. If the namespace has changed since the first part, the error is
-  ` + "`" + `CONCURRENT_UPDATE` + "`" + `: start again. An unknown name is ` + "`" + `NOT_FOUND` + "`" + `.
-  """
-  exportNamespacePart(
-    "The name of the namespace."
-    name: String!
-    "Whether the file is for import elsewhere and names no owner, as in ` + "`" + `exportNamespaces` + "`" + `."
-    portable: Boolean! = false
-    "The ` + "`" + `next` + "`" + ` of the part before; absent for the first one."
-    after: String
-  ): NamespacePart @semanticNonNull @work(statements: 3)
-}
-
-"A part of a namespace as a definition file."
-type NamespacePart {
-  """
-  The part, about 4 MiB at most: a definition file with the name of the namespace
-  and some of its contents. An object whose properties are in several parts has
-  ` + "`" + `"continued": true` + "`" + `, its name and properties in the later ones.
-  """
-  text: String! @work(bytes: 3000)
-  "Where the next part begins, for ` + "`" + `after` + "`" + `; ` + "`" + `null` + "`" + ` where this is the last one."
-  next: String
 }
 
 "Which namespaces; all given conditions must hold. Those on associations hold for one and the same association."
@@ -1928,7 +1899,8 @@ type ResourceType implements Node {
   ): UnshareNamespacePayload @semanticNonNull
   """
   Imports definition files. Each document is read and judged for itself, and is
-  stored as a whole or not at all; a bad one never stops the others. Of several
+  stored as a whole or not at all; a bad one stops the others only of an import
+  that is ` + "`" + `atomic` + "`" + `. Of several
   sound ones for one namespace the first is taken, and the others fail. Needs the
   admin role or the member role (` + "`" + `FORBIDDEN` + "`" + `). Members import into namespaces that
   their project edits, without an origin and without changes of visibility,
@@ -1943,16 +1915,6 @@ type ResourceType implements Node {
     problems: MetadataProblemScan
   ): ImportNamespacesPayload @semanticNonNull
 
-  """
-  Stages a part of a definition file that is larger than a request, for
-  ` + "`" + `importNamespaces` + "`" + ` with ` + "`" + `uploads` + "`" + `. Needs the right to import. Staged parts are
-  private to the viewer and expire after an hour. A project stages at most 160 MiB
-  at a time (` + "`" + `QUOTA_EXCEEDED` + "`" + `). A malformed part is ` + "`" + `BAD_USER_INPUT` + "`" + `.
-  """
-  stageNamespacePart(
-    "The part."
-    input: StageNamespacePartInput!
-  ): StageNamespacePartPayload @semanticNonNull
   """
   Deletes namespaces with everything in them, in one transaction. Protected ones
   stay and are reported, unless they are included.
@@ -2603,15 +2565,10 @@ type UnshareNamespacePayload {
 
 "Documents to import."
 input ImportNamespacesInput {
-  "Definition files, at most 1000, each at most 1 MiB without white space between tokens, together at most the request body limit. Send larger files in parts, see ` + "`" + `uploads` + "`" + `."
+  "Definition files, at most 1000, together at most the limit of a request. ` + "`" + `POST /import` + "`" + ` takes 64 MiB of them as its body."
   documents: [String!]! = []
-  """
-  Files whose parts were all staged by ` + "`" + `stageNamespacePart` + "`" + `, together with
-  ` + "`" + `documents` + "`" + ` at most 1000. A file is imported as a whole or not at all, however
-  many parts it has. An upload is used once: it is gone after an import that
-  answers with reports, also where the file failed. A dry run keeps it.
-  """
-  uploads: [StagedFileInput!]
+  "Whether all documents are stored in one transaction. If one fails, none is stored, and every report is ` + "`" + `FAILED` + "`" + `. ` + "`" + `POST /import` + "`" + ` sets it."
+  atomic: Boolean! = false
   "What to do with a namespace that exists. A new one is created in every mode."
   mode: ImportMode! = SKIP
   "Whether ` + "`" + `OVERWRITE` + "`" + ` overwrites protected namespaces, and ` + "`" + `PREFER_NEW` + "`" + ` replaces objects in them by ones with fewer properties. Without it that is ` + "`" + `PROTECTED` + "`" + ` in the report."
@@ -2634,42 +2591,6 @@ input ImportNamespacesInput {
   no difference for other bundles and for documents without one.
   """
   includeUnloaded: Boolean! = false
-}
-
-"A file whose parts are staged."
-input StagedFileInput {
-  "The uuid of the staged parts. An unknown one, or the uuid of another user, is ` + "`" + `BAD_USER_INPUT` + "`" + `."
-  upload: UUID!
-  "Number of parts, 1 to 4096, counted from 0. A missing or expired part is ` + "`" + `BAD_USER_INPUT` + "`" + `."
-  parts: Int!
-}
-
-"A part of a definition file that is larger than a request."
-input StageNamespacePartInput {
-  "A uuid that the client makes for the file, the same for all of its parts."
-  upload: UUID!
-  "The number of the part, 0 to 4095. A part sent again replaces the earlier one."
-  part: Int!
-  """
-  The part: a definition file of at most 1 MiB with the name of the namespace and
-  some of its properties, objects, tags and associations. The other fields of the
-  namespace are in one of the parts. An object whose properties are in several
-  parts has ` + "`" + `"continued": true` + "`" + `, its name and properties in the later ones. The
-  lists are joined in the order of the parts.
-  """
-  text: String!
-}
-
-"The staged parts of a file."
-type StageNamespacePartPayload {
-  "The uuid of the upload."
-  upload: UUID!
-  "How many of its parts are staged."
-  parts: Int!
-  "The size of the parts in bytes."
-  bytes: Int64!
-  "When this part expires, an hour from now, unless imported before."
-  expiresAt: DateTime!
 }
 
 "The effect of an import on an existing namespace. Fields that the file leaves out stay in every mode, except that ` + "`" + `OVERWRITE` + "`" + ` clears display name and description."
@@ -2902,8 +2823,6 @@ enum Operation {
   EXPLAIN_RESOURCES
   "The field ` + "`" + `exportNamespaces` + "`" + ` of ` + "`" + `Query` + "`" + `."
   EXPORT_NAMESPACES
-  "The field ` + "`" + `exportNamespacePart` + "`" + ` of ` + "`" + `Query` + "`" + `."
-  EXPORT_NAMESPACE_PART
   "The field ` + "`" + `importNamespaces` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   IMPORT_NAMESPACES
   "The field ` + "`" + `metadataKeys` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -2970,8 +2889,6 @@ enum Operation {
   SET_TAGS
   "The field ` + "`" + `shareNamespace` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SHARE_NAMESPACE
-  "The field ` + "`" + `stageNamespacePart` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
-  STAGE_NAMESPACE_PART
   "The field ` + "`" + `tags` + "`" + ` of ` + "`" + `Query` + "`" + `."
   TAGS
   "The field ` + "`" + `traits` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -7011,16 +6928,6 @@ func (ec *executionContext) childFields_NamespaceMember(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type NamespaceMember", field.Name)
 }
 
-func (ec *executionContext) childFields_NamespacePart(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "text":
-		return ec.fieldContext_NamespacePart_text(ctx, field)
-	case "next":
-		return ec.fieldContext_NamespacePart_next(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type NamespacePart", field.Name)
-}
-
 func (ec *executionContext) childFields_NearMiss(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "provider":
@@ -7907,20 +7814,6 @@ func (ec *executionContext) childFields_Shortage(ctx context.Context, field grap
 		return ec.fieldContext_Shortage_short(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Shortage", field.Name)
-}
-
-func (ec *executionContext) childFields_StageNamespacePartPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "upload":
-		return ec.fieldContext_StageNamespacePartPayload_upload(ctx, field)
-	case "parts":
-		return ec.fieldContext_StageNamespacePartPayload_parts(ctx, field)
-	case "bytes":
-		return ec.fieldContext_StageNamespacePartPayload_bytes(ctx, field)
-	case "expiresAt":
-		return ec.fieldContext_StageNamespacePartPayload_expiresAt(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type StageNamespacePartPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Subtree(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

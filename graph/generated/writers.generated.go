@@ -3262,29 +3262,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOImportNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐImportNamespacesPayload(f, v) && ok
-	case 27: // stageNamespacePart
-		args := d.Arguments(f)
-		if args == nil {
-			args = d.Bind(f, d.ec.field_Mutation_stageNamespacePart_args)
-		}
-		if args == nil {
-			ok = d.Absent(f) && ok
-			break
-		}
-		v, known, err := writer.Kept[*metadef.Staged](d.Writer, f)
-		if !known {
-			v, err = d.ec.Resolvers.Mutation().StageNamespacePart(d.Context(f), args["input"].(metadef.NewPart))
-			if f.Repeated {
-				d.Keep(f, v, err)
-			}
-		}
-		if err != nil {
-			d.Fail(f, err)
-			ok = d.Absent(f) && ok
-			break
-		}
-		ok = d.writeOStageNamespacePartPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐStaged(f, v) && ok
-	case 28: // unloadNamespaces
+	case 27: // unloadNamespaces
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_unloadNamespaces_args)
@@ -3306,7 +3284,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUnloadNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnloadNamespacesPayload(f, v) && ok
-	case 29: // createResourceProvider
+	case 28: // createResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceProvider_args)
@@ -3328,7 +3306,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProviderPayload(f, v) && ok
-	case 30: // createResourceProviders
+	case 29: // createResourceProviders
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceProviders_args)
@@ -3350,7 +3328,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersPayload(f, v) && ok
-	case 31: // updateResourceProvider
+	case 30: // updateResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResourceProvider_args)
@@ -3372,7 +3350,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderPayload(f, v) && ok
-	case 32: // deleteResourceProvider
+	case 31: // deleteResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceProvider_args)
@@ -3394,7 +3372,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceProviderPayload(f, v) && ok
-	case 33: // setInventories
+	case 32: // setInventories
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setInventories_args)
@@ -3416,7 +3394,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoriesPayload(f, v) && ok
-	case 34: // setInventory
+	case 33: // setInventory
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setInventory_args)
@@ -3438,7 +3416,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoryPayload(f, v) && ok
-	case 35: // deleteInventory
+	case 34: // deleteInventory
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteInventory_args)
@@ -3460,7 +3438,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteInventoryPayload(f, v) && ok
-	case 36: // setProviderTraits
+	case 35: // setProviderTraits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderTraits_args)
@@ -3482,7 +3460,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderTraitsPayload(f, v) && ok
-	case 37: // setProviderAggregates
+	case 36: // setProviderAggregates
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderAggregates_args)
@@ -3504,7 +3482,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderAggregatesPayload(f, v) && ok
-	case 38: // setOnResourceProviders
+	case 37: // setOnResourceProviders
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setOnResourceProviders_args)
@@ -3526,7 +3504,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetOnResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersPayload(f, v) && ok
-	case 39: // createTrait
+	case 38: // createTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createTrait_args)
@@ -3548,7 +3526,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(f, v) && ok
-	case 40: // deleteTrait
+	case 39: // deleteTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteTrait_args)
@@ -3570,7 +3548,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(f, v) && ok
-	case 41: // createResourceClass
+	case 40: // createResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceClass_args)
@@ -3592,7 +3570,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceClassPayload(f, v) && ok
-	case 42: // deleteResourceClass
+	case 41: // deleteResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceClass_args)
@@ -3614,7 +3592,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassPayload(f, v) && ok
-	case 43: // setAllocations
+	case 42: // setAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setAllocations_args)
@@ -3636,7 +3614,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetAllocationsPayload(f, v) && ok
-	case 44: // deleteAllocations
+	case 43: // deleteAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteAllocations_args)
@@ -3658,7 +3636,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(f, v) && ok
-	case 45: // reshape
+	case 44: // reshape
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_reshape_args)
@@ -3680,7 +3658,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f, v) && ok
-	case 46: // createResource
+	case 45: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -3702,7 +3680,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 47: // createResources
+	case 46: // createResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResources_args)
@@ -3724,7 +3702,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f, v) && ok
-	case 48: // setMetadata
+	case 47: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -3746,7 +3724,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 49: // setMetadataOnResources
+	case 48: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -3768,7 +3746,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 50: // replaceMetadata
+	case 49: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -3790,7 +3768,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 51: // deleteMetadata
+	case 50: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -3812,7 +3790,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 52: // updateResource
+	case 51: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -3834,7 +3812,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 53: // deleteResource
+	case 52: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -3856,7 +3834,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 54: // setResourceTags
+	case 53: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -4334,29 +4312,6 @@ func (d *direct) objectNamespaceMember(s *document.Selection, obj *metadef.Names
 				break
 			}
 			ok = d.Boolean(v) && ok
-		}
-	}
-	if !ok {
-		return d.Drop(start)
-	}
-	if len(s.Fields) == 0 {
-		d.Byte('{')
-	}
-	d.Byte('}')
-	return true
-}
-
-func (d *direct) objectNamespacePart(s *document.Selection, obj *metadef.NamespacePart) bool {
-	start, ok := d.Mark(), true
-	for _, f := range s.Fields {
-		d.Key(f)
-		switch f.Number {
-		case document.TypeName:
-			d.Raw(`"NamespacePart"`)
-		case 0: // text
-			ok = d.String(obj.Text) && ok
-		case 1: // next
-			ok = d.writeOString2ᚖstring(f, obj.Next) && ok
 		}
 	}
 	if !ok {
@@ -5241,29 +5196,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOString2ᚕstringᚄ(f, v) && ok
-	case 13: // exportNamespacePart
-		args := d.Arguments(f)
-		if args == nil {
-			args = d.Bind(f, d.ec.field_Query_exportNamespacePart_args)
-		}
-		if args == nil {
-			ok = d.Absent(f) && ok
-			break
-		}
-		v, known, err := writer.Kept[*metadef.NamespacePart](d.Writer, f)
-		if !known {
-			v, err = d.ec.Resolvers.Query().ExportNamespacePart(d.Context(f), args["name"].(string), args["portable"].(bool), args["after"].(*string))
-			if f.Repeated {
-				d.Keep(f, v, err)
-			}
-		}
-		if err != nil {
-			d.Fail(f, err)
-			ok = d.Absent(f) && ok
-			break
-		}
-		ok = d.writeONamespacePart2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespacePart(f, v) && ok
-	case 14: // resourceProviders
+	case 13: // resourceProviders
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceProviders_args)
@@ -5285,7 +5218,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f, v) && ok
-	case 15: // resourceProvider
+	case 14: // resourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceProvider_args)
@@ -5307,7 +5240,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
-	case 16: // allocationCandidates
+	case 15: // allocationCandidates
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_allocationCandidates_args)
@@ -5329,7 +5262,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f, v) && ok
-	case 17: // consumer
+	case 16: // consumer
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_consumer_args)
@@ -5351,7 +5284,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
-	case 18: // consumers
+	case 17: // consumers
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_consumers_args)
@@ -5373,7 +5306,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(f, v) && ok
-	case 19: // usages
+	case 18: // usages
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_usages_args)
@@ -5395,7 +5328,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUsageGroup2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUsageGroupᚄ(f, v) && ok
-	case 20: // traits
+	case 19: // traits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_traits_args)
@@ -5417,7 +5350,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitConnection(f, v) && ok
-	case 21: // resourceClasses
+	case 20: // resourceClasses
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resourceClasses_args)
@@ -5439,7 +5372,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(f, v) && ok
-	case 22: // capacity
+	case 21: // capacity
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_capacity_args)
@@ -5461,7 +5394,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
-	case 23: // placementRequest
+	case 22: // placementRequest
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_placementRequest_args)
@@ -5483,7 +5416,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
-	case 24: // resources
+	case 23: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -5505,7 +5438,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 25: // resource
+	case 24: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -5527,7 +5460,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 26: // metadataKeys
+	case 25: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -5549,7 +5482,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 27: // explainResources
+	case 26: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -5571,7 +5504,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
-	case 28: // metadataProblems
+	case 27: // metadataProblems
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
@@ -7623,33 +7556,6 @@ func (d *direct) objectShortage(s *document.Selection, obj *placement.Shortage) 
 			ok = d.String(obj.ResourceClass) && ok
 		case 1: // short
 			ok = d.Integer(obj.Short) && ok
-		}
-	}
-	if !ok {
-		return d.Drop(start)
-	}
-	if len(s.Fields) == 0 {
-		d.Byte('{')
-	}
-	d.Byte('}')
-	return true
-}
-
-func (d *direct) objectStageNamespacePartPayload(s *document.Selection, obj *metadef.Staged) bool {
-	start, ok := d.Mark(), true
-	for _, f := range s.Fields {
-		d.Key(f)
-		switch f.Number {
-		case document.TypeName:
-			d.Raw(`"StageNamespacePartPayload"`)
-		case 0: // upload
-			ok = d.String(obj.Upload) && ok
-		case 1: // parts
-			ok = d.Integer(int64(obj.Parts)) && ok
-		case 2: // bytes
-			ok = d.Integer(obj.Bytes) && ok
-		case 3: // expiresAt
-			ok = d.Time(obj.ExpiresAt) && ok
 		}
 	}
 	if !ok {
@@ -10016,13 +9922,6 @@ func (d *direct) writeOImportNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return d.objectImportNamespacesPayload(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOStageNamespacePartPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐStaged(f *document.Field, v *metadef.Staged) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectStageNamespacePartPayload(f.Below, v) || d.Null()
-}
-
 func (d *direct) writeOUnloadNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnloadNamespacesPayload(f *document.Field, v *model.UnloadNamespacesPayload) bool {
 	if v == nil {
 		return d.Null()
@@ -10710,13 +10609,6 @@ func (d *direct) writeOString2ᚕstringᚄ(f *document.Field, v []string) bool {
 	}
 	d.Byte(']')
 	return true
-}
-
-func (d *direct) writeONamespacePart2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespacePart(f *document.Field, v *metadef.NamespacePart) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectNamespacePart(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f *document.Field, v *model.ResourceProviderConnection) bool {

@@ -30,8 +30,6 @@ type DefinitionOptions struct {
 	// DefinitionSize is how many bytes the definition of a property has; 64
 	// KiB, which is also the most.
 	DefinitionSize int
-	// StagedBytes is how much text of files to import a project stages; 160 MiB.
-	StagedBytes int64
 	// ResidentBytes is how much memory definitions take at most to be kept there;
 	// DefaultResidentBytes. Less than 0 keeps none.
 	ResidentBytes int64
@@ -54,9 +52,6 @@ func (o DefinitionOptions) withDefaults() DefinitionOptions {
 	}
 	if o.ResidentBytes == 0 {
 		o.ResidentBytes = DefaultResidentBytes
-	}
-	if o.StagedBytes <= 0 {
-		o.StagedBytes = 160 << 20
 	}
 	return o
 }

@@ -82,7 +82,7 @@ func importExample(t *testing.T, s *store.Store, document string) string {
 	if report.Outcome == metadef.ImportFailed {
 		return answer
 	}
-	exported, err := s.ExportNamespaces(storetest.AsAdmin(), []string{report.Namespace}, nil, false)
+	exported, err := s.ExportNamespaces(storetest.AsAdmin(), []string{report.Namespace}, nil, false, metadef.MaxExport)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ import (
 // ExportNamespaces returns the definition files of namespaces that the viewer
 // may see, by name: those for which every condition given holds. A name that
 // there is none of is ErrNotFound; more than MaxDocuments are refused. Portable
-// files name no owner.
-func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string, portable bool) ([]string, error) {
+// files name no owner. More than so many bytes of definitions are refused.
+func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string, portable bool, most int) ([]string, error) {
 	request := metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}
 	if err := s.CheckNames(ctx, request.Check(""), request.Mentions("")...); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceType
 			}
 		}
 	}
-	if err := s.checkExport(ctx, rows); err != nil {
+	if err := s.checkExport(ctx, rows, most); err != nil {
 		return nil, err
 	}
 	held, err := documents(ctx, s.Ent, rows)
@@ -60,11 +60,11 @@ func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceType
 
 // checkExport refuses namespaces whose definitions are too much for one answer,
 // before they are read.
-func (s *MetadefStore) checkExport(ctx context.Context, rows []*ent.Namespace) error {
+func (s *MetadefStore) checkExport(ctx context.Context, rows []*ent.Namespace, most int) error {
 	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
 	length := func(column string) ent.AggregateFunc {
 		return func(s *entsql.Selector) string {
-			return "CAST(COALESCE(SUM(LENGTH(" + s.C(column) + ")), 0) AS bigint)"
+			return "CAST(COALESCE(SUM(OCTET_LENGTH(" + s.C(column) + ")), 0) AS bigint)"
 		}
 	}
 	properties, err := s.Ent.PropertyDefinition.Query().Where(sqldb.Among(propertydefinition.FieldNamespaceID, ids)).
@@ -77,8 +77,8 @@ func (s *MetadefStore) checkExport(ctx context.Context, rows []*ent.Namespace) e
 	if err != nil {
 		return fmt.Errorf("measure namespaces to export: %w", err)
 	}
-	if size := properties + objects; size > metadef.MaxExport {
-		return problem.Refuse(problem.ErrTooComplex, "the definitions have %d characters, at most %d are exported at once; choose fewer namespaces, or one by exportNamespacePart", size, metadef.MaxExport)
+	if size := properties + objects; size > most {
+		return problem.Refuse(problem.ErrTooComplex, "the definitions have %d bytes, at most %d are exported at once; choose fewer namespaces, or one by GET /export", size, most)
 	}
 	return nil
 }

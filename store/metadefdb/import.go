@@ -20,11 +20,12 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ImportNamespaces imports definition files: each is stored as a whole or not
-// at all, in a transaction of its own, and one that fails never stops the
-// others. Of several sound ones for one namespace only the first is taken.
+// ImportNamespaces imports definition files. Each is stored as a whole or not at
+// all, in a transaction of its own, and one that fails never stops the others; an
+// atomic import stores all of them in one transaction or none. Of several sound
+// ones for one namespace only the first is taken.
 func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
-	total := len(request.Documents) + len(request.Uploads)
+	total := len(request.Documents)
 	may := s.mayImport
 	if total == 0 { // of no namespace that the viewer could edit
 		may = s.mayOwnNamespaces
@@ -43,9 +44,6 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.checkUploads(ctx, request.Uploads); err != nil && !s.isImported(ctx, request) {
-		return nil, err
-	}
 	if request.DryRun {
 		return s.tryImport(ctx, request)
 	}
@@ -55,38 +53,23 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 			return nil
 		})
 	}
-	i := importing{MetadefStore: s, request: request, reports: make([]*metadef.ImportReport, 0, total), defining: map[string]string{}}
-	for n, text := range request.Documents {
-		path := problem.Index("documents", n)
-		document, warnings, problems := metadef.ParseDocument(text)
-		if err := i.add(sqldb.AtStep(ctx, path), path, document, warnings, problems); err != nil {
-			return nil, err
+	i := importing{MetadefStore: s, request: request, defining: map[string]string{}}
+	if request.Atomic {
+		return i.together(ctx, 0, request.Documents)
+	}
+	reports := make([]*metadef.ImportReport, 0, total)
+	for n := range request.Documents {
+		path := documentPath(n)
+		report, err := i.together(sqldb.AtStep(ctx, path), n, request.Documents[n:n+1])
+		if err != nil {
+			return nil, fmt.Errorf("import %s: %w", path, err)
 		}
+		reports = append(reports, report...)
 	}
-	for n, file := range request.Uploads {
-		path := uploadPath(n)
-		if err := i.addUpload(sqldb.AtStep(ctx, path), path, file); err != nil {
-			return nil, err
-		}
-	}
-	if !s.IsTrial(ctx) {
-		s.dropUploads(ctx, request.Uploads)
-	}
-	return i.reports, nil
+	return reports, nil
 }
 
-func uploadPath(n int) string { return problem.Index("uploads", n) }
-
-// isImported reports whether an import that is made once has imported all of its
-// files in parts: their parts need not be there any more.
-func (s *MetadefStore) isImported(ctx context.Context, request metadef.ImportRequest) bool {
-	for n := range request.Uploads {
-		if !s.IsDone(sqldb.AtStep(ctx, uploadPath(n))) {
-			return false
-		}
-	}
-	return true
-}
+func documentPath(n int) string { return problem.Index("documents", n) }
 
 // mayImport refuses whoever can import nothing, at a field of Mutation.
 func (s *MetadefStore) mayImport(ctx context.Context, field string) error {
@@ -101,12 +84,19 @@ func (s *MetadefStore) mayImport(ctx context.Context, field string) error {
 type importing struct {
 	*MetadefStore
 	request  metadef.ImportRequest
-	reports  []*metadef.ImportReport
 	defining map[string]string // the path of the document of each namespace
 }
 
-// add imports a document, the next one, which stands at a path of the request.
-func (i *importing) add(ctx context.Context, path string, document *metadef.Document, warnings, problems problem.Problems) error {
+// importedDocument is a document, and the report on it so far.
+type importedDocument struct {
+	*metadef.Document
+	begun  metadef.ImportReport
+	failed bool
+}
+
+// read reads a document that stands at a path of the request.
+func (i *importing) read(ctx context.Context, path, text string) importedDocument {
+	document, warnings, problems := metadef.ParseDocument(text)
 	if len(problems) == 0 && !i.IsDone(ctx) {
 		if first, twice := i.defining[document.Name]; twice {
 			problems.Add("$.namespace", "is already defined by %s of the request", first)
@@ -114,40 +104,86 @@ func (i *importing) add(ctx context.Context, path string, document *metadef.Docu
 			i.defining[document.Name] = path
 		}
 	}
-	report, err := i.importDocument(ctx, document, warnings, problems, i.request)
-	if err != nil {
-		return fmt.Errorf("import %s: %w", path, err)
+	of := importedDocument{document, metadef.ImportReport{Warnings: problemTexts(warnings), Errors: []string{},
+		Problems: []metadef.ReportProblem{}, Differences: []string{}, Edits: []metadef.ImportEdit{}}, len(problems) > 0}
+	of.begun.Fail(problems)
+	if document != nil {
+		of.begun.Namespace = document.Name
 	}
-	i.reports = append(i.reports, report)
+	return of
+}
+
+// errNotAll rolls back an import of which a document failed.
+var errNotAll = problem.Refuse(problem.ErrInvalidInput, "a document failed")
+
+// together imports documents, the first of which is number first of the request,
+// in one transaction: all of them or none. The reports say why documents failed.
+func (i *importing) together(ctx context.Context, first int, texts []string) ([]*metadef.ImportReport, error) {
+	documents := make([]importedDocument, len(texts))
+	reports := make([]*metadef.ImportReport, len(texts))
+	sound := true
+	for n, text := range texts {
+		documents[n] = i.read(ctx, documentPath(first+n), text)
+		sound = sound && !documents[n].failed
+	}
+	var err error
+	// A namespace that another writer creates meanwhile is there the next time.
+	for attempt := 0; sound && attempt < sqldb.Attempts; attempt++ {
+		err = i.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) error { return i.write(ctx, tx, documents, reports) }, &reports)
+		if !sqldb.IsDuplicate(err) {
+			break
+		}
+	}
+	if err == nil && sound {
+		return reports, nil
+	}
+	refusal := new(problem.Refusal)
+	switch {
+	case !sound || errors.Is(err, errNotAll):
+	case errors.As(err, &refusal) && len(texts) == 1 && !(sqldb.IsOnce(ctx) && isOfTheDatabase(refusal)):
+		reports[0] = refused(documents[0].begun, refusal)
+	default:
+		return nil, err
+	}
+	for n := range reports {
+		if documents[n].failed {
+			documents[n].begun.Outcome = metadef.ImportFailed
+			reports[n] = &documents[n].begun
+		} else if reports[n] == nil || reports[n].Outcome != metadef.ImportFailed {
+			reports[n] = refused(documents[n].begun, problem.Refuse(problem.ErrInvalidInput, "is not imported because another document failed"))
+		}
+	}
+	return reports, nil
+}
+
+// write imports documents in a transaction, and sets the reports on them. It
+// returns errNotAll if one of them fails.
+func (i *importing) write(ctx context.Context, tx *sqldb.Tx, documents []importedDocument, reports []*metadef.ImportReport) error {
+	failed := false
+	for n, document := range documents {
+		plan, err := i.importInto(ctx, tx, document.Document, i.request)
+		refusal := new(problem.Refusal)
+		switch {
+		case err == nil:
+			reports[n] = planned(document.begun, plan)
+		case len(documents) > 1 && errors.As(err, &refusal) && !isOfTheDatabase(refusal):
+			reports[n] = refused(document.begun, refusal)
+		default:
+			return err
+		}
+		failed = failed || reports[n].Outcome == metadef.ImportFailed
+	}
+	if failed && len(documents) > 1 {
+		return errNotAll
+	}
 	return nil
 }
 
-// addUpload imports a file in parts, when no other one is being imported. A trial
-// has locks already, and does not wait.
-func (i *importing) addUpload(ctx context.Context, path string, file metadef.StagedFile) error {
-	if i.IsDone(ctx) {
-		return i.add(ctx, path, &metadef.Document{}, nil, nil)
-	}
-	if i.IsTrial(ctx) {
-		select {
-		case i.largeImport <- struct{}{}:
-		default:
-			return problem.Refuse(problem.ErrUnavailable, "another large file is being imported; try again").On("input.uploads")
-		}
-	} else {
-		select {
-		case i.largeImport <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	defer func() { <-i.largeImport }()
-	parts, err := i.stagedParts(ctx, file)
-	if err != nil {
-		return err
-	}
-	document, warnings, problems := metadef.ParseParts(parts)
-	return i.add(ctx, path, document, warnings, problems)
+// refused returns the report on a document that is refused.
+func refused(begun metadef.ImportReport, refusal *problem.Refusal) *metadef.ImportReport {
+	plan := metadef.ImportPlan{Outcome: metadef.ImportFailed}
+	plan.Problems.AddKind(refusal.Kind, cmp.Or(refusal.Field, "$"), "%s", refusal.Message)
+	return planned(begun, plan)
 }
 
 // tryImport imports in a trial: that of the context or, where there is none, one
@@ -162,39 +198,6 @@ func (s *MetadefStore) tryImport(ctx context.Context, request metadef.ImportRequ
 		return err
 	})
 	return reports, err
-}
-
-// importDocument imports one document, unless it has problems. Whatever it is
-// refused for is in the report.
-func (s *MetadefStore) importDocument(ctx context.Context, document *metadef.Document, warnings, problems problem.Problems, request metadef.ImportRequest) (*metadef.ImportReport, error) {
-	begun := metadef.ImportReport{Warnings: problemTexts(warnings), Errors: []string{}, Problems: []metadef.ReportProblem{}, Differences: []string{}, Edits: []metadef.ImportEdit{}}
-	begun.Fail(problems)
-	if document != nil {
-		begun.Namespace = document.Name
-	}
-	if len(problems) > 0 {
-		begun.Outcome = metadef.ImportFailed
-		return &begun, nil
-	}
-	var report *metadef.ImportReport
-	var err error
-	// A namespace that another writer creates meanwhile is there the next time.
-	for range sqldb.Attempts {
-		err = s.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) (err error) {
-			plan, err := s.importInto(ctx, tx, document, request)
-			report = planned(begun, plan)
-			return err
-		}, &report)
-		if !sqldb.IsDuplicate(err) {
-			break
-		}
-	}
-	if refusal := new(problem.Refusal); errors.As(err, &refusal) && !(sqldb.IsOnce(ctx) && isOfTheDatabase(refusal)) {
-		plan := metadef.ImportPlan{Outcome: metadef.ImportFailed}
-		plan.Problems.AddKind(refusal.Kind, cmp.Or(refusal.Field, "$"), "%s", refusal.Message)
-		return planned(begun, plan), nil
-	}
-	return report, err
 }
 
 // planned returns a report with what a plan adds to it.

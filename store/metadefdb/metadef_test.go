@@ -76,7 +76,7 @@ func load(t testing.TB, s *store.Store, want metadef.ImportOutcome, request meta
 
 func export(t testing.TB, s *store.Store) []string {
 	t.Helper()
-	texts, err := s.ExportNamespaces(storetest.AsAdmin(), nil, nil, false)
+	texts, err := s.ExportNamespaces(storetest.AsAdmin(), nil, nil, false, metadef.MaxExport)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -214,7 +214,7 @@ func importAndExport(ctx context.Context, s *store.Store, document string) error
 			}
 			continue
 		}
-		exported, err := s.ExportNamespaces(ctx, []string{reports[0].Namespace}, nil, false)
+		exported, err := s.ExportNamespaces(ctx, []string{reports[0].Namespace}, nil, false, metadef.MaxExport)
 		if err != nil {
 			return fmt.Errorf("export after %s: %w", mode, err)
 		}

@@ -19,10 +19,7 @@ type MetadefStore struct {
 	// schemas are what the keywords of properties say, by their text: parsing them
 	// took most of the time of a list of properties.
 	schemas *lru.Cache[metadef.PropertySchema]
-	// largeImport has a place for the one file in parts that is imported at a time:
-	// it can take a gigabyte of memory.
-	largeImport chan struct{}
-	memory      *resident.Copy[definitions]
+	memory  *resident.Copy[definitions]
 }
 
 const (
@@ -35,7 +32,7 @@ const (
 
 // New returns the store of the definitions in a database.
 func New(db *sqldb.DB, options DefinitionOptions) *MetadefStore {
-	s := &MetadefStore{DB: db, options: options.withDefaults(), schemas: newSchemas(), largeImport: make(chan struct{}, 1)}
+	s := &MetadefStore{DB: db, options: options.withDefaults(), schemas: newSchemas()}
 	s.keepDefinitions()
 	db.AddAudienceReader(change.Namespace, s.namespaceAudiences)
 	db.AddAudienceReader(change.ResourceType, s.TypeAudiences)

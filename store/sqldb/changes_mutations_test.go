@@ -86,10 +86,6 @@ func definitionMutations() throwable {
 			_, err := s.ImportNamespaces(ctx, request)
 			return err
 		},
-		"stageNamespacePart": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.StageNamespacePart(ctx, metadef.NewPart{Upload: storetest.UUID(40 + d.IntN(2)), Part: d.IntN(2), Text: fmt.Sprintf(`{"namespace": %q}`, d.namespace())})
-			return err
-		},
 		"unloadNamespaces": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, err := s.UnloadNamespaces(ctx, metadef.UnloadRequest{Names: []string{d.namespace(), "N9"}, IncludeProtected: d.IntN(2) == 0})
 			return err

@@ -54,7 +54,7 @@ var rowsOf = []struct{ kind, key, from string }{
 // rowsOfNothing are the tables whose rows are part of no thing: the logs, what is
 // counted from the capabilities of resources, the names of namespaces that are gone,
 // and what is to be imported.
-var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "staged_parts", "idempotency_keys", "sealing_keys"}
+var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "idempotency_keys", "sealing_keys"}
 
 // things returns the rows of every thing, by kind and key.
 func things(t *testing.T, s *store.Store) map[[2]string]string {

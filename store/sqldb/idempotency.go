@@ -27,6 +27,11 @@ import (
 // not at all, whatever becomes of the answer to COMMIT. A request that is sent
 // again finds that, and answers from it in place of writing.
 //
+// The row has Go values and not the bytes of the answer: most fields of an answer
+// are read after COMMIT, at one instant. Bytes written then are lost where a server
+// stops between the two, and writing the answer inside the transaction shows rows
+// that others change before COMMIT. A retry writes its answer from the values.
+//
 // At any moment one request with a key is under way: within a process by a list,
 // and among those of PostgreSQL by an advisory lock that each transaction takes
 // first and holds until it has ended. It never waits for it, so there is no

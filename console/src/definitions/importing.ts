@@ -1,11 +1,11 @@
-// The requests of an import: small files together, a large one in parts.
+// The requests of an import: small files together, a large one alone.
 import type { Client } from "urql";
 
 import { graphql } from "../generated";
 import type { ImportFilesMutation, ImportNamespacesInput } from "../generated/graphql";
 import { errorOf } from "../page";
 import type { Broken } from "./drift";
-import { batchBytes, bytesOf, partsOf, type Source } from "./files";
+import { batchBytes, bytesOf, type Source } from "./files";
 
 graphql(`
   fragment Reported on ImportReport {
@@ -51,14 +51,6 @@ export const dryRunDocument = graphql(`
   }
 `);
 
-const stageDocument = graphql(`
-  mutation StagePart($input: StageNamespacePartInput!) {
-    stageNamespacePart(input: $input) {
-      parts
-    }
-  }
-`);
-
 export type Report = ImportFilesMutation["importNamespaces"]["reports"][number];
 
 export type Settings = Pick<ImportNamespacesInput, "mode" | "origin" | "includeProtected" | "includeUnloaded">;
@@ -83,24 +75,12 @@ function grouped(sources: readonly Source[]): Source[][] {
   return groups;
 }
 
-/** Returns a uuid; the browser has a function for that on secure pages only. */
-function newUUID(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  return [...bytes].map((byte, at) => ([4, 6, 8, 10].includes(at) ? "-" : "") + byte.toString(16).padStart(2, "0")).join("");
-}
-
-async function stage(client: Client, { text }: Source, left: () => boolean): Promise<{ upload: string; parts: number }> {
-  const parts = partsOf(text, batchBytes);
-  const upload = newUUID();
-  for (const [part, text] of parts.entries()) {
-    if (left()) break;
-    const { error } = await client.mutation(stageDocument, { input: { upload, part, text } }).toPromise();
-    if (error) throw errorOf(error);
-  }
-  return { upload, parts: parts.length };
-}
+/** Returns how a request is sent whose body is a file: the rest of it goes in the address, at /import. */
+const carrying = (text: string): typeof fetch => (url, init) => {
+  const { query, variables } = JSON.parse(init?.body as string) as { query: string; variables: unknown };
+  const asked = new URLSearchParams({ query, variables: JSON.stringify(variables) });
+  return fetch(`${String(url).replace(/graphql$/, "import")}?${asked}`, { ...init, body: text });
+};
 
 /** The files that an address has room for, in bytes. */
 const shownBytes = 8 * 1024;
@@ -121,14 +101,15 @@ export async function importFiles(client: Client, sources: readonly Source[], se
       if (left()) break;
       const [first] = group;
       const large = first !== undefined && bytesOf(first.text) > batchBytes;
-      const input = { ...settings, ...(large ? { uploads: [await stage(client, first, left)] } : { documents: group.map(({ text }) => text) }) };
+      const input = { ...settings, ...(!large && { documents: group.map(({ text }) => text) }) };
+      const context = large ? { fetch: carrying(first.text) } : {};
       if (dryRun) {
-        const { data, error } = await client.mutation(dryRunDocument, { input: { ...input, dryRun } }).toPromise();
+        const { data, error } = await client.mutation(dryRunDocument, { input: { ...input, dryRun } }, context).toPromise();
         if (error) throw errorOf(error);
         reports.push(...(data?.importNamespaces.reports ?? []));
         if (data?.importNamespaces.problems) broken.push(data.importNamespaces.problems);
       } else {
-        const { data, error } = await client.mutation(importDocument, { input }).toPromise();
+        const { data, error } = await client.mutation(importDocument, { input }, context).toPromise();
         if (error) throw errorOf(error);
         reports.push(...(data?.importNamespaces.reports ?? []));
       }

@@ -63,9 +63,6 @@ func ListOf[T any](items []T, write func(T) text.JSON) text.JSON {
 // MemberOf returns a member that Map writes.
 func MemberOf(key string, value text.JSON) Member { return Member{key, Value{Raw: value}} }
 
-// Written returns the member as it stands in the JSON text of a map.
-func (m Member) Written() text.JSON { return Quote(m.Key) + ":" + m.Value.Raw }
-
 // Map returns the JSON text of a map.
 func Map(members []Member) text.JSON {
 	list := []byte{'{'}

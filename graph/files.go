@@ -1,0 +1,30 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/metadef"
+)
+
+// FileBytes is how many bytes of definition files one import takes, and one export
+// returns.
+const FileBytes = metadef.MaxDocument
+
+type fileExport struct{}
+
+// WithFileExport returns a context in which exportNamespaces returns a file of up
+// to FileBytes.
+func WithFileExport(ctx context.Context) context.Context {
+	return context.WithValue(ctx, fileExport{}, true)
+}
+
+// IsFileExport reports whether a context is one that WithFileExport returned.
+func IsFileExport(ctx context.Context) bool { return ctx.Value(fileExport{}) != nil }
+
+// maxExport returns how many bytes of definitions exportNamespaces returns.
+func maxExport(ctx context.Context) int {
+	if IsFileExport(ctx) {
+		return FileBytes
+	}
+	return metadef.MaxExport
+}
