@@ -43,6 +43,8 @@ type Answer struct {
 // they returned, the bytes of the data, and what all of these cost.
 type Taken struct {
 	Cost, Statements, Rows, Bytes int64
+	// IsOutside reports whether a database in another process ran the statements.
+	IsOutside bool
 	// Decisions are how questions about resources were answered, and why.
 	Decisions []string
 }

@@ -174,6 +174,7 @@ func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *A
 func (e *Executor) answerOf(ctx context.Context, to *writer.Writer, measured func() (statements, rows int64)) *Answer {
 	answer := &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, stopped(ctx, to.Errors))}
 	answer.Taken.Statements, answer.Taken.Rows = measured()
+	answer.Taken.IsOutside = answer.Taken.Statements > 0 && e.store.Postgres()
 	answer.Taken.Decisions = store.Decisions(ctx)
 	for _, piece := range answer.Data {
 		answer.Taken.Bytes += int64(len(piece))

@@ -16,31 +16,39 @@ const (
 	nanosecondsOf = 100                  // a cost of 1
 )
 
-// run is an operation that runs, and how many others ran when it began.
+// run is an operation that runs: when it began, how much processor time the process
+// had taken, and how many other operations ran.
 type run struct {
-	of     *work
-	began  time.Time
-	beside int64
+	of        *work
+	began     time.Time
+	processor time.Duration
+	beside    int64
 }
 
 // begin begins to measure an operation.
-func (w *work) begin() run { return run{w, time.Now(), w.running.Add(1)} }
+func (w *work) begin() run { return run{w, time.Now(), processorTime(), w.running.Add(1)} }
 
-// ran is how long an operation ran, and beside how many others on average.
+// ran is how long an operation ran, how much processor time the process took
+// meanwhile, and how many operations ran on average.
 type ran struct {
-	elapsed time.Duration
-	beside  float64
+	elapsed, processor time.Duration
+	beside             float64
 }
 
 // end ends it.
 func (r run) end() ran {
-	return ran{time.Since(r.began), float64(r.beside+r.of.running.Add(-1)+1) / 2}
+	return ran{time.Since(r.began), processorTime() - r.processor, max(1, float64(r.beside+r.of.running.Add(-1)+1)/2)}
 }
 
 // cost returns the cost of an operation's share of the cores. When more run than
 // there are cores, each has a part of one, so all of them together are never
-// charged more than the machine did.
-func (r ran) cost() int64 {
-	share := min(1, float64(runtime.GOMAXPROCS(0))/max(1, r.beside))
-	return int64((time.Duration(float64(r.elapsed)*share) - freeTime) / nanosecondsOf)
+// charged more than the machine did. What other programs take of the cores is not
+// charged. The processor time of another process is unknown: isOutside says that a
+// database of that kind ran statements, so that the time that passed counts.
+func (r ran) cost(isOutside bool) int64 {
+	share := float64(r.elapsed) * min(1, float64(runtime.GOMAXPROCS(0))/r.beside)
+	if !isOutside {
+		share = min(share, float64(r.processor)/r.beside)
+	}
+	return int64((time.Duration(share) - freeTime) / nanosecondsOf)
 }

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package web
+
+import "time"
+
+var begun = time.Now()
+
+// processorTime returns the time since the process began: here, the time that passes
+// counts.
+func processorTime() time.Duration { return time.Since(begun) }
