@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
-// Beside /graphql there are two paths for definition files that are larger than
-// requests and answers may be. Both run an operation like any other, with the
+// Next to /graphql, two paths serve definition files that are larger than requests
+// and answers may be. Both run an operation like any other, with the
 // same gates, budgets and limits of time.
 //
 // POST /import has the files as its body, one behind the other, and in its URL
@@ -102,8 +102,8 @@ func (t *transport) preparerOf(r *http.Request) *graph.Preparer {
 	return t.preparer
 }
 
-// maxPoints returns the most points of one operation: those of the price that
-// bounds all but imports.
+// maxPoints returns the points of the highest price, which bounds all operations
+// except imports.
 func (t *transport) maxPoints() int {
 	if limit := t.Limits.Cost; limit > 0 {
 		return int(limit / pointCost)

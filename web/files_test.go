@@ -18,7 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// definitionFile returns the file of a namespace with so many properties.
+// definitionFile returns the file of a namespace with a number of properties.
 func definitionFile(name string, properties int) string {
 	var list []string
 	for i := range properties {
@@ -125,8 +125,8 @@ func TestOneBodyIsImportedAsAWhole(t *testing.T) {
 	})
 }
 
-// TestEveryBadFileIsReportedAndNothingStored holds for files that cannot be read
-// and for those that the database refuses.
+// TestEveryBadFileIsReportedAndNothingStored holds for unreadable files and
+// for files that the database refuses.
 func TestEveryBadFileIsReportedAndNothingStored(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {

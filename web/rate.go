@@ -99,7 +99,7 @@ func (b bucket) take(points int, now time.Time) *refusal {
 // charge takes points whether or not the bucket holds them: it can owe. Otherwise an
 // empty bucket would be charged for no more than the one point of a request.
 func (b bucket) charge(points int, now time.Time) {
-	for ; points > 0 && b.Burst() > 0; points -= b.Burst() { // the most that can be reserved at once
+	for ; points > 0 && b.Burst() > 0; points -= b.Burst() { // one reservation takes no more
 		b.ReserveN(now, min(points, b.Burst()))
 	}
 }
@@ -111,7 +111,7 @@ func (b bucket) wait(ctx context.Context, points int) bool {
 }
 
 // isGreedy reports whether an eighth of a full bucket is spent: half a second of the
-// rate, at once.
+// rate.
 func (b bucket) isGreedy(now time.Time) bool { return b.TokensAt(now) < float64(b.Burst())*7/8 }
 
 // arrival is a request whose token is not checked yet.

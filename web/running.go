@@ -25,7 +25,7 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 }
 
 // begin waits for the needs of an operation: room for an answer with a number of
-// bytes, and a place beside others of its kind. A heavy mutation needs a place for
+// bytes, and a place among others of its kind. A heavy mutation needs a place for
 // either kind. If it took a turn to be read, it takes another one to be answered from
 // memory.
 func (h *held) begin(ctx context.Context, operation *document.Operation, bytes int64) *refusal {
@@ -107,7 +107,7 @@ func (t *transport) sent(h *held) func(piece []byte, left int) {
 	}
 }
 
-// costOf returns the extensions of an answer: what its operation costs.
+// costOf returns the extensions of an answer: the cost of its operation.
 func (t *transport) costOf(operation *document.Operation) string {
 	return t.costIs + strconv.FormatInt(operation.Price.Cost, 10) + "}}"
 }

@@ -20,7 +20,7 @@ type transport struct {
 	measured  *measurements
 	preparer  *graph.Preparer
 	files     *graph.Preparer    // of imports and exports
-	persisted *lru.Cache[string] // texts of valid documents, by their hash
+	persisted *lru.Cache[string] // valid documents, by their hash
 	buckets   *buckets
 	gates     gates
 	work      work

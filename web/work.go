@@ -42,7 +42,7 @@ func (r run) end() ran {
 
 // cost returns the cost of an operation's share of the cores. When more run than
 // there are cores, each has a part of one, so all of them together are never
-// charged more than the machine did. What other programs take of the cores is not
+// charged more than the machine did. Other programs are not
 // charged. The processor time of another process is unknown: isOutside says that a
 // database of that kind ran statements, so that the time that passed counts.
 func (r ran) cost(isOutside bool) int64 {

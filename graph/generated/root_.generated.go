@@ -5807,13 +5807,13 @@ directive @work(
   fallback: Boolean! = false
   "Whether it reads the placement world in memory."
   world: Boolean! = false
-  "Whether its rows bring along what belongs to them."
+  "Whether its rows bring along their parts."
   hands: Boolean! = false
   "Whether it reads nothing where its row brought the value along."
   held: Boolean! = false
   "Whether it, a field of Mutation, joins a transaction with others like it."
   joins: Boolean! = false
-  "Whether it may take so long that few of its kind run at once."
+  "Whether it may take so long that few of its kind run together."
   heavy: Boolean! = false
   "Work for each object besides statements and rows, in fields of an answer, each 0.1 us."
   tests: Int! = 0

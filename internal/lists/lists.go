@@ -1,7 +1,7 @@
 // Package lists makes lists and maps of other lists.
 package lists
 
-// Map returns what a function makes of each item of a list.
+// Map returns the results of a function for each item of a list.
 func Map[From, To any](items []From, of func(From) To) []To {
 	list := make([]To, len(items))
 	for i, item := range items {

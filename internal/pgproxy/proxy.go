@@ -81,7 +81,7 @@ func (p *Proxy) Close() {
 	p.running.Wait()
 }
 
-// Cut ends all connections, or those that listen.
+// Cut ends all connections, or the listening ones.
 func (p *Proxy) Cut(listening bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
