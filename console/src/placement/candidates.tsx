@@ -45,6 +45,7 @@ export const askDocument = graphql(`
       rootRequired: $rootRequired
       rootForbidden: $rootForbidden
       hosts: $hosts
+      orderBy: BREADTH_FIRST
       first: $first
       after: $after
     ) {
