@@ -12295,7 +12295,7 @@ func ExportNamespaces(
 
 // The query executed by FindCandidates.
 const FindCandidates_Operation = `
-query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder! = DEPTH_FIRST, $first: Int, $after: String, $explain: Boolean!) {
+query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder!, $first: Int, $after: String, $explain: Boolean!) {
 	allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, orderBy: $orderBy, first: $first, after: $after) {
 		totalCount
 		totalCountIsExact
@@ -12415,7 +12415,7 @@ func FindCandidates(
 
 // The query executed by FindCandidatesOf.
 const FindCandidatesOf_Operation = `
-query FindCandidatesOf ($resource: UUID!, $orderBy: CandidateOrder! = DEPTH_FIRST, $first: Int, $after: String, $explain: Boolean!) {
+query FindCandidatesOf ($resource: UUID!, $orderBy: CandidateOrder!, $first: Int, $after: String, $explain: Boolean!) {
 	resource(uuid: $resource) {
 		allocationCandidates(orderBy: $orderBy, first: $first, after: $after) {
 			totalCount

@@ -22,7 +22,9 @@ func TestEnumsHaveWhatThereIs(t *testing.T) {
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
 	var clauses []string
 	for _, field := range schema.Types["ResourceFilter"].Fields {
-		clauses = append(clauses, access.EnumName(field.Name))
+		if field.Name != "unknownKeys" { // says how requirements are read
+			clauses = append(clauses, access.EnumName(field.Name))
+		}
 	}
 	var rules []string
 	for _, rule := range metadef.RuleNames() {

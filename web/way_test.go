@@ -20,6 +20,7 @@ var way = []string{"(*graph.Preparer).Prepare", "(*graph.Executor).Run"}
 var beside = []string{
 	"(*graph.Executor).Preparer", "graph/document.DefaultLimits", "(*graph.Executor).Places", // when the server starts
 	"graph.WithRequestID", "graph.WithIdempotencyKey", "graph.RequestID", "graph.ProtocolError", // what is refused before any operation
+	"graph.WithFileExport", "graph.IsFileExport", // which path an export came by
 	"(*graph.Executor).Release", "(*graph.Answer).FailsForNow", // after the answer
 	"(*graph.Executor).Subscribe", "(*graph.Subscription).Next", "(*graph.Subscription).Answer", "(*graph.Subscription).Err", "(*graph.Subscription).End",
 }
