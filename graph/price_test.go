@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"math/rand/v2"
@@ -11,14 +10,9 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/graph/document"
-	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
-	"github.com/cadastre-dev/cadastre/placement"
-	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -147,47 +141,6 @@ var crowdIDs = func() []string {
 	}
 	return append(ids, page.GlobalID(page.KindResourceProvider, provider, ""), page.GlobalID(page.KindConsumer, "66666666-6666-4666-8666-666666666666", ""))
 }()
-
-// crowd returns the fixture with hundreds of everything.
-func crowd() store.Content {
-	world := fixture()
-	for i := range 60 {
-		properties := map[string]any{}
-		for k := range 12 {
-			properties[fmt.Sprintf("key%d", k)] = map[string]any{"title": "Title", "type": "string", "description": strings.Repeat("what it is for ", 5)}
-		}
-		text, _ := json.Marshal(map[string]any{"namespace": fmt.Sprintf("Many %d", i), "visibility": "public", "owner": "operations", "description": strings.Repeat("what it holds ", 10),
-			"properties": properties, "objects": []any{map[string]any{"name": "Group", "properties": map[string]any{"inner": map[string]any{"title": "Inner", "type": "string"}}}},
-			"tags":                       []any{map[string]any{"name": "Top"}, map[string]any{"name": fmt.Sprintf("Below %d", i), "parent": "Top"}},
-			"resource_type_associations": []any{map[string]any{"name": []string{"physical:host", "OS::Nova::Flavor", "OS::Manila::Share"}[i%3], "prefix": fmt.Sprintf("many%d:", i)}}})
-		world.Definitions = append(world.Definitions, string(text))
-	}
-	for i := range 600 {
-		one := store.ResourceRecord{UUID: crowdResource(i), Type: []string{"physical:host", "OS::Manila::Share"}[i%2], Name: fmt.Sprintf("host %d", i),
-			ProjectID: []string{"operations", "demo"}[i%3/2], Visibility: access.Public, Tags: []string{"top", fmt.Sprintf("below %d", i%60)}}
-		for k := range 12 {
-			one.Metadata = append(one.Metadata, resource.MetadataItem{Key: fmt.Sprintf("key%d", k), Value: fmt.Sprintf("value %d", i%(k+1)), UserModifiable: true})
-		}
-		if i%2 == 0 {
-			one.Capabilities = []metadef.KeyValue{{Key: "arch", Value: fmt.Sprintf(`["x86","v%d"]`, i%5)}}
-		}
-		world.Resources = append(world.Resources, one)
-	}
-	for i := range 150 {
-		root := fmt.Sprintf("cccccccc-0000-4000-8000-%012d", i)
-		inventory := func(class string) placement.Inventory {
-			return placement.Inventory{ResourceClass: class, Total: 64, MinUnit: 1, MaxUnit: 64, StepSize: 1, AllocationRatio: 1, Capacity: 64}
-		}
-		world.Providers = append(world.Providers,
-			placement.Provider{UUID: root, Name: fmt.Sprintf("root %d", i), Resource: fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i), Traits: []string{"HW_CPU_X86_AVX"}, Inventories: []placement.Inventory{inventory("VCPU"), inventory("MEMORY_MB")}},
-			placement.Provider{UUID: fmt.Sprintf("eeeeeeee-0000-4000-8000-%012d", i), Name: fmt.Sprintf("child %d", i), Parent: root, Traits: []string{"HW_NUMA_ROOT"}, Inventories: []placement.Inventory{inventory("MEMORY_MB")}})
-		world.Claims = append(world.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: fmt.Sprintf("ffffffff-0000-4000-8000-%012d", i),
-			ProjectID: "demo", UserID: "mel", Type: new("INSTANCE"), Allocations: []placement.ProviderAllocation{{Provider: root,
-				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 2}, {ResourceClass: "MEMORY_MB", Amount: 2}}}},
-			Mappings: []placement.Mapping{{Providers: []string{root}}, {Suffix: "_NUMA", Providers: []string{fmt.Sprintf("eeeeeeee-0000-4000-8000-%012d", i)}}}}}})
-	}
-	return world
-}
 
 // nodeID returns the id of a row of the crowd, whose uuids are numbered.
 func nodeID(kind string, row int) string {

@@ -7,14 +7,6 @@ import (
 )
 
 // Limits bound what requests can cost. In each field zero means no limit;
-// ofFiles returns the limits of imports and exports: a price that follows the
-// bytes of files bounds none of them.
-func (l Limits) ofFiles() document.Limits {
-	limits := l.ofDocuments()
-	limits.Cost, limits.KeptBytes = 0, 1<<20
-	return limits
-}
-
 // DefaultLimits returns the defaults that the comments state. docs/limits.md
 // explains them to operators.
 type Limits struct {
@@ -117,4 +109,12 @@ func DefaultLimits() Limits {
 		DocumentBytes:  documents.KeptBytes,
 		PersistedBytes: 16 << 20,
 	}
+}
+
+// ofFiles returns the limits of imports and exports: a price that follows the
+// bytes of files bounds none of them.
+func (l Limits) ofFiles() document.Limits {
+	limits := l.ofDocuments()
+	limits.Cost, limits.KeptBytes = 0, 1<<20
+	return limits
 }

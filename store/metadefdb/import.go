@@ -127,15 +127,10 @@ func (i *importing) together(ctx context.Context, first int, texts []string) ([]
 		sound = sound && !documents[n].failed
 	}
 	var err error
-	// A namespace that another writer creates meanwhile is there the next time.
-	for attempt := 0; sound && attempt < sqldb.Attempts; attempt++ {
-		err = i.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) error { return i.write(ctx, tx, documents, reports) }, &reports)
-		if !sqldb.IsDuplicate(err) {
-			break
+	if sound {
+		if err = i.writeAll(ctx, documents, reports); err == nil {
+			return reports, nil
 		}
-	}
-	if err == nil && sound {
-		return reports, nil
 	}
 	refusal := new(problem.Refusal)
 	switch {
@@ -146,14 +141,33 @@ func (i *importing) together(ctx context.Context, first int, texts []string) ([]
 		return nil, err
 	}
 	for n := range reports {
-		if documents[n].failed {
-			documents[n].begun.Outcome = metadef.ImportFailed
-			reports[n] = &documents[n].begun
-		} else if reports[n] == nil || reports[n].Outcome != metadef.ImportFailed {
-			reports[n] = refused(documents[n].begun, problem.Refuse(problem.ErrInvalidInput, "is not imported because another document failed"))
+		if documents[n].failed || reports[n] == nil || reports[n].Outcome != metadef.ImportFailed {
+			reports[n] = documents[n].notStored()
 		}
 	}
 	return reports, nil
+}
+
+// writeAll writes documents in one transaction.
+func (i *importing) writeAll(ctx context.Context, documents []importedDocument, reports []*metadef.ImportReport) (err error) {
+	// A namespace that another writer creates meanwhile is there the next time.
+	for range sqldb.Attempts {
+		err = i.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) error { return i.write(ctx, tx, documents, reports) }, &reports)
+		if !sqldb.IsDuplicate(err) {
+			break
+		}
+	}
+	return err
+}
+
+// notStored returns the report on a document that is not stored, because it or
+// another one failed.
+func (d *importedDocument) notStored() *metadef.ImportReport {
+	if d.failed {
+		d.begun.Outcome = metadef.ImportFailed
+		return &d.begun
+	}
+	return refused(d.begun, problem.Refuse(problem.ErrInvalidInput, "is not imported because another document failed"))
 }
 
 // write imports documents in a transaction, and sets the reports on them. It
