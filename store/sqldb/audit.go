@@ -14,56 +14,56 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Fields is how a thing looked in the audit log: its fields under their names in
-// the API.
+// Fields are the fields of a thing in the audit log, under their names in the
+// API.
 type Fields map[string]any
 
-// Event is what a mutation did to one thing, for the audit log. Before and After
-// are fields or a document; nil stands for nothing. One that leaves the thing as
-// it was is written without either.
+// Event describes, for the audit log, what a mutation did to one thing. Before
+// and After are Fields or a document; nil means that the thing did not exist.
+// If both are equal, the log has neither.
 type Event struct {
 	Kind          string // the type of the thing
 	Key           string // its name or uuid
 	Before, After any
 }
 
-// attributedEvent is an event with the context and the mutation of the request
-// that made it: a transaction can serve several.
+// attributedEvent is an event with the context and the mutation of its request.
+// One transaction can serve several requests.
 type attributedEvent struct {
 	ctx      context.Context
 	mutation string
 	Event
 }
 
-// Record notes an event, which is written into the audit log with the
-// transaction, and without its values into the log of the server once that is
-// committed. The context is that of the request that it is due to.
+// Record queues an event for the audit log. The transaction writes it. After
+// the commit the server logs it too, without the values. ctx is the context of
+// the request that caused the event.
 func (tx *Tx) Record(ctx context.Context, event Event) { tx.RecordFor(ctx, tx.Mutation, event) }
 
-// RecordFor is Record for a request whose mutation need not be the one that the
-// transaction was begun for.
+// RecordFor is Record for a given mutation. It may differ from the mutation
+// that began the transaction.
 func (tx *Tx) RecordFor(ctx context.Context, mutation string, event Event) {
 	tx.events = append(tx.events, attributedEvent{ctx, mutation, event})
 }
 
-// Flush writes the events that were recorded so far. Write does so at the end; a
-// mutation that records more than is to be kept in memory does so from time to
-// time.
+// Flush writes the queued events. Write flushes at the end. A mutation with too
+// many events for memory calls Flush now and then.
 func (tx *Tx) Flush(ctx context.Context) error { return tx.flushWith(ctx, nil) }
 
 const (
 	// notesAtOnce bounds the events, and the changes, of one statement.
 	notesAtOnce = 1000
-	// eventBytesAtOnce bounds the texts of the events of one statement; a single
-	// event may have more.
+	// eventBytesAtOnce bounds the JSON of the events in one statement. A single
+	// event may be larger.
 	eventBytesAtOnce = 8 << 20
-	// fewNotes bounds the parameters of statements that write notes; where there
-	// were more, rows are lists in one parameter.
+	// fewNotes bounds the parameters of a statement that writes notes. Above
+	// it, the rows are JSON lists in one parameter.
 	fewNotes = 32
 )
 
-// flushWith writes events, with the last of them changes, and with the first of these
-// what was left for the last statement (WriteLast).
+// flushWith writes the events and the changes. The last events and the first
+// changes share a statement, and with it goes the statement that WriteLast
+// postponed.
 func (tx *Tx) flushWith(ctx context.Context, changed []changeRow) error {
 	var rows [][]any
 	size := 0
@@ -96,8 +96,8 @@ func (tx *Tx) flushWith(ctx context.Context, changed []changeRow) error {
 	return nil
 }
 
-// writeNotes writes rows of the audit log and of the log of changes, sent to the
-// database as one statement.
+// writeNotes inserts rows into the audit log and the log of changes, in one
+// round trip.
 func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changeRow) error {
 	var statements []string
 	var args []any
@@ -122,13 +122,14 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changeRo
 	return err
 }
 
-// isFew reports whether rows of notes are parameters each. Many are one parameter:
-// SQLite looks for the name of each among those of all.
+// isFew reports whether each value of the rows gets its own parameter. Many
+// rows are one parameter, since SQLite searches the list of all parameter names
+// once for each parameter.
 func isFew(args []any, rows [][]any) bool {
 	return len(args)+len(rows)*len(rows[0]) <= fewNotes
 }
 
-// eventSource returns where the rows of an INSERT of events come from.
+// eventSource returns the source of an INSERT of events: VALUES or a SELECT.
 func (tx *Tx) eventSource(args *[]any, events [][]any) string {
 	if isFew(*args, events) {
 		return "VALUES " + valuesOf(args, "$1, ", events)
@@ -139,8 +140,8 @@ func (tx *Tx) eventSource(args *[]any, events [][]any) string {
 		` WHERE true`
 }
 
-// writePostgresNotes writes events, with them changes and what was left for the last
-// statement, and reads what the transaction is named in the log of changes.
+// writePostgresNotes writes events, changes and the postponed last statement
+// together. It reads the id of the transaction in the log of changes.
 func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, changed []changeRow, args []any) error {
 	var with []string
 	setting := ""
@@ -173,12 +174,13 @@ func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, chang
 	return err
 }
 
-// readOnlySetting is by which an operator keeps PostgreSQL from being written. The
-// driver begins transactions that write as such, whatever it says.
+// readOnlySetting reads the setting with which an operator makes PostgreSQL
+// read-only. The driver begins write transactions explicitly as READ WRITE, so
+// the setting alone would not stop them.
 const readOnlySetting = `current_setting('default_transaction_read_only')`
 
-// eventRow returns an event as a row of the audit log, with the bytes of its
-// texts.
+// eventRow returns an event as a row of the audit log, and the size of its
+// JSON.
 func eventRow(event attributedEvent) (row []any, bytes int, err error) {
 	viewer := access.ViewerFrom(event.ctx)
 	before, err := eventText(event.Before)
@@ -192,12 +194,12 @@ func eventRow(event attributedEvent) (row []any, bytes int, err error) {
 	if text.OrEmpty(before) == text.OrEmpty(after) {
 		before, after = nil, nil
 	}
-	id, err := uuid.NewV7() // sorts as the events were recorded
+	id, err := uuid.NewV7() // ids sort in the order of recording
 	row = []any{id.String(), viewer.UserID, viewer.ProjectID, event.mutation, event.Kind, event.Key, before, after}
 	return row, len(text.OrEmpty(before)) + len(text.OrEmpty(after)), err
 }
 
-// eventText returns one side of an event as JSON; nil for nothing.
+// eventText returns one side of an event as JSON, or nil if there is none.
 func eventText(side any) (*string, error) {
 	if side == nil {
 		return nil, nil
@@ -207,7 +209,7 @@ func eventText(side any) (*string, error) {
 	return &text, err
 }
 
-// logEvents writes a line for each event into the log of the server.
+// logEvents logs a line for each event.
 func (d *DB) logEvents(events []attributedEvent) {
 	for _, event := range events {
 		viewer := access.ViewerFrom(event.ctx)

@@ -10,8 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestABoundHoldsForOneTransaction lets the statements of a transaction take long,
-// and has those that follow on the same connections end as soon as before.
+// TestABoundHoldsForOneTransaction raises the statement timeout of a
+// transaction. Later transactions on the same connections have the default
+// again.
 func TestABoundHoldsForOneTransaction(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

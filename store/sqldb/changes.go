@@ -14,59 +14,60 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// The log of changes has rows for each thing of the API that a transaction
-// created, changed or deleted: its kind, its key, the number of the transaction,
-// which writes the rows itself at its end, and for whom a row is, with what
-// happened as those see it (change.RowsOf). Whoever keeps things in memory reads
-// there what to read again, and clients read there what happened (changedb).
+// The log of changes records each thing of the API that a transaction created,
+// changed or deleted. A row has the kind and the key of the thing, the number
+// of the transaction, an audience, and what happened as that audience sees it
+// (change.RowsOf). The transaction writes its rows itself, at its end.
+// In-memory copies read the log to learn what to reload, and clients read it to
+// learn what happened (changedb).
 //
-// On PostgreSQL transactions do not commit in the order of their numbers. A
-// reader that has read everything as of a snapshot reads the next time from the
-// oldest transaction that ran then: all before it had ended. Where changes were
-// deleted, one of the kind Pruned says from which transaction on the log is
-// whole; a reader that would begin before it begins anew. On SQLite the numbers
-// grow with the commits.
+// PostgreSQL does not commit transactions in the order of their numbers. A
+// reader that has read everything as of a snapshot resumes at the oldest
+// transaction that ran at that time: all earlier ones had ended. When old
+// changes are deleted, a change of kind Pruned records the first transaction
+// from which the log is complete. A reader that would resume earlier must start
+// over. On SQLite the numbers grow with the commits.
 //
-// Nor do they commit in the order of the ids of their rows. While a transaction
-// holds ids it holds NotingLock, too: what is found below an id once all have
-// gone who held the lock when the id was seen is all that there will ever be.
-// The rows are written when the transaction has every other lock that it takes,
-// so of two of which one waited for the other the later one has the higher ids.
+// PostgreSQL does not commit in the order of the row ids either. A transaction
+// holds NotingLock while it holds ids. A reader that sees an id waits for every
+// transaction that held the lock at that moment. After that, no lower id can
+// appear. A transaction takes all its other locks before it writes its rows. So
+// if one transaction waited for another, it has the higher ids.
 //
-// A thing is noted whole: a namespace stands for all that it holds, a resource
-// for its metadata, tags and capabilities, a provider for its inventories, traits
-// and aggregates, and a consumer for its allocations. A thing that is renamed is
-// noted under both names. What a foreign key takes along is noted too.
+// A change concerns a whole thing: a namespace with all its contents, a
+// resource with its metadata, tags and capabilities, a provider with its
+// inventories, traits and aggregates, a consumer with its allocations. A rename
+// is recorded under both names. Cascading deletes are recorded too.
 
 const (
-	// DefaultChangesKept is how long changes are kept, where nothing else is said.
+	// DefaultChangesKept is the default of Options.ChangesKept.
 	DefaultChangesKept = 90 * 24 * time.Hour
-	// prunedLate is how much longer they stay, so that a place in the log can be
-	// told to be too old before what follows it is gone.
+	// prunedLate is how much longer changes stay in the log than promised. So a
+	// cursor can be refused as too old before the changes after it are gone.
 	prunedLate = 10 * time.Minute
-	// prunedEvery is how often a server deletes what is kept no longer.
+	// prunedEvery is how often a server deletes expired changes.
 	prunedEvery = 10 * time.Minute
-	// changesAtOnce bounds how many changes are deleted in one statement.
+	// changesAtOnce bounds the changes that one statement deletes.
 	changesAtOnce = 5000
-	// NotingLock is the advisory lock of PostgreSQL that transactions share from
+	// NotingLock is a PostgreSQL advisory lock. Transactions share it from
 	// before they draw the ids of their changes until they end.
 	NotingLock = 7_261_005
 )
 
-// changes are the things that a transaction changes, each once, in the order in
-// which they were noted.
+// changes are the things that a transaction changes, each once, in the order of
+// the first note.
 type changes struct {
 	list []*notedThing
 	of   map[thing]*notedThing
-	// begun says that some are written.
+	// begun reports whether some changes are written already.
 	begun bool
 }
 
-// thing is a thing of the API.
+// thing identifies a thing of the API.
 type thing struct{ kind, key string }
 
-// notedThing is a thing that a transaction changed, or that others may see than
-// before, with who sees it.
+// notedThing is a thing that the transaction changed, or one with a new
+// audience, with its audiences before and after.
 type notedThing struct {
 	thing
 	changed, affected       bool
@@ -74,12 +75,13 @@ type notedThing struct {
 	knowsBefore, knowsAfter bool
 }
 
-// AudienceReader reads who sees things of a kind, by their keys, as a transaction
-// sees them. Those that are not there are left out.
+// AudienceReader reads the audiences of things of a kind within a transaction,
+// by key. Its result has no entry for a missing thing.
 type AudienceReader func(ctx context.Context, tx *Tx, keys []string) (map[string]*change.Audience, error)
 
-// defaultAudience returns who sees a thing of a kind where nothing says it: of some
-// kinds whoever may read them sees all things, of others nobody else is told.
+// defaultAudience returns the audience of a thing of a kind without an
+// AudienceReader. Providers, traits and resource classes are visible to
+// everyone who may read their kind. Other kinds have an empty audience.
 func defaultAudience(kind string) *change.Audience {
 	switch change.Kind(kind) {
 	case change.ResourceProvider, change.Trait, change.ResourceClass:
@@ -88,8 +90,8 @@ func defaultAudience(kind string) *change.Audience {
 	return change.ToProjects()
 }
 
-// AddAudienceReader says how it is read who sees things of a kind. It is called
-// before anything is written.
+// AddAudienceReader registers the reader for a kind. Call it before the first
+// write.
 func (d *DB) AddAudienceReader(kind change.Kind, reader AudienceReader) {
 	if d.audiences == nil {
 		d.audiences = map[string]AudienceReader{}
@@ -97,18 +99,18 @@ func (d *DB) AddAudienceReader(kind change.Kind, reader AudienceReader) {
 	d.audiences[string(kind)] = reader
 }
 
-// Changed notes things of a kind that the transaction creates, changes or
-// deletes, by their names or uuids. Kind is the name of the type in the API. It
-// may be called also where it is not known whether a thing changes. Who sees it
-// after is read when the transaction ends, unless SeenBy says so; who saw it
-// before is taken to be the same, unless SawBefore or Was say otherwise.
+// Changed notes things that the transaction creates, changes or deletes, by
+// name or uuid. Kind is a type name of the API. A caller may note a thing
+// without knowing whether it changes. The transaction reads the audience after
+// the change at its end, unless SeenBy sets it. The audience before the change
+// is the same, unless SawBefore or Was set it.
 func (tx *Tx) Changed(kind string, keys ...string) {
 	for _, key := range keys {
 		tx.changes.at(thing{kind, key}).changed = true
 	}
 }
 
-// Created is Changed for things that were not there.
+// Created is Changed for new things.
 func (tx *Tx) Created(kind string, keys ...string) {
 	for _, key := range keys {
 		tx.SawBefore(kind, key, nil)
@@ -116,7 +118,7 @@ func (tx *Tx) Created(kind string, keys ...string) {
 	tx.Changed(kind, keys...)
 }
 
-// Deleted is Changed for things that are not there any more.
+// Deleted is Changed for deleted things.
 func (tx *Tx) Deleted(kind string, keys ...string) {
 	for _, key := range keys {
 		tx.SeenBy(kind, key, nil)
@@ -124,22 +126,22 @@ func (tx *Tx) Deleted(kind string, keys ...string) {
 	tx.Changed(kind, keys...)
 }
 
-// SawBefore says who saw a thing before the transaction changed anything, nil
-// where it was not there. What is said first holds.
+// SawBefore sets the audience of a thing before the transaction, nil if the
+// thing did not exist. The first call wins.
 func (tx *Tx) SawBefore(kind, key string, audience *change.Audience) {
 	if noted := tx.changes.at(thing{kind, key}); !noted.knowsBefore {
 		noted.before, noted.knowsBefore = audience, true
 	}
 }
 
-// SeenBy says who sees a thing when the transaction has ended, nil where it is
-// not there. What is said last holds.
+// SeenBy sets the audience of a thing after the transaction, nil if the thing
+// is gone. The last call wins.
 func (tx *Tx) SeenBy(kind, key string, audience *change.Audience) {
 	noted := tx.changes.at(thing{kind, key})
 	noted.after, noted.knowsAfter = audience, true
 }
 
-// Was reads who sees things of a kind, before the transaction changes that.
+// Was reads the audiences of things before the transaction changes them.
 func (tx *Tx) Was(ctx context.Context, kind string, keys ...string) error {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return tx.changes.at(thing{kind, key}).knowsBefore })
 	read, err := tx.audiences(ctx, kind, Distinct(keys))
@@ -149,8 +151,8 @@ func (tx *Tx) Was(ctx context.Context, kind string, keys ...string) error {
 	return err
 }
 
-// Affects notes things of a kind that stay as they are and that others may see
-// than before, once the transaction has changed what decides that.
+// Affects notes things that stay the same while their audience changes. Call it
+// before the transaction changes the audience.
 func (tx *Tx) Affects(ctx context.Context, kind string, keys ...string) error {
 	err := tx.Was(ctx, kind, keys...)
 	for _, key := range keys {
@@ -159,7 +161,7 @@ func (tx *Tx) Affects(ctx context.Context, kind string, keys ...string) error {
 	return err
 }
 
-// audiences reads who sees things of a kind.
+// audiences reads the audiences of things of a kind.
 func (tx *Tx) audiences(ctx context.Context, kind string, keys []string) (map[string]*change.Audience, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -175,7 +177,7 @@ func (tx *Tx) audiences(ctx context.Context, kind string, keys []string) (map[st
 	return audiences, nil
 }
 
-// at returns what is noted of a thing.
+// at returns the entry of a thing, and adds it if missing.
 func (c *changes) at(of thing) *notedThing {
 	noted := c.of[of]
 	if noted != nil {
@@ -195,13 +197,13 @@ func (c *changes) isEmpty() bool {
 	return !slices.ContainsFunc(c.list, func(noted *notedThing) bool { return noted.changed })
 }
 
-// has reports whether a thing of some kinds changed.
+// has reports whether a thing of one of the kinds changed.
 func (c *changes) has(kinds []string) bool {
 	return slices.ContainsFunc(c.list, func(noted *notedThing) bool { return noted.changed && slices.Contains(kinds, noted.kind) })
 }
 
-// changeRow is a row of the log of changes; without readers nobody reads it but
-// who keeps things in memory.
+// changeRow is a row of the log of changes. A silent row has no audience: only
+// in-memory copies read it.
 type changeRow struct {
 	thing
 	change.Row
@@ -220,8 +222,8 @@ func (r changeRow) values() []any {
 	return []any{r.kind, r.key, string(r.Readers), string(r.What), named}
 }
 
-// changeRows returns the rows of all that was noted. It reads who sees the things
-// of which that is not known.
+// changeRows returns the rows for everything noted. It reads the audiences that
+// nobody set.
 func (tx *Tx) changeRows(ctx context.Context) ([]changeRow, error) {
 	list := slices.DeleteFunc(slices.Clone(tx.changes.list), func(noted *notedThing) bool { return !noted.changed && !noted.affected })
 	unknown := map[string][]string{}
@@ -259,11 +261,11 @@ func (tx *Tx) changeRows(ctx context.Context) ([]changeRow, error) {
 	return rows, nil
 }
 
-// changeStamp returns the number of the transaction and the time of its changes,
-// as expressions. PostgreSQL numbers its transactions; on SQLite the first change
-// of a transaction gets the id after the last one that was ever used, which is
-// the number of the transaction. The time is that of PostgreSQL, since servers
-// whose clocks differ compare it; on SQLite it is the parameter.
+// changeStamp returns SQL expressions for the number of the transaction and the
+// time of its changes. PostgreSQL numbers its transactions. On SQLite the
+// number is the id of the transaction's first change, the next id of the
+// sequence. The time comes from PostgreSQL, since servers with different clocks
+// compare it. On SQLite it is the parameter.
 func (tx *Tx) changeStamp(parameter string) (number, at string) {
 	switch {
 	case tx.db.Postgres():
@@ -275,10 +277,10 @@ func (tx *Tx) changeStamp(parameter string) (number, at string) {
 	return `(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`, parameter
 }
 
-// insertOfChanges returns the statement that writes rows of the log, whose values
-// are added to its parameters. On PostgreSQL it takes NotingLock before the first
-// id is drawn: the rows are joined to what takes it. It does so after what a condition
-// reads, and writes nothing where that does not hold.
+// insertOfChanges returns the INSERT of rows into the log, and appends their
+// values to args. On PostgreSQL it takes NotingLock before it draws the first
+// id, as the rows are joined to the subquery with the lock. That subquery first
+// evaluates the condition. If it is false, the statement inserts nothing.
 func (tx *Tx) insertOfChanges(args *[]any, rows []changeRow, condition string) string {
 	number, at := tx.changeStamp("$1")
 	into := `INSERT INTO changes ("transaction", created_at, kind, key, audience, what, named) `
@@ -302,17 +304,16 @@ func (tx *Tx) insertOfChanges(args *[]any, rows []changeRow, condition string) s
 		JOIN %s ON lock.held IS NOT NULL`, NotingLock, condition, noted)
 }
 
-// Note is a row of the log of changes to whoever keeps things in memory.
+// Note is a row of the log of changes, as in-memory copies read it.
 type Note struct {
 	Transaction int64
 	Kind, Key   string
 }
 
-// NotesSince reads what the log has of some kinds of the transactions that a
-// snapshot may not have seen, which are those from its oldest on, and the snapshot
-// of the statement itself. It reports false where the log does not reach back so
-// far, or where the numbers of the transactions are those of another run of the
-// server.
+// NotesSince reads the changes of some kinds that a snapshot may have missed:
+// those from its oldest transaction on. It returns the snapshot of its own
+// statement, too. ok is false if the log does not reach back far enough, or if
+// the snapshot belongs to another run of the PostgreSQL server.
 func (d *DB) NotesSince(ctx context.Context, on Conn, since Snapshot, kinds ...string) (at Snapshot, notes []Note, ok bool, err error) {
 	now := `SELECT 0 AS server, COALESCE(MAX(seq), 0) + 1 AS snapshot, NULL AS own FROM sqlite_sequence WHERE name = 'changes'`
 	if d.Postgres() {
@@ -347,8 +348,8 @@ func (d *DB) NotesSince(ctx context.Context, on Conn, since Snapshot, kinds ...s
 	return at, notes, ok, err
 }
 
-// snapshotWritten reads a snapshot as a statement of NotesSince has it. What the
-// transaction of the statement wrote itself is not among what it sees of others.
+// snapshotWritten parses a snapshot read by NotesSince. It counts the current
+// transaction as still running, so that the snapshot excludes its own writes.
 func (d *DB) snapshotWritten(server int64, text string, own sql.Null[int64]) (Snapshot, error) {
 	if !d.Postgres() {
 		next, err := strconv.ParseInt(text, 10, 64)
@@ -371,8 +372,7 @@ const PrunedKind = "Pruned"
 // KeepsChanges returns how long changes are kept at least.
 func (d *DB) KeepsChanges() time.Duration { return d.changesKept }
 
-// PruneChanges deletes the changes that are kept no longer, which are the oldest
-// by their ids.
+// PruneChanges deletes expired changes, the lowest ids first.
 func (d *DB) PruneChanges(ctx context.Context) error {
 	for {
 		deleted, err := int64(0), error(nil)
@@ -395,8 +395,8 @@ func (d *DB) PruneChanges(ctx context.Context) error {
 	}
 }
 
-// prunePostgresChanges deletes some old changes, leaves one that says so in the
-// place of those that said so before, and returns how many it deleted.
+// prunePostgresChanges deletes some old changes and returns their number. One
+// new change of kind Pruned replaces the earlier ones.
 func (d *DB) prunePostgresChanges(ctx context.Context) (deleted int64, err error) {
 	statement := fmt.Sprintf(`WITH gone AS (
 			DELETE FROM changes WHERE id IN (SELECT id FROM changes WHERE kind <> '%[1]s' ORDER BY id LIMIT %[2]d)

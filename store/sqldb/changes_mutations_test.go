@@ -13,7 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// dice chooses the arguments of mutations from so few that they meet.
+// dice chooses the arguments of mutations from small sets, so that they
+// collide.
 type dice struct {
 	*rand.Rand
 	thrown int
@@ -64,7 +65,8 @@ func (d *dice) claim() placement.ConsumerClaim {
 	return claim
 }
 
-// throwable are mutations with random arguments, by their names in the API.
+// throwable maps names of mutations in the API to functions that run them with
+// random arguments.
 type throwable map[string]func(ctx context.Context, d *dice, s *store.Store) error
 
 func definitionMutations() throwable {
@@ -177,7 +179,7 @@ func definitionMutations() throwable {
 	}
 }
 
-// association is the id of any association, 0 where there is none.
+// association returns the uuid of a random association, or "" if there is none.
 func (d *dice) association(ctx context.Context, s *store.Store) string {
 	rows, err := s.ReadAll(ctx, `SELECT uuid FROM resource_type_associations ORDER BY id`)
 	if err != nil {

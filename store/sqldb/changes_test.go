@@ -23,9 +23,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// rowsOf says of each table whose things its rows are a part of: a kind, the key
-// of the thing, and the table (t) with those it is joined to. Rows of allocations
-// are a part of two things.
+// rowsOf maps each table to the things that its rows belong to: the kind, the
+// key of the thing, and the table (t) with its joins. Rows of allocations
+// belong to two things.
 var rowsOf = []struct{ kind, key, from string }{
 	{"Namespace", "t.name", "namespaces t"},
 	{"Namespace", "n.name", "namespace_members t JOIN namespaces n ON n.id = t.namespace_id"},
@@ -51,9 +51,8 @@ var rowsOf = []struct{ kind, key, from string }{
 	{"ResourceClass", "t.name", "resource_classes t"},
 }
 
-// rowsOfNothing are the tables whose rows are part of no thing: the logs, what is
-// counted from the capabilities of resources, the names of namespaces that are gone,
-// and what is to be imported.
+// rowsOfNothing are the tables without a thing: logs, the counts of
+// capabilities, the names of unloaded namespaces, and keys.
 var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "idempotency_keys", "sealing_keys"}
 
 // things returns the rows of every thing, by kind and key.
@@ -72,8 +71,8 @@ func things(t *testing.T, s *store.Store) map[[2]string]string {
 	return found
 }
 
-// notedSince returns the things in the log of changes after a sequence, the last
-// sequence, and the number of the transactions.
+// notedSince returns the things in the log of changes after a row id, the last
+// row id, and the numbers of the transactions.
 func notedSince(t *testing.T, s *store.Store, sequence int64) (noted map[[2]string]bool, last int64, transactions map[int64]bool) {
 	t.Helper()
 	rows, err := s.ReadAll(t.Context(), fmt.Sprintf(`SELECT id, "transaction", kind, key, COALESCE(audience, 'nobody'), CASE WHEN named IS NULL THEN '' ELSE 'some' END
@@ -104,7 +103,7 @@ func notedSince(t *testing.T, s *store.Store, sequence int64) (noted map[[2]stri
 	return noted, last, transactions
 }
 
-// mutationsOfTheSchema are the names of the fields of Mutation.
+// mutationsOfTheSchema returns the names of the fields of Mutation.
 func mutationsOfTheSchema(t *testing.T) []string {
 	t.Helper()
 	files, err := os.ReadDir("../../schema")
@@ -128,9 +127,8 @@ func mutationsOfTheSchema(t *testing.T) []string {
 	return names
 }
 
-// TestEveryChangeIsInTheLog makes random mutations of every kind, and compares
-// the rows of every thing before and after with what the transaction left in the
-// log of changes.
+// TestEveryChangeIsInTheLog runs random mutations of every kind. It compares
+// the rows of every thing before and after with the log of changes.
 func TestEveryChangeIsInTheLog(t *testing.T) {
 	t.Parallel()
 	mutations := everyMutation()
@@ -138,7 +136,7 @@ func TestEveryChangeIsInTheLog(t *testing.T) {
 	if of := slices.Sorted(slices.Values(mutationsOfTheSchema(t))); !slices.Equal(of, names) {
 		t.Fatalf("the API has the mutations\n%v\nand the test makes\n%v", of, names)
 	}
-	// Most of these are refused.
+	// Most calls of these mutations are refused.
 	thrown := slices.Concat(names, slices.Repeat([]string{"setInventory", "setAllocations", "reshape", "createResourceType", "shareNamespace", "unshareNamespace"}, 6))
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		everyTableIsOfSomething(t, s)
@@ -184,8 +182,8 @@ func everyMutation() throwable {
 	return mutations
 }
 
-// TestWhatFillsADatabaseIsInTheLog compares what is built in, and the content that
-// an empty database is filled with, with the log of changes.
+// TestWhatFillsADatabaseIsInTheLog compares the built-in things and the initial
+// content of an empty database with the log of changes.
 func TestWhatFillsADatabaseIsInTheLog(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -215,8 +213,9 @@ func TestWhatFillsADatabaseIsInTheLog(t *testing.T) {
 	})
 }
 
-// TestWhatAnOriginDeliveredIsPartOfANamespace imports a document that says what the
-// namespace has become by hand: nothing but the base of the next upgrade changes.
+// TestWhatAnOriginDeliveredIsPartOfANamespace imports a document equal to what
+// the namespace became by manual edits. Only the base of the next upgrade
+// changes.
 func TestWhatAnOriginDeliveredIsPartOfANamespace(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -244,8 +243,8 @@ func TestWhatAnOriginDeliveredIsPartOfANamespace(t *testing.T) {
 	})
 }
 
-// TestTheStoreAsksTheTable makes every mutation as a viewer without a role and as
-// a reader, past the API: none is accepted.
+// TestTheStoreAsksTheTable calls every mutation of the store directly, without
+// a role and as a reader. The store must refuse all.
 func TestTheStoreAsksTheTable(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -271,8 +270,8 @@ func TestTheStoreAsksTheTable(t *testing.T) {
 	})
 }
 
-// compareNotes holds that what changed is noted, and nothing else but where a
-// mutation is known to note what may be as it was.
+// compareNotes checks that every changed thing is noted, and no unchanged one.
+// A few mutations may note unchanged things.
 func compareNotes(t *testing.T, mutation string, before, after map[[2]string]string, noted map[[2]string]bool) {
 	t.Helper()
 	for thing := range maps.Keys(before) {
@@ -292,7 +291,7 @@ func compareNotes(t *testing.T, mutation string, before, after map[[2]string]str
 	}
 }
 
-// everyTableIsOfSomething holds that a new table is thought of here.
+// everyTableIsOfSomething fails for a table that this test does not list.
 func everyTableIsOfSomething(t *testing.T, s *store.Store) {
 	t.Helper()
 	known := slices.Clone(rowsOfNothing)
@@ -307,8 +306,8 @@ func everyTableIsOfSomething(t *testing.T, s *store.Store) {
 	}
 }
 
-// TestOldChangesAreDeleted holds that changes go when they are kept no longer, and
-// not before, and that the numbers of transactions grow all the same.
+// TestOldChangesAreDeleted checks that changes are deleted once they expire,
+// not earlier, and that the numbers of transactions keep growing.
 func TestOldChangesAreDeleted(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -320,7 +319,7 @@ func TestOldChangesAreDeleted(t *testing.T) {
 		}
 		prune(sqldb.DefaultChangesKept - time.Minute)
 		_, last, before := notedSince(t, s, 0)
-		if last < 100 { // the names that are built in
+		if last < 100 { // the built-in names
 			t.Fatalf("the last change is %d", last)
 		}
 		prune(sqldb.DefaultChangesKept + 11*time.Minute)

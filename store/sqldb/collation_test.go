@@ -9,9 +9,9 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/migrate"
 )
 
-// tables returns the ent schema as it is meant on a dialect: on PostgreSQL
-// every text compares by code point, as it does on SQLite, whatever the locale
-// of the database. It is a copy: ent changes what it is given.
+// tables returns a copy of the ent schema for a dialect, since ent modifies its
+// argument. On PostgreSQL every string column has the collation "C". It then
+// compares by code point, as on SQLite, whatever the locale of the database.
 func tables(of string) []*schema.Table {
 	collated := make([]*schema.Table, len(migrate.Tables))
 	byName := make(map[string]*schema.Table, len(migrate.Tables))

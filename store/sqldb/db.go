@@ -18,31 +18,31 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// DB is an open database with what every domain needs to read and write it: the
-// ent client, statements written by hand, transactions.
+// DB is an open database with all that a domain needs to read and write it: the
+// ent client, handwritten statements, transactions.
 type DB struct {
 	Pool      *Database
 	Driver    dialect.Driver // of Ent
 	Ent       *ent.Client
-	lock      *flock.Flock  // on a SQLite file, which belongs to one program; nil on PostgreSQL
-	turn      chan struct{} // held on SQLite by the transaction that writes
+	lock      *flock.Flock  // on a SQLite file, which one process uses at a time; nil on PostgreSQL
+	turn      chan struct{} // on SQLite, held by the write transaction
 	Clock     func() time.Time
 	Log       *slog.Logger
 	requestID func(context.Context) string
 	residents []*Resident
 	audiences map[string]AudienceReader // by kind
 	noted     []func()                  // called after each commit
-	kinds     []keptKinds               // those that somebody follows
-	// changesKept is how long changes are kept at least.
+	kinds     []keptKinds               // kinds with a follower
+	// changesKept is the minimum age of a change before it is deleted.
 	changesKept time.Duration
 	tableSizes  tableSizes
 	keys        keys
 	health      health
 	pings       singleflight.Group
-	background  []func() // what ends that which runs until Close
+	background  []func() // each stops a goroutine that runs until Close
 }
 
-// Open opens the database that options name.
+// Open opens the database of options.URL.
 func Open(ctx context.Context, options Options) (*DB, error) {
 	db, lock, err := openDatabase(ctx, options)
 	if err != nil {
@@ -80,17 +80,17 @@ func (d *DB) Close() error {
 	return err
 }
 
-// Now returns the time of a write: UTC, in the microseconds that both databases
-// keep.
+// Now returns the time for a write in UTC, truncated to microseconds, the
+// precision of both databases.
 func (d *DB) Now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond) }
 
-// Postgres reports whether the database is PostgreSQL; else it is SQLite.
+// Postgres reports whether the database is PostgreSQL. Otherwise it is SQLite.
 func (d *DB) Postgres() bool { return d.Pool.dialectName == dialect.Postgres }
 
-// Places returns how many operations may have a connection at once.
+// Places returns how many operations may hold a connection at once.
 func (d *DB) Places() Places { return d.Pool.places }
 
-// Pools returns the pools of connections by their names.
+// Pools returns the connection pools by name.
 func (d *DB) Pools() map[string]*sql.DB {
 	if d.Postgres() {
 		return map[string]*sql.DB{"statements": d.Pool.writer, "searches": d.Pool.searches, "followers": d.Pool.followers}
@@ -98,12 +98,12 @@ func (d *DB) Pools() map[string]*sql.DB {
 	return map[string]*sql.DB{"writer": d.Pool.writer, "readers": d.Pool.readers}
 }
 
-// Address returns the URL of a PostgreSQL database, with the settings of a
-// session.
+// Address returns the URL of a PostgreSQL database, with the session settings.
 func (d *DB) Address() string { return d.Pool.address }
 
-// keepLog opens a connection that stays open: SQLite deletes its log with the last
-// one, and from now on a log that is not there is one that somebody took away.
+// keepLog opens a SQLite connection that stays open. SQLite deletes its WAL
+// file with the last connection. From now on a missing WAL means that somebody
+// removed it.
 func (d *DB) keepLog(ctx context.Context) error {
 	if d.Postgres() {
 		return nil
@@ -119,26 +119,27 @@ func (d *DB) keepLog(ctx context.Context) error {
 	return d.Pool.file.keepLog()
 }
 
-// AfterCommits has a function called after each commit of this process that may
-// have happened. It returns at once, and is added before anything is written.
+// AfterCommits registers a function for every commit of this process, including
+// commits with an unknown outcome. The function must return quickly. Register
+// it before the first write.
 func (d *DB) AfterCommits(noted func()) { d.noted = append(d.noted, noted) }
 
-// keptKinds are kinds of things that somebody keeps in memory.
+// keptKinds are the kinds that one follower keeps in memory.
 type keptKinds struct {
 	kinds  []string
 	follow func(ctx context.Context, transaction TransactionID, outcome Outcome) error
 }
 
-// FollowKinds has a function called after each transaction of this process that
-// changes things of some kinds, before the writer is answered; its error is the
-// writer's. On SQLite the calls are in the order of the commits. It is added before
-// anything is written.
+// FollowKinds registers a function that runs after each transaction of this
+// process that changes things of some kinds, and before the writer gets its
+// answer. The writer gets its error. On SQLite the calls are in commit order.
+// Register it before the first write.
 func (d *DB) FollowKinds(follow func(ctx context.Context, transaction TransactionID, outcome Outcome) error, kinds ...string) {
 	d.kinds = append(d.kinds, keptKinds{kinds, follow})
 }
 
-// Start begins to delete old changes and to read the sizes of tables, until
-// Close.
+// Start starts the background jobs, which run until Close: they delete expired
+// idempotency keys and old changes, and read the table sizes.
 func (d *DB) Start(ctx context.Context) error {
 	if err := d.keepLog(ctx); err != nil {
 		return fmt.Errorf("keep the log of the database file: %w", err)
@@ -150,13 +151,12 @@ func (d *DB) Start(ctx context.Context) error {
 	return nil
 }
 
-// UntilClose has a function called before the database is closed, which ends what
-// runs beside requests. It is added before anything is read.
+// UntilClose registers a function that stops a background job. Close calls it
+// before it closes the database. Register it before the first read.
 func (d *DB) UntilClose(stop func()) { d.background = append(d.background, stop) }
 
-// Repeat runs a function at once and then again and again, on an idle server as
-// on a busy one, until the function that it returns is called. Its errors are
-// warnings in the log, in the words given.
+// Repeat runs a function at once and then at an interval, until the caller
+// calls stop. It logs errors as warnings with the given message.
 func (d *DB) Repeat(every time.Duration, warning string, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -174,9 +174,9 @@ func (d *DB) Repeat(every time.Duration, warning string, run func(context.Contex
 	}
 }
 
-// Ping returns an error unless the database answers before the context ends.
-// Callers at the same time share a question: where the database hangs, each takes
-// a connection until the driver gives up.
+// Ping returns an error unless the database answers before ctx is done.
+// Concurrent callers share one ping: if the database hangs, each ping holds a
+// connection until the driver gives up.
 func (d *DB) Ping(ctx context.Context) error {
 	asked := d.pings.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StatementTimeout)
@@ -191,8 +191,8 @@ func (d *DB) Ping(ctx context.Context) error {
 	}
 }
 
-// Migrate brings the tables to the newest version, and makes sure that the role
-// of PostgreSQL may use them.
+// Migrate migrates the tables to the newest version, and checks that the
+// PostgreSQL role may use them.
 func (d *DB) Migrate(ctx context.Context) error {
 	if err := d.Pool.migrate(ctx, d.Log); err != nil {
 		return explainRole(err)
@@ -200,32 +200,33 @@ func (d *DB) Migrate(ctx context.Context) error {
 	return d.checkPrivileges(ctx)
 }
 
-// Options say which database to open and how.
+// Options configures Open.
 type Options struct {
 	// URL is sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME.
 	URL string
-	// Unprepared sends every statement to PostgreSQL as it is, for poolers that
-	// give each transaction another connection.
+	// Unprepared disables prepared statements on PostgreSQL. It is for poolers
+	// in transaction mode, which change the connection between transactions.
 	Unprepared bool
-	// Connections is how many connections serve requests at most; 0 is
-	// DefaultConnections. Those that follow other servers come besides.
+	// Connections limits the connections for requests; 0 is DefaultConnections.
+	// Connections for following other servers are extra.
 	Connections int
-	// StatementTime bounds every statement of a request in PostgreSQL itself; 0 is
-	// StatementTimeout, less than 0 is no bound.
+	// StatementTime is the statement timeout of PostgreSQL for requests; 0 is
+	// StatementTimeout, a negative value is no limit.
 	StatementTime time.Duration
-	// CacheBytes bounds what all connections to a SQLite file keep of it; 0 is
-	// DefaultCacheBytes.
+	// CacheBytes limits the page caches of all connections to a SQLite file
+	// together; 0 is DefaultCacheBytes.
 	CacheBytes int64
-	// KeysPerProject is how many changes a project keeps under idempotency keys; 0
-	// is DefaultKeysPerProject.
+	// KeysPerProject limits the idempotency keys of a project; 0 is
+	// DefaultKeysPerProject.
 	KeysPerProject int
-	// ChangesKept is how long the log of changes is kept; 0 is DefaultChangesKept.
+	// ChangesKept is the retention of the log of changes; 0 is
+	// DefaultChangesKept.
 	ChangesKept time.Duration
-	// Now is the clock; nil is the real one.
+	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// RequestID returns the id of the request in a context, for the log; nil
-	// returns none.
+	// means no ids.
 	RequestID func(context.Context) string
-	// Log receives what an operator should know; nil is slog.Default().
+	// Log is the logger; nil is slog.Default().
 	Log *slog.Logger
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/lib/pq"
 )
 
-// dialTime bounds how long a connection is begun.
+// dialTime limits how long dialing takes.
 const dialTime = 5 * time.Second
 
-// Dialer makes connections that wait for no single read or write longer than a
-// limit, 0 for none. The driver of PostgreSQL waits for an answer until it comes:
-// where the server hangs, or nothing arrives any more, neither the end of a
-// request's context nor the keep-alives of TCP end that.
+// Dialer dials connections with a limit for each single read or write, 0 for
+// none. The PostgreSQL driver waits for an answer without a limit. If the
+// server hangs or the network drops packets, neither a canceled context nor TCP
+// keep-alive ends that wait.
 type Dialer struct{ Limit time.Duration }
 
 var (
@@ -25,19 +25,19 @@ var (
 	_ pq.DialerContext = Dialer{}
 )
 
-// Dial makes a connection.
+// Dial dials a connection.
 func (d Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialTimeout makes a connection within a time.
+// DialTimeout dials a connection with a timeout.
 func (d Dialer) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return d.DialContext(ctx, network, address)
 }
 
-// DialContext makes a connection before the context ends.
+// DialContext dials a connection with a context.
 func (d Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTime}
 	conn, err := dialer.DialContext(ctx, network, address)
@@ -47,7 +47,7 @@ func (d Dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return &boundedConn{conn, d.Limit}, nil
 }
 
-// boundedConn is a connection whose reads and writes end within a limit.
+// boundedConn is a connection with a time limit for each read and write.
 type boundedConn struct {
 	net.Conn
 	limit time.Duration
@@ -67,8 +67,8 @@ func (c *boundedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// answerLimit returns how long a statement and its answer may take at most where
-// the statement may take a time as PostgreSQL writes it, 0 for any: a second more.
+// answerLimit returns the limit for a statement and its answer: the statement
+// timeout, as PostgreSQL prints it, plus a second. 0 is no limit.
 func answerLimit(statement string) time.Duration {
 	if milliseconds, err := strconv.Atoi(statement); err == nil {
 		statement = fmt.Sprint(milliseconds, "ms")

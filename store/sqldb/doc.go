@@ -1,5 +1,4 @@
-// Package sqldb is the database below every domain: it opens SQLite or
-// PostgreSQL, migrates it, runs transactions that carry audit events and
-// changes, takes pages of tables, and knows the errors of the drivers. It knows
-// no domain.
+// Package sqldb is the database layer below every domain. It opens and migrates
+// SQLite or PostgreSQL, runs transactions with audit events and changes, reads
+// pages of tables, and classifies driver errors. It does not know the domains.
 package sqldb

@@ -13,24 +13,24 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 )
 
-// Database is the dialect.Driver under ent: statements outside a transaction
-// that only read go to the Reading of their context or to readers, everything
-// else to writer. On PostgreSQL both are one pool. It counts statements for
-// whoever asked (Measure), and all that requests send.
+// Database is the dialect.Driver of ent. Reads outside a transaction go to the
+// Reading of their context or to readers, everything else to writer. On
+// PostgreSQL readers and writer are the same pool. It counts statements in
+// total and for a Measure.
 type Database struct {
 	statements  atomic.Int64
 	requestID   func(context.Context) string // nil in tests of migrations
 	dialectName string
 	path        string // of the SQLite file
 	file        *sqliteFile
-	opened      *sql.Conn // to a SQLite file, so that its log stays; nil before Start
+	opened      *sql.Conn // keeps a connection to a SQLite file open, and with it the WAL; nil before Start
 	address     string    // of the PostgreSQL database, with the session's settings
 	places      Places
 	writer      *sql.DB
 	readers     *sql.DB
-	searches    *sql.DB             // for statements under Searching
-	followers   *sql.DB             // for what follows the log of changes, which no request keeps waiting
-	prepared    *preparedStatements // of writer; nil where none are wanted
+	searches    *sql.DB             // for reads under Searching
+	followers   *sql.DB             // for followers of the log of changes, separate from requests
+	prepared    *preparedStatements // of writer; nil if disabled
 }
 
 var _ dialect.Driver = (*Database)(nil)
@@ -41,7 +41,7 @@ func (d *Database) Dialect() string { return d.dialectName }
 // Close closes every connection.
 func (d *Database) Close() error {
 	if d.opened != nil {
-		_ = d.opened.Close() // gives it back to its pool
+		_ = d.opened.Close() // returns it to its pool
 	}
 	if d.writer == d.readers {
 		return errors.Join(closed(d.writer), closed(d.searches), closed(d.followers))
@@ -49,8 +49,8 @@ func (d *Database) Close() error {
 	return errors.Join(d.readers.Close(), d.writer.Close())
 }
 
-// closed closes a pool. That a connection could not be told that its statements go,
-// since it was cut, is no error.
+// closed closes a pool. It ignores errors of connections that were already
+// lost, where the driver could not close its statements.
 func closed(pool *sql.DB) error {
 	if err := pool.Close(); !isUnreachable(err) {
 		return err
@@ -60,13 +60,13 @@ func closed(pool *sql.DB) error {
 
 type searchingKey struct{}
 
-// Searching returns a context in which what reads outside of transactions has
-// connections apart: however long it takes, cheap statements do not wait for it.
+// Searching returns a context for slow reads outside of transactions. They use
+// a separate pool, so that cheap statements do not wait for them.
 func Searching(ctx context.Context) context.Context {
 	return context.WithValue(ctx, searchingKey{}, true)
 }
 
-// readersFor returns the pool for what a context reads.
+// readersFor returns the pool for the reads of a context.
 func (d *Database) readersFor(ctx context.Context) *sql.DB {
 	if searching, _ := ctx.Value(searchingKey{}).(bool); searching {
 		return d.searches
@@ -74,11 +74,11 @@ func (d *Database) readersFor(ctx context.Context) *sql.DB {
 	return d.readers
 }
 
-// FollowerPool returns the connections of what follows the log of changes, which no
-// request keeps waiting.
+// FollowerPool returns the pool for followers of the log of changes. Requests
+// do not use it.
 func (d *Database) FollowerPool() *sql.DB { return d.followers }
 
-// Query serves the reads of ent.
+// Query runs a read of ent.
 func (d *Database) Query(ctx context.Context, query string, args, v any) error {
 	d.count(ctx, query, args)
 	on, err := d.reader(ctx)
@@ -90,13 +90,13 @@ func (d *Database) Query(ctx context.Context, query string, args, v any) error {
 	return Refused(err)
 }
 
-// Exec serves the writes of ent.
+// Exec runs a write of ent.
 func (d *Database) Exec(ctx context.Context, query string, args, v any) error {
 	d.count(ctx, query, args)
 	return Refused(entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v))
 }
 
-// QueryContext serves statements written by hand.
+// QueryContext runs a handwritten query.
 func (d *Database) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	d.count(ctx, query, args)
 	on, err := d.reader(ctx)
@@ -107,17 +107,17 @@ func (d *Database) QueryContext(ctx context.Context, query string, args ...any) 
 	return rows, Refused(err)
 }
 
-// ExecContext serves statements written by hand.
+// ExecContext runs a handwritten statement.
 func (d *Database) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	d.count(ctx, query, args)
 	result, err := d.writer.ExecContext(ctx, query, args...)
 	return result, Refused(err)
 }
 
-// Tx begins a transaction of ent.
+// Tx begins a transaction for ent.
 func (d *Database) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(ctx, nil) }
 
-// BeginTx begins a transaction of ent with options; nil are the defaults.
+// BeginTx begins a transaction for ent; nil options are the defaults.
 func (d *Database) BeginTx(ctx context.Context, options *sql.TxOptions) (dialect.Tx, error) {
 	tx, err := d.writer.BeginTx(ctx, options)
 	if err != nil {
@@ -130,7 +130,7 @@ func (d *Database) BeginTx(ctx context.Context, options *sql.TxOptions) (dialect
 type transaction struct {
 	*sql.Tx
 	of *Database
-	// pool is that of its connection, nil where no statement is to be prepared.
+	// pool is the pool of the connection, nil to disable prepared statements.
 	pool *sql.DB
 }
 
@@ -160,13 +160,13 @@ func (t *transaction) ExecContext(ctx context.Context, query string, args ...any
 	return result, Refused(err)
 }
 
-// onTransaction is a dialect.Driver whose statements run in a transaction that
-// somebody else begins and ends.
+// onTransaction is a dialect.Driver on a transaction. Its owner begins and ends
+// the transaction.
 type onTransaction struct{ *transaction }
 
 var _ dialect.Driver = onTransaction{}
 
-// Tx begins nothing.
+// Tx returns an error: transactions do not nest.
 func (onTransaction) Tx(context.Context) (dialect.Tx, error) {
 	return nil, errors.New("a transaction is under way already")
 }

@@ -17,19 +17,18 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// What the drivers' errors mean is known here and nowhere else, by their codes.
+// Only this file knows the error codes of the drivers.
 
-// When to try again what could not reach the database, and what somebody has to
-// mend.
+// When clients should retry: soon if the database was unreachable, later if an
+// operator must repair something.
 const (
 	retryAfter       = time.Second
 	retryAfterMended = 10 * time.Second
 )
 
-// Refused turns what a database refuses for its own reasons into a domain error
-// that keeps the driver's as its cause: a statement that took too long, a
-// database that cannot be reached. Every other error stays as it is, and so does
-// one that was turned before.
+// Refused converts an operational error of the database, such as a timeout or a
+// lost connection, into a domain error with the driver's error as its cause. It
+// returns all other errors unchanged, and errors that are already converted.
 func Refused(err error) error {
 	switch {
 	case err == nil || isRefusal(err):
@@ -45,8 +44,8 @@ func Refused(err error) error {
 	return err
 }
 
-// codesOf returns the code of a driver's error: one of PostgreSQL or one of
-// SQLite, and the zero value of the other.
+// codesOf returns the code of a driver's error. One of the results is zero: the
+// error comes from PostgreSQL or from SQLite.
 func codesOf(err error) (postgres pqerror.Code, lite int) {
 	if of := new(pq.Error); errors.As(err, &of) {
 		return of.Code, 0
@@ -57,37 +56,37 @@ func codesOf(err error) (postgres pqerror.Code, lite int) {
 	return "", 0
 }
 
-// isAborted reports whether a statement of the same transaction failed before.
+// isAborted reports whether an earlier statement of the transaction failed.
 func isAborted(err error) bool {
 	postgres, _ := codesOf(err)
 	return postgres == pqerror.InFailedSQLTransaction || errors.Is(err, sql.ErrTxDone)
 }
 
-// isTransient reports whether the database gave up a transaction for the sake
-// of another, so that it can simply be tried again.
+// isTransient reports whether the database aborted the transaction in favor of
+// another one, so that a retry can succeed.
 func isTransient(err error) bool {
 	postgres, lite := codesOf(err)
 	return errors.Is(err, ErrRetry) || postgres == pqerror.TRSerializationFailure || postgres == pqerror.TRDeadlockDetected ||
 		lite&0xff == sqlite3.SQLITE_BUSY
 }
 
-// IsDuplicate reports whether a unique key refused a row.
+// IsDuplicate reports whether err is a violation of a unique key.
 func IsDuplicate(err error) bool {
 	postgres, lite := codesOf(err)
 	return postgres == pqerror.UniqueViolation ||
 		lite == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
-// IsReferred reports whether a foreign key refused: a row that others refer to
-// was to go, or a row was to refer to one that is not there.
+// IsReferred reports whether err is a violation of a foreign key: the deleted
+// row is still referenced, or the row refers to a missing one.
 func IsReferred(err error) bool {
 	postgres, lite := codesOf(err)
 	return postgres == pqerror.ForeignKeyViolation || postgres == pqerror.RestrictViolation ||
 		lite == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY || lite == sqlite3.SQLITE_CONSTRAINT_TRIGGER
 }
 
-// isTimeout reports whether a statement ran into a time limit: the request's or
-// the database's.
+// isTimeout reports whether a statement exceeded the time limit of the request
+// or of the database.
 func isTimeout(err error) bool {
 	if postgres, lite := codesOf(err); postgres != "" || lite != 0 {
 		return postgres == pqerror.QueryCanceled || lite&0xff == sqlite3.SQLITE_INTERRUPT
@@ -95,7 +94,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// isUnreachable reports whether there was no database to answer.
+// isUnreachable reports whether the database could not be reached.
 func isUnreachable(err error) bool {
 	switch postgres, _ := codesOf(err); postgres {
 	case "":
@@ -108,6 +107,6 @@ func isUnreachable(err error) bool {
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-// ErrRetry says that a row changed since it was read and could not be locked, so
-// that the transaction must start anew.
+// ErrRetry means that a row changed between reading and locking it. The
+// transaction must start over.
 var ErrRetry = errors.New("row changed since it was read")

@@ -10,15 +10,15 @@ import (
 	"entgo.io/ent/dialect/sql/schema"
 )
 
-// What the tests of migrations and transactions reach into.
+// Internals for the tests of migrations and transactions.
 
-// Tables is the ent schema as it is meant on a dialect.
+// Tables returns the ent schema for a dialect.
 func Tables(of string) []*schema.Table { return tables(of) }
 
-// OpenedDatabase is an opened database, under the store.
+// OpenedDatabase is the opened database below the store.
 type OpenedDatabase = *Database
 
-// OpenWithoutMigrating opens a database as it is.
+// OpenWithoutMigrating opens a database without migrations.
 func OpenWithoutMigrating(ctx context.Context, url string) (*Database, func() error, error) {
 	db, lock, err := openDatabase(ctx, Options{URL: url})
 	if err != nil {
@@ -27,7 +27,7 @@ func OpenWithoutMigrating(ctx context.Context, url string) (*Database, func() er
 	return db, (&DB{Pool: db, lock: lock}).Close, nil
 }
 
-// Migrate brings the database to a version; version -1 is the newest.
+// Migrate migrates the database to a version; -1 is the newest.
 func (d *Database) Migrate(ctx context.Context, version int64) error {
 	migrator, _, err := d.migrator()
 	if err != nil {
@@ -44,7 +44,7 @@ func (d *Database) Migrate(ctx context.Context, version int64) error {
 	return err
 }
 
-// LastInGo returns the version of the last migration that is not a file.
+// LastInGo returns the version of the last migration written in Go.
 func (d *Database) LastInGo() (last int64) {
 	for _, migration := range d.writtenInGo() {
 		last = max(last, migration.Version)
@@ -52,10 +52,10 @@ func (d *Database) LastInGo() (last int64) {
 	return last
 }
 
-// SQL is the pool that writes.
+// SQL returns the pool for writes.
 func (d *Database) SQL() *sql.DB { return d.writer }
 
-// ReadAll returns the rows of a statement, each as the texts of its columns.
+// ReadAll returns the rows of a query, with the columns as strings.
 func (s *DB) ReadAll(ctx context.Context, query string) ([][]string, error) {
 	rows, err := s.Pool.readers.QueryContext(ctx, query)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *DB) ReadAll(ctx context.Context, query string) ([][]string, error) {
 	return read, rows.Err()
 }
 
-// TableNames are the names of the tables of the ent schema.
+// TableNames returns the table names of the ent schema.
 func (s *DB) TableNames() []string {
 	var names []string
 	for _, table := range tables(s.Pool.Dialect()) {
@@ -93,7 +93,7 @@ func (s *DB) TableNames() []string {
 	return names
 }
 
-// AgeChanges makes all changes in the log so old.
+// AgeChanges sets the age of all changes in the log.
 func (s *DB) AgeChanges(ctx context.Context, age time.Duration) error {
 	return s.Execute(ctx, s.Pool, `UPDATE changes SET created_at = $1`, s.Now().Add(-age))
 }

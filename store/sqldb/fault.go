@@ -20,8 +20,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Fault is why a database does not do what it is there for, as far as it
-// says so. Its text is for whoever asks, and tells nothing of the inside.
+// Fault is an operational problem that the database reports. Clients see its
+// text, so it must not reveal internals.
 type Fault string
 
 // The faults of a database.
@@ -34,7 +34,7 @@ const (
 	Vanished     Fault = "the database file was removed or replaced"
 )
 
-// again is when to try again what a fault keeps from happening.
+// again returns when clients should retry.
 func (f Fault) again() time.Duration {
 	if f == Unreachable {
 		return retryAfter
@@ -42,16 +42,15 @@ func (f Fault) again() time.Duration {
 	return retryAfterMended
 }
 
-// Refuse returns the refusal of what a fault keeps from happening.
+// Refuse returns the refusal of an operation that failed because of the fault.
 func (f Fault) Refuse(cause error) *problem.Refusal {
 	return problem.Refuse(problem.ErrUnavailable, "%s, try again", f).After(f.again()).Because(cause)
 }
 
-// errVanished is that the database file is not where it was opened.
+// errVanished means that the database file was removed or replaced while open.
 var errVanished = errors.New("the database file, or its log, is not the one that was opened")
 
-// faultOf returns the fault that an error of a driver tells of, and the
-// empty one for other errors.
+// faultOf returns the fault behind a driver's error, or "".
 func faultOf(err error) Fault {
 	postgres, lite := codesOf(err)
 	switch postgres {
@@ -82,8 +81,8 @@ func faultOf(err error) Fault {
 	return ""
 }
 
-// refusedToBegin is Refused for a transaction that writes: a standby refuses to
-// begin one, by the code for what it does not support.
+// refusedToBegin is Refused for a write transaction. A standby refuses to begin
+// one, with the code for an unsupported feature.
 func refusedToBegin(err error) error {
 	if postgres, _ := codesOf(err); postgres == pqerror.FeatureNotSupported {
 		return ReadOnly.Refuse(err)
@@ -91,7 +90,7 @@ func refusedToBegin(err error) error {
 	return Refused(err)
 }
 
-// refusedPing refuses what needs a database that does not answer.
+// refusedPing converts an error of a ping into a refusal.
 func refusedPing(err error) error {
 	if fault := faultOf(err); fault != "" {
 		return fault.Refuse(err)
@@ -102,14 +101,14 @@ func refusedPing(err error) error {
 	return nil
 }
 
-// health is what is known of whether the database takes what is written.
+// health is the last known state of the database for writes.
 type health struct {
 	mu     sync.Mutex
-	failed Fault     // of the last transaction that wrote, empty where it was committed
-	asked  time.Time // when that was last tried out
+	failed Fault     // of the last write transaction, empty if it was committed
+	asked  time.Time // when tryToWrite last ran
 }
 
-// note notes what became of a transaction that wrote.
+// note records the outcome of a write transaction.
 func (h *health) note(err error) {
 	fault := Fault("")
 	if err != nil {
@@ -122,12 +121,11 @@ func (h *health) note(err error) {
 	h.failed = fault
 }
 
-// betweenTries is how often it is tried out at most whether the database takes
-// again what is written.
+// betweenTries is the minimum time between two trial writes.
 const betweenTries = time.Second
 
-// mayTry returns the fault of the last transaction, and whether it may be
-// tried out whether that holds.
+// mayTry returns the fault of the last write transaction, and whether the
+// caller may try a write to see if it persists.
 func (h *health) mayTry() (failed Fault, may bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,10 +137,11 @@ func (h *health) mayTry() (failed Fault, may bool) {
 	return h.failed, may
 }
 
-// CheckWritable returns a refusal where the database takes no writes: it is
-// read-only or keeps the server from tables, its file is not there, or the last
-// transaction failed for want of room or of a working storage. Such a fault
-// is tried out by a small write, so that it ends by itself.
+// CheckWritable returns a refusal if the database takes no writes: it is
+// read-only, the role lacks privileges on tables, the database file is gone, or
+// the last write transaction failed for lack of space or because of broken
+// storage. In the last case it tries a small write, so that the state recovers
+// without a restart.
 func (d *DB) CheckWritable(ctx context.Context) error {
 	if d.Postgres() {
 		if err := d.checkPostgresWritable(ctx); err != nil {
@@ -165,7 +164,7 @@ func (d *DB) CheckWritable(ctx context.Context) error {
 	return nil
 }
 
-// checkPostgresWritable asks PostgreSQL whether it takes writes of this role.
+// checkPostgresWritable asks PostgreSQL whether this role may write.
 func (d *DB) checkPostgresWritable(ctx context.Context) error {
 	setting := ""
 	err := d.followerQuery(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE `+readOnlySetting+` END`, func(rows *sql.Rows) error { return rows.Scan(&setting) })
@@ -185,7 +184,7 @@ func (d *DB) checkPostgresWritable(ctx context.Context) error {
 	return nil
 }
 
-// followerQuery runs a statement on the connections that no request keeps busy.
+// followerQuery runs a query on the follower pool, which requests do not use.
 func (d *DB) followerQuery(ctx context.Context, query string, scan func(*sql.Rows) error, args ...any) error {
 	rows, err := d.Pool.followers.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -200,11 +199,11 @@ func (d *DB) followerQuery(ctx context.Context, query string, scan func(*sql.Row
 	return Refused(rows.Err())
 }
 
-// triedBytes is how much is written to try out whether there is room: more than
-// one page.
+// triedBytes is the size of a trial write. It is more than a page, to detect a
+// full disk.
 const triedBytes = 32 << 10
 
-// tryToWrite writes a row that has expired, and deletes it.
+// tryToWrite inserts an expired row and deletes it.
 func (d *DB) tryToWrite(ctx context.Context) error {
 	release, err := d.takeTurn(ctx)
 	if err != nil {
@@ -215,7 +214,7 @@ func (d *DB) tryToWrite(ctx context.Context) error {
 		return err
 	}
 	name, text := uuid.NewString(), strings.Builder{}
-	for text.Len() < triedBytes { // that cannot be compressed
+	for text.Len() < triedBytes { // random, so that it cannot be compressed
 		text.WriteString(uuid.NewString())
 	}
 	for _, statement := range []struct {
@@ -233,8 +232,8 @@ func (d *DB) tryToWrite(ctx context.Context) error {
 	return nil
 }
 
-// explainRole adds what to do to an error of a migration that the role of the
-// database is kept from, or a database that takes no writes.
+// explainRole adds advice to the error of a migration, if the role lacks
+// privileges or the database is read-only.
 func explainRole(err error) error {
 	switch faultOf(err) {
 	case Unprivileged:
@@ -246,8 +245,8 @@ func explainRole(err error) error {
 	return err
 }
 
-// checkPrivileges returns an error that says what PostgreSQL's role lacks, and how
-// it gets that.
+// checkPrivileges returns an error with the privileges that the PostgreSQL role
+// lacks and the statements that grant them.
 func (d *DB) checkPrivileges(ctx context.Context) error {
 	if d.Pool.dialectName != dialect.Postgres {
 		return nil
@@ -266,12 +265,11 @@ func (d *DB) checkPrivileges(ctx context.Context) error {
 	return errors.New(privilegesText(role, lacking))
 }
 
-// lackingPrivilege is a privilege that a role lacks, with the tables on which it
-// does.
+// lackingPrivilege is a missing privilege and the tables that it is missing on.
 type lackingPrivilege struct{ privilege, tables string }
 
-// lackingPrivileges returns what privileges the role lacks, those on most tables
-// first.
+// lackingPrivileges returns the missing privileges, in the order SELECT,
+// INSERT, UPDATE, DELETE.
 func (d *DB) lackingPrivileges(ctx context.Context) (lacking []lackingPrivilege, err error) {
 	err = d.followerQuery(ctx, `SELECT p.privilege, string_agg(quote_ident(t.name), ', ' ORDER BY t.name)
 		FROM (SELECT jsonb_array_elements_text($1::jsonb) AS name) AS t
@@ -286,7 +284,8 @@ func (d *DB) lackingPrivileges(ctx context.Context) (lacking []lackingPrivilege,
 	return lacking, err
 }
 
-// privilegesText says what a role lacks, and how it gets that.
+// privilegesText lists the missing privileges. If role is not empty, it adds
+// the statements that grant them.
 func privilegesText(role string, lacking []lackingPrivilege) string {
 	var what, grants []string
 	for _, one := range lacking {

@@ -20,14 +20,14 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// faulty is a store whose database has a fault for a while.
+// faulty is a store with a temporary fault of its database.
 type faulty struct {
 	t *testing.T
 	*store.Store
 	made int
 }
 
-// write makes a namespace of some bytes.
+// write creates a namespace of about the given size.
 func (f *faulty) write(bytes int) error {
 	f.made++
 	_, err := f.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: fmt.Sprint("N", f.made), Tags: tagsOf(bytes / 160)})
@@ -48,8 +48,8 @@ func (f *faulty) read() error {
 
 const vanished = "the database file was removed or replaced"
 
-// has holds that the database has a fault, until it is mended: writes are refused
-// with when to try again, the store is not ready and says why, and reads go on.
+// has checks that the database has a fault until mend runs. Writes are refused
+// with a time for the retry, Ready returns the fault, and reads continue.
 func (f *faulty) has(fault string, mend func()) {
 	f.t.Helper()
 	var refused error
@@ -63,7 +63,7 @@ func (f *faulty) has(fault string, mend func()) {
 	if err := f.Ready(context.Background()); !errors.As(err, &refusal) || refusal.Message != fault+", try again" {
 		f.t.Errorf("%s: ready says %v", fault, err)
 	}
-	// A file that is not there can be read by connections that are open, alone.
+	// Only connections that are open already can read a removed file.
 	if err := f.read(); err != nil && fault != vanished {
 		f.t.Errorf("%s: a read fails with %v", fault, err)
 	}
@@ -71,8 +71,8 @@ func (f *faulty) has(fault string, mend func()) {
 	if !patience.Until(f.t, 10*time.Second, func() bool { return f.Ready(context.Background()) == nil }) {
 		f.t.Errorf("%s: after it was mended ready says %v", fault, f.Ready(context.Background()))
 	}
-	// What mends it may cut connections: the first that is used then may be one of
-	// those.
+	// The repair may cut connections, and the next write may get one of those
+	// from the pool.
 	var err error
 	patience.Until(f.t, 10*time.Second, func() bool {
 		err = f.write(150_000)
@@ -83,7 +83,7 @@ func (f *faulty) has(fault string, mend func()) {
 	}
 }
 
-// TestADatabaseWithoutRoom fills a SQLite database up to a limit of its own.
+// TestADatabaseWithoutRoom limits the size of a SQLite database.
 func TestADatabaseWithoutRoom(t *testing.T) {
 	t.Parallel()
 	f := &faulty{t: t, Store: storetest.Open(t, storetest.SQLite(t))}
@@ -93,12 +93,12 @@ func TestADatabaseWithoutRoom(t *testing.T) {
 		}
 	}
 	for range 2 {
-		limit("1") // as many as there are
+		limit("1") // the current size
 		f.has("the database has no room left", func() { limit("1000000") })
 	}
 }
 
-// TestAFullDisk fills the disk that a SQLite database is on.
+// TestAFullDisk fills the disk of a SQLite database.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -116,8 +116,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestAFileThatVanishes takes the files of a SQLite database away, or puts others
-// in their place, under the server: it does not write into what nobody finds.
+// TestAFileThatVanishes removes or replaces the files of a SQLite database
+// under the server. The server must not write into the lost file.
 func TestAFileThatVanishes(t *testing.T) {
 	t.Parallel()
 	for _, suffix := range []string{"", "-wal"} {
@@ -146,7 +146,7 @@ func TestAFileThatVanishes(t *testing.T) {
 	}
 }
 
-// migrated makes the tables of a database.
+// migrated creates the tables of a database.
 func migrated(t *testing.T, url string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{URL: url})
@@ -158,8 +158,8 @@ func migrated(t *testing.T, url string) {
 	}
 }
 
-// appRole creates a role that does not own the tables of a database, and returns
-// the URL with it and how to change what it may.
+// appRole creates a role that does not own the tables. It returns a URL with
+// the role, its name, and a function that runs statements as the owner.
 func appRole(t *testing.T, owner string) (address, role string, change func(statement string)) {
 	t.Helper()
 	at, err := url.Parse(owner)
@@ -181,11 +181,11 @@ func appRole(t *testing.T, owner string) (address, role string, change func(stat
 	return at.String(), role, change
 }
 
-// grants are what a role needs that is not the owner.
+// grants are the privileges that a role needs if it does not own the tables.
 const grants = `GRANT USAGE ON SCHEMA $SCHEMA TO $ROLE; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA $SCHEMA TO $ROLE`
 
-// TestARoleWithoutPrivileges starts with a role that lacks privileges, which the
-// error names with the statements that give them, and takes one away later.
+// TestARoleWithoutPrivileges starts with a role that lacks privileges. The
+// error names them and the GRANT statements. Later the owner revokes one.
 func TestARoleWithoutPrivileges(t *testing.T) {
 	t.Parallel()
 	owner := storetest.EmptyPostgres(t)
@@ -211,7 +211,7 @@ func TestARoleWithoutPrivileges(t *testing.T) {
 	f.has("the server lacks privileges in the database", func() { change(`GRANT INSERT ON namespaces TO $ROLE`) })
 }
 
-// TestAReadOnlyDatabase has PostgreSQL refuse writes, as a standby does.
+// TestAReadOnlyDatabase makes PostgreSQL refuse writes, as a standby does.
 func TestAReadOnlyDatabase(t *testing.T) {
 	t.Parallel()
 	owner := storetest.EmptyPostgres(t)

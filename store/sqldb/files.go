@@ -12,12 +12,12 @@ import (
 	"entgo.io/ent/dialect"
 )
 
-// privateMode is the mode of the files of a SQLite database: they hold what is
-// private in the API, so nobody but the owner reads them.
+// privateMode is the mode of the files of a SQLite database. They contain
+// private data of the API, so only the owner may read them.
 const privateMode fs.FileMode = 0o600
 
-// createPrivate creates an empty database file for its owner alone, unless there
-// is one. SQLite gives the files beside it the same mode.
+// createPrivate creates an empty database file with privateMode, unless it
+// exists. SQLite gives its WAL and shared-memory files the same mode.
 func createPrivate(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, privateMode)
 	if errors.Is(err, fs.ErrExist) {
@@ -29,9 +29,9 @@ func createPrivate(path string) error {
 	return file.Close()
 }
 
-// sqliteFile is the file of a SQLite database, and its log, as they were opened. A
-// server whose file is removed or replaced goes on with one that nobody finds
-// again.
+// sqliteFile identifies the database file and the WAL that were opened. If
+// somebody removes or replaces them, SQLite keeps using the old files, and
+// later writes are lost.
 type sqliteFile struct {
 	path   string
 	opened fs.FileInfo
@@ -39,14 +39,14 @@ type sqliteFile struct {
 	log    fs.FileInfo // nil before keepLog
 }
 
-// identify returns the file at a path.
+// identify returns the sqliteFile for a path.
 func identify(path string) (*sqliteFile, error) {
 	opened, err := os.Stat(path)
 	return &sqliteFile{path: path, opened: opened}, err
 }
 
-// check returns errVanished unless the files at the paths are those that were
-// opened. That takes two microseconds.
+// check returns errVanished unless the files at the paths are the opened ones.
+// It takes about two microseconds.
 func (f *sqliteFile) check() error {
 	if f == nil {
 		return nil
@@ -65,7 +65,7 @@ func (f *sqliteFile) check() error {
 	return nil
 }
 
-// keepLog has check look at the log, too, which is there from now on.
+// keepLog makes check cover the WAL, too, which exists from now on.
 func (f *sqliteFile) keepLog() (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,8 +73,8 @@ func (f *sqliteFile) keepLog() (err error) {
 	return err
 }
 
-// sqliteConnector makes connections to a SQLite file, and to no other one that is
-// there in its place.
+// sqliteConnector opens connections to one SQLite file, and refuses a file that
+// replaced it.
 type sqliteConnector struct {
 	opens driver.Driver
 	name  string
@@ -83,10 +83,10 @@ type sqliteConnector struct {
 
 var _ driver.Connector = (*sqliteConnector)(nil)
 
-// Connect makes a connection. It opens nothing that stands in the place of the
-// file: the last connection to that would take the log beside it along, which is
-// the file's, when it is closed. So one that was opened while the file went stays
-// open.
+// Connect opens a connection. It never opens a file that replaced the original:
+// closing the last connection to the replacement would delete the WAL of the
+// original. If the file vanishes during the open, Connect leaves the connection
+// open for the same reason.
 func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
 	if err := c.file.check(); err != nil {
 		return nil, err
@@ -98,12 +98,12 @@ func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
 	return conn, err
 }
 
-// Driver returns the driver of SQLite.
+// Driver returns the SQLite driver.
 func (c *sqliteConnector) Driver() driver.Driver { return c.opens }
 
-// closeToOthers takes the permissions of the files of a SQLite database from
-// everybody but the owner. Its error is about files that belong to another user,
-// of which it is for an operator to decide.
+// closeToOthers removes the permissions of group and others from the files of a
+// SQLite database. It fails for files of another user. That is for an operator
+// to decide.
 func (d *Database) closeToOthers() error {
 	if d.dialectName != dialect.SQLite {
 		return nil
@@ -113,7 +113,7 @@ func (d *Database) closeToOthers() error {
 		file := d.path + suffix
 		info, err := os.Stat(file)
 		if err != nil || info.Mode().Perm()&^privateMode == 0 {
-			continue // not there, or private
+			continue // missing or private
 		}
 		if err := os.Chmod(file, info.Mode().Perm()&privateMode); err != nil {
 			errs = append(errs, fmt.Errorf("others may open it: %w", err))

@@ -22,57 +22,60 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// A request with an idempotency key is made once. Each transaction that it
-// commits keeps, in itself, what Write returned: so the two are there together or
-// not at all, whatever becomes of the answer to COMMIT. A request that is sent
-// again finds that, and answers from it in place of writing.
+// A request with an idempotency key takes effect once. Each of its transactions
+// stores the result of Write in the same transaction. So changes and result are
+// committed together, even if the client never gets the answer to COMMIT. A
+// retry finds the stored result and returns it instead of writing again.
 //
-// The row has Go values and not the bytes of the answer: most fields of an answer
-// are read after COMMIT, at one instant. Bytes written then are lost where a server
-// stops between the two, and writing the answer inside the transaction shows rows
-// that others change before COMMIT. A retry writes its answer from the values.
+// The stored row has Go values instead of the bytes of the response. Most
+// fields of a response are read after COMMIT, at one instant. Bytes stored
+// after COMMIT would be lost if the server stopped in between. Bytes written
+// inside the transaction would show rows that others may change before COMMIT.
+// A retry builds its response from the stored values.
 //
-// At any moment one request with a key is under way: within a process by a list,
-// and among those of PostgreSQL by an advisory lock that each transaction takes
-// first and holds until it has ended. It never waits for it, so there is no
-// deadlock. Whoever gets the lock sees what the transaction before it committed.
+// At most one request with a given key runs at a time. Within a process a map
+// ensures that. Between processes on PostgreSQL an advisory lock does: each
+// transaction takes it first and holds it until it ends. Transactions only try
+// the lock and never wait, so there is no deadlock. The next holder sees what
+// the previous one committed.
 
 const (
-	// IdempotencyKeyHeader is the header of a request that holds its key.
+	// IdempotencyKeyHeader is the name of the HTTP header with the key.
 	IdempotencyKeyHeader = "Idempotency-Key"
-	// KeepKeys is how long a key is kept.
+	// KeepKeys is the lifetime of a key.
 	KeepKeys = 24 * time.Hour
-	// DefaultKeysPerProject is how many transactions a project keeps under keys.
+	// DefaultKeysPerProject is the default of Options.KeysPerProject.
 	DefaultKeysPerProject = 1_000_000
-	// keysDroppedEvery is how often a server deletes the keys that expired, and
-	// keysAtOnce how many of them in one statement.
+	// keysDroppedEvery is the interval for deleting expired keys. keysAtOnce
+	// bounds the keys that one statement deletes.
 	keysDroppedEvery = 10 * time.Minute
 	keysAtOnce       = 5000
-	// runningAgain is when to ask again about a request that is under way.
+	// runningAgain is when a client should retry while its request still runs.
 	runningAgain = time.Second
 )
 
-// Once is a request that is made once.
+// Once is a request with an idempotency key.
 type Once struct {
-	request     string // names the viewer and the key
-	fingerprint string // of what is asked for
+	request     string // hash of the viewer and the key
+	fingerprint string // of the request's content
 	project     string
-	kept        map[[2]string]bool // fields and steps that were done when it began
+	kept        map[[2]string]bool // fields and steps committed before it began
 }
 
 type onceKey struct{}
 
-// oncePlace is a transaction of a request that is made once.
+// oncePlace identifies a transaction of a request with an idempotency key.
 type oncePlace struct {
 	*Once
 	field string // the response name
-	step  string // of several transactions of one field
+	step  string // distinguishes several transactions of one field
 }
 
-// MakeOnce returns a context in which the viewer's request, which has a
-// fingerprint, is made once under a key. It refuses a key that was used for
-// another request (ErrInvalidInput), and one whose request is under way
-// (ErrConcurrentUpdate). Done ends the request.
+// MakeOnce returns a context for a request of the viewer with an idempotency
+// key. The fingerprint identifies the content of the request. MakeOnce refuses
+// a key that belongs to another request (ErrInvalidInput) or to a running one
+// (ErrConcurrentUpdate). The caller calls the returned function when the
+// request ends.
 func (d *DB) MakeOnce(ctx context.Context, key, fingerprint string) (context.Context, func(), error) {
 	viewer := access.ViewerFrom(ctx)
 	name, err := json.Marshal([]string{viewer.UserID, viewer.ProjectID, key})
@@ -92,7 +95,7 @@ func (d *DB) MakeOnce(ctx context.Context, key, fingerprint string) (context.Con
 	return context.WithValue(ctx, onceKey{}, &oncePlace{Once: once}), done, nil
 }
 
-// readKept reads what was done of a request.
+// readKept reads which transactions of a request were committed.
 func (d *DB) readKept(ctx context.Context, once *Once) error {
 	rows, err := d.Ent.IdempotencyKey.Query().Where(idempotencykey.Request(once.request), idempotencykey.CreatedAtGT(d.Now().Add(-KeepKeys))).
 		Select(idempotencykey.FieldField, idempotencykey.FieldStep, idempotencykey.FieldFingerprint).All(ctx)
@@ -117,8 +120,8 @@ func refuseReused() error {
 	return problem.Invalid(IdempotencyKeyHeader, "is that of another request of the last 24 hours; send the same document and variables, or another key")
 }
 
-// IsOfTheKey reports whether an error refuses the key of a request, rather than
-// the request.
+// IsOfTheKey reports whether err concerns the idempotency key rather than the
+// request.
 func IsOfTheKey(err error) bool {
 	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
 		return refusal.Field == IdempotencyKeyHeader
@@ -127,14 +130,15 @@ func IsOfTheKey(err error) bool {
 	return problems.HasUnder(IdempotencyKeyHeader)
 }
 
-// placeOf returns the place of a context in a request that is made once, nil if
-// it is of none.
+// placeOf returns the oncePlace of a context, nil if the request has no
+// idempotency key.
 func placeOf(ctx context.Context) *oncePlace {
 	place, _ := ctx.Value(onceKey{}).(*oncePlace)
 	return place
 }
 
-// AtField returns the context of a field of Mutation, by its response name.
+// AtField returns the context for a field of Mutation with the given response
+// name.
 func AtField(ctx context.Context, field string) context.Context {
 	if place := placeOf(ctx); place != nil {
 		return context.WithValue(ctx, onceKey{}, &oncePlace{place.Once, field, ""})
@@ -142,8 +146,8 @@ func AtField(ctx context.Context, field string) context.Context {
 	return ctx
 }
 
-// AtStep returns the context of one of the transactions of a field that has
-// several, by a name that is the same whenever the request is sent.
+// AtStep returns the context for one of several transactions of a field. The
+// name of the step must be the same in a retry.
 func AtStep(ctx context.Context, step string) context.Context {
 	if place := placeOf(ctx); place != nil {
 		return context.WithValue(ctx, onceKey{}, &oncePlace{place.Once, place.field, step})
@@ -151,26 +155,25 @@ func AtStep(ctx context.Context, step string) context.Context {
 	return ctx
 }
 
-// IsOnce reports whether a context is that of a request that is made once.
+// IsOnce reports whether the request of a context has an idempotency key.
 func IsOnce(ctx context.Context) bool { return placeOf(ctx) != nil }
 
-// NotOnce returns a context whose transactions keep nothing by themselves: they
-// serve several requests, for each of which Tx.Replay and Tx.Keep are called.
+// NotOnce returns a context for a transaction that serves several requests. Its
+// owner calls Tx.Replay and Tx.Keep for each request.
 func NotOnce(ctx context.Context) context.Context {
 	return context.WithValue(ctx, onceKey{}, (*oncePlace)(nil))
 }
 
-// IsDone reports whether the transaction of a context had been committed when its
-// request began: Write returns what it returned then. Whoever checks before Write
-// what may have changed since then does not.
+// IsDone reports whether the transaction of a context was committed before its
+// request began. Write then returns the stored result. Callers skip checks
+// against the current state.
 func (d *DB) IsDone(ctx context.Context) bool {
 	place := placeOf(ctx)
 	return place != nil && place.kept[[2]string{place.field, place.step}]
 }
 
-// WasDoneMeanwhile reports whether a transaction of the field of a context, which
-// was not done when its request began, is now: by the same request, on another
-// server.
+// WasDoneMeanwhile reports whether the same request, on another server, has
+// committed a transaction of the current field since this request began.
 func (d *DB) WasDoneMeanwhile(ctx context.Context) (bool, error) {
 	place := placeOf(ctx)
 	if place == nil {
@@ -188,9 +191,9 @@ func (d *DB) WasDoneMeanwhile(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// Replay sets what results point to as the request of a context left it, and
-// reports whether it was committed before. A request under way is refused. Where
-// it reports false, the transaction may write for the request, and ends with
+// Replay loads the stored results of a request into what results point to, and
+// reports whether it found any. It refuses a request that is running elsewhere.
+// If it returns false, the caller may write for the request and then calls
 // Keep.
 func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	place := placeOf(ctx)
@@ -200,8 +203,8 @@ func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	if err := tx.lockKey(ctx, place); err != nil {
 		return false, err
 	}
-	// Any transaction of the request has its fingerprint, that of the place its
-	// outcome.
+	// Each row of the request has the fingerprint. Only the row of the place
+	// has the outcome.
 	var fingerprint string
 	var outcome *string
 	err := tx.db.Query(ctx, tx, `SELECT fingerprint, CASE WHEN field = $2 AND step = $3 THEN outcome END FROM idempotency_keys
@@ -221,7 +224,7 @@ func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	return true, setResults(*outcome, results)
 }
 
-// setResults sets what results point to from what Keep kept.
+// setResults decodes a stored outcome into what results point to.
 func setResults(outcome string, results []any) error {
 	var kept []json.RawMessage
 	err := json.Unmarshal([]byte(outcome), &kept)
@@ -237,7 +240,8 @@ func setResults(outcome string, results []any) error {
 	return nil
 }
 
-// lockKey makes sure that no other transaction runs for the request.
+// lockKey takes the lock of the request, or refuses if another transaction has
+// it.
 func (tx *Tx) lockKey(ctx context.Context, place *oncePlace) error {
 	if !tx.db.Postgres() {
 		return nil // one transaction writes at a time
@@ -255,8 +259,8 @@ func (tx *Tx) lockKey(ctx context.Context, place *oncePlace) error {
 	return err
 }
 
-// Keep keeps what results point to for the request of a context, together with
-// what the transaction writes.
+// Keep stores what results point to for the request of a context, as part of
+// the transaction.
 func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 	place := placeOf(ctx)
 	if place == nil {
@@ -264,7 +268,7 @@ func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 	}
 	var outcome bytes.Buffer
 	encoder := json.NewEncoder(&outcome)
-	encoder.SetEscapeHTML(false) // JSON that is a part of it stays as it came
+	encoder.SetEscapeHTML(false) // embedded JSON stays unchanged
 	if err := encoder.Encode(append([]any{}, results...)); err != nil {
 		return fmt.Errorf("keep what %q did: %w", tx.Mutation, err)
 	}
@@ -274,7 +278,8 @@ func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 	return nil
 }
 
-// writeKept writes what is to be kept. What is there already has expired.
+// writeKept writes the stored results. A conflicting row has expired, so it is
+// overwritten.
 func (tx *Tx) writeKept(ctx context.Context) error {
 	if len(tx.kept) == 0 {
 		return nil
@@ -291,30 +296,30 @@ func (tx *Tx) writeKept(ctx context.Context) error {
 	return nil
 }
 
-// keys are the idempotency keys that a process knows of.
+// keys are the idempotency keys known to a process.
 type keys struct {
 	db         *DB
 	perProject int
-	running    sync.Map // the requests under way
+	running    sync.Map // running requests
 	mu         sync.Mutex
 	counts     map[string]*keyCount // by project
 }
 
-// keyCount is about how many keys a project has: as they were counted, and what
-// this process added since.
+// keyCount is the approximate number of keys of a project: the last count, and
+// the keys that this process added since.
 type keyCount struct {
 	kept    int
 	counted time.Time
 }
 
 const (
-	// countedFor is how long the keys of a project are not counted anew.
+	// countedFor is how long a count of keys is valid.
 	countedFor = time.Minute
-	// maxKeyCounts bounds the projects whose counts are held.
+	// maxKeyCounts bounds the projects with a cached count.
 	maxKeyCounts = 10_000
 )
 
-// check refuses another key of a project that has as many as it may.
+// check refuses another key for a project that has reached its limit.
 func (k *keys) check(ctx context.Context, tx *Tx, project string) error {
 	now := k.db.Now()
 	k.mu.Lock()
@@ -346,7 +351,7 @@ func (k *keys) check(ctx context.Context, tx *Tx, project string) error {
 	return nil
 }
 
-// added counts keys that were kept for projects.
+// added counts new keys of projects.
 func (k *keys) added(projects []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -357,7 +362,7 @@ func (k *keys) added(projects []string) {
 	}
 }
 
-// DropKeys deletes the idempotency keys that expired.
+// DropKeys deletes expired idempotency keys.
 func (d *DB) DropKeys(ctx context.Context) error {
 	for {
 		rows, err := d.Ent.IdempotencyKey.Query().Where(idempotencykey.CreatedAtLTE(d.Now().Add(-KeepKeys))).
@@ -366,7 +371,7 @@ func (d *DB) DropKeys(ctx context.Context) error {
 			return err
 		}
 		ids := lists.Map(rows, func(row *ent.IdempotencyKey) int64 { return row.ID })
-		// One that was used anew meanwhile stays.
+		// The second condition keeps a key that was renewed meanwhile.
 		if _, err := d.Ent.IdempotencyKey.Delete().
 			Where(Among(idempotencykey.FieldID, ids), idempotencykey.CreatedAtLTE(d.Now().Add(-KeepKeys))).Exec(ctx); err != nil {
 			return err

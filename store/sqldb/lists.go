@@ -13,13 +13,13 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// Among keeps the rows whose column holds one of the values. These are one
-// parameter, so that the text of the statement does not depend on their number.
+// Among keeps the rows with one of the values in a column. All values are one
+// parameter, so the statement has the same text for any number of values.
 func Among[V int64 | string](column string, values []V) func(*entsql.Selector) {
 	return func(s *entsql.Selector) { s.Where(IsAmong(s, s.C(column), values)) }
 }
 
-// IsAmong is among as a predicate on a qualified column.
+// IsAmong is Among as a predicate on a qualified column.
 func IsAmong[V int64 | string](s *entsql.Selector, column string, values []V) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		b.Ident(column)
@@ -31,7 +31,7 @@ func IsAmong[V int64 | string](s *entsql.Selector, column string, values []V) *e
 	})
 }
 
-// ByID gathers rows as nouns by an id of their own.
+// ByID converts rows to nouns and indexes them by id.
 func ByID[Row, Noun any, ID comparable](rows []Row, err error, what string, noun func(Row) Noun, id func(Row) ID) (map[ID]Noun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up %s: %w", what, err)
@@ -39,8 +39,8 @@ func ByID[Row, Noun any, ID comparable](rows []Row, err error, what string, noun
 	return lists.Index(rows, func(row Row) (ID, Noun) { return id(row), noun(row) }), nil
 }
 
-// ByParent gathers rows as nouns by the id of what they belong to, in their
-// order.
+// ByParent converts rows to nouns and groups them by the id of their parent. It
+// keeps their order.
 func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun, parent func(Row) int64) (map[int64][]Noun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", what, err)
@@ -52,7 +52,7 @@ func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) 
 	return out, nil
 }
 
-// Without returns the list without what the other holds, in its order.
+// Without returns the values of list that are not in other, in order.
 func Without[V comparable](list, other []V) []V {
 	held := lists.Set(other, lists.Itself)
 	var left []V
@@ -64,15 +64,15 @@ func Without[V comparable](list, other []V) []V {
 	return left
 }
 
-// Distinct returns the list without repetitions, sorted.
+// Distinct returns the values of a list without duplicates, sorted.
 func Distinct[V cmp.Ordered](list []V) []V {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// RowsAtOnce bounds the rows of one INSERT, whose columns are parameters each.
+// RowsAtOnce bounds the rows of one INSERT with a parameter for each column.
 const RowsAtOnce = 1000
 
-// InsertAll writes rows, at most RowsAtOnce in a statement.
+// InsertAll inserts rows, at most RowsAtOnce per statement.
 func InsertAll[Create any, Bulk interface{ Exec(context.Context) error }](ctx context.Context, rows []Create, bulk func(...Create) Bulk) error {
 	for chunk := range slices.Chunk(rows, RowsAtOnce) {
 		if err := bulk(chunk...).Exec(ctx); err != nil {

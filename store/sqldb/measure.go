@@ -9,19 +9,19 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 )
 
-// measured is what the statements of a context did, transaction control
-// excluded.
+// measured counts the statements and rows of a context, without transaction
+// control.
 type measured struct {
 	statements, rows atomic.Int64
 	each             func(query string, args any)
 
 	mu   sync.Mutex
 	ways []string
-	most int64  // rows, beyond which stop is called; 0 is no limit
+	most int64  // limit of rows for stop; 0 is no limit
 	stop func() // may be called several times
 }
 
-// add counts rows that a statement returned.
+// add counts returned rows.
 func (m *measured) add(rows int64) {
 	if m.rows.Add(rows) > m.most && m.most > 0 {
 		m.stop()
@@ -35,8 +35,8 @@ func measuredOf(ctx context.Context) *measured {
 	return m
 }
 
-// Measure returns a context under which statements and the rows that they return
-// are counted, transaction control excluded, and both counts so far.
+// Measure returns a context that counts statements and returned rows, without
+// transaction control, and a function that returns both counts.
 func Measure(ctx context.Context) (context.Context, func() (statements, rows int64)) {
 	m := measuredOf(ctx)
 	if m == nil {
@@ -47,11 +47,11 @@ func Measure(ctx context.Context) (context.Context, func() (statements, rows int
 	return ctx, func() (int64, int64) { return m.statements.Load() - statements, m.rows.Load() - rows }
 }
 
-// maxWays bounds the remembered decisions of one operation.
+// maxWays bounds the recorded decisions of one operation.
 const maxWays = 20
 
-// Decided remembers how a question is answered, for the log of slow operations.
-// Equal decisions count once.
+// Decided records how a query is answered, for the log of slow operations. It
+// drops duplicates.
 func Decided(ctx context.Context, way string) {
 	m := measuredOf(ctx)
 	if m == nil {
@@ -64,7 +64,7 @@ func Decided(ctx context.Context, way string) {
 	}
 }
 
-// Decisions returns what Decided remembers under a context.
+// Decisions returns the decisions recorded under a context.
 func Decisions(ctx context.Context) []string {
 	m := measuredOf(ctx)
 	if m == nil {
@@ -75,28 +75,29 @@ func Decisions(ctx context.Context) []string {
 	return slices.Clone(m.ways)
 }
 
-// StopBeyond has a function called when the statements under a context of Measure
-// have returned more than so many rows in all.
+// StopBeyond makes the measuring context call stop when its statements have
+// returned more than the given number of rows. Use it with a context of
+// Measure.
 func StopBeyond(ctx context.Context, rows int64, stop func()) {
 	if m := measuredOf(ctx); m != nil {
 		m.most, m.stop = rows, stop
 	}
 }
 
-// EachStatement returns a context under which each statement is passed to a
-// function, which may be called concurrently, with its arguments.
+// EachStatement returns a context that passes each statement with its arguments
+// to a function. Calls may be concurrent.
 func EachStatement(ctx context.Context, each func(query string, args any)) context.Context {
 	return context.WithValue(ctx, measuredKey{}, &measured{each: each})
 }
 
-// Uncounted is for statements that control the transaction, as a lock does that
-// one of the databases does not need.
+// Uncounted returns a context whose statements are not counted. It is for
+// transaction control, such as a lock that only one of the databases needs.
 func Uncounted(ctx context.Context) context.Context {
 	return context.WithValue(ctx, measuredKey{}, (*measured)(nil))
 }
 
-// Statements returns how many SQL statements were sent for requests so far,
-// transaction control excluded.
+// Statements returns the number of statements for requests so far, without
+// transaction control.
 func (d *DB) Statements() int64 { return d.Pool.statements.Load() }
 
 func (d *Database) count(ctx context.Context, query string, args any) {
@@ -115,14 +116,14 @@ func (d *Database) count(ctx context.Context, query string, args any) {
 	}
 }
 
-// CountRow counts a row that a statement returned.
+// CountRow counts one returned row.
 func CountRow(ctx context.Context) {
 	if m := measuredOf(ctx); m != nil {
 		m.add(1)
 	}
 }
 
-// countRowsOf has the rows of ent counted as they are read.
+// countRowsOf makes ent's rows count as they are read.
 func countRowsOf(ctx context.Context, v any) {
 	rows, ok := v.(*entsql.Rows)
 	if m := measuredOf(ctx); ok && m != nil && rows.ColumnScanner != nil {

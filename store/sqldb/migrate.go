@@ -15,16 +15,16 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// migrations holds the versioned SQL of both dialects, each file with a way up
-// and a way down.
+// migrations holds the versioned SQL of both dialects. Each file has an up and
+// a down part.
 //
 //go:embed migrations
 var migrations embed.FS
 
-// migrator walks the migrations of the database's dialect; it is to be closed,
-// which closes its pool. A SQLite file is locked by its server; its foreign keys
-// are off meanwhile, as SQLite wants it for changes of tables that refer to each
-// other.
+// migrator returns a goose provider for the migrations of the dialect, and its
+// pool. Closing the provider closes the pool. Foreign keys are off on SQLite,
+// which requires that for changes to tables that refer to each other. The
+// server's file lock keeps other servers out.
 func (d *Database) migrator() (*goose.Provider, *sql.DB, error) {
 	of, folder, open := goose.DialectSQLite3, "migrations/sqlite", func() (*sql.DB, error) { return openSQLitePool(d.file, 1, "foreign_keys(0)") }
 	if d.dialectName == dialect.Postgres {
@@ -45,12 +45,12 @@ func (d *Database) migrator() (*goose.Provider, *sql.DB, error) {
 	return migrator, pool, nil
 }
 
-// lockSeconds is how long a server waits for the migrations of another.
+// lockSeconds is how long a server waits for another server's migrations.
 const lockSeconds = 30 * 60
 
 // lockMigrations waits until no other server migrates the database, and returns
-// what lets the next one. On PostgreSQL that is an advisory lock, so that several
-// servers may start at once.
+// a function that releases the lock. On PostgreSQL it is an advisory lock, so
+// several servers may start at once.
 func (d *Database) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {
 	if d.dialectName != dialect.Postgres {
 		return func() error { return nil }, nil
@@ -71,7 +71,7 @@ func (d *Database) lockMigrations(ctx context.Context, pool *sql.DB) (unlock fun
 	}, nil
 }
 
-// openUnbounded opens a PostgreSQL database for what may take its time.
+// openUnbounded opens a PostgreSQL pool without a statement timeout.
 func openUnbounded(address string) (*sql.DB, error) {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -83,9 +83,9 @@ func openUnbounded(address string) (*sql.DB, error) {
 	return sql.Open("postgres", parsed.String())
 }
 
-// migrate brings the database to the newest migration and makes the indexes of
-// texts that it lacks. It refuses a database that a newer program has migrated,
-// and leaves it as it is.
+// migrate applies the missing migrations and creates the missing text indexes.
+// It refuses a database that a newer version of the program migrated, and
+// leaves it unchanged.
 func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
 	migrator, pool, err := d.migrator()
 	if err != nil {
@@ -109,8 +109,8 @@ func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// checkNotNewer returns an error for a database with a migration beyond those
-// that this program knows.
+// checkNotNewer returns an error if the database has a migration that this
+// program does not know.
 func checkNotNewer(ctx context.Context, migrator *goose.Provider) error {
 	known := int64(0)
 	for _, source := range migrator.ListSources() {

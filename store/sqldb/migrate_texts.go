@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// foldTextsAt is the version of the migration that folds the texts of rows that
-// were there before, which SQL cannot.
+// foldTextsAt returns the version of the migration that folds the strings of
+// existing rows. SQL cannot do that.
 func (d *Database) foldTextsAt() int64 {
 	if d.dialectName == dialect.Postgres {
 		return 14
@@ -20,16 +20,16 @@ func (d *Database) foldTextsAt() int64 {
 	return 13
 }
 
-// writtenInGo returns the migrations that are not files of SQL.
+// writtenInGo returns the migrations written in Go.
 func (d *Database) writtenInGo() []*goose.Migration {
 	return []*goose.Migration{goose.NewGoMigration(d.foldTextsAt(), &goose.GoFunc{RunTx: d.foldTexts}, nil)}
 }
 
-// rowsFolded is how many rows are folded at once: texts of descriptions are
-// long.
+// rowsFolded is the batch size for folding: descriptions are long.
 const rowsFolded = 500
 
-// foldTexts fills the columns of folded texts where they differ from the texts.
+// foldTexts fills the columns for folded strings where folding changes the
+// string.
 func (d *Database) foldTexts(ctx context.Context, tx *sql.Tx) error {
 	for _, of := range [][3]string{
 		{"metadata_items", "value", "value_key"}, {"capability_members", "value", "value_key"}, {"resources", "description", "description_key"},
@@ -44,8 +44,8 @@ func (d *Database) foldTexts(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// foldRows folds the texts of the rows after one, a limited number of them, and
-// returns the last one and whether there may be more.
+// foldRows folds one batch of rows after an id. It returns the last id and
+// whether more rows may follow.
 func (d *Database) foldRows(ctx context.Context, tx *sql.Tx, of [3]string, after int64) (last int64, more bool, err error) {
 	table, plain, key := of[0], of[1], of[2]
 	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT id, COALESCE(%s, '') FROM %s WHERE id > $1 ORDER BY id LIMIT %d", plain, table, rowsFolded), after)
@@ -74,7 +74,7 @@ func (d *Database) foldRows(ctx context.Context, tx *sql.Tx, of [3]string, after
 	return last, count == rowsFolded, err
 }
 
-// FoldedOrNil returns a text folded, nil where that is the same.
+// FoldedOrNil returns the folded string, or nil if folding changes nothing.
 func FoldedOrNil(value string) *string {
 	if folded := text.Fold(value); folded != value {
 		return &folded

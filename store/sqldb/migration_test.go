@@ -22,8 +22,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// With -write NAME the difference between the migrations and the ent schema
-// becomes the next migration of both dialects (`make migration NAME=...`).
+// With -write NAME the test writes the difference between the migrations and
+// the ent schema as the next migration of both dialects (`make migration
+// NAME=...`).
 var write = flag.String("write", "", "write the next migration under this name")
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -66,8 +67,8 @@ func TestWriteMigration(t *testing.T) {
 	}
 }
 
-// numberMigrations names the file that was written with a time by the next number
-// instead, after those of all other migrations, which are files or Go.
+// numberMigrations renames the new file from a timestamp to the next number.
+// Migrations in Go have numbers, too.
 func numberMigrations(t *testing.T, folder string, db sqldb.OpenedDatabase) {
 	t.Helper()
 	files, err := filepath.Glob(folder + "/*.sql")
@@ -90,8 +91,8 @@ func numberMigrations(t *testing.T, folder string, db sqldb.OpenedDatabase) {
 	_ = os.Remove(folder + "/atlas.sum")
 }
 
-// TestMigrationsEndAtTheEntSchema also holds that no other table is left, and
-// that every text column of PostgreSQL compares by code point.
+// TestMigrationsEndAtTheEntSchema also checks that no other tables exist and
+// that every string column on PostgreSQL compares by code point.
 func TestMigrationsEndAtTheEntSchema(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
@@ -135,7 +136,7 @@ func TestMigrationsEndAtTheEntSchema(t *testing.T) {
 	})
 }
 
-// missing is the SQL that would bring the database to the ent schema.
+// missing returns the SQL that would migrate the database to the ent schema.
 func missing(t *testing.T, db interface {
 	dialect.Driver
 }) string {

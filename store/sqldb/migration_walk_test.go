@@ -16,8 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestMigrationsWalkUpDownAndUpWithRows goes down with rows in the tables, finds
-// nothing left behind, and up again to a store that works.
+// TestMigrationsWalkUpDownAndUpWithRows migrates a filled database down, checks
+// that nothing is left, and migrates up again to a working store.
 func TestMigrationsWalkUpDownAndUpWithRows(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
@@ -45,7 +45,7 @@ func TestMigrationsWalkUpDownAndUpWithRows(t *testing.T) {
 	})
 }
 
-// fill opens a store, writes rows of the definitions into it and closes it.
+// fill opens a store, writes some definitions, and closes it.
 func fill(t *testing.T, url string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{URL: url})
@@ -67,12 +67,12 @@ func fill(t *testing.T, url string) {
 	}
 }
 
-// beforeChanges is the version of the last migration before the log of changes.
+// beforeChanges is the last version without the log of changes, by dialect.
 var beforeChanges = map[string]int64{dialect.SQLite: 5, dialect.Postgres: 6}
 
-// TestAnUpgradedDatabaseIsFollowed fills a database, brings it to the version
-// before the log of changes and opens it again: what is written then is noted,
-// and on PostgreSQL a second server hears of it.
+// TestAnUpgradedDatabaseIsFollowed fills a database, migrates it down to the
+// version before the log of changes, and opens it again. New writes must be in
+// the log, and on PostgreSQL a second server must receive them.
 func TestAnUpgradedDatabaseIsFollowed(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
@@ -103,7 +103,7 @@ func TestAnUpgradedDatabaseIsFollowed(t *testing.T) {
 	})
 }
 
-// tablesOf are the tables there are, without the one that counts migrations.
+// tablesOf returns the tables of the database without schema_migrations.
 func tablesOf(t *testing.T, db sqldb.OpenedDatabase) []string {
 	t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_migrations'`
@@ -126,8 +126,8 @@ func tablesOf(t *testing.T, db sqldb.OpenedDatabase) []string {
 	return names
 }
 
-// TestSeveralServersStartOnOneEmptyPostgres opens stores on one empty database
-// at once: each comes up.
+// TestSeveralServersStartOnOneEmptyPostgres opens several stores on one empty
+// database at once. All must start.
 func TestSeveralServersStartOnOneEmptyPostgres(t *testing.T) {
 	t.Parallel()
 	url := storetest.EmptyPostgres(t)
@@ -161,7 +161,7 @@ func TestOneSQLiteFileServesOneServer(t *testing.T) {
 	}
 }
 
-// world is the resident world of a store.
+// world returns the in-memory world of a store.
 func world(t testing.TB, s *store.Store) *placement.World {
 	t.Helper()
 	world, err := s.World(storetest.AsAdmin())

@@ -17,42 +17,41 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// StatementTimeout bounds what the server asks the database for itself, and the
-// statements of requests unless Options.StatementTime does.
+// StatementTimeout limits the server's own statements. It is the default limit
+// for the statements of requests (Options.StatementTime).
 const StatementTimeout = 10 * time.Second
 
-// Sizes of the connection pools. SQLite has one writer; readers do not wait for
-// it.
+// Sizes of the connection pools. SQLite has one writer, and readers do not wait
+// for it.
 const (
-	// DefaultConnections is how many connections serve requests at most.
+	// DefaultConnections is the default of Options.Connections.
 	DefaultConnections = 32
-	// DefaultCacheBytes bounds what all connections to a SQLite file keep of it.
+	// DefaultCacheBytes is the default of Options.CacheBytes.
 	DefaultCacheBytes   = 256 << 20
 	idleConnections     = 10
 	followerConnections = 2
 )
 
-// Places are how many operations may have a connection at once, so that none waits
-// for one.
+// Places is how many operations may hold a connection at once without waiting.
 type Places struct {
-	// Statements is for what is cheap and what writes.
+	// Statements is for cheap statements and for writes.
 	Statements int
-	// Searches is for statements under Searching: at most half of the cores.
+	// Searches is for statements under Searching, at most half of the cores.
 	Searches int
 }
 
-// sqliteConnections is how many connections to a SQLite file are of use, since
-// what they do takes this process's cores.
+// sqliteConnections returns the useful number of connections to a SQLite file.
+// SQLite runs in this process, so the cores limit it.
 func sqliteConnections() int { return 4 * max(2, runtime.GOMAXPROCS(0)) }
 
-// placesFor returns how connections are divided.
+// placesFor divides connections between statements and searches.
 func placesFor(connections int) Places {
 	searches := max(1, runtime.GOMAXPROCS(0)/2)
 	return Places{Statements: max(1, connections-searches), Searches: min(searches, max(1, connections/4))}
 }
 
-// CheckURL returns an error for a text that does not name a database:
-// sqlite://PATH or postgres://... . It opens nothing.
+// CheckURL returns an error unless databaseURL is of the form sqlite://PATH or
+// postgres://... and its options are valid. It opens nothing.
 func CheckURL(databaseURL string) error {
 	path, err := parseURL(databaseURL)
 	if err == nil && path == "" {
@@ -61,8 +60,7 @@ func CheckURL(databaseURL string) error {
 	return err
 }
 
-// parseURL returns the path of the SQLite file that a database URL names; it is
-// empty for PostgreSQL.
+// parseURL returns the path of a SQLite URL, or "" for PostgreSQL.
 func parseURL(databaseURL string) (path string, err error) {
 	scheme, rest, found := strings.Cut(databaseURL, "://")
 	switch {
@@ -74,8 +72,8 @@ func parseURL(databaseURL string) (path string, err error) {
 	return "", errors.New("a database is named as sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE")
 }
 
-// openDatabase opens what a database URL names. The lock is held on a SQLite
-// file, which belongs to one program, and is nil on PostgreSQL.
+// openDatabase opens the database of a URL. It holds the returned lock on a
+// SQLite file, which one server uses at a time. The lock is nil on PostgreSQL.
 func openDatabase(ctx context.Context, options Options) (*Database, *flock.Flock, error) {
 	path, err := parseURL(options.URL)
 	connections := cmp.Or(options.Connections, DefaultConnections)
@@ -110,7 +108,7 @@ func openSQLite(ctx context.Context, path string, places Places, cacheBytes int6
 		return nil, nil, errors.Join(fmt.Errorf("open the database file: %w", err), lock.Unlock())
 	}
 	db := &Database{dialectName: dialect.SQLite, path: path, file: file, places: places, prepared: newPreparedStatements()}
-	readers := places.Statements + places.Searches + followerConnections + 1 // which stays open
+	readers := places.Statements + places.Searches + followerConnections + 1 // one stays open, see keepLog
 	cache := fmt.Sprintf("cache_size(-%d)", max(1<<10, cacheBytes>>10/int64(1+readers)))
 	if db.writer, err = openSQLitePool(file, 1, "foreign_keys(1)", cache); err != nil {
 		return nil, nil, errors.Join(err, lock.Unlock())
@@ -125,9 +123,9 @@ func openSQLite(ctx context.Context, path string, places Places, cacheBytes int6
 	return db, lock, nil
 }
 
-// openSQLitePool opens a pool of connections with the settings that every
-// connection needs, and those given: durability is less than full, and foreign
-// keys are off, unless they are asked for.
+// openSQLitePool opens a pool with the pragmas that every connection needs,
+// followed by the given ones. Without them SQLite would have weaker durability.
+// Foreign keys are off unless a pragma turns them on.
 func openSQLitePool(of *sqliteFile, connections int, pragmas ...string) (*sql.DB, error) {
 	settings := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_time_format": {"sqlite"}}
 	pragmas = append([]string{
@@ -150,17 +148,16 @@ func openSQLitePool(of *sqliteFile, connections int, pragmas ...string) (*sql.DB
 	return db, nil
 }
 
-// postgresSettings are the settings of a PostgreSQL database.
+// postgresSettings are the connection settings for PostgreSQL.
 type postgresSettings struct {
 	pq.Config
-	address string // the URL with the settings that it leaves open
-	isTimed bool   // the URL itself says how long a statement may take
+	address string // the URL with defaults for missing settings
+	isTimed bool   // whether the URL sets a statement timeout
 }
 
-// postgresConfig returns the settings that a URL names, with those that it leaves
-// open. Settings of a session travel in the start-up
-// packet, so they cost no statement; parameters travel with their statement, in
-// one round trip.
+// postgresConfig returns the settings of a URL, with defaults for missing ones.
+// Session settings are part of the startup packet, so they cost no statement.
+// Parameters travel with their statement in one round trip.
 func postgresConfig(databaseURL string) (config postgresSettings, err error) {
 	parsed, err := url.Parse(databaseURL)
 	if err != nil {
@@ -172,7 +169,7 @@ func postgresConfig(databaseURL string) (config postgresSettings, err error) {
 		"application_name":              "cadastre",
 		"binary_parameters":             "yes",
 		"default_transaction_isolation": "read committed",
-		"jit":                           "off", // compiling a large filter takes seconds, and running it less
+		"jit":                           "off", // compiling a large filter takes seconds and saves less
 		timeoutSetting:                  fmt.Sprint(StatementTimeout.Milliseconds()),
 		"timezone":                      "UTC",
 	} {
@@ -188,12 +185,12 @@ func postgresConfig(databaseURL string) (config postgresSettings, err error) {
 	return config, nil
 }
 
-// timeoutSetting is the setting that ends a statement in PostgreSQL itself.
+// timeoutSetting is PostgreSQL's setting that limits each statement.
 const timeoutSetting = "statement_timeout"
 
-// openPostgres opens a pool for each class of statement: those of requests, which
-// may take some time each, the searches among them, and what follows other
-// servers. A time in the URL holds for all.
+// openPostgres opens one pool each for ordinary statements of requests, for
+// searches, and for followers of other servers. A statement timeout in the URL
+// applies to all pools.
 func openPostgres(ctx context.Context, databaseURL string, places Places, limit time.Duration) (opened *Database, err error) {
 	config, err := postgresConfig(databaseURL)
 	if err != nil {
@@ -233,8 +230,8 @@ func openPostgres(ctx context.Context, databaseURL string, places Places, limit 
 		searches: searches, followers: followers}, nil
 }
 
-// newPool returns a pool of at most so many connections, of which some stay open.
-// It connects to nothing.
+// newPool returns a pool with limits for open and idle connections. It does not
+// connect.
 func newPool(config pq.Config, connections, idle int) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestANewerDatabaseIsRefused opens a database that a later program migrated,
-// and holds that nothing of it changes.
+// TestANewerDatabaseIsRefused opens a database that a newer program migrated,
+// and checks that nothing changes in it.
 func TestANewerDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
@@ -41,7 +41,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 		}
 		for _, statement := range []string{
 			"INSERT INTO schema_migrations (version_id, is_applied) VALUES (9999, true)",
-			"DELETE FROM traits WHERE name = 'HW_CPU_X86_AVX2'", // a start would write it again
+			"DELETE FROM traits WHERE name = 'HW_CPU_X86_AVX2'", // a start would insert it again
 		} {
 			if _, err := db.SQL().Exec(statement); err != nil {
 				t.Fatal(err)
@@ -83,8 +83,8 @@ func countedRows(t *testing.T, db sqldb.OpenedDatabase) map[string]int {
 	return rows
 }
 
-// TestDatabaseFilesArePrivate looks at the files of a new database, and of one
-// that others could read.
+// TestDatabaseFilesArePrivate checks the file modes of a new database, and of
+// one that others could read before.
 func TestDatabaseFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cadastre.db")
@@ -99,7 +99,7 @@ func TestDatabaseFilesArePrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 		files, err := filepath.Glob(path + "*")
-		if err != nil || len(files) != 4 { // the database, its log, the index of that, the lock
+		if err != nil || len(files) != 4 { // the database, its WAL, its shared memory, the lock
 			t.Errorf("files %q, %v", files, err)
 		}
 		for _, file := range files {
@@ -113,8 +113,8 @@ func TestDatabaseFilesArePrivate(t *testing.T) {
 	}
 }
 
-// TestTheModeOfTLSIsExplained connects to PostgreSQL servers whose TLS is not what
-// the URL asks for.
+// TestTheModeOfTLSIsExplained connects to PostgreSQL servers whose TLS differs
+// from the URL's sslmode.
 func TestTheModeOfTLSIsExplained(t *testing.T) {
 	t.Parallel()
 	opens := func(t *testing.T, url, want string) {
@@ -158,8 +158,8 @@ func TestTheModeOfTLSIsExplained(t *testing.T) {
 	opens(t, "postgres://u:secret@127.0.0.1:1/db?sslmode=sometimes", `"sometimes" is not supported; supported values are`)
 }
 
-// fakePostgres returns the address of a server that reads what a client of
-// PostgreSQL sends first, and answers.
+// fakePostgres starts a server that reads the first message of a PostgreSQL
+// client and answers. It returns the address.
 func fakePostgres(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -184,7 +184,7 @@ func fakePostgres(t *testing.T, answer func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// selfSigned returns a certificate of 127.0.0.1 that nobody has signed.
+// selfSigned returns a self-signed certificate for 127.0.0.1.
 func selfSigned(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -201,7 +201,7 @@ func selfSigned(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// TestCheckURL checks URLs without opening what they name.
+// TestCheckURL checks URLs without opening the databases.
 func TestCheckURL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "none.db")

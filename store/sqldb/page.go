@@ -11,38 +11,39 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// SortKey is a column that a list can be ordered by; times need their own
+// SortKey is a column to order a list by. Time columns need their own
 // comparison.
 type SortKey struct {
 	Column string
 	IsTime bool
-	// Of returns what to order by in place of a column; nil is the column.
+	// Of returns the expression to order by instead of Column; nil means
+	// Column.
 	Of func(*entsql.Selector) entsql.Querier
-	// Tie is the column of texts that breaks ties; empty is the uuid. It is never
-	// the id of a row, which a cursor would tell.
+	// Tie is the string column that breaks ties; "" means uuid. It must not be
+	// the row id, since cursors reveal it.
 	Tie string
 }
 
-// expression returns what to order by.
+// expression returns the SQL expression to order by.
 func (k SortKey) expression(s *entsql.Selector) entsql.Querier {
 	if k.Of != nil {
 		return k.Of(s)
 	}
-	column := s.C(k.Column) // with the name that the table has now
+	column := s.C(k.Column) // with the table's current alias
 	return entsql.ExprFunc(func(b *entsql.Builder) { b.Ident(column) })
 }
 
 // TieColumn returns the column that breaks ties.
 func (k SortKey) TieColumn() string { return cmp.Or(k.Tie, "uuid") }
 
-// NamedOrders are those of a table of things with a name.
+// NamedOrders are the orders for a table of named things.
 var NamedOrders = map[string]SortKey{
 	"NAME":       {Column: "name"},
 	"CREATED_AT": {Column: "created_at", IsTime: true},
 	"UPDATED_AT": {Column: "updated_at", IsTime: true},
 }
 
-// KeyUnder returns the key of such a thing under one of namedOrders.
+// KeyUnder returns the sort key of such a thing under one of NamedOrders.
 func KeyUnder(order page.Order, name string, createdAt, updatedAt time.Time) any {
 	switch order.Field {
 	case "CREATED_AT":
@@ -53,21 +54,21 @@ func KeyUnder(order page.Order, name string, createdAt, updatedAt time.Time) any
 	return name
 }
 
-// Paging takes one page of a table: after and before positions of one order, by
-// a column that is never null, ties broken by another.
+// Paging reads one page of a table, between the positions after and before. It
+// orders by a column that is never null and breaks ties by another.
 type Paging struct {
 	Key        SortKey
 	descending bool
 	list       string
-	// part is the column of a nested list's key; empty for a list of its own.
+	// part is the key column of a nested list; "" for a top-level list.
 	part    string
 	request page.Request
 	after   *page.Position
 	before  *page.Position
 }
 
-// NewPaging reads a page request against the orders that a list offers. Every
-// bad argument is a problem of its own.
+// NewPaging parses a page request for a list with the given orders. It reports
+// each bad argument as a problem.
 func NewPaging(list string, keys map[string]SortKey, order page.Order, request page.Request) (Paging, error) {
 	p := Paging{Key: keys[order.Field], descending: order.Descending, list: order.Of(list), request: request}
 	var problems problem.Problems
@@ -75,8 +76,7 @@ func NewPaging(list string, keys map[string]SortKey, order page.Order, request p
 	return p, problems.Err()
 }
 
-// isPosition reports whether the key of a position is of the type that the column
-// has.
+// isPosition reports whether the key of a position has the type of the column.
 func (p Paging) isPosition(at page.Position) bool {
 	if !p.Key.IsTime {
 		return true
@@ -85,10 +85,11 @@ func (p Paging) isPosition(at page.Position) bool {
 	return err == nil
 }
 
-// Limit returns one row more than the page has, to know whether there are more.
+// Limit returns the page size plus one. The extra row shows whether more
+// follow.
 func (p Paging) Limit() int { return p.request.Limit() + 1 }
 
-// Sort orders rows in the direction in which the page is taken.
+// Sort orders rows in the direction of the request.
 func (p Paging) Sort(s *entsql.Selector) {
 	if p.part != "" {
 		OrderParts(s, p.part, p.Direction())
@@ -105,14 +106,15 @@ func (p Paging) Sort(s *entsql.Selector) {
 	s.OrderBy(direction(s.C(p.Key.TieColumn())))
 }
 
-// Take keeps the rows of the page, in the direction in which it is taken.
+// Take keeps the rows of the page, in the direction of the request.
 func (p Paging) Take(s *entsql.Selector) {
 	p.Within(s)
 	p.Sort(s)
 	s.Limit(p.Limit())
 }
 
-// Direction returns the one in which the page is taken.
+// Direction returns the sort direction of the request, entsql.Asc or
+// entsql.Desc.
 func (p Paging) Direction() func(string) string {
 	if p.IsReversed() {
 		return entsql.Desc
@@ -120,23 +122,23 @@ func (p Paging) Direction() func(string) string {
 	return entsql.Asc
 }
 
-// IsReversed reports whether the page is taken against the order of its column.
+// IsReversed reports whether the page is read in descending order.
 func (p Paging) IsReversed() bool { return p.descending != p.request.Backward() }
 
-// Within keeps the rows between the positions.
+// Within keeps the rows between the two positions.
 func (p Paging) Within(s *entsql.Selector) {
 	for _, bound := range p.Bounds() {
 		s.Where(p.compare(s, bound.Operator, bound.At))
 	}
 }
 
-// Bound is a position that the rows of a page are beyond: > or < it.
+// Bound is a condition on rows: they are > or < a position.
 type Bound struct {
 	Operator string
 	At       page.Position
 }
 
-// Bounds returns what the positions of the request bound.
+// Bounds returns the conditions for the positions of the request.
 func (p Paging) Bounds() []Bound {
 	beyond, until := ">", "<"
 	if p.descending {
@@ -152,8 +154,8 @@ func (p Paging) Bounds() []Bound {
 	return bounds
 }
 
-// compare returns a comparison of row values, which an index on (column, tie)
-// serves, with the part before them where there is one.
+// compare compares row values with a position. An index on (column, tie) serves
+// the comparison; for a nested list, its key column comes first.
 func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *entsql.Predicate {
 	var key any = at.Key
 	if p.Key.IsTime {
@@ -174,8 +176,8 @@ func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *
 	})
 }
 
-// NewPage makes a NewPage of the rows found: cut to its size, in the list's order,
-// each with its cursor.
+// NewPage builds a page from the rows found. It cuts them to the page size,
+// restores the order of the list, and adds the cursors.
 func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, tie string)) page.Page[Noun] {
 	out := page.Page[Noun]{HasMore: len(rows) >= p.Limit()}
 	if out.HasMore {

@@ -9,11 +9,10 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 )
 
-// FirstOfEach keeps, of the rows that have one key in a column, the first ones
-// under an order, for each key: a nested list is taken for all its parents in
-// one statement, and of each parent's part the database reads no more than the
-// limit where an index has the column and the order. The conditions are those of
-// the list, and hold its order.
+// FirstOfEach keeps the first rows of each key under an order. One statement
+// reads a nested list for all its parents. If an index has the key column and
+// the order, the database reads at most limit rows per parent. The conditions
+// include those of the list and its order.
 func FirstOfEach(table, column string, keys []int64, limit int, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
@@ -35,12 +34,12 @@ func FirstOfEach(table, column string, keys []int64, limit int, conditions ...fu
 	}
 }
 
-// boundsParts reports whether the column of the key is held between two bounds:
-// PostgreSQL takes an equal column out of the order, and then goes down an
-// index on the rest of it, through all parts.
+// boundsParts reports whether the key column must be compared with >= and <=
+// instead of =. PostgreSQL drops a column with = from the sort order. It may
+// then scan an index on the rest of the order through all parts.
 func boundsParts(s *entsql.Selector) bool { return s.Dialect() == dialect.Postgres }
 
-// partKey returns the key of the part that the database is at.
+// partKey returns the SQL expression for the key of the current part.
 func partKey(s *entsql.Selector) string {
 	if s.Dialect() == dialect.Postgres {
 		return "parts.key"
@@ -48,7 +47,7 @@ func partKey(s *entsql.Selector) string {
 	return "parts.value"
 }
 
-// hasPartKey holds for the rows of the part that the database is at.
+// hasPartKey is true for the rows of the current part.
 func hasPartKey(s *entsql.Selector, column string) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		if boundsParts(s) {
@@ -59,15 +58,15 @@ func hasPartKey(s *entsql.Selector, column string) *entsql.Predicate {
 	})
 }
 
-// OrderParts begins the order of a part with the column of its key, where that
-// does not go without saying.
+// OrderParts starts the order of a part with its key column, if boundsParts
+// requires it.
 func OrderParts(s *entsql.Selector, column string, direction func(string) string) {
 	if boundsParts(s) {
 		s.OrderBy(direction(s.C(column)))
 	}
 }
 
-// OfEach keeps the rows of one page of each key's part.
+// OfEach keeps the rows of one page for each key.
 func (p Paging) OfEach(table, column string, keys []int64, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	p.part = column
 	first := FirstOfEach(table, column, keys, p.Limit(), append(conditions, p.Within, p.Sort)...)
@@ -77,20 +76,20 @@ func (p Paging) OfEach(table, column string, keys []int64, conditions ...func(*e
 	}
 }
 
-// BehindEach keeps, for each key, a row on the side where its page begins, if
+// BehindEach keeps, for each key, one row before the start of its page, if
 // there is one.
 func (p Paging) BehindEach(table, column string, keys []int64, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	p.part = column
 	return FirstOfEach(table, column, keys, 1, append(conditions, p.Behind, p.Sort)...)
 }
 
-// KeysOf returns the keys that some row has.
+// KeysOf returns the set of keys in rows.
 func KeysOf[Row any](rows []Row, key func(Row) int64) map[int64]bool {
 	return lists.Set(rows, key)
 }
 
-// Behind keeps the rows on the side where a page begins: the cursor's own row
-// and what lies beyond it, which the page does not look at.
+// Behind keeps the rows before the start of a page: the row at the cursor and
+// the rows behind it, which the page excludes.
 func (p Paging) Behind(s *entsql.Selector) {
 	until, beyond := "<=", ">="
 	if p.descending {
@@ -106,8 +105,7 @@ func (p Paging) Behind(s *entsql.Selector) {
 	}
 }
 
-// PagesOf makes a page of each partition of the rows that ofEach kept, for every
-// key.
+// PagesOf builds a page for each key from the rows that OfEach kept.
 func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun, place func(Row) (key any, tie string)) map[int64]page.Page[Noun] {
 	parts := make(map[int64][]Row, len(keys))
 	for _, row := range rows {
@@ -116,9 +114,8 @@ func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(R
 	return lists.Index(keys, func(key int64) (int64, page.Page[Noun]) { return key, NewPage(p, parts[key], noun, place) })
 }
 
-// ComparePart returns a comparison of row values within a part of FirstOfEach:
-// the columns with the arguments, which an index on the column of the part's key
-// and these columns serves.
+// ComparePart compares columns with arguments as row values within a part of
+// FirstOfEach. An index on the key column followed by these columns serves it.
 func ComparePart(s *entsql.Selector, part, operator string, columns []string, args ...any) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		bounded := boundsParts(s)

@@ -12,36 +12,37 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// Part is one of several statements that write together. It returns a row for each
-// row that it writes, and that must be all of them: else the transaction is tried
-// again. On PostgreSQL the parts are one statement, of which each sees the rows as
-// they were before, but for what it reads of another part under its name.
+// Part is one of several statements that write together. Each returns a row for
+// every row that it writes. If it writes fewer rows than expected, the
+// transaction is retried. On PostgreSQL the parts form one statement: each part
+// sees the rows from before the statement, and the output of another part only
+// under that part's name.
 type Part struct {
 	Name string
-	// Text is the statement. {at} stands in it for the time at which it writes,
-	// {rows} for its rows, as JSON.
+	// Text is the statement. {at} is a placeholder for the time of the write,
+	// {rows} for the rows as JSON.
 	Text string
 	Rows int
 	JSON string
 }
 
-// PartOf returns the part that writes rows.
+// PartOf returns a Part for rows.
 func PartOf[R any](name, text string, rows []R) Part {
 	return Part{Name: name, Text: text, Rows: len(rows), JSON: JSONOf(rows)}
 }
 
-// spelled returns the text of a part with its parameters in their places.
+// spelled returns the text of a part with its placeholders replaced.
 func (d *DB) spelled(p Part, at, rows string) string {
 	return strings.NewReplacer("{at}", d.Time(at), "{rows}", rows).Replace(p.Text)
 }
 
-// timedParts are parts and the time at which they write.
+// timedParts are parts and the time of their write.
 type timedParts struct {
 	at    time.Time
 	parts []Part
 }
 
-// WriteParts runs parts, which write at a time.
+// WriteParts runs parts with the given time.
 func (tx *Tx) WriteParts(ctx context.Context, at time.Time, parts []Part) error {
 	if !writeRows(parts) {
 		return nil
@@ -58,9 +59,9 @@ func (tx *Tx) WriteParts(ctx context.Context, at time.Time, parts []Part) error 
 	return err
 }
 
-// WriteLast runs parts with the statement that writes what the transaction notes,
-// which saves a round trip to PostgreSQL. They are the last that it writes: what it
-// reads after this may be as they will leave it or as it was before. They count as
+// WriteLast runs parts together with the statement that writes the notes of the
+// transaction. This saves a round trip to PostgreSQL. They must be its last
+// writes: later reads of the transaction may or may not see them. They count as
 // part of that statement, on SQLite too.
 func (tx *Tx) WriteLast(ctx context.Context, at time.Time, parts []Part) error {
 	if !tx.db.Postgres() {
@@ -72,21 +73,21 @@ func (tx *Tx) WriteLast(ctx context.Context, at time.Time, parts []Part) error {
 	return nil
 }
 
-// flushLast runs what is left for the last statement, where there is none.
+// flushLast runs postponed parts if no statement with changes follows.
 func (tx *Tx) flushLast(ctx context.Context) error {
 	last := tx.last
 	tx.last = timedParts{}
 	return tx.WriteParts(ctx, last.at, last.parts)
 }
 
-// writeRows reports whether there is a row that parts write.
+// writeRows reports whether any part has rows.
 func writeRows(parts []Part) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool { return p.Rows > 0 })
 }
 
-// together returns parts as those of a WITH clause, which depends only on which
-// parts there are, and the condition that they wrote all of their rows. Their
-// parameters are added.
+// together returns parts as entries of a WITH clause, and the condition that
+// they wrote all their rows. It appends their parameters to args. The text
+// depends only on which parts there are.
 func (d *DB) together(args *[]any, of timedParts) (with []string, whole string) {
 	parameter := func(value any) string {
 		*args = append(*args, value)
@@ -102,8 +103,8 @@ func (d *DB) together(args *[]any, of timedParts) (with []string, whole string) 
 	return with, "ARRAY[" + strings.Join(counts, ", ") + "] = " + parameter("{"+strings.Join(expected, ",")+"}") + "::bigint[]"
 }
 
-// writeEach runs parts one after the other, but for those without rows. They count
-// as one statement, like those of PostgreSQL.
+// writeEach runs parts one after the other, except parts without rows. They
+// count as one statement, as on PostgreSQL.
 func (tx *Tx) writeEach(ctx context.Context, at time.Time, parts []Part) error {
 	for _, p := range parts {
 		if p.Rows == 0 {

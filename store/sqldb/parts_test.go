@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// partsOfNames are parts that create two traits and a resource class, where so many
-// rows of the latter are expected.
+// partsOfNames returns parts that create two traits and one resource class. The
+// part of the class expects the given number of rows.
 func partsOfNames(s *store.Store, classes int) []sqldb.Part {
 	text := func(table string) string {
 		return `INSERT INTO ` + table + ` (created_at, updated_at, name, standard) SELECT {at}, {at}, d.name, false FROM ` +
@@ -23,7 +23,7 @@ func partsOfNames(s *store.Store, classes int) []sqldb.Part {
 	return []sqldb.Part{sqldb.PartOf("traits", text("traits"), [][]any{{"CUSTOM_PART_A"}, {"CUSTOM_PART_B"}}), class}
 }
 
-// countOf returns how many rows of a table a condition holds for.
+// countOf returns the number of rows of a table that meet a condition.
 func countOf(t *testing.T, s *store.Store, on sqldb.Conn, table, condition string) int {
 	t.Helper()
 	counts, err := sqldb.Column[int](t.Context(), s.DB, on, `SELECT COUNT(*) FROM `+table+` WHERE `+condition)
@@ -33,10 +33,10 @@ func countOf(t *testing.T, s *store.Store, on sqldb.Conn, table, condition strin
 	return counts[0]
 }
 
-// TestPartsAreWrittenWholeOrAgain has a part write fewer rows than it is to: nothing
-// stays of the transaction, neither rows nor events nor changes, and it is tried
-// again. It is the same whether parts run at once or with what is noted, of one thing
-// or of more than one statement notes.
+// TestPartsAreWrittenWholeOrAgain makes a part write fewer rows than expected.
+// The transaction must leave no rows, events or changes, and must be retried.
+// This holds for WriteParts and WriteLast, with notes in one statement or in
+// several.
 func TestPartsAreWrittenWholeOrAgain(t *testing.T) {
 	t.Parallel()
 	type write = func(*sqldb.Tx, context.Context, time.Time, []sqldb.Part) error
@@ -76,8 +76,8 @@ func TestPartsAreWrittenWholeOrAgain(t *testing.T) {
 	}
 }
 
-// TestATrialShowsWhatIsWrittenLast: a trial notes nothing, and has what a mutation
-// left for its last statement once the mutation has ended.
+// TestATrialShowsWhatIsWrittenLast checks a trial, which writes no notes. It
+// must still run the postponed statement at the end of the mutation.
 func TestATrialShowsWhatIsWrittenLast(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

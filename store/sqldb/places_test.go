@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestSearchesHaveConnectionsApart takes every place of one kind, and holds that
-// those of the other kind read meanwhile.
+// TestSearchesHaveConnectionsApart takes all connections of one kind. Reads of
+// the other kind must still get one.
 func TestSearchesHaveConnectionsApart(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -58,8 +58,8 @@ func TestSearchesHaveConnectionsApart(t *testing.T) {
 	})
 }
 
-// TestStatementsEndInTheDatabase asks PostgreSQL how long statements of requests
-// and of followers may take: what the store was told, and what a URL says.
+// TestStatementsEndInTheDatabase reads the statement timeout of each pool: the
+// one from the store's options, or the one in the URL.
 func TestStatementsEndInTheDatabase(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)

@@ -9,33 +9,33 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 )
 
-// preparedStatements are the statements of a pool that are kept prepared, by their
-// text: the database parses and plans them once for each connection. Only statements
-// are prepared whose texts are few, since every connection keeps them, and whose plan
-// does not depend on their parameters; see Prepared. On SQLite they are those of
-// transactions that write: what reads gained nothing by them.
+// preparedStatements are the prepared statements of a pool, by SQL text. The
+// database parses and plans each once per connection. Every connection keeps
+// them, so a statement qualifies only if its text is one of few, and if its
+// plan does not depend on parameters (see Prepared). On SQLite only write
+// transactions use them, as reads did not gain from them.
 type preparedStatements struct {
 	mu   sync.Mutex
 	uses map[string]int
 	kept map[string]*sql.Stmt
 }
 
-// newPreparedStatements returns none yet.
+// newPreparedStatements returns an empty cache.
 func newPreparedStatements() *preparedStatements {
 	return &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
 }
 
 const (
-	// maxPrepared bounds the statements that are kept.
+	// maxPrepared bounds the prepared statements.
 	maxPrepared = 256
-	// preparedAfter is how often a text is sent before it is prepared.
+	// preparedAfter is the number of uses after which a statement is prepared.
 	preparedAfter = 3
 )
 
 type preparedKey struct{}
 
-// Prepared returns a context under which statements that read are prepared, or
-// not where a caller said so before.
+// Prepared returns a context that prepares queries, unless the caller has
+// already chosen Prepared or Unprepared.
 func Prepared(ctx context.Context) context.Context {
 	if _, said := ctx.Value(preparedKey{}).(bool); said {
 		return ctx
@@ -43,14 +43,14 @@ func Prepared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, preparedKey{}, true)
 }
 
-// Unprepared returns a context under which no statement is prepared: for those
-// that clients compose, and those for which a rare value wants another plan than a
-// frequent one.
+// Unprepared returns a context that prepares no statements. It is for
+// statements composed by clients, and for statements where a rare value needs
+// another plan than a frequent one.
 func Unprepared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, preparedKey{}, false)
 }
 
-// of returns the prepared statement of a text, nil where it is to be sent as it
+// of returns the prepared statement for a query, or nil to send the query as it
 // is.
 func (p *preparedStatements) of(ctx context.Context, db *sql.DB, query string) *sql.Stmt {
 	if wanted, _ := ctx.Value(preparedKey{}).(bool); !wanted || p == nil {
@@ -68,8 +68,8 @@ func (p *preparedStatements) of(ctx context.Context, db *sql.DB, query string) *
 	return statement
 }
 
-// prepare prepares a statement. It does so beside the request, which has a
-// connection already: whoever waits for a second one can wait for ever.
+// prepare prepares a statement in the background. The request holds a
+// connection already, and waiting for a second one could deadlock.
 func (p *preparedStatements) prepare(db *sql.DB, query string) {
 	ctx, cancel := context.WithTimeout(context.Background(), StatementTimeout)
 	defer cancel()
@@ -77,23 +77,23 @@ func (p *preparedStatements) prepare(db *sql.DB, query string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.uses, query)
-	if err == nil { // else whoever sends the text is told why
+	if err == nil { // otherwise the next use of the query reports the error
 		p.kept[query] = statement
 	}
 }
 
-// reads sends statements that read, on a connection of a pool or, unless it is nil, in
-// a transaction.
+// reads runs queries in a transaction, or on a connection of the pool if tx is
+// nil.
 type reads struct {
 	pool     *sql.DB
 	tx       *sql.Tx
-	prepared *preparedStatements // of the pool; nil where it keeps none
+	prepared *preparedStatements // of the pool; nil if disabled
 }
 
 var _ entsql.ExecQuerier = reads{}
 
-// on returns what sends statements on a connection of a pool or, unless it is nil, in
-// a transaction, which is of that pool.
+// on returns a runner for queries in tx, or on the pool if tx is nil. tx
+// belongs to the pool.
 func (d *Database) on(pool *sql.DB, tx *sql.Tx) reads {
 	if pool == d.writer {
 		return reads{pool, tx, d.prepared}
@@ -114,7 +114,7 @@ func (r reads) QueryContext(ctx context.Context, query string, args ...any) (*sq
 	return r.tx.StmtContext(ctx, statement).QueryContext(ctx, args...)
 }
 
-// ExecContext is not for what reads.
+// ExecContext returns an error: reads are read-only.
 func (reads) ExecContext(context.Context, string, ...any) (sql.Result, error) {
 	return nil, errors.ErrUnsupported
 }

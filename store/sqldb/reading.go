@@ -11,79 +11,78 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 )
 
-// Reading is how the statements of one operation see the database: each for
-// itself, or all of them as of one instant. What a process keeps in memory of the
-// database is seen as of the same instant. A Reading is in the context of the
-// statements, and concerns those outside of transactions that write.
+// Reading controls the consistency of the reads of one operation: each
+// statement may see its own instant, or all see the same one. In-memory copies
+// follow the same rule. A Reading travels in the context. It does not apply to
+// write transactions.
 type Reading struct {
 	db  *DB
 	how How
 
 	mu        sync.Mutex
 	begun     *instant
-	held      map[*Resident]any // as it was before the instant began, or as it is at it
-	kept      map[any]any       // what KeptOf keeps
-	committed bool              // what the request of the reading changes
-	// statements and residents are how many there were under Each.
+	held      map[*Resident]any // values from before the instant began, or at the instant
+	kept      map[any]any       // values of KeptOf
+	committed bool              // whether the request has committed a change
+	// statements and residents count the reads under Each.
 	statements, residents int
 }
 
-// IsWhole reports whether all that was read was of one instant. Under Each it is
-// where there was not more than one statement, or the residents alone.
+// IsWhole reports whether all reads saw one instant. Under Each that holds for
+// a single statement, or for in-memory values alone.
 func (r *Reading) IsWhole() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.statements+min(r.residents, 1) <= 1
 }
 
-// How says how the statements of a Reading see the database.
+// How is the consistency of a Reading.
 type How int
 
 const (
-	// Each statement sees the instant at which it is sent, and residents are as
-	// they were when the first was asked for.
+	// Each lets every statement see the instant at which it is sent. All
+	// residents are as of the first access to one.
 	Each How = iota
-	// AtOnce has all of them see the instant of the first one.
+	// AtOnce makes all statements see the instant of the first one.
 	AtOnce
-	// AtOnceAfterWrite is Each until a transaction has written, and AtOnce after.
+	// AtOnceAfterWrite is Each until a transaction has written, then AtOnce.
 	AtOnceAfterWrite
-	// EachAfterWrite is Each, and counts after a transaction has written.
+	// EachAfterWrite is Each, but counts reads only after a write.
 	EachAfterWrite
 )
 
-// instant is a transaction that reads.
+// instant is a read transaction.
 type instant struct {
 	on transaction
-	at map[*Resident]bool // those that were brought to the instant
+	at map[*Resident]bool // residents that were updated to the instant
 }
 
-// Resident is a value that processes keep in memory and bring forward by the log
-// of changes.
+// Resident is a value that processes keep in memory and update from the log of
+// changes.
 type Resident struct {
-	// Held returns the value that this process has at the moment. It is of a
-	// snapshot that had been taken before, and never changes.
+	// Held returns the current value of this process. It is immutable and
+	// belongs to a snapshot that was taken before the call.
 	Held func() any
-	// At returns the value as a later snapshot sees it, given one that was held
-	// before.
+	// At returns the value as a later snapshot sees it, based on an earlier
+	// value of Held.
 	At func(ctx context.Context, on Conn, held any) (any, error)
 }
 
 type readingKey struct{}
 
-// WithReading returns a context in whose Reading statements read. The caller ends
-// the reading.
+// WithReading returns a context with a new Reading. The caller must call End.
 func (d *DB) WithReading(ctx context.Context, how How) (context.Context, *Reading) {
 	reading := &Reading{db: d, how: how}
 	return context.WithValue(ctx, readingKey{}, reading), reading
 }
 
-// Apart returns a context without its Reading: for statements about what no answer
-// shows, such as an input that was sent before.
+// Apart returns a context without its Reading. It is for reads that do not show
+// up in the answer, such as looking up an earlier request.
 func Apart(ctx context.Context) context.Context {
 	return context.WithValue(ctx, readingKey{}, (*Reading)(nil))
 }
 
-// readingOf returns the reading of a context on a database, nil if there is none.
+// readingOf returns the Reading of a context on a database, or nil.
 func readingOf(ctx context.Context, db *Database) *Reading {
 	if reading, ok := ctx.Value(readingKey{}).(*Reading); ok && reading != nil && reading.db.Pool == db {
 		return reading
@@ -91,11 +90,11 @@ func readingOf(ctx context.Context, db *Database) *Reading {
 	return nil
 }
 
-// IsReading reports whether the statements of a context are those of a Reading.
+// IsReading reports whether a context has a Reading.
 func (d *DB) IsReading(ctx context.Context) bool { return readingOf(ctx, d.Pool) != nil }
 
-// Wrote says that the request of a context has written. What it reads from then
-// on, to show what it did, is as of an instant after that.
+// Wrote ends the current instant after the request has written. Later reads,
+// which show the result, see a later instant.
 func (d *DB) Wrote(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil {
 		reading.End()
@@ -108,7 +107,7 @@ func (d *DB) Wrote(ctx context.Context) {
 	}
 }
 
-// Committed says that what the request of a context changes is committed.
+// Committed records that a change of the request is committed.
 func (d *DB) Committed(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil {
 		reading.mu.Lock()
@@ -117,16 +116,16 @@ func (d *DB) Committed(ctx context.Context) {
 	}
 }
 
-// HasCommitted reports whether a change of the reading's request is committed.
+// HasCommitted reports whether the request has committed a change.
 func (r *Reading) HasCommitted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.committed
 }
 
-// wroteElsewhere is Wrote for what may have been written by another process: what
-// is shown of it is read at an instant after that, since this process need not
-// have been told of it yet.
+// wroteElsewhere is Wrote for a change that another process may have made. All
+// later reads see one instant, as the in-memory copies of this process may not
+// have the change yet.
 func (d *DB) wroteElsewhere(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil {
 		reading.End()
@@ -134,7 +133,7 @@ func (d *DB) wroteElsewhere(ctx context.Context) {
 	}
 }
 
-// End ends the reading.
+// End ends the instant, if one began.
 func (r *Reading) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,8 +143,8 @@ func (r *Reading) End() {
 	r.begun, r.held, r.kept = nil, nil, nil
 }
 
-// begin returns the transaction of the instant, which begins with the first
-// call. Residents are held before it begins: so none is later than the instant.
+// begin returns the read transaction, and begins it on the first call. It
+// records the residents first, so that none is later than the instant.
 func (r *Reading) begin(ctx context.Context) (*instant, error) {
 	if r.begun != nil {
 		return r.begun, nil
@@ -169,8 +168,7 @@ func (r *Reading) holdAll() {
 	}
 }
 
-// reader returns what a statement runs on: the instant, or one of the pool's
-// connections.
+// reader returns the target for a query: the read transaction, or the pool.
 func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	reading := readingOf(ctx, d)
 	if reading == nil {
@@ -191,10 +189,10 @@ func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	return d.on(d.readersFor(ctx), begun.on.Tx), nil
 }
 
-// ReadAtOnce has all that a reading reads from now on be of one instant. It is for
-// a reading of which nothing was shown yet: one that began with what is resident,
-// which turns out not to tell. It changes nothing in one that reads at one instant
-// anyway, or that is to write.
+// ReadAtOnce makes a Reading under Each see one instant from now on. Call it
+// before any result is shown, when an in-memory copy turns out not to be
+// enough. It has no effect if the Reading has sent a statement, already reads
+// at one instant, or is to write.
 func (d *DB) ReadAtOnce(ctx context.Context) {
 	reading := readingOf(ctx, d.Pool)
 	if reading == nil {
@@ -207,12 +205,12 @@ func (d *DB) ReadAtOnce(ctx context.Context) {
 	}
 }
 
-// AddResident has a value followed by every Reading. It is called before anything
-// is read.
+// AddResident registers a value that every Reading follows. Call it before the
+// first read.
 func (d *DB) AddResident(resident *Resident) { d.residents = append(d.residents, resident) }
 
-// ResidentOf returns a resident value as the reading of the context sees it, and
-// as it is at the moment if there is none.
+// ResidentOf returns a resident as the Reading of the context sees it. Without
+// a Reading it returns the current value.
 func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 	reading := readingOf(ctx, d.Pool)
 	if reading == nil {
@@ -241,14 +239,14 @@ func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 	return reading.held[resident], nil
 }
 
-// ResidentAt returns a resident value as it is at one instant: that of the reading
-// of the context, from then on, or one of its own where there is none. It reports
-// false where the reading sees another instant with each statement.
+// ResidentAt returns a resident at one instant. With a Reading, later reads see
+// the same instant. Without a Reading it uses an instant of its own. ok is
+// false if the Reading lets each statement see another instant.
 func (d *DB) ResidentAt(ctx context.Context, resident *Resident) (value any, ok bool, err error) {
 	d.ReadAtOnce(ctx)
 	reading := readingOf(ctx, d.Pool)
 	if reading == nil {
-		held := resident.Held() // which is of no later instant than what begins now
+		held := resident.Held() // never later than the transaction that begins next
 		err = d.ReadAt(Uncounted(ctx), func(on Conn, _ Snapshot) (err error) {
 			value, err = resident.At(Uncounted(ctx), on, held)
 			return err
@@ -265,9 +263,8 @@ func (d *DB) ResidentAt(ctx context.Context, resident *Resident) (value any, ok 
 	return value, err == nil, err
 }
 
-// ReadAt reads several things as of one instant, and passes what that instant
-// sees. It has connections of its own: requests that each keep one do not keep it
-// waiting.
+// ReadAt runs read in a read transaction at one instant, with its snapshot. It
+// uses the follower pool, so that it does not compete with requests.
 func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at Snapshot) error) error {
 	tx, err := d.beginReading(ctx, d.Pool.followers)
 	if err != nil {
@@ -281,9 +278,8 @@ func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at Snapshot) error) 
 	return errors.Join(err, tx.Rollback())
 }
 
-// Bound has the statements of a transaction take so long at most, in place of what
-// the pool allows: for those that read whole tables. On SQLite the context alone
-// bounds them.
+// Bound replaces the statement timeout of a transaction, for statements that
+// read whole tables. On SQLite only the context limits statements.
 func (d *DB) Bound(ctx context.Context, on Conn, limit time.Duration) error {
 	if !d.Postgres() {
 		return nil
@@ -291,8 +287,8 @@ func (d *DB) Bound(ctx context.Context, on Conn, limit time.Duration) error {
 	return d.Execute(Uncounted(ctx), on, fmt.Sprintf("SET LOCAL %s = %d", timeoutSetting, limit.Milliseconds()))
 }
 
-// beginReading begins a transaction whose statements see what the first of them
-// sees.
+// beginReading begins a read transaction in which all statements see the
+// snapshot of the first.
 func (d *DB) beginReading(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	options := sql.TxOptions{ReadOnly: true}
 	if d.Postgres() {
@@ -302,10 +298,9 @@ func (d *DB) beginReading(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	return tx, Refused(err)
 }
 
-// KeptOf returns what the reading of a context keeps under a key, which is made
-// where there is nothing yet: what one statement read spares others the reading.
-// Nothing is kept where there is no reading, or before it has written what it is
-// to show.
+// KeptOf returns the value cached under a key in the Reading of a context. It
+// calls create if there is none. Statements share results this way. Without a
+// Reading, or before a Reading that is to write has written, it caches nothing.
 func KeptOf[V any](ctx context.Context, d *DB, key any, create func() V) V {
 	reading := readingOf(ctx, d.Pool)
 	if reading == nil {

@@ -6,17 +6,17 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// RowOutcome is what became of one of many rows of an input: the thing as the row
-// left it, or what is wrong with the row.
+// RowOutcome is the result for one row of a bulk input: the thing that the row
+// left, or the row's problems.
 type RowOutcome[Thing any] struct {
 	Row      *Thing           `json:",omitempty"`
 	Problems problem.Problems `json:",omitempty"`
 }
 
-// RowPath returns the path of a row of the input of a mutation for many.
+// RowPath returns the input path of a row of a bulk mutation.
 func RowPath(i int) string { return problem.Index("input.items", i) }
 
-// CheckRows refuses an input without rows, and one with more than there may be.
+// CheckRows refuses an input with no rows or too many.
 func CheckRows(count, limit int) error {
 	if count == 0 {
 		return problem.Invalid("input.items", "must not be empty")
@@ -27,8 +27,8 @@ func CheckRows(count, limit int) error {
 	return nil
 }
 
-// RefuseRows refuses all rows together, where that is asked for and something is
-// wrong with one: with all that is wrong with any.
+// RefuseRows returns the problems of all rows as one error, if atomic is set
+// and any row has one.
 func RefuseRows[Thing any](atomic bool, outcomes []RowOutcome[Thing]) error {
 	if !atomic {
 		return nil
@@ -42,13 +42,13 @@ func RefuseRows[Thing any](atomic bool, outcomes []RowOutcome[Thing]) error {
 	return problems.Err()
 }
 
-// lockBuckets is how many locks LockBuckets has for each class.
+// lockBuckets is the number of locks for each class of LockBuckets.
 const lockBuckets = 256
 
-// LockBuckets makes the writers of the same names of a class wait for each other
-// until the transaction ends, by advisory locks. So that many names take few of
-// them, some names share a lock. They are taken in one order. On SQLite there is
-// one writer anyway.
+// LockBuckets serializes writers of the same names of a class until the
+// transaction ends, with advisory locks. To bound the number of locks, names
+// share them. The locks are taken in a fixed order. SQLite has only one writer,
+// so it needs no lock.
 func (tx *Tx) LockBuckets(ctx context.Context, class int, names []string) error {
 	if !tx.db.Postgres() || len(names) == 0 {
 		return nil

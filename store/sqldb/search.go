@@ -10,21 +10,21 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// SearchedText is a text of each row of a table that is searched for parts of
-// it, without regard to case. An index of its trigrams, which are three
-// characters in a row, serves searches for three characters and more; others,
-// and those where PostgreSQL has no such index, look at every row.
+// SearchedText is a string of each row of a table, searchable by substring
+// without regard to case. A trigram index (three consecutive characters) serves
+// searches for three characters or more. Shorter searches scan all rows, and so
+// do all searches on PostgreSQL without that index.
 type SearchedText struct {
 	table string
-	// folded is the column with the text as text.Fold makes it. Where plain is
-	// another one, it has the text as it is, and folded is null where both would be
-	// the same.
+	// folded is the column with the string folded by text.Fold. If plain is
+	// set, that column has the original string, and folded is null if both
+	// would be equal.
 	folded, plain string
-	// unless is a column that is true for rows that are not searched.
+	// unless is a boolean column; it excludes rows from the search.
 	unless string
 }
 
-// The texts that are searched.
+// The searchable strings.
 var (
 	MetadataValues       = SearchedText{table: "metadata_items", folded: "value_key", plain: "value"}
 	CapabilityValues     = SearchedText{table: "capability_members", folded: "value_key", plain: "value", unless: "in_list"}
@@ -36,16 +36,16 @@ var (
 	NamesOfTags          = SearchedText{table: "tags", folded: "name_key"}
 )
 
-// searchedTexts returns all texts that are searched: each has an index of its
-// own, see makeTextIndexes.
+// searchedTexts returns all searchable strings. Each has its own index, see
+// makeTextIndexes.
 func searchedTexts() []SearchedText {
 	return []SearchedText{MetadataValues, CapabilityValues, ResourceNames, ResourceDescriptions, TextsOfNamespaces, TextsOfProperties, TextsOfObjects, NamesOfTags}
 }
 
-// maxTrigrams is how many trigrams of a text are looked for on SQLite.
+// maxTrigrams bounds the trigrams of a search on SQLite.
 const maxTrigrams = 16
 
-// index returns the name of the index: of the table of trigrams on SQLite.
+// index returns the name of the index; on SQLite it is a trigram table.
 func (t SearchedText) index() string {
 	column := t.plain
 	if column == "" {
@@ -54,7 +54,8 @@ func (t SearchedText) index() string {
 	return t.table + "_" + column + "_trigrams"
 }
 
-// of returns the folded text of a row, as SQL; column spells a column.
+// of returns the SQL expression for the folded string of a row. column
+// qualifies a column name.
 func (t SearchedText) of(column func(string) string) string {
 	if t.plain == "" {
 		return column(t.folded)
@@ -62,10 +63,10 @@ func (t SearchedText) of(column func(string) string) string {
 	return "COALESCE(" + column(t.folded) + ", " + column(t.plain) + ")"
 }
 
-// Contains holds for the rows whose text, folded, has a folded text somewhere;
-// column spells a column of the table.
+// Contains is true for the rows whose folded string contains the folded search
+// string. column qualifies a column name.
 func (t SearchedText) Contains(column func(string) string, folded string) *entsql.Predicate {
-	has, id := t.Has(column, folded), column("id") // with the name that the table has now: a statement around it may give it another
+	has, id := t.Has(column, folded), column("id") // evaluated now: an enclosing statement may change the alias of the table
 	return entsql.P(func(b *entsql.Builder) {
 		if b.Dialect() != dialect.Postgres && IsIndexed(folded) {
 			b.WriteString(id + " IN (SELECT rowid FROM " + t.index() + " WHERE " + t.index() + " MATCH ").Arg(matchOf(trigramsOf(folded))).WriteString(") AND ")
@@ -74,8 +75,7 @@ func (t SearchedText) Contains(column func(string) string, folded string) *entsq
 	})
 }
 
-// Has holds for a row whose text, folded, has a folded text somewhere, as
-// Contains does, and looks at the row alone.
+// Has is the condition of Contains on a single row, without an index.
 func (t SearchedText) Has(column func(string) string, folded string) *entsql.Predicate {
 	of := t.of(column)
 	return entsql.P(func(b *entsql.Builder) {
@@ -87,19 +87,19 @@ func (t SearchedText) Has(column func(string) string, folded string) *entsql.Pre
 	})
 }
 
-// HasExactly is Has code point by code point.
+// HasExactly is Has without case folding.
 func (t SearchedText) HasExactly(column func(string) string, part string) *entsql.Predicate {
 	return containsText(column(t.plain), part)
 }
 
-// Found returns a SELECT of a column of the rows that Contains holds for. Rows
-// are found as they are asked for: whoever asks for a few does not look at all.
+// Found returns a SELECT of one column of the rows that match Contains. The
+// database finds rows on demand, so a LIMIT stops the search early.
 func (t SearchedText) Found(selected, folded string) entsql.Querier {
 	return t.foundBy(selected, folded, func(column func(string) string) *entsql.Predicate { return t.Has(column, folded) })
 }
 
-// FoundExactly is Found for the rows that ContainsExactly and another condition
-// hold for.
+// FoundExactly is Found for the rows that match ContainsExactly and another
+// condition.
 func (t SearchedText) FoundExactly(selected, part string, and func(column func(string) string) *entsql.Predicate) entsql.Querier {
 	return t.foundBy(selected, text.Fold(part), func(column func(string) string) *entsql.Predicate {
 		return entsql.And(and(column), t.HasExactly(column, part))
@@ -120,9 +120,8 @@ func (t SearchedText) foundBy(selected, folded string, holds func(column func(st
 	})
 }
 
-// FoundIn holds where a column has one of the ids that a SELECT finds, which is
-// run once: PostgreSQL, where it supposes that few rows are left, would run it for
-// each of them.
+// FoundIn is true if a column has one of the ids of a SELECT. The SELECT runs
+// once. Otherwise PostgreSQL would run it for each row if it expects few rows.
 func FoundIn(column string, ids *entsql.Selector) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		if b.Dialect() == dialect.Postgres {
@@ -133,9 +132,9 @@ func FoundIn(column string, ids *entsql.Selector) *entsql.Predicate {
 	})
 }
 
-// Beside returns a column that is compared beside a search for a part of a text.
-// SQLite, which knows nothing of how rare values are, would use its index in
-// place of that of the texts.
+// Beside returns a column for a comparison next to a substring search. It keeps
+// SQLite from using an index on that column instead of the trigram index, since
+// SQLite has no statistics about rare values.
 func Beside(s *entsql.Selector, column, part string) string {
 	if s.Dialect() == dialect.Postgres || !IsIndexed(text.Fold(part)) {
 		return column
@@ -143,11 +142,11 @@ func Beside(s *entsql.Selector, column, part string) string {
 	return "+" + column
 }
 
-// IsIndexed reports whether an index can serve searches for a folded text.
+// IsIndexed reports whether a trigram index can serve a search for folded.
 func IsIndexed(folded string) bool { return len(trigramsOf(folded)) > 0 }
 
-// ContainsExactly holds for the rows whose text has a text somewhere, code point
-// by code point. The index finds where it is in any case.
+// ContainsExactly is true for the rows whose string contains part, without case
+// folding. The index narrows the rows, ignoring case.
 func (t SearchedText) ContainsExactly(column func(string) string, part string) *entsql.Predicate {
 	exactly := containsText(column(t.plain), part)
 	if folded := text.Fold(part); IsIndexed(folded) {
@@ -156,8 +155,7 @@ func (t SearchedText) ContainsExactly(column func(string) string, part string) *
 	return exactly
 }
 
-// containsText holds where a column has a text somewhere, code point by code
-// point.
+// containsText is true if a column contains a string, without case folding.
 func containsText(column, text string) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		function := "instr("
@@ -168,12 +166,12 @@ func containsText(column, text string) *entsql.Predicate {
 	})
 }
 
-// patternOf returns the pattern of LIKE for texts that have a text somewhere.
+// patternOf returns the LIKE pattern for strings that contain part.
 func patternOf(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(part) + "%"
 }
 
-// trigramsOf returns trigrams of a text, a limited number from all over it.
+// trigramsOf returns at most maxTrigrams trigrams, spread over the string.
 func trigramsOf(folded string) []string {
 	runes := []rune(folded)
 	count := len(runes) - 2
@@ -189,7 +187,7 @@ func trigramsOf(folded string) []string {
 	return trigrams
 }
 
-// matchOf returns the query of FTS5 for rows with all trigrams.
+// matchOf returns the FTS5 query for rows with all trigrams.
 func matchOf(trigrams []string) string {
 	quoted := make([]string, len(trigrams))
 	for i, trigram := range trigrams {
@@ -198,9 +196,9 @@ func matchOf(trigrams []string) string {
 	return strings.Join(quoted, " AND ")
 }
 
-// createTrigrams returns the statements that make the table of trigrams of
-// SQLite and keep it with the table that is searched, in every transaction. It
-// keeps no text, only the trigrams of rows.
+// createTrigrams returns the statements that create SQLite's trigram table and
+// its triggers. The triggers update it in the transaction that writes the
+// searched table. It stores only trigrams, not the strings.
 func (t SearchedText) createTrigrams() []string {
 	name := t.index()
 	of := func(row string) string {
@@ -220,27 +218,28 @@ func (t SearchedText) createTrigrams() []string {
 	}
 }
 
-// mergedTrigrams is how many parts of a table of trigrams, one for each
-// transaction that wrote, are merged into one. FTS5's own 4 took a third of the
-// time of a write of 8 metadata items; more would slow searches.
+// mergedTrigrams is the number of segments that FTS5 merges at once. Each write
+// transaction adds a segment to a trigram table. With the default of 4, merging
+// took a third of the time of a write of 8 metadata items. A larger value would
+// slow down searches.
 const mergedTrigrams = 16
 
-// mergeTrigrams returns the statement that has so many parts merged, where it is
-// not so already.
+// mergeTrigrams returns the statement that sets automerge to mergedTrigrams,
+// unless it is set already.
 func (t SearchedText) mergeTrigrams() string {
 	return fmt.Sprintf("INSERT INTO %[1]s (%[1]s, rank) SELECT 'automerge', %[2]d WHERE NOT EXISTS (SELECT 1 FROM %[1]s_config WHERE k = 'automerge' AND v = %[2]d)",
 		t.index(), mergedTrigrams)
 }
 
-// fillTrigrams returns the statement that puts all rows there are into the table
-// of trigrams.
+// fillTrigrams returns the statement that adds all existing rows to the trigram
+// table.
 func (t SearchedText) fillTrigrams() string {
 	of := t.of(func(column string) string { return column })
 	return fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT id, %s FROM %s WHERE %s", t.index(), of, t.table, t.isSearched(""))
 }
 
-// isSearched is the condition on a row, of which the columns are spelled so, that
-// has trigrams.
+// isSearched returns the SQL condition for rows with trigrams. row is the
+// qualifier of the columns.
 func (t SearchedText) isSearched(row string) string {
 	condition := "length(" + t.of(func(column string) string { return row + column }) + ") > 2"
 	if t.unless != "" {
@@ -249,12 +248,12 @@ func (t SearchedText) isSearched(row string) string {
 	return condition
 }
 
-// pendingKiB is how much of what was written PostgreSQL keeps before it goes into
-// an index: searches look through it, and a write that finds it full waits.
+// pendingKiB is the size of PostgreSQL's pending list for each index. Searches
+// scan the list, and a write that fills it must flush it.
 const pendingKiB = 1024
 
-// createIndex returns what follows CREATE INDEX on PostgreSQL, where the
-// extension is in a schema.
+// createIndex returns the part after CREATE INDEX on PostgreSQL, for an
+// extension in the given schema.
 func (t SearchedText) createIndex(schema string) string {
 	statement := fmt.Sprintf(`"%s" ON "%s" USING gin ((%s) "%s".gin_trgm_ops) WITH (gin_pending_list_limit = %d)`,
 		t.index(), t.table, t.of(func(column string) string { return column }), schema, pendingKiB)

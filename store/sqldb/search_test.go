@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestTrigramsAreOfTheText makes trigrams of random texts: as many as are
-// looked for at most, from all over the text.
+// TestTrigramsAreOfTheText checks the trigrams of random strings: at most
+// maxTrigrams, spread over the string.
 func TestTrigramsAreOfTheText(t *testing.T) {
 	t.Parallel()
 	chance := rand.New(rand.NewPCG(1, 2))

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// sizesAge is how old the sizes of tables are before they are read anew, and
-// sizesTime how long that may take.
+// sizesAge is the interval for reading table sizes, sizesTime the limit for one
+// read.
 const (
 	sizesAge  = 30 * time.Second
 	sizesTime = 10 * time.Second
 )
 
-// maxCounted is how many rows of a table of SQLite are counted.
+// maxCounted bounds the rows that SQLite counts per table.
 const maxCounted = 1_000_000
 
-// tableSizes are about how many rows tables have, as they were read last.
+// tableSizes are the approximate row counts from the last read.
 type tableSizes struct {
 	mu    sync.Mutex
 	rows  map[string]int64
-	asked bool // since they were read
+	asked bool // since the last read
 }
 
-// Sizes returns about how many rows each table has, by its name, and has the
-// names of the indexes of texts that there are: what was read last, without
-// waiting; nil before the first time. Nobody changes it.
+// Sizes returns the approximate row count of each table by name, as of the last
+// read. The names of existing trigram indexes are keys, too. It never waits,
+// and returns nil before the first read. The caller must not modify the map.
 func (d *DB) Sizes() map[string]int64 {
 	d.tableSizes.mu.Lock()
 	defer d.tableSizes.mu.Unlock()
@@ -37,8 +37,7 @@ func (d *DB) Sizes() map[string]int64 {
 	return d.tableSizes.rows
 }
 
-// readSizesAgain reads the sizes of tables if someone has asked for them since
-// they were read.
+// readSizesAgain reads the table sizes if Sizes was called since the last read.
 func (d *DB) readSizesAgain(ctx context.Context) error {
 	d.tableSizes.mu.Lock()
 	asked := d.tableSizes.asked
@@ -51,8 +50,8 @@ func (d *DB) readSizesAgain(ctx context.Context) error {
 	return d.ReadSizes(ctx)
 }
 
-// ReadSizes reads the sizes of tables. PostgreSQL knows them about; SQLite counts
-// up to a bound.
+// ReadSizes reads the table sizes. PostgreSQL has estimates. On SQLite it
+// counts rows, up to a bound.
 func (d *DB) ReadSizes(ctx context.Context) error {
 	rows := map[string]int64{}
 	read := func(query string) error {

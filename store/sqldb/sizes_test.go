@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestSizesAreThoseOfTheTables: a database says how many rows its tables have,
-// PostgreSQL about and a moment later.
+// TestSizesAreThoseOfTheTables checks the row counts. Those of PostgreSQL are
+// approximate and late.
 func TestSizesAreThoseOfTheTables(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -26,7 +26,7 @@ func TestSizesAreThoseOfTheTables(t *testing.T) {
 		if err := s.FillEmpty(storetest.AsAdmin(), content); err != nil {
 			t.Fatal(err)
 		}
-		// What the session that wrote them tells of them may be added to what ANALYZE found.
+		// PostgreSQL may add the session's own statistics to the result of ANALYZE.
 		settled := patience.Until(t, 20*time.Second, func() bool {
 			if _, err := s.Pool.ExecContext(t.Context(), "ANALYZE"); err != nil {
 				t.Fatal(err)

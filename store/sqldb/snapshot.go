@@ -9,53 +9,54 @@ import (
 	"strings"
 )
 
-// Snapshot is what a transaction that reads sees of others: of those that had
-// ended when it began everything, of others nothing. Transactions are numbered
-// when they begin to write. On PostgreSQL they commit in any order, so that their
-// numbers alone do not tell. Of two snapshots the later one sees all that the
-// earlier one does.
+// Snapshot tells which other transactions a read transaction sees: everything
+// of those that had ended when it began, and nothing of the rest. A transaction
+// gets its number at its first write. PostgreSQL commits in any order, so
+// numbers alone do not decide. A later snapshot sees all that an earlier one
+// sees.
 type Snapshot struct {
-	// Server tells a run of the database server from others: transactions that a
-	// crash undid leave their numbers to later ones. It is 0 on SQLite.
+	// Server identifies a run of the database server. Transactions that a crash
+	// rolled back leave their numbers to later ones. It is 0 on SQLite.
 	Server int64
-	// Oldest is the oldest transaction that ran: all before it had ended.
+	// Oldest is the oldest running transaction; all before it had ended.
 	Oldest int64
 	// Next is greater than the number of every transaction that had begun.
 	Next int64
-	// Running are the transactions from Oldest to Next that ran, sorted.
+	// Running are the running transactions from Oldest to Next, sorted.
 	Running []int64
 }
 
-// TransactionID is a transaction of a run of the database server.
+// TransactionID identifies a transaction, with the run of its database server.
 type TransactionID struct{ Server, Number int64 }
 
-// Contains reports whether a transaction had ended, so that all it committed is
-// seen. It is false for one of another run of the server, of which that is not
-// known.
+// Contains reports whether a transaction had ended, so that the snapshot sees
+// its commit. For another run of the server the answer is unknown, and Contains
+// returns false.
 func (s Snapshot) Contains(t TransactionID) bool {
 	return t.Server == s.Server && s.Sees(t.Number)
 }
 
-// Sees reports whether a transaction of the same run of the server had ended.
+// Sees is Contains for a transaction of the same run of the server.
 func (s Snapshot) Sees(number int64) bool {
 	_, running := slices.BinarySearch(s.Running, number)
 	return number < s.Next && !running
 }
 
-// HasEnded reports whether a transaction does not run any more, given that it had
-// begun when the snapshot was taken. What a crash undid has ended, too.
+// HasEnded reports whether a transaction no longer runs. The caller knows that
+// it began before the snapshot. A transaction that a crash rolled back has
+// ended, too.
 func (s Snapshot) HasEnded(t TransactionID) bool {
 	return s.Sees(t.Number) || s.Server != t.Server && t.Number >= s.Next
 }
 
-// IsBefore reports whether a snapshot was taken before another one of the same
-// run of the server, and sees less.
+// IsBefore reports whether a snapshot of the same run of the server is earlier
+// than other and sees less.
 func (s Snapshot) IsBefore(other Snapshot) bool {
 	return s.Next < other.Next || s.Next == other.Next && len(s.Running) > len(other.Running)
 }
 
-// ParseSnapshot reads a snapshot as PostgreSQL writes it: "10:20:10,14,15" is
-// the oldest running transaction, the next one, and those that run.
+// ParseSnapshot parses a snapshot in PostgreSQL's format: "10:20:10,14,15" is
+// the oldest running transaction, the next one, and all running ones.
 func ParseSnapshot(server int64, text string) (Snapshot, error) {
 	oldest, rest, _ := strings.Cut(text, ":")
 	next, running, whole := strings.Cut(rest, ":")
@@ -79,12 +80,13 @@ func ParseSnapshot(server int64, text string) (Snapshot, error) {
 	return s, nil
 }
 
-// ServerRun is the run of a PostgreSQL server (Snapshot.Server) as an expression. After a crash of
-// one of its processes the server recovers without starting anew, but its
-// statistics begin again.
+// ServerRun is the SQL expression for the run of a PostgreSQL server
+// (Snapshot.Server). After a crash of one of its processes the server recovers
+// without a restart, but resets its statistics. So the expression uses both
+// times.
 const ServerRun = `(extract(epoch FROM greatest(pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())) * 1000000)::bigint`
 
-// SnapshotOf returns the snapshot of a transaction that sees one instant.
+// SnapshotOf returns the snapshot of a repeatable-read transaction.
 func (d *DB) SnapshotOf(ctx context.Context, on Conn) (at Snapshot, err error) {
 	if !d.Postgres() {
 		err = d.Query(ctx, on, `SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes'`,

@@ -6,8 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// TestSnapshotSees holds that a snapshot sees the transactions that had ended, of
-// its own run of the server.
+// TestSnapshotSeesWhatHasEnded checks that a snapshot sees the transactions
+// that had ended in the same run of the server.
 func TestSnapshotSeesWhatHasEnded(t *testing.T) {
 	t.Parallel()
 	s, err := sqldb.ParseSnapshot(1, "10:20:10,14,15")
@@ -32,8 +32,8 @@ func TestSnapshotSeesWhatHasEnded(t *testing.T) {
 	}
 }
 
-// TestWhatACrashUndidHasEnded holds that a transaction that the server lost in a
-// crash is not waited for.
+// TestWhatACrashUndidHasEnded checks that nobody waits for a transaction that
+// was lost in a crash.
 func TestWhatACrashUndidHasEnded(t *testing.T) {
 	t.Parallel()
 	s := sqldb.Snapshot{Server: 2, Oldest: 10, Next: 12, Running: []int64{10}}

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Placement's statements are written by hand, once for both databases: with
-// $1, $2, ... for parameters, and lists and tables as one JSON parameter each,
-// so that a statement stays the same however long they are.
+// The statements of placement are handwritten, once for both databases.
+// Parameters are $1, $2, ... A list or a table is one JSON parameter, so that
+// the text of a statement does not depend on its length.
 
-// Conn is what a statement runs on: the database or a transaction.
+// Conn is the database or a transaction.
 type Conn interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
@@ -25,7 +25,7 @@ var (
 	_ Conn = (*transaction)(nil)
 )
 
-// statement spells a statement for the database.
+// statement adapts the placeholders of a statement to the database.
 func (d *DB) statement(query string) string {
 	if d.Postgres() {
 		return query
@@ -33,10 +33,10 @@ func (d *DB) statement(query string) string {
 	return strings.ReplaceAll(query, "$", "?")
 }
 
-// Listed returns the condition that a column holds one of the values of a
-// parameter, a JSON array. Of says the type: bigint or text. PostgreSQL takes
-// the values out first: else it guesses that they are many, and reads the whole
-// table.
+// Listed returns the condition that a column has one of the values of a JSON
+// array parameter of the given type, bigint or text. On PostgreSQL a subquery
+// unpacks the values first. Otherwise the planner expects many values and scans
+// the whole table.
 func (d *DB) Listed(column, parameter, of string) string {
 	if d.Postgres() {
 		return fmt.Sprintf("%s = ANY (ARRAY (SELECT value::%s FROM jsonb_array_elements_text(%s::jsonb)))", column, of, parameter)
@@ -44,8 +44,8 @@ func (d *DB) Listed(column, parameter, of string) string {
 	return fmt.Sprintf("%s IN (SELECT value FROM json_each(%s))", column, parameter)
 }
 
-// Rows returns a table made of a parameter, a JSON array of rows, which are
-// arrays. Columns are names with types: "id bigint", "name text".
+// Rows returns a table expression for a parameter with a JSON array of rows,
+// which are arrays. Each column is a name and a type: "id bigint", "name text".
 func (d *DB) Rows(parameter, alias string, columns ...string) string {
 	fields := make([]string, len(columns))
 	for i, column := range columns {
@@ -63,9 +63,9 @@ func (d *DB) Rows(parameter, alias string, columns ...string) string {
 	return fmt.Sprintf("(SELECT %s FROM %s) AS %s", strings.Join(fields, ", "), from, alias)
 }
 
-// IsRow returns the condition that a column holds the first value of a row of the
-// table that Rows made of a parameter. PostgreSQL takes the values out first, as
-// in Listed.
+// IsRow returns the condition that a column equals a column of the table that
+// Rows made. That column must be its first. On PostgreSQL a subquery unpacks
+// the values first, as in Listed.
 func (d *DB) IsRow(column, parameter, alias, name string) string {
 	condition := column + " = " + alias + "." + name
 	if d.Postgres() {
@@ -74,8 +74,8 @@ func (d *DB) IsRow(column, parameter, alias, name string) string {
 	return condition
 }
 
-// valuesOf returns the rows of a VALUES clause, each with a prefix, whose
-// values are added to the parameters.
+// valuesOf returns the rows of a VALUES clause, each with a prefix. It appends
+// the values to args.
 func valuesOf(args *[]any, prefix string, rows [][]any) string {
 	var text strings.Builder
 	for i, row := range rows {
@@ -95,7 +95,7 @@ func valuesOf(args *[]any, prefix string, rows [][]any) string {
 	return text.String()
 }
 
-// Time returns a parameter that holds a time.
+// Time returns the SQL for a time parameter.
 func (d *DB) Time(parameter string) string {
 	if d.Postgres() {
 		return parameter + "::timestamptz"
@@ -103,8 +103,8 @@ func (d *DB) Time(parameter string) string {
 	return parameter
 }
 
-// Locking returns what a SELECT ends in so that the rows it finds stay as they
-// are. On SQLite there is one writer anyway.
+// Locking returns the suffix of a SELECT that locks its rows. It is empty on
+// SQLite, which has one writer.
 func (d *DB) Locking(how string) string {
 	if d.Postgres() {
 		return " FOR " + how
@@ -112,7 +112,7 @@ func (d *DB) Locking(how string) string {
 	return ""
 }
 
-// Query runs a statement and hands each row to scan.
+// Query runs a query and passes each row to scan.
 func (d *DB) Query(ctx context.Context, on Conn, query string, scan func(*sql.Rows) error, args ...any) error {
 	rows, err := on.QueryContext(Prepared(ctx), d.statement(query), args...)
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *DB) Query(ctx context.Context, on Conn, query string, scan func(*sql.Ro
 	return rows.Err()
 }
 
-// Column returns the one column of the rows that a statement finds.
+// Column returns the single column of a query.
 func Column[V any](ctx context.Context, d *DB, on Conn, query string, args ...any) (values []V, err error) {
 	err = d.Query(ctx, on, query, func(rows *sql.Rows) error {
 		var value V
@@ -139,8 +139,7 @@ func Column[V any](ctx context.Context, d *DB, on Conn, query string, args ...an
 	return values, err
 }
 
-// Pairs returns the second column of the rows that a statement finds, by the
-// first.
+// Pairs returns the second column of a query, keyed by the first.
 func Pairs[K comparable, V any](ctx context.Context, d *DB, on Conn, query string, args ...any) (map[K]V, error) {
 	values := map[K]V{}
 	err := d.Query(ctx, on, query, func(rows *sql.Rows) error {
@@ -153,17 +152,17 @@ func Pairs[K comparable, V any](ctx context.Context, d *DB, on Conn, query strin
 	return values, err
 }
 
-// Execute runs a statement that answers nothing.
+// Execute runs a statement without a result.
 func (d *DB) Execute(ctx context.Context, on Conn, query string, args ...any) error {
 	_, err := on.ExecContext(ctx, d.statement(query), args...)
 	return err
 }
 
-// JSONOf returns a list or a table as a parameter.
+// JSONOf returns a list or a table as a JSON parameter.
 func JSONOf(list any) string {
 	text, err := json.Marshal(list)
 	if err != nil {
-		panic(err) // numbers and texts always have JSON
+		panic(err) // numbers and strings always have JSON
 	}
 	if string(text) == "null" {
 		return "[]"

@@ -13,20 +13,19 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 )
 
-// Table is a table whose rows are read without ent's machinery, which makes an
-// object for each value of each row and takes longer than all else of a list. The
-// rows are ent's, and so are the predicates.
+// Table reads rows of a table faster than ent, which allocates an object for
+// each value of each row. That took longer than the rest of a list. Row types
+// and predicates are ent's.
 type Table[Row any] struct {
 	name    string
 	columns []string
 	fields  []int // of Row, by column
-	// short is the table without the times of its rows, nil where they are always
-	// read.
+	// short is the table without its time columns; nil to always read them.
 	short *Table[Row]
 }
 
-// Timeless makes the times of rows be left out in contexts of WithoutTimes, and
-// returns the table.
+// Timeless returns a copy of the table that omits its time columns in contexts
+// of WithoutTimes.
 func (t Table[Row]) Timeless() Table[Row] {
 	short := Table[Row]{name: t.name}
 	for i, column := range t.columns {
@@ -40,14 +39,14 @@ func (t Table[Row]) Timeless() Table[Row] {
 
 type timelessKey struct{}
 
-// WithoutTimes returns a context in which rows of timeless tables are read without
-// their times.
+// WithoutTimes returns a context that omits the time columns of timeless
+// tables.
 func WithoutTimes(ctx context.Context) context.Context {
 	return context.WithValue(ctx, timelessKey{}, true)
 }
 
-// NewTable returns the table of a name, of which these columns are read, but
-// those in without. Row is the struct that ent generates for the table.
+// NewTable returns a Table for the given columns, except those in without. Row
+// is ent's struct for the table.
 func NewTable[Row any](name string, columns []string, without ...string) Table[Row] {
 	t := Table[Row]{name: name}
 	row := reflect.TypeFor[Row]()
@@ -68,10 +67,11 @@ func NewTable[Row any](name string, columns []string, without ...string) Table[R
 	return t
 }
 
-// Condition is what a predicate or an order of ent is: a change of a SELECT.
+// Condition is a predicate or an order of ent: a function that modifies a
+// SELECT.
 type Condition interface{ ~func(*entsql.Selector) }
 
-// Where returns predicates or orders of ent as one condition.
+// Where combines predicates or orders of ent into one condition.
 func Where[C Condition](conditions ...C) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		for _, condition := range conditions {
@@ -80,7 +80,7 @@ func Where[C Condition](conditions ...C) func(*entsql.Selector) {
 	}
 }
 
-// All returns the rows under conditions, in their order.
+// All returns the rows that meet the conditions, in the order they set.
 func (t Table[Row]) All(ctx context.Context, d *DB, conditions ...func(*entsql.Selector)) ([]*Row, error) {
 	if t.short != nil && ctx.Value(timelessKey{}) != nil {
 		t = *t.short
@@ -103,7 +103,7 @@ func (t Table[Row]) All(ctx context.Context, d *DB, conditions ...func(*entsql.S
 	return rows, err
 }
 
-// where returns a SELECT of nothing yet, under conditions.
+// where returns a SELECT without columns, under the conditions.
 func (t Table[Row]) where(d *DB, conditions []func(*entsql.Selector)) *entsql.Selector {
 	selector := entsql.Dialect(d.Pool.dialectName).Select().From(entsql.Table(t.name))
 	for _, condition := range conditions {
@@ -112,7 +112,7 @@ func (t Table[Row]) where(d *DB, conditions []func(*entsql.Selector)) *entsql.Se
 	return selector
 }
 
-// Select hands each row of a SELECT to a function.
+// Select runs a SELECT and passes each row to a function.
 func (d *DB) Select(ctx context.Context, selector *entsql.Selector, each func(*entsql.Rows) error) error {
 	query, args := selector.Query()
 	if err := selector.Err(); err != nil {
@@ -131,7 +131,7 @@ func (d *DB) Select(ctx context.Context, selector *entsql.Selector, each func(*e
 	return Refused(found.Err())
 }
 
-// Count returns how many rows there are under conditions.
+// Count returns the number of rows that meet the conditions.
 func (t Table[Row]) Count(ctx context.Context, d *DB, conditions ...func(*entsql.Selector)) (n int, err error) {
 	err = d.Select(ctx, t.where(d, conditions).Count(), func(rows *entsql.Rows) error { return rows.Scan(&n) })
 	if err != nil {
@@ -140,8 +140,8 @@ func (t Table[Row]) Count(ctx context.Context, d *DB, conditions ...func(*entsql
 	return n, nil
 }
 
-// CountBy returns how many rows there are under conditions with each value of a
-// column that refers to a row.
+// CountBy returns the number of rows that meet the conditions, by the value of
+// a foreign key column.
 func (t Table[Row]) CountBy(ctx context.Context, d *DB, column string, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
 	selector := t.where(d, conditions)
 	counts, err := d.CountEach(ctx, selector.Select(selector.C(column), entsql.Count("*")).GroupBy(selector.C(column)))
@@ -151,8 +151,8 @@ func (t Table[Row]) CountBy(ctx context.Context, d *DB, column string, condition
 	return counts, nil
 }
 
-// CountEach returns the counts that a SELECT finds in its second column, by the
-// ids in its first.
+// CountEach returns the second column of a SELECT, a count, keyed by the first,
+// an id.
 func (d *DB) CountEach(ctx context.Context, selector *entsql.Selector) (map[int64]int, error) {
 	counts := map[int64]int{}
 	err := d.Select(ctx, selector, func(rows *entsql.Rows) error {
@@ -165,9 +165,9 @@ func (d *DB) CountEach(ctx context.Context, selector *entsql.Selector) (map[int6
 	return counts, err
 }
 
-// PageOf returns a page of the rows of a table under conditions, as nouns, each
-// with its position in the order. A page of no rows takes no statement. The error is
-// that of the paging.
+// PageOf returns a page of the rows that meet the conditions, converted to
+// nouns. place returns a row's position in the order. An empty page needs no
+// statement. err is the error of NewPaging, which PageOf returns.
 func PageOf[Row, Noun any](
 	ctx context.Context, d *DB, table Table[Row], paging Paging, err error, noun func(*Row) Noun, place func(*Row) (key any, tie string),
 	conditions ...func(*entsql.Selector),
@@ -185,7 +185,7 @@ func PageOf[Row, Noun any](
 	return NewPage(paging, rows, noun, place), nil
 }
 
-// fill makes what Scan takes to fill a row.
+// fill sets the arguments of Scan for a row.
 func (t Table[Row]) fill(into []any, row *Row) {
 	value := reflect.ValueOf(row).Elem()
 	for i, field := range t.fields {
@@ -199,7 +199,7 @@ func (t Table[Row]) fill(into []any, row *Row) {
 	}
 }
 
-// orZero reads a value that may be null as zero, as ent does.
+// orZero scans NULL as the zero value, as ent does.
 type orZero[V any] struct{ to *V }
 
 func (o orZero[V]) Scan(value any) error {

@@ -21,8 +21,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestTablesReadWhatEntReads compares all rows of the tables that lists read
-// with those that ent reads, column by column.
+// TestTablesReadWhatEntReads compares the rows of Table with the rows of ent,
+// field by field.
 func TestTablesReadWhatEntReads(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -77,8 +77,8 @@ func compareRows[Row any](t *testing.T, db *sqldb.DB, table string, columns []st
 	}
 }
 
-// TestTimesAreReadWhereTheyAreWanted holds that only tables that say so leave out
-// times, and only in a context that says so.
+// TestTimesAreReadWhereTheyAreWanted checks that times are omitted only for
+// timeless tables in a context of WithoutTimes.
 func TestTimesAreReadWhereTheyAreWanted(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -87,7 +87,7 @@ func TestTimesAreReadWhereTheyAreWanted(t *testing.T) {
 		for _, test := range []struct {
 			name  string
 			table sqldb.Table[ent.ResourceType]
-			want  [2]bool // without and with times wanted
+			want  [2]bool // without and with times
 		}{{"always", types, [2]bool{true, true}}, {"timeless", types.Timeless(), [2]bool{false, true}}} {
 			for i, ctx := range []context.Context{sqldb.WithoutTimes(ctx), ctx} {
 				rows, err := test.table.All(ctx, s.DB)

@@ -8,24 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// prefixLength is how many characters of a long text a column keeps for an
-// index.
+// prefixLength is the number of characters of a long string that an indexed
+// column keeps.
 const prefixLength = 64
 
-// HashOf returns 64 bits of a hash of a text: an index finds a text of any
-// length by it. Two texts can have the same, so the text is compared after it.
+// HashOf returns 64 bits of a hash of a string, for an index on strings of any
+// length. Hashes can collide, so queries compare the string, too.
 func HashOf(text string) int64 {
 	sum := sha256.Sum256([]byte(text))
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-// DigestOf returns a hash of a text that no two texts share, in hex.
+// DigestOf returns the SHA-256 hash of a string in hex.
 func DigestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// PrefixOf returns the first characters of a text, at most prefixLength.
+// PrefixOf returns the first characters of a string, at most prefixLength.
 func PrefixOf(text string) string {
 	count := 0
 	for i := range text {
@@ -37,12 +37,12 @@ func PrefixOf(text string) string {
 	return text
 }
 
-// IsWholePrefix reports whether a text is its own prefix and that of no longer
-// text: what is equal to it is found by the column that keeps prefixes.
+// IsWholePrefix reports whether the prefix column alone identifies a string: it
+// is shorter than prefixLength, so no longer string has the same prefix.
 func IsWholePrefix(text string) bool { return utf8.RuneCountInString(text) < prefixLength }
 
-// TextOf returns a text that a driver read from a column which ent does not
-// know.
+// TextOf converts a value from a driver to a string, for a column unknown to
+// ent.
 func TextOf(v any) string {
 	switch v := v.(type) {
 	case []byte:
@@ -53,7 +53,7 @@ func TextOf(v any) string {
 	return ""
 }
 
-// TextOrNil returns nil for the empty text.
+// TextOrNil returns nil for the empty string.
 func TextOrNil(text string) *string {
 	if text == "" {
 		return nil
@@ -61,7 +61,7 @@ func TextOrNil(text string) *string {
 	return &text
 }
 
-// TextList reads a column that holds a JSON array of texts.
+// TextList parses a column with a JSON array of strings.
 func TextList(column string) []string {
 	list := []string{}
 	if err := json.Unmarshal([]byte(column), &list); err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/lib/pq"
 )
 
-// makeTextIndexes makes the indexes of texts that the database lacks, and makes
-// those anew that are not as they should be. It is run at every start, after the
-// migrations and under their lock: on PostgreSQL the extension that it takes may
-// be there later than the tables. Where the extension is not, searches look at
-// every row, and the log says how to get it.
+// makeTextIndexes creates missing trigram indexes and repairs broken ones. It
+// runs at every start, after the migrations and under their lock, since on
+// PostgreSQL the required extension may be installed later than the tables.
+// Without the extension searches scan all rows, and the log explains how to
+// install it.
 func (d *Database) makeTextIndexes(ctx context.Context, pool *sql.DB, log *slog.Logger) error {
 	makeAll := makeTrigramsSQLite
 	if d.dialectName == dialect.Postgres {
@@ -28,8 +28,8 @@ func (d *Database) makeTextIndexes(ctx context.Context, pool *sql.DB, log *slog.
 	return nil
 }
 
-// makeTrigramsSQLite makes the tables of trigrams that are not there with all of
-// their triggers, as a table has none left that a migration made anew.
+// makeTrigramsSQLite creates missing trigram tables and their triggers. A
+// migration that rebuilds a table drops its triggers.
 func makeTrigramsSQLite(ctx context.Context, pool *sql.DB, log *slog.Logger) error {
 	for _, of := range searchedTexts() {
 		create, there := of.createTrigrams(), 0
@@ -53,7 +53,7 @@ func makeTrigramsSQLite(ctx context.Context, pool *sql.DB, log *slog.Logger) err
 	return nil
 }
 
-// makeTrigramsOf makes a table of trigrams anew, in one transaction.
+// makeTrigramsOf recreates a trigram table in one transaction.
 func makeTrigramsOf(ctx context.Context, pool *sql.DB, of SearchedText) error {
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func makeTrigramsOf(ctx context.Context, pool *sql.DB, of SearchedText) error {
 	return tx.Commit()
 }
 
-// soonMade is how long making an index takes that the log need not tell of.
+// soonMade is the duration below which creating an index is not logged.
 const soonMade = time.Second
 
 func logMade(ctx context.Context, log *slog.Logger, of SearchedText, took time.Duration) {
@@ -82,9 +82,9 @@ func logMade(ctx context.Context, log *slog.Logger, of SearchedText, took time.D
 	}
 }
 
-// makeTrigramsPostgres makes the indexes of trigrams, where the extension is
-// there or can be created. What the database refuses is told in the log, and the
-// server goes on without.
+// makeTrigramsPostgres creates the trigram indexes if the extension exists or
+// can be created. It logs errors of the database, and the server runs without
+// the index.
 func makeTrigramsPostgres(ctx context.Context, pool *sql.DB, log *slog.Logger) error {
 	schema, err := extensionSchema(ctx, pool)
 	var refused *pq.Error
@@ -109,7 +109,7 @@ func makeTrigramsPostgres(ctx context.Context, pool *sql.DB, log *slog.Logger) e
 	return nil
 }
 
-// remedy says how the extension gets into the database.
+// remedy explains how to install the extension.
 func remedy(ctx context.Context, pool *sql.DB) string {
 	var database, role string
 	var available, may bool
@@ -126,9 +126,9 @@ func remedy(ctx context.Context, pool *sql.DB) string {
 	return text
 }
 
-// extensionSchema returns the schema that has the extension of trigrams, and
-// creates it where it is not. It belongs to the database: it is put where other
-// schemas can be dropped without it.
+// extensionSchema returns the schema of the trigram extension, and creates the
+// extension if missing. The extension belongs to the whole database, so it goes
+// into the schema public if possible: other schemas may be dropped.
 func extensionSchema(ctx context.Context, pool *sql.DB) (schema string, err error) {
 	find := func() (string, error) {
 		err := pool.QueryRowContext(ctx, `SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_trgm'`).Scan(&schema)
@@ -142,18 +142,17 @@ func extensionSchema(ctx context.Context, pool *sql.DB) (schema string, err erro
 		return "", err
 	}
 	_, err = pool.ExecContext(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA "+pq.QuoteIdentifier(schema))
-	if found, again := find(); again == nil { // somebody else may have created it meanwhile
+	if found, again := find(); again == nil { // another server may have created it meanwhile
 		return found, nil
 	}
 	return "", err
 }
 
-// fewRows is how many rows are indexed at once. The index of more is made while
-// other servers write.
+// fewRows is the table size up to which an index is created without
+// CONCURRENTLY. On larger tables other servers keep writing.
 const fewRows = 10_000
 
-// makeTrigramIndex makes an index of trigrams that is not there, or that was not
-// finished.
+// makeTrigramIndex creates a trigram index that is missing or invalid.
 func makeTrigramIndex(ctx context.Context, pool *sql.DB, log *slog.Logger, schema string, of SearchedText) error {
 	var valid bool
 	err := pool.QueryRowContext(ctx, `SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

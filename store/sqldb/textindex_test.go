@@ -23,7 +23,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// openLogged opens a store and returns what it logs, too.
+// openLogged opens a store and returns its log, too.
 func openLogged(t *testing.T, url string) (*store.Store, string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -34,7 +34,7 @@ func openLogged(t *testing.T, url string) (*store.Store, string) {
 	return s, log.String()
 }
 
-// indexesOf returns the indexes of texts that a store has.
+// indexesOf returns the trigram indexes of a store.
 func indexesOf(t *testing.T, s *store.Store) []string {
 	t.Helper()
 	if err := s.ReadSizes(t.Context()); err != nil {
@@ -50,7 +50,7 @@ func indexesOf(t *testing.T, s *store.Store) []string {
 	return indexes
 }
 
-// searched holds that a search finds a resource.
+// searched checks how many resources a search finds.
 func searched(t *testing.T, s *store.Store, search string, want int) {
 	t.Helper()
 	if n, err := s.CountResources(storetest.AsAdmin(), resource.Filter{Search: &search}); n != want || err != nil {
@@ -58,8 +58,8 @@ func searched(t *testing.T, s *store.Store, search string, want int) {
 	}
 }
 
-// asRole returns the URL of an empty database for a role that may not create
-// extensions there, and the database for who may.
+// asRole returns a URL of an empty database with a role that may not create
+// extensions, and a connection with a role that may.
 func asRole(t *testing.T) (string, *sql.DB) {
 	t.Helper()
 	address, err := url.Parse(storetest.PostgresDatabase(t))
@@ -86,10 +86,10 @@ func asRole(t *testing.T) (string, *sql.DB) {
 	return address.String(), super
 }
 
-// TestTheExtensionMayComeLater opens a database as a role that may not create
-// the extension of trigrams: searches work, and the log says how to get it. At
-// the next start after that the indexes are made, once by however many servers,
-// and one whose making was interrupted is made anew.
+// TestTheExtensionMayComeLater opens a database with a role that may not create
+// the trigram extension. Searches work, and the log explains how to install it.
+// Once it is installed, the next start creates the indexes, even if several
+// servers start. An interrupted index is recreated.
 func TestTheExtensionMayComeLater(t *testing.T) {
 	t.Parallel()
 	url, super := asRole(t)
@@ -125,7 +125,7 @@ func TestTheExtensionMayComeLater(t *testing.T) {
 	}
 }
 
-// hasAllIndexes opens a store and holds that it has all indexes of texts.
+// hasAllIndexes opens a store and checks that all trigram indexes exist.
 func hasAllIndexes(t *testing.T, url string) {
 	s, log := openLogged(t, url)
 	if indexes := indexesOf(t, s); log != "" || len(indexes) != 8 {
@@ -137,8 +137,8 @@ func hasAllIndexes(t *testing.T, url string) {
 	}
 }
 
-// TestTrigramsOfSQLiteAreMadeAnew opens databases that lack a part of what keeps
-// the trigrams: all rows are in them again.
+// TestTrigramsOfSQLiteAreMadeAnew opens databases without one of the trigram
+// tables or triggers. The start must restore all rows.
 func TestTrigramsOfSQLiteAreMadeAnew(t *testing.T) {
 	t.Parallel()
 	url := storetest.EmptySQLite(t)
@@ -167,12 +167,11 @@ func TestTrigramsOfSQLiteAreMadeAnew(t *testing.T) {
 	}
 }
 
-// beforeTexts is the version of the last migration before texts were kept
-// folded.
+// beforeTexts is the last version without folded strings, by dialect.
 var beforeTexts = map[string]int64{dialect.SQLite: 11, dialect.Postgres: 12}
 
-// TestTextsThatWereThereAreFolded brings a database to the version before texts
-// were folded, with rows in it, and finds them by search once it is opened.
+// TestTextsThatWereThereAreFolded migrates a filled database down to the version
+// before folded strings. After it is opened again, searches must find the rows.
 func TestTextsThatWereThereAreFolded(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
@@ -219,8 +218,8 @@ func TestTextsThatWereThereAreFolded(t *testing.T) {
 	})
 }
 
-// foldedColumns returns the folded columns by the texts, and holds that each is
-// what it should be, and those that are wanted.
+// foldedColumns returns the folded columns by row, and checks that each one is
+// the folded string. With want nil it skips the rows that SQL wrote.
 func foldedColumns(t *testing.T, db *sqldb.DB, want map[string]string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -245,8 +244,8 @@ func foldedColumns(t *testing.T, db *sqldb.DB, want map[string]string) map[strin
 	return got
 }
 
-// TestManyWritesAreMergedAtOnce holds how many parts of each index are merged on
-// SQLite, in a database that is new and in one that was made before.
+// TestManyWritesAreMergedAtOnce checks the automerge setting of each SQLite
+// index, in a new database and in an older one.
 func TestManyWritesAreMergedAtOnce(t *testing.T) {
 	t.Parallel()
 	url := storetest.EmptySQLite(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/lib/pq/pqerror"
 )
 
-// explainTLS returns the error of a first connection to PostgreSQL, with what
-// can be done about it where it came of the sslmode.
+// explainTLS adds advice to the error of the first connection to PostgreSQL if
+// sslmode caused it.
 func explainTLS(err error, mode pq.SSLMode) error {
 	code, _ := codesOf(err)
 	switch {

@@ -8,8 +8,9 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 )
 
-// Trial is a transaction in which mutations run to see what they would do. It is
-// always rolled back: nothing is stored, no event recorded and no change noted.
+// Trial is a transaction in which mutations run to see their effect. It is
+// always rolled back: it stores nothing, records no events and notes no
+// changes.
 type Trial struct {
 	*ent.Tx
 	db    *DB
@@ -18,18 +19,17 @@ type Trial struct {
 
 type trialKey struct{}
 
-// trialSavepoint is where a trial begins, and writeSavepoint where the mutation
-// begins that runs in it.
+// trialSavepoint marks the start of a trial, writeSavepoint the start of a
+// mutation in it.
 const (
 	trialSavepoint = "trial"
 	writeSavepoint = "mutation"
 )
 
-// Try runs a function in a trial: whatever is written with the context that it is
-// given (Write) is written there, each mutation as a whole or not at all. All that
-// it reads in the transaction is of one instant, but for what it writes. Like
-// Write it is tried again, and the function must have no effect but to set what it
-// returns.
+// Try runs a function in a trial. Write with the context of the trial writes
+// into the trial, each mutation completely or not at all. All reads see one
+// instant, plus the trial's own writes. Try retries like Write, so the function
+// must have no side effects except setting its results.
 func (d *DB) Try(ctx context.Context, run func(ctx context.Context, trial *Trial) error) error {
 	transient := func(err error) bool { return isTransient(err) || IsReferred(err) || IsDuplicate(err) }
 	return d.retrying(ctx, transient, func() error { return d.tryOnce(ctx, run) })
@@ -57,10 +57,10 @@ func (d *DB) tryOnce(ctx context.Context, run func(ctx context.Context, trial *T
 	return run(context.WithValue(ctx, trialKey{}, trial), trial)
 }
 
-// IsTrial reports whether a context is that of a trial.
+// IsTrial reports whether a context belongs to a trial.
 func (d *DB) IsTrial(ctx context.Context) bool { return d.trialOf(ctx) != nil }
 
-// trialOf returns the trial of a context on the database, nil if there is none.
+// trialOf returns the trial of a context on the database, or nil.
 func (d *DB) trialOf(ctx context.Context) *Trial {
 	if trial, ok := ctx.Value(trialKey{}).(*Trial); ok && trial.db == d {
 		return trial
@@ -68,7 +68,7 @@ func (d *DB) trialOf(ctx context.Context) *Trial {
 	return nil
 }
 
-// write is Write in a trial.
+// write runs a mutation in the trial.
 func (t *Trial) write(ctx context.Context, mutation string, write func(tx *Tx) error) error {
 	if err := t.control(ctx, "SAVEPOINT "+writeSavepoint); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (t *Trial) write(ctx context.Context, mutation string, write func(tx *Tx) e
 	return t.control(ctx, "RELEASE SAVEPOINT "+writeSavepoint)
 }
 
-// Changed returns the keys of the things of a kind that were created, changed or
-// deleted, in the order in which they were noted.
+// Changed returns the keys of the things of a kind that were created, changed
+// or deleted, in the order of the first note.
 func (t *Trial) Changed(kind string) (keys []string) {
 	for _, noted := range t.noted.list {
 		if noted.kind == kind {
@@ -103,7 +103,7 @@ func (t *Trial) Changed(kind string) (keys []string) {
 	return keys
 }
 
-// Undo undoes all that was written: what is read after it is as before.
+// Undo rolls back to the start of the trial.
 func (t *Trial) Undo(ctx context.Context) error {
 	return t.control(ctx, "ROLLBACK TO SAVEPOINT "+trialSavepoint)
 }

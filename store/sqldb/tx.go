@@ -15,77 +15,77 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Attempts is how often a transaction is tried that the database gave up for
-// another one's sake.
+// Attempts is how often a transaction runs if the database aborts it in favor
+// of another one.
 const Attempts = 10
 
-// Tx is a transaction that writes. It carries, besides its statements, what is
-// to be written and done with it: audit events and changes, which are written
-// just before COMMIT, and functions that run after it.
+// Tx is a write transaction. Besides its statements it carries audit events and
+// changes, which are written just before COMMIT, and functions that run after
+// COMMIT.
 //
-// Locks are taken in one order, so that transactions do not wait for each other
-// in a deadlock:
+// Transactions take locks in a fixed order to avoid deadlocks:
 //
-//  1. the advisory lock of moves of resources, or of the uuid of a provider that
-//     is to be created;
+//  1. the advisory lock of moves of resources, or of the uuid of a new
+//     provider;
 //  2. namespaces by name, then the advisory lock of an owner, then resource types
 //     by name;
 //  3. resources by row id, then capabilities by type and name, then the counts of
 //     their values;
 //  4. consumers by uuid;
-//  5. providers by row id; what belongs to a locked provider or consumer needs no
-//     lock of its own;
-//  6. what a row refers to (traits, resource classes, a parent, a linked
-//     resource), shared and against deletion only; whoever deletes it waits for
-//     nothing more.
+//  5. providers by row id; the rows of a locked provider or consumer need no
+//     lock of their own;
+//  6. the rows that a row refers to (traits, resource classes, a parent, a linked
+//     resource), shared, to prevent their deletion; a transaction that deletes
+//     such a row takes no further locks.
 //
-// On SQLite there is one writing transaction at a time, which is the only lock.
+// SQLite has one write transaction at a time. That turn is its only lock.
 type Tx struct {
 	*ent.Tx
 	db          *DB
 	Mutation    string
 	events      []attributedEvent // to be written
-	written     []attributedEvent // without their values, for the log of the server
+	written     []attributedEvent // without values, for the server log
 	changes     changes
-	last        timedParts // to be written with the changes
+	last        timedParts // written together with the changes
 	afterCommit []func(ctx context.Context, outcome Outcome) error
 	kept        []*ent.IdempotencyKeyCreate
-	keptOf      []string // the projects of those
-	// ID names the transaction in the log of changes, once it has written there.
+	keptOf      []string // the projects of kept
+	// ID identifies the transaction in the log of changes, once it has written
+	// there.
 	ID TransactionID
 }
 
-// Outcome is what is known of a transaction after its COMMIT.
+// Outcome is what the server knows about a transaction after COMMIT.
 type Outcome int
 
 const (
-	// Committed says that the transaction happened.
+	// Committed means that the transaction was committed.
 	Committed Outcome = iota
-	// Uncertain says that COMMIT had no answer: the transaction may have
-	// happened.
+	// Uncertain means that COMMIT got no answer. The transaction may have been
+	// committed.
 	Uncertain
 )
 
-// Write runs a mutation in one transaction, begun and ended here: committed when
-// write returns nil, else rolled back. Mutation is the name of the field of
-// Mutation: the table of permissions is asked by it, and its events stand under it
-// in the audit log.
+// Write runs a mutation in one transaction. It commits if write returns nil,
+// and rolls back otherwise. Mutation is the name of the field of Mutation. It
+// decides the required permission and is the action of the audit events.
 //
-// A mutation that is accepted records at least one event, also where it changes
-// nothing. A transaction that has recorded nothing and changed nothing when write
-// returns nil, since all that was asked was refused, is rolled back.
+// An accepted mutation records at least one event, even if it changes nothing.
+// If write returns nil without any event or change, everything was refused, and
+// the transaction is rolled back.
 //
-// With the context of a trial (Try) it is all in that transaction.
+// In the context of a trial (Try) the mutation runs in the trial's transaction.
 //
-// Write is tried again when the database ended the transaction for the sake of
-// another one, so it must have no effect outside the transaction but to set what
-// it returns. It is also tried again when a foreign key refused, since then a row
-// that was found is gone; a write that deletes what others may refer to makes a
-// refusal of that itself.
+// Write retries if the database aborts the transaction in favor of another one.
+// So write must have no side effects except setting its results. Write also
+// retries on a foreign key violation, which means that a row found before is
+// gone. A mutation that deletes rows must itself refuse to delete referenced
+// ones.
 //
-// Results are pointers to all that write sets. In a request that is made once
-// (MakeOnce) what they point to is kept with what is written; where it was
-// before, write is not called, and they are set to that.
+// Results are pointers to everything that write sets. For a request with an
+// idempotency key (MakeOnce) their values are stored with the transaction. On a
+// retry of the request Write does not call write, and sets the results to the
+// stored values.
 func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) error, results ...any) error {
 	if _, err := access.ViewerFrom(ctx).Authorize(mutation); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) erro
 	return d.writeRetrying(ctx, mutation, write, results)
 }
 
-// Fill is Write for what no viewer asks for: what is built in, and the content of
-// an empty database. It leaves no audit events.
+// Fill is Write without a viewer: for built-in things and for the initial
+// content of an empty database. It records no audit events.
 func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
 	return d.writeRetrying(ctx, "", write, nil)
 }
@@ -111,10 +111,9 @@ func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *
 	return err
 }
 
-// retrying runs a transaction until it ends, unless it failed for a reason that
-// is not transient.
+// retrying runs a transaction, and repeats it after transient errors.
 func (d *DB) retrying(ctx context.Context, transient func(error) bool, run func() error) error {
-	d.Wrote(ctx) // a transaction that waits for another connection while it holds one can wait for ever
+	d.Wrote(ctx) // holding one connection while waiting for another could deadlock
 	defer d.Wrote(ctx)
 	for attempt := 1; ; attempt++ {
 		err := run()
@@ -143,7 +142,7 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
-	defer func() { _ = begun.Rollback() }() // also where write panics; after a commit it does nothing
+	defer func() { _ = begun.Rollback() }() // also after a panic in write; does nothing after a commit
 	tx := &Tx{Tx: begun, db: d, Mutation: mutation}
 	if replayed, err := tx.Replay(ctx, results...); err != nil || replayed {
 		return err
@@ -160,8 +159,8 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 	return tx.commit(ctx)
 }
 
-// commit writes what the transaction carries, commits it and does what is to
-// follow.
+// commit writes events and changes, commits, and runs the functions for after
+// the commit.
 func (tx *Tx) commit(ctx context.Context) error {
 	if err := tx.writeKept(ctx); err != nil {
 		return err
@@ -174,7 +173,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return Refused(err) // COMMIT would not be sent, and the outcome be taken for unknown
+		return Refused(err) // otherwise COMMIT would not be sent, but its outcome would count as unknown
 	}
 	outcome := Committed
 	if err = tx.Commit(); err == nil {
@@ -201,8 +200,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return after
 }
 
-// refusedCommit returns the error of a COMMIT of which it is not known whether it
-// was one.
+// refusedCommit returns the error of a COMMIT with an unknown outcome.
 func refusedCommit(err error) error {
 	if faultOf(err) == "" && !isTimeout(err) {
 		return err
@@ -211,7 +209,7 @@ func refusedCommit(err error) error {
 		"or ask again with the same %s if this request had one", IdempotencyKeyHeader).Because(err)
 }
 
-// ended does what is to follow a commit.
+// ended runs what follows a commit.
 func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 	for _, noted := range tx.db.noted {
 		noted()
@@ -232,18 +230,18 @@ func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 	return errors.Join(errs...)
 }
 
-// After has a function run once the transaction has ended with COMMIT, before
-// Write returns; its error is Write's. On SQLite such functions run in the order
-// of the commits.
+// After registers a function that runs after COMMIT, before Write returns.
+// Write returns its error. On SQLite the functions run in commit order.
 func (tx *Tx) After(run func(ctx context.Context, outcome Outcome) error) {
 	tx.afterCommit = append(tx.afterCommit, run)
 }
 
-// IsEmpty reports whether nothing was recorded and nothing changed.
+// IsEmpty reports whether the transaction recorded no event and no change.
 func (tx *Tx) IsEmpty() bool { return len(tx.written)+len(tx.events) == 0 && tx.changes.isEmpty() }
 
-// takeTurn waits on SQLite until no other transaction writes, nor what follows
-// one runs. PostgreSQL has many writers.
+// takeTurn waits for the write lock of SQLite. A transaction holds it until its
+// functions for after the commit have returned. PostgreSQL has many writers, so
+// there it does nothing.
 func (d *DB) takeTurn(ctx context.Context) (release func(), err error) {
 	if d.Postgres() {
 		return func() {}, nil
@@ -256,8 +254,8 @@ func (d *DB) takeTurn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// AwaitTurn waits on SQLite until no transaction is written: what was committed
-// before has then been added to what the process holds in memory.
+// AwaitTurn waits on SQLite until no transaction writes. The in-memory copies
+// of this process then have all earlier commits.
 func (d *DB) AwaitTurn(ctx context.Context) error {
 	release, err := d.takeTurn(ctx)
 	if err == nil {
@@ -266,8 +264,8 @@ func (d *DB) AwaitTurn(ctx context.Context) error {
 	return err
 }
 
-// LockName makes the writers of one name of a class wait for each other until the
-// transaction ends, by an advisory lock. On SQLite there is one writer anyway.
+// LockName serializes writers of a name of a class until the transaction ends,
+// with an advisory lock. SQLite has one writer, so it needs no lock.
 func (tx *Tx) LockName(ctx context.Context, class int, name string) error {
 	if !tx.db.Postgres() {
 		return nil
@@ -276,8 +274,7 @@ func (tx *Tx) LockName(ctx context.Context, class int, name string) error {
 	return err
 }
 
-// Locked locks the rows that a query finds. On SQLite a transaction has the
-// database for itself.
+// Locked locks the rows of a query. SQLite has one writer, so it needs no lock.
 func (d *DB) Locked() func(*entsql.Selector) {
 	return func(selector *entsql.Selector) {
 		if d.Postgres() {
@@ -286,15 +283,14 @@ func (d *DB) Locked() func(*entsql.Selector) {
 	}
 }
 
-// isRefusal reports whether the operation was refused, rather than failed in the
-// database.
+// isRefusal reports whether the operation was refused, rather than failed in
+// the database.
 func isRefusal(err error) bool {
 	of := new(problem.Refusal)
 	return errors.As(err, &of)
 }
 
-// commitError is an error that followed COMMIT: the transaction may have
-// happened.
+// commitError is an error of COMMIT. The transaction may have been committed.
 type commitError struct{ cause error }
 
 func (e *commitError) Error() string { return "commit a transaction: " + e.cause.Error() }
