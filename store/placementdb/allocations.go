@@ -14,22 +14,22 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// allocationList names the list of a provider's allocations in cursors.
+// allocationList is the name of a provider's allocation list in cursors.
 const allocationList = "allocations"
 
-// allocationBounds are the positions between which a page of allocations is: the
-// uuid of a consumer and the name of a resource class.
+// allocationBounds are the positions around a page of allocations. A position
+// is the uuid of a consumer and the name of a resource class.
 type allocationBounds struct{ after, before *page.Position }
 
-// boundsOf reads the cursors of a page.
+// boundsOf parses the cursors of a page.
 func boundsOf(request page.Request) (allocationBounds, error) {
 	var problems problem.Problems
 	after, before := request.Positions(allocationList, nil, &problems)
 	return allocationBounds{after, before}, problems.Err()
 }
 
-// beyond returns a condition on what lies on one side of a position, and its
-// parameters, the first of which is numbered next; nothing holds everywhere.
+// beyond returns a condition for the rows on one side of a position, and its
+// parameters, numbered from next. Without a position it returns no condition.
 func beyond(side string, at *page.Position, next int) (clause string, args []any) {
 	if at == nil {
 		return "", nil
@@ -37,8 +37,9 @@ func beyond(side string, at *page.Position, next int) (clause string, args []any
 	return fmt.Sprintf(" AND (o.uuid, c.name) %s ($%d, $%d)", side, next, next+1), []any{at.Key, at.ID}
 }
 
-// AllocationsOfProviders returns a page of the allocations of each provider that
-// consumers have whom the viewer sees, by consumer and resource class.
+// AllocationsOfProviders returns a page of allocations for each provider,
+// ordered by consumer and resource class. It includes only consumers that the
+// viewer sees.
 func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []string, request page.Request) (map[string]page.Page[*placement.Allocation], error) {
 	bounds, err := boundsOf(request)
 	if err != nil {
@@ -85,8 +86,8 @@ func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []str
 	return pages, nil
 }
 
-// AllocationsBehind reports of each provider whether there are allocations on
-// the side where a page begins.
+// AllocationsBehind reports for each provider whether allocations precede the
+// start of its page.
 func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, request page.Request) (map[string]bool, error) {
 	bounds, err := boundsOf(request)
 	if err != nil {
@@ -112,8 +113,8 @@ func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, 
 	return lists.Set(found, lists.Itself), nil
 }
 
-// CountAllocationsOfProviders returns how many allocations each provider has of
-// consumers whom the viewer sees.
+// CountAllocationsOfProviders returns the number of allocations of each
+// provider. It counts only consumers that the viewer sees.
 func (s *PlacementStore) CountAllocationsOfProviders(ctx context.Context, uuids []string) (map[string]int, error) {
 	seen, args := visible.OfConsumersClause(ctx, "a.consumer_id", 2)
 	counts, err := sqldb.Pairs[string, int](ctx, s.DB, s.Pool, `SELECT p.uuid, COUNT(*) FROM allocations a JOIN resource_providers p ON p.id = a.provider_id

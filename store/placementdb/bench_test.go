@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// BenchmarkClaims measures claims of one consumer on one provider: by so many
-// clients, on one provider that all of them want or on many.
+// BenchmarkClaims measures claims of one consumer on one provider, for several
+// numbers of clients and providers.
 //
 //	go test ./store -run '^$' -bench Claims -benchtime 3s
 func BenchmarkClaims(b *testing.B) {
@@ -67,8 +67,8 @@ func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "claims/s")
 }
 
-// BenchmarkInstant is what it takes to see the world and the database at one
-// instant, before anything is read: the transaction, its snapshot, the change log.
+// BenchmarkInstant measures what it costs to see the world and the database at
+// one instant: the transaction, its snapshot, the change log.
 func BenchmarkInstant(b *testing.B) {
 	for name, url := range map[string]string{"sqlite": storetest.SQLite(b), "postgres": storetest.Postgres(b)} {
 		b.Run(name, func(b *testing.B) {

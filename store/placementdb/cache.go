@@ -10,76 +10,77 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// worldCache keeps the placement world of this process. Readers take a pointer
-// and never wait. Its world is what one snapshot saw, with the commits of this
-// process that the snapshot did not see yet, each of them whole.
+// worldCache keeps the placement world of this process. Readers load a pointer
+// and never wait. The world has everything that one snapshot saw, plus complete
+// commits of this process that are newer than the snapshot.
 type worldCache struct {
 	held atomic.Pointer[heldWorld]
-	// awaited is closed when another world is held; nil where nobody waits for it.
+	// awaited is closed when the cache holds another world; nil if nobody
+	// waits.
 	awaited atomic.Pointer[chan struct{}]
 
-	// applying is held while the next world is made. Nothing is read from the
-	// database under it.
+	// applying is held while the next world is built. No database read happens
+	// under it.
 	applying sync.Mutex
 	// ahead has the providers, by uuid, that commits of this process changed
-	// which the snapshot did not see yet, and added those commits.
+	// after the snapshot. added has those commits.
 	ahead map[string]aheadCommits
 	added map[sqldb.TransactionID]bool
 }
 
-// heldWorld is a world and how far it has come. It never changes.
+// heldWorld is a world with its snapshot. It is immutable.
 type heldWorld struct {
 	world *placement.World
 	upTo  sqldb.Snapshot
 }
 
-// aheadCommits is what commits of this process did to one provider, by the
-// numbers of their transactions.
+// aheadCommits are the commits of this process that changed one provider after
+// the snapshot, by transaction number.
 type aheadCommits struct {
 	last int64
-	// reborn is the last one that created or deleted it, and row the row that it
-	// had before that, 0 for none.
+	// reborn is the last commit that created or deleted the provider. row is
+	// its row id before that, 0 for none.
 	reborn, row int64
 }
 
-// providerState is a provider as committed, with the row of its parent, 0 for
-// none.
+// providerState is a provider as committed, with the row id of its parent, 0
+// for none.
 type providerState struct {
 	parentRow int64
 	placement.Provider
 }
 
-// ownCommit is what a transaction of this process changed. It moves the version
-// of each provider that it writes by one.
+// ownCommit is the effect of a transaction of this process. The transaction
+// increments the version of each provider that it writes by one.
 type ownCommit struct {
 	transaction    sqldb.TransactionID
 	created        []providerState
 	written        []providerState
-	deleted        []placement.Provider // as they were
+	deleted        []placement.Provider // before the deletion
 	added, removed placement.Names
-	// more says that it changed more than stands here.
+	// more means that the transaction changed more than listed here.
 	more bool
 }
 
-// reading is what a snapshot saw of what was noted in the change log since the
-// snapshot that the world has, or of everything.
+// reading is what a snapshot saw: either everything, or the things noted in the
+// change log since the snapshot of the world.
 type reading struct {
 	at         sqldb.Snapshot
 	everything bool
-	only       *heldWorld // unless nil, the reading is of no use to another one
+	only       *heldWorld // if set, the reading applies only to this world
 	states     []providerState
-	absent     []string         // uuids that no provider has
-	names      *placement.Names // all that exist; nil if none came or went
+	absent     []string         // uuids without a provider
+	names      *placement.Names // all existing names; nil if unchanged
 }
 
-// World returns the world.
+// World returns the current world.
 func (c *worldCache) World() *placement.World { return c.held.Load().world }
 
-// UpTo returns the snapshot that the world has.
+// UpTo returns the snapshot of the world.
 func (c *worldCache) UpTo() sqldb.Snapshot { return c.held.Load().upTo }
 
-// Shows reports whether the world is known to have all that some transactions
-// committed: those that its snapshot sees, and those of this process that were added.
+// Shows reports whether the world has the commits of all given transactions,
+// through its snapshot or as added commits of this process.
 func (c *worldCache) Shows(transactions []sqldb.TransactionID) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
@@ -87,7 +88,7 @@ func (c *worldCache) Shows(transactions []sqldb.TransactionID) bool {
 	return !slices.ContainsFunc(transactions, func(t sqldb.TransactionID) bool { return !upTo.Contains(t) && !c.added[t] })
 }
 
-// hold makes a world the one that is held, and tells those who wait for another.
+// hold replaces the world and wakes those who wait for another one.
 func (c *worldCache) hold(next *heldWorld) {
 	c.held.Store(next)
 	if waiting := c.awaited.Swap(nil); waiting != nil {
@@ -95,7 +96,7 @@ func (c *worldCache) hold(next *heldWorld) {
 	}
 }
 
-// Next returns a channel that is closed once another world is held than now.
+// Next returns a channel that is closed when the cache holds another world.
 func (c *worldCache) Next() <-chan struct{} {
 	next := make(chan struct{})
 	for {
@@ -108,12 +109,12 @@ func (c *worldCache) Next() <-chan struct{} {
 	}
 }
 
-// Apply brings the world forward to a snapshot. What commits of this process
-// changed that the snapshot does not see stays. Apply reports false, and changes
-// nothing, if the two do not go together, since the snapshot lacks what such a
-// commit was built on: then a later snapshot is to be taken. The snapshot is of
-// the run of the server that the world has; one that is older than the world's
-// changes nothing, and Apply reports true.
+// Apply updates the world to a snapshot. It keeps what newer commits of this
+// process changed. If the snapshot lacks something that such a commit was built
+// on, Apply changes nothing and returns false, and the caller must take a later
+// snapshot. The snapshot must come from the same run of the server as the
+// world. If it is older than the world's, Apply changes nothing and returns
+// true.
 func (c *worldCache) Apply(r reading) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
@@ -131,14 +132,15 @@ func (c *worldCache) Apply(r reading) bool {
 	return c.advance(held.world, r.since(held.world, stays), r.at)
 }
 
-// isBefore reports whether a world has a later snapshot of the same run of the
-// server than a reading: one that an operation read meanwhile.
+// isBefore reports whether a world has a later snapshot than a reading, of the
+// same run of the server. That happens if an operation updated the world
+// meanwhile.
 func (r *reading) isBefore(held *heldWorld) bool {
 	return r.at.Server == held.upTo.Server && r.at.IsBefore(held.upTo)
 }
 
-// since returns what a reading found to be other than in a world that was held
-// before, but for providers that stay as they are.
+// since returns the difference between a reading and a world, except for the
+// providers in stays.
 func (r *reading) since(world *placement.World, stays map[string]bool) *worldUpdate {
 	update := newWorldUpdate()
 	for _, state := range r.states {
@@ -158,7 +160,7 @@ func (r *reading) since(world *placement.World, stays map[string]bool) *worldUpd
 	return update
 }
 
-// world returns the world of a reading of everything.
+// world builds a world from a reading of everything.
 func (r *reading) world() *placement.World {
 	providers := make([]placement.Provider, len(r.states))
 	for i := range r.states {
@@ -167,11 +169,12 @@ func (r *reading) world() *placement.World {
 	return placement.NewWorld(*r.names, providers)
 }
 
-// ApplyIfComplete adds a commit of this process to the world. It reports false,
-// and changes nothing, if the world lacks a commit that this one was built on, or
-// if this is not known: then the world is to be brought forward to a snapshot
-// that sees this commit. A commit that the world's snapshot sees changes nothing:
-// what came after it may be there already.
+// ApplyIfComplete adds a commit of this process to the world. If the world
+// lacks a commit that this one was built on, or if that is unknown, it changes
+// nothing and returns false. The caller must then update the world to a
+// snapshot that sees this commit. If the world's snapshot sees the commit
+// already, it changes nothing and returns true, since the world may have later
+// commits, too.
 func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
@@ -210,15 +213,16 @@ func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 	return true
 }
 
-// after returns the commits with one more, which neither created nor deleted.
+// after returns the commits plus one that neither created nor deleted the
+// provider.
 func (a aheadCommits) after(number int64) aheadCommits {
 	a.last = number
 	return a
 }
 
-// Replace makes a world of all that a later snapshot saw, of whichever run of the
-// server. As with Apply, what commits of this process changed that the snapshot
-// does not see stays, and Replace reports false if that does not go together.
+// Replace builds a world from a snapshot that saw everything, of any run of the
+// server. Like Apply, it keeps what newer commits of this process changed, and
+// returns false if the snapshot does not fit them.
 func (c *worldCache) Replace(r reading) bool {
 	world, update := r.world(), newWorldUpdate()
 	c.applying.Lock()
@@ -238,8 +242,7 @@ func (c *worldCache) Replace(r reading) bool {
 	return c.advance(world, update, r.at)
 }
 
-// advance makes a changed world the one that is held, up to a later snapshot, if
-// the update fits.
+// advance holds the updated world with its snapshot, if the update fits.
 func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo sqldb.Snapshot) bool {
 	if !update.fits(world) {
 		return false
@@ -256,10 +259,11 @@ func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo s
 	return true
 }
 
-// staysAhead returns the uuids of what commits of this process changed that a
-// snapshot does not see. It reports false if the snapshot sees something else
-// than what they were built on, or is of another run of the server: that one has
-// seen the end of whatever ran before.
+// staysAhead returns the uuids that commits of this process changed after the
+// snapshot. ok is false if the snapshot does not fit the commits: it saw
+// another row than they were built on, or it comes from another run of the
+// server. A later snapshot of that run will have seen the end of all
+// transactions of the earlier run.
 func (c *worldCache) staysAhead(r *reading) (stays map[string]bool, ok bool) {
 	stays = map[string]bool{}
 	rows, sameRun := r.rows(), r.at.Server == c.held.Load().upTo.Server
@@ -279,8 +283,8 @@ func (c *worldCache) staysAhead(r *reading) (stays map[string]bool, ok bool) {
 	return stays, true
 }
 
-// rows returns the row of each provider that a reading found, by uuid, and 0 for
-// one that it found absent.
+// rows returns the row id of each provider in a reading, by uuid, and 0 for an
+// absent one.
 func (r *reading) rows() map[string]int64 {
 	rows := make(map[string]int64, len(r.states)+len(r.absent))
 	for i := range r.states {
@@ -292,13 +296,13 @@ func (r *reading) rows() map[string]int64 {
 	return rows
 }
 
-// namesWithout returns the names that are not among others.
+// namesWithout returns the names that are not in others.
 func namesWithout(names, others placement.Names) placement.Names {
 	return placement.Names{Traits: sqldb.Without(names.Traits, others.Traits), ResourceClasses: sqldb.Without(names.ResourceClasses, others.ResourceClasses)}
 }
 
-// reading returns what the snapshot that follows a commit sees of it, given the
-// world before.
+// reading returns a commit as the snapshot right after it sees it, given the
+// world before the commit.
 func (c *ownCommit) reading(world *placement.World) reading {
 	next := c.transaction.Number + 1
 	r := reading{at: sqldb.Snapshot{Oldest: next, Next: next}, states: slices.Concat(c.created, c.written)}

@@ -6,11 +6,11 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// worldUpdate is an update of a world that is still to be judged.
+// worldUpdate is an update of a world before the check that it fits.
 type worldUpdate struct {
 	placement.Update
 	states  map[string]*providerState // by uuid
-	deleted map[string]bool           // uuids of what goes, also where another of the uuid comes
+	deleted map[string]bool           // uuids of deleted providers, even if another provider gets the uuid
 }
 
 func newWorldUpdate() *worldUpdate {
@@ -22,8 +22,8 @@ func (u *worldUpdate) isEmpty() bool {
 	return len(u.Providers)+len(u.Deleted)+len(u.Added.Traits)+len(u.Added.ResourceClasses)+len(u.Removed.Traits)+len(u.Removed.ResourceClasses) == 0
 }
 
-// put adds the state of a provider. If the world has another provider of the
-// same uuid, put adds its removal too.
+// put adds the state of a provider. If the world has another provider with the
+// same uuid, put removes that one.
 func (u *worldUpdate) put(world *placement.World, state providerState) {
 	if held, found := world.Provider(state.UUID); found && held.Row != state.Row {
 		u.remove(world, state.UUID)
@@ -32,7 +32,7 @@ func (u *worldUpdate) put(world *placement.World, state providerState) {
 	u.Providers = append(u.Providers, state.Provider)
 }
 
-// remove adds that a world's provider goes.
+// remove adds the removal of a provider from the world.
 func (u *worldUpdate) remove(world *placement.World, uuid string) {
 	if _, found := world.Provider(uuid); found && !u.deleted[uuid] {
 		u.deleted[uuid] = true
@@ -40,7 +40,7 @@ func (u *worldUpdate) remove(world *placement.World, uuid string) {
 	}
 }
 
-// carry adds what makes a provider in a world what it is in another one.
+// carry adds what turns a provider of one world into its state in another.
 func (u *worldUpdate) carry(from, to *placement.World, uuid string) {
 	provider, found := from.Provider(uuid)
 	if !found {
@@ -55,7 +55,7 @@ func (u *worldUpdate) carry(from, to *placement.World, uuid string) {
 }
 
 // follows reports whether a world has the states that a commit was built on.
-// Names have no versions, so of a commit that changed names this is not known.
+// Names have no versions, so it returns false for a commit that changed names.
 func (c *ownCommit) follows(world *placement.World) bool {
 	if c.more || c.changesNames() {
 		return false
@@ -87,12 +87,12 @@ func all(names []string, hold func(string) bool) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !hold(name) })
 }
 
-// fits reports whether a world with the update obeys the rules that the database
-// holds at every instant: each provider's parent is there and no provider is
-// below itself, no two providers have one name, and a provider has traits and
-// classes that exist. The world without it obeys them, and so does what
-// changes for itself, which one instant of the database has: only what changes is
-// looked at, together with what does not.
+// fits reports whether the updated world obeys the rules of the database:
+// parents exist, no provider is below itself, names are unique, and the traits
+// and classes of a provider exist. The world before the update obeys the rules.
+// The changed states obey them among themselves, since they come from one
+// instant of the database. So fits checks only changed states against unchanged
+// ones.
 func (u *worldUpdate) fits(world *placement.World) bool {
 	for _, state := range u.states {
 		if !u.nameIsFree(world, state) || !u.parentIsThere(world, state) || u.closesLoop(world, state) || !u.namesExist(world, state) {
@@ -131,10 +131,10 @@ func (u *worldUpdate) parentIsThere(world *placement.World, state *providerState
 	return found && !u.deleted[state.Parent] && parent.Row == state.parentRow
 }
 
-// closesLoop reports whether a provider with a new parent has itself above it.
+// closesLoop reports whether a provider with a new parent is above itself.
 func (u *worldUpdate) closesLoop(world *placement.World, state *providerState) bool {
 	if held, found := world.Provider(state.UUID); found && held.Parent == state.Parent {
-		return false // another provider of the loop has a new parent
+		return false // the loop must contain another provider with a new parent
 	}
 	seen := map[string]bool{}
 	for above := state.Parent; above != ""; {
@@ -162,8 +162,8 @@ func (u *worldUpdate) namesExist(world *placement.World, state *providerState) b
 	})
 }
 
-// removedAreUnused reports whether no provider that stays as it is has a name
-// that goes. Names go seldom, so that all providers are looked at.
+// removedAreUnused reports whether no unchanged provider has a removed name.
+// Names are rarely removed, so it scans all providers.
 func (u *worldUpdate) removedAreUnused(world *placement.World) bool {
 	if len(u.Removed.Traits)+len(u.Removed.ResourceClasses) == 0 {
 		return true

@@ -11,8 +11,8 @@ func stateOf(uuid string, row, version int64) providerState {
 	return providerState{Provider: placement.Provider{UUID: uuid, Name: uuid, Row: row, Version: version}}
 }
 
-// loadedCache returns a cache with the providers a and b of the snapshot before
-// transaction 10.
+// loadedCache returns a cache with the providers a and b, as of the snapshot
+// before transaction 10.
 func loadedCache(t *testing.T) *worldCache {
 	t.Helper()
 	c := new(worldCache)
@@ -32,8 +32,8 @@ func versionOf(t *testing.T, c *worldCache, uuid string) int64 {
 	return provider.Version
 }
 
-// TestACacheForgetsWhatASnapshotSees holds that a cache keeps track of no more
-// commits than are ahead of its snapshot.
+// TestACacheForgetsWhatASnapshotSees checks that a cache tracks only commits
+// that are newer than its snapshot.
 func TestACacheForgetsWhatASnapshotSees(t *testing.T) {
 	t.Parallel()
 	c := loadedCache(t)
@@ -58,8 +58,8 @@ func TestACacheForgetsWhatASnapshotSees(t *testing.T) {
 	}
 }
 
-// TestALaterRunOfTheServerIsTheTruth holds that a world of a database that lost
-// commits has lost them too, as soon as their numbers are past.
+// TestALaterRunOfTheServerIsTheTruth checks a database that lost commits. The
+// world must lose them too, once later transactions have passed their numbers.
 func TestALaterRunOfTheServerIsTheTruth(t *testing.T) {
 	t.Parallel()
 	c := loadedCache(t)
@@ -74,8 +74,8 @@ func TestALaterRunOfTheServerIsTheTruth(t *testing.T) {
 	}
 }
 
-// TestAWorldObeysTheRules holds that an update which breaks a rule together with
-// what it leaves as it is does not fit.
+// TestAWorldObeysTheRules checks that an update does not fit if it breaks a
+// rule in combination with unchanged providers.
 func TestAWorldObeysTheRules(t *testing.T) {
 	t.Parallel()
 	with := func(state providerState, change func(*providerState)) providerState {
@@ -126,9 +126,9 @@ func TestAWorldObeysTheRules(t *testing.T) {
 	}
 }
 
-// TestAnOlderSnapshotTakesNothingBack brings a world forward to an instant that an
-// operation read while a catch up was under way: the snapshot of the catch up,
-// which is older, changes nothing.
+// TestAnOlderSnapshotTakesNothingBack updates a world to an instant that an
+// operation read during a catch up. The older snapshot of the catch up must
+// change nothing.
 func TestAnOlderSnapshotTakesNothingBack(t *testing.T) {
 	t.Parallel()
 	older := sqldb.Snapshot{Server: 1, Oldest: 10, Next: 11, Running: []int64{10}}

@@ -11,20 +11,21 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Bounds of a catch up.
+// Limits of a catch up.
 const (
-	// catchUpWithin bounds how long a writer waits for one.
+	// catchUpWithin limits how long a writer waits for a catch up.
 	catchUpWithin = 2 * time.Second
-	// loadTimeout bounds the loading of a whole world, and each statement of it: a
-	// million providers take some ten seconds on a core that does nothing else.
+	// loadTimeout limits loading a whole world, and each statement of the load.
+	// A million providers take some ten seconds on an idle core.
 	loadTimeout = 5 * time.Minute
-	// refusals is how often a snapshot may be refused until everything is read.
+	// refusals is the number of refused snapshots after which the world is
+	// loaded completely.
 	refusals = 5
 )
 
-// catchUpTo brings the world forward to a commit of this process which builds on
-// others that it lacks. One catch up serves all that wait. It outlives the
-// request.
+// catchUpTo updates the world to a commit of this process that builds on
+// commits that the world lacks. One catch up serves all waiting writers. It
+// goes on when the request is canceled.
 func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpWithin)
 	defer cancel()
@@ -46,8 +47,9 @@ func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 	}
 }
 
-// reconcile has it found out what became of a transaction whose COMMIT had no
-// answer: when it has ended, the world is brought up to it, and others are told.
+// reconcile registers a transaction whose COMMIT got no answer. Once it has
+// ended, a catch up shows its outcome in the world, and other servers are
+// notified.
 func (f *follower) reconcile(transaction sqldb.TransactionID) {
 	f.uncertain.Lock()
 	f.uncertain.of = append(f.uncertain.of, transaction)
@@ -55,7 +57,7 @@ func (f *follower) reconcile(transaction sqldb.TransactionID) {
 	f.wake()
 }
 
-// exclusively runs a function while no other catch up runs.
+// exclusively runs a function while no catch up runs.
 func (f *follower) exclusively(ctx context.Context, run func() error) error {
 	select {
 	case f.catching <- struct{}{}:
@@ -66,8 +68,8 @@ func (f *follower) exclusively(ctx context.Context, run func() error) error {
 	return run()
 }
 
-// catchUp brings the world forward to a new snapshot. The caller sees to it that
-// no other one runs.
+// catchUp updates the world to a new snapshot. The caller must hold catching,
+// see exclusively.
 func (f *follower) catchUp(ctx context.Context) error {
 	ctx = sqldb.Uncounted(ctx)
 	for attempt := 1; ; attempt++ {
@@ -93,8 +95,8 @@ func (f *follower) catchUp(ctx context.Context) error {
 	}
 }
 
-// catchUpAll brings the world, and what follows with it, forward to what is
-// committed.
+// catchUpAll updates the world, and the other in-memory copies, to everything
+// that is committed.
 func (f *follower) catchUpAll(ctx context.Context) error {
 	if err := f.exclusively(ctx, func() error { return f.catchUp(ctx) }); err != nil {
 		return err
@@ -107,11 +109,12 @@ func (f *follower) catchUpAll(ctx context.Context) error {
 	return nil
 }
 
-// errNotInLog says that the change log does not reach back to the world.
+// errNotInLog means that the change log does not reach back to the world's
+// snapshot.
 var errNotInLog = errors.New("the change log does not reach back to the world")
 
-// forward takes a snapshot and brings the world forward to it. It reports false
-// if the world refuses this one.
+// forward takes a snapshot and updates the world to it. It returns false if the
+// world refuses the snapshot.
 func (f *follower) forward(ctx context.Context) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sqldb.StatementTimeout)
 	defer cancel()
@@ -135,15 +138,14 @@ func (f *follower) forward(ctx context.Context) (done bool, err error) {
 	return s.cache.Apply(r), nil
 }
 
-// load makes the world anew.
+// load reads the whole world again.
 func (f *follower) load(ctx context.Context) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	return f.store.loadWorld(ctx)
 }
 
-// takeUncertain returns the transactions of which it is not known whether they
-// happened.
+// takeUncertain takes the transactions with an unknown outcome off the list.
 func (f *follower) takeUncertain() []sqldb.TransactionID {
 	f.uncertain.Lock()
 	defer f.uncertain.Unlock()
@@ -152,8 +154,9 @@ func (f *follower) takeUncertain() []sqldb.TransactionID {
 	return of
 }
 
-// settle keeps those of the transactions that may still run, after a catch up that
-// began when all had been sent COMMIT, and tells others if some have ended.
+// settle runs after a catch up that began after all COMMITs of the
+// transactions. It puts back the ones that may still run, and notifies other
+// servers if some have ended.
 func (f *follower) settle(uncertain []sqldb.TransactionID, caughtUp bool) {
 	if len(uncertain) == 0 {
 		return
@@ -173,8 +176,8 @@ func (f *follower) settle(uncertain []sqldb.TransactionID, caughtUp bool) {
 	f.uncertain.of = append(f.uncertain.of, run...)
 }
 
-// readNotes reads the change log from a transaction on, with what there is
-// of the providers in it.
+// readNotes reads the change log from a transaction on, with the row id and
+// version of each provider in it.
 func (s *PlacementStore) readNotes(ctx context.Context, on sqldb.Conn, from int64) ([]placementNote, error) {
 	var notes []placementNote
 	err := s.Query(ctx, on, `SELECT c.kind, c.key, COALESCE(p.id, 0), COALESCE(p.version, 0)
@@ -188,7 +191,7 @@ func (s *PlacementStore) readNotes(ctx context.Context, on sqldb.Conn, from int6
 	return notes, err
 }
 
-// readPlanned reads what a plan asks for.
+// readPlanned reads what a plan requires.
 func (s *PlacementStore) readPlanned(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot, p plan) (reading, error) {
 	r := reading{at: at, absent: p.absent}
 	if p.names {

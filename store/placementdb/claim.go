@@ -11,8 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// SetAllocations replaces the allocations of consumers, all of them or none, and
-// returns the consumers that have any afterwards, in the order of the claim.
+// SetAllocations replaces the allocations of several consumers, all or none. It
+// returns the consumers that have allocations afterwards, in the order of the
+// claim.
 func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Claim) ([]*placement.Consumer, error) {
 	if err := problemsOf(claim.Validate("input")).Err(); err != nil {
 		return nil, err
@@ -32,8 +33,8 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 	return holding(consumers...), nil
 }
 
-// DeleteAllocations takes all allocations of a consumer away and returns the
-// consumer as it was.
+// DeleteAllocations deletes all allocations of a consumer, and returns the
+// consumer as it was before.
 func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*placement.Consumer, error) {
 	var consumer *placement.Consumer
 	err := s.claim(ctx, &waitingClaim{mutation: "deleteAllocations", concerned: concerned{consumers: []string{uuid}}, answer: &consumer,
@@ -50,15 +51,16 @@ func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*p
 	return holding(consumer)[0], nil
 }
 
-// claim gets a claim decided, with those that wait at the same time.
+// claim queues a claim and returns once it is decided. Claims that wait at the
+// same time share a transaction.
 func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 	viewer, err := access.ViewerFrom(ctx).Authorize(w.mutation)
 	if err != nil {
-		return err // here, for claims of several viewers share a transaction
+		return err // check here, since claims of several viewers share a transaction
 	}
 	w.ctx, w.claimant = ctx, claimant{viewer.UserID, viewer.ProjectID}
 	err = s.claims.decide(ctx, w, s.decideClaims)
-	s.Wrote(ctx) // whoever decided it
+	s.Wrote(ctx) // even if another request's transaction decided it
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.mutation, err)
 	}
@@ -66,14 +68,14 @@ func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 	return nil
 }
 
-// claimTransactions is how many transactions of claims run at once on PostgreSQL, of
-// half of the connections at most: claims that wait for a lock leave the others to
-// those who read. On SQLite writers wait for each other anyway.
+// claimTransactions limits the concurrent claim transactions on PostgreSQL, to
+// at most half of the connections. Claims that wait for a lock leave the other
+// connections to readers. On SQLite writers wait for each other anyway.
 const claimTransactions = 4
 
-// decideClaims judges claims one after the other and writes those that hold, in
-// one transaction. A refusal is set on its claim; the error is one of the
-// database and concerns all claims.
+// decideClaims checks claims one after the other and writes the accepted ones
+// in one transaction. It sets a refusal on its claim. The returned error comes
+// from the database and concerns all claims.
 func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClaim) error {
 	return s.Write(sqldb.NotOnce(ctx), claims[0].mutation, func(tx *sqldb.Tx) error {
 		claims, err := replayClaims(tx, claims)
@@ -102,8 +104,9 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 	})
 }
 
-// writeAndPublish writes what the ledger says, at the end of the transaction unless
-// what it leaves must be read, and has the world brought up to that.
+// writeAndPublish writes the ledger's changes and publishes the resulting
+// states to the world. The write is the last of the transaction, unless states
+// must be read after it.
 func (s *PlacementStore) writeAndPublish(ctx context.Context, c *claimTx) error {
 	known, unknown := s.statesAfter(c)
 	write := c.WriteLast
@@ -117,7 +120,7 @@ func (s *PlacementStore) writeAndPublish(ctx context.Context, c *claimTx) error 
 	return err
 }
 
-// concernedByAll returns what several claims concern.
+// concernedByAll returns the union of what several claims concern.
 func concernedByAll(claims []*waitingClaim) (all concerned) {
 	all.fresh = true
 	for _, w := range claims {
@@ -130,8 +133,8 @@ func concernedByAll(claims []*waitingClaim) (all concerned) {
 	return all
 }
 
-// replayClaims answers the claims of requests that were made before, and returns
-// the others. A refusal is set on its claim.
+// replayClaims answers the claims of retried requests from their stored
+// results, and returns the others. It sets a refusal on its claim.
 func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim, err error) {
 	for _, w := range claims {
 		replayed, err := tx.Replay(w.ctx, w.answer)
@@ -148,14 +151,14 @@ func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim,
 	return others, nil
 }
 
-// recordConsumers records that a mutation wrote consumers: by uuid only.
+// recordConsumers records an audit event for each consumer, by uuid only.
 func recordConsumers(ctx context.Context, tx *sqldb.Tx, mutation string, consumers []string) {
 	for _, uuid := range consumers {
 		tx.RecordFor(ctx, mutation, sqldb.Event{Kind: "Consumer", Key: uuid})
 	}
 }
 
-// consumersAfter returns the consumers of claims that exist after them.
+// consumersAfter returns the consumers of claims that exist afterwards.
 func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.Consumer {
 	var consumers []*placement.Consumer
 	for i := range claims {
@@ -166,7 +169,7 @@ func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.
 	return consumers
 }
 
-// consumer returns a consumer as the ledger has it; its Generation is 0 if it does
+// consumer returns a consumer from the ledger. Its Generation is 0 if it does
 // not exist.
 func (c *claimTx) consumer(uuid string) *placement.Consumer {
 	is := c.ledger.Consumer(uuid)
@@ -182,8 +185,8 @@ func (c *claimTx) consumer(uuid string) *placement.Consumer {
 	return consumer
 }
 
-// hold sets the mappings of a consumer, and its allocations by provider and
-// class.
+// hold sets the mappings of a consumer, and its allocations in the order of
+// provider and class.
 func hold(consumer *placement.Consumer, of placement.LedgerConsumer) {
 	consumer.Held, consumer.Mappings = []*placement.Allocation{}, of.Mappings
 	for _, key := range of.SortedKeys() {
@@ -192,7 +195,8 @@ func hold(consumer *placement.Consumer, of placement.LedgerConsumer) {
 	}
 }
 
-// holding returns consumers, each set as the holder of its allocations.
+// holding sets each consumer as the holder of its allocations, and returns the
+// consumers.
 func holding(consumers ...*placement.Consumer) []*placement.Consumer {
 	for _, consumer := range consumers {
 		for _, allocation := range consumer.Held {
@@ -202,8 +206,8 @@ func holding(consumers ...*placement.Consumer) []*placement.Consumer {
 	return consumers
 }
 
-// refusalOf returns the error that refusals of one kind come to. A world has the
-// names that an unknown one may mean.
+// refusalOf converts refusals of one kind to an error. The world supplies
+// suggestions for unknown names.
 func refusalOf(world *placement.World, refusals []placement.Refusal) error {
 	first := refusals[0]
 	switch first.Kind {

@@ -13,29 +13,29 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// claimTx is a transaction with what its claims concern, locked: consumers with
+// claimTx is a transaction with the locked rows of its claims: consumers with
 // their allocations, and providers with their inventories.
 type claimTx struct {
 	*sqldb.Tx
 	ledger    *placement.Ledger
-	asked     []string                   // the uuids of the consumers that are concerned
+	asked     []string                   // uuids of the consumers of the claims
 	consumers map[string]*consumerRow    // by uuid
 	providers map[string]*lockedProvider // by uuid
-	classes   map[string]bool            // the resource classes that exist, of those asked for
-	mapped    map[string]bool            // the providers that exist, of those that mappings alone name
-	reshaped  map[string]bool            // providers whose inventories were replaced
+	classes   map[string]bool            // which of the claimed resource classes exist
+	mapped    map[string]bool            // which of the providers named only by mappings exist
+	reshaped  map[string]bool            // providers with replaced inventories
 	now       time.Time
 }
 
-// consumerRow is a consumer as it was when it was locked; row id 0 says that it
-// was not there.
+// consumerRow is a consumer at the time of the lock; id is 0 if it did not
+// exist.
 type consumerRow struct {
 	id int64
 	placement.Consumer
-	allocations int // how many it had
+	allocations int // the number of its allocations
 }
 
-// lockedProvider is a provider as it was when it was locked.
+// lockedProvider is a provider at the time of the lock.
 type lockedProvider struct {
 	id, version int64
 	generation  int64
@@ -56,7 +56,7 @@ func consumersOf(claims []placement.ConsumerClaim) []string {
 	return uuids
 }
 
-// providersOf returns the uuids of the providers that claims take from.
+// providersOf returns the uuids of the providers that claims allocate from.
 func providersOf(claims []placement.ConsumerClaim) []string {
 	uuids := map[string]bool{}
 	for i := range claims {
@@ -67,7 +67,7 @@ func providersOf(claims []placement.ConsumerClaim) []string {
 	return slices.Sorted(maps.Keys(uuids))
 }
 
-// mappedBy returns the uuids of the providers that mappings of claims name.
+// mappedBy returns the uuids of the providers named in mappings of claims.
 func mappedBy(claims []placement.ConsumerClaim) []string {
 	var uuids []string
 	for i := range claims {
@@ -78,7 +78,7 @@ func mappedBy(claims []placement.ConsumerClaim) []string {
 	return sqldb.Distinct(uuids)
 }
 
-// classesOf returns the names of the resource classes that claims take.
+// classesOf returns the names of the resource classes that claims allocate.
 func classesOf(claims []placement.ConsumerClaim) []string {
 	names := map[string]bool{}
 	for i := range claims {
@@ -91,15 +91,15 @@ func classesOf(claims []placement.ConsumerClaim) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// concerned is what claims concern: uuids of consumers and providers, names of
-// resource classes, and uuids of the providers that mappings name.
+// concerned lists what claims concern: uuids of consumers and providers, names
+// of resource classes, and uuids of the providers in mappings.
 type concerned struct {
 	consumers, providers, classes, mapped []string
-	// fresh says that none of the consumers is to be there.
+	// fresh means that the claims expect none of the consumers to exist.
 	fresh bool
 }
 
-// size returns how many consumers and providers are concerned.
+// size returns the number of consumers and providers.
 func (c concerned) size() int { return len(c.consumers) + len(c.providers) + len(c.mapped) }
 
 // concernedBy returns what claims concern.
@@ -108,9 +108,9 @@ func concernedBy(claims []placement.ConsumerClaim) concerned {
 	return concerned{consumersOf(claims), providersOf(claims), classesOf(claims), mappedBy(claims), !held}
 }
 
-// lockForClaim locks the consumers of claims, in the order of their uuids, then
-// the providers that they use or are to use, in the order of their row ids, and
-// reads what they have.
+// lockForClaim locks the consumers of claims by uuid, then the providers that
+// they use before or after the claims by row id. It reads their allocations and
+// inventories.
 func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of concerned) (*claimTx, error) {
 	c := &claimTx{Tx: tx, asked: of.consumers, consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
 	inLedger, providersInLedger, err := s.lockConcerned(ctx, c, of)
@@ -127,8 +127,9 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of conc
 	return c, nil
 }
 
-// lockConcerned locks consumers and providers, and returns them for the ledger. Where
-// all consumers are to be new there is as a rule none to lock, and one statement does.
+// lockConcerned locks consumers and providers, and returns them for the ledger.
+// New consumers usually have no row to lock. If all are expected to be new, one
+// statement is enough.
 func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of concerned) (map[string]*placement.LedgerConsumer, map[string]*placement.LedgerProvider, error) {
 	if of.fresh {
 		providers, err := s.lockProviders(ctx, c, of.providers, of.consumers)
@@ -144,8 +145,8 @@ func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of conce
 	return consumers, providers, err
 }
 
-// lockConsumers locks consumers and reads their allocations. It returns them for
-// the ledger, and the uuids of the providers that they use.
+// lockConsumers locks consumers and reads their allocations. It returns them
+// for the ledger, and the uuids of the providers in use.
 func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []string) (map[string]*placement.LedgerConsumer, []string, error) {
 	inLedger := map[string]*placement.LedgerConsumer{}
 	byRow := map[int64]*placement.LedgerConsumer{}
@@ -188,13 +189,14 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []
 	return inLedger, providers, err
 }
 
-// lockProviders locks providers and reads their inventories, and returns them for the
-// ledger: none where one of the consumers is there without which it is asked to.
+// lockProviders locks providers, reads their inventories, and returns both for
+// the ledger. It returns no provider if one of the consumers in without exists.
 //
-// One statement does both, and sees the inventories as they were when it began. Of
-// a provider that another transaction wrote meanwhile, for which it waited, the
-// version that it saw is not the one that it locked: then the inventories are read
-// again, since every transaction that changes them moves the version.
+// One statement does both, and sees the inventories as of its start. It may
+// wait for the lock on a provider that another transaction writes. Then the
+// locked version differs from the version seen, and the inventories are read
+// again. That suffices, since every transaction that changes inventories
+// increments the version.
 func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids, without []string) (map[string]*placement.LedgerProvider, error) {
 	inLedger := map[string]*placement.LedgerProvider{}
 	if len(uuids) == 0 {
@@ -267,8 +269,8 @@ func (s *PlacementStore) readInventories(ctx context.Context, c *claimTx, provid
 const inventoryColumns = `i.id, i.resource_class_id, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size,
 		i.allocation_ratio, i.capacity, i.used`
 
-// scanInventory returns the inventory of inventoryColumns, nil where there is
-// none, and scans the columns before them into first.
+// scanInventory scans the columns before inventoryColumns into first, and
+// returns the inventory, or nil if the columns are NULL.
 func scanInventory(rows *sql.Rows, first ...any) (*lockedInventory, error) {
 	var id, class, capacity, used sql.Null[int64]
 	var total, reserved, minUnit, maxUnit, stepSize sql.Null[int32]
@@ -284,8 +286,8 @@ func scanInventory(rows *sql.Rows, first ...any) (*lockedInventory, error) {
 	}}, nil
 }
 
-// existingClasses returns which of some resource classes exist. The world may
-// lack some that do.
+// existingClasses returns which of the resource classes exist. It asks the
+// database about classes that the world lacks.
 func (s *PlacementStore) existingClasses(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]bool, error) {
 	exist := make(map[string]bool, len(names))
 	var unknown []string
@@ -305,8 +307,9 @@ func (s *PlacementStore) existingClasses(ctx context.Context, tx *sqldb.Tx, name
 	return exist, err
 }
 
-// existingProviders returns which of the providers that mappings name exist, but
-// for those that are locked. One may be gone when the mappings are read.
+// existingProviders returns which of the providers named by mappings exist,
+// except the locked ones. They are not locked, so they may be gone when
+// somebody reads the mappings.
 func (s *PlacementStore) existingProviders(ctx context.Context, c *claimTx, uuids []string) (map[string]bool, error) {
 	others := slices.DeleteFunc(slices.Clone(uuids), func(uuid string) bool { return c.providers[uuid] != nil })
 	if len(others) == 0 {
@@ -316,7 +319,8 @@ func (s *PlacementStore) existingProviders(ctx context.Context, c *claimTx, uuid
 	return lists.Set(found, lists.Itself), err
 }
 
-// known returns what exists of what was asked for when the claims were locked.
+// known returns the resource classes and providers that existed when the rows
+// were locked.
 func (c *claimTx) known() placement.Known {
 	return placement.Known{
 		ResourceClass: func(name string) bool { return c.classes[name] },
@@ -324,10 +328,11 @@ func (c *claimTx) known() placement.Known {
 	}
 }
 
-// stillAbsent makes sure that consumers which were not there when the rows were
-// locked, and so could not be locked, are not there now that the providers are:
-// else what was decided would mix two moments. Those that are created say it
-// themselves.
+// stillAbsent returns ErrRetry if a consumer exists now that did not exist when
+// the rows were locked. A missing row cannot be locked, so another transaction
+// may have created it before the providers were locked, and the decision would
+// mix two moments. Consumers that this transaction creates need no check: their
+// INSERT detects the conflict.
 func (s *PlacementStore) stillAbsent(ctx context.Context, c *claimTx) error {
 	absent := slices.DeleteFunc(slices.Clone(c.asked), func(uuid string) bool {
 		return c.consumers[uuid] != nil || c.ledger.Consumer(uuid).Generation != 0
@@ -342,19 +347,19 @@ func (s *PlacementStore) stillAbsent(ctx context.Context, c *claimTx) error {
 	return err
 }
 
-// partsOf returns what writes what the ledger says: what goes, then everything else.
+// partsOf returns the parts that write the ledger's changes: deletions first.
 func (s *PlacementStore) partsOf(c *claimTx) []sqldb.Part {
 	return append(s.consumerParts(c), s.allocationsPart(c), s.usePart(c), s.providersPart(c))
 }
 
-// writeClaim writes what the ledger says.
+// writeClaim writes the ledger's changes.
 func (s *PlacementStore) writeClaim(ctx context.Context, c *claimTx) error {
 	return c.WriteParts(ctx, c.now, s.partsOf(c))
 }
 
-// consumerParts returns what writes the consumers, and what deletes those that hold
-// nothing any more and the allocations that consumers had. Where nothing is deleted
-// there is no part for it.
+// consumerParts returns the parts that write consumers, delete the former
+// allocations, and delete consumers without allocations. Deletions have a part
+// only if there is something to delete.
 func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 	var fresh, kept [][]any
 	var gone, emptied []int64
@@ -369,7 +374,7 @@ func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 		switch {
 		case consumer.Generation == 0 && row != nil:
 			gone = append(gone, row.id)
-		case consumer.Generation == 0: // it came and went
+		case consumer.Generation == 0: // it was created and deleted in the same transaction
 		case row == nil:
 			fresh = append(fresh, append([]any{uuid}, fields...))
 		default:
@@ -386,15 +391,15 @@ func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 	return append(parts, s.keptPart(kept), s.freshPart(fresh))
 }
 
-// emptiedPart names what deletes the allocations that consumers had.
+// emptiedPart is the name of the part that deletes former allocations.
 const emptiedPart = "emptied"
 
-// consumerColumnsWritten are the columns of consumers that claims write.
+// consumerColumnsWritten returns the columns of consumers that claims write.
 func consumerColumnsWritten() []string {
 	return []string{"project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text"}
 }
 
-// keptPart returns what writes consumers that were there.
+// keptPart returns the part that updates existing consumers.
 func (s *PlacementStore) keptPart(kept [][]any) sqldb.Part {
 	return sqldb.PartOf("kept", `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
 			generation = d.generation, mappings = d.mappings, updated_at = {at},
@@ -403,7 +408,7 @@ func (s *PlacementStore) keptPart(kept [][]any) sqldb.Part {
 			WHERE `+s.IsRow("consumers.id", "{rows}", "d", "id")+` RETURNING consumers.id`, kept)
 }
 
-// freshPart returns what writes consumers that were not there.
+// freshPart returns the part that inserts new consumers.
 func (s *PlacementStore) freshPart(fresh [][]any) sqldb.Part {
 	returned := "id"
 	if s.Postgres() {
@@ -414,8 +419,7 @@ func (s *PlacementStore) freshPart(fresh [][]any) sqldb.Part {
 			FROM `+s.Rows("{rows}", "d", append([]string{"uuid text"}, consumerColumnsWritten()...)...)+` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh)
 }
 
-// noteConsumer notes a consumer that is written: the members of its project see
-// it.
+// noteConsumer notes a written consumer. Its audience is its project.
 func (c *claimTx) noteConsumer(uuid string, before *consumerRow, after placement.LedgerConsumer) {
 	var saw, sees *change.Audience
 	if before != nil {
@@ -429,8 +433,8 @@ func (c *claimTx) noteConsumer(uuid string, before *consumerRow, after placement
 	c.Changed("Consumer", uuid)
 }
 
-// allocationsPart returns what writes the allocations. The row id of a consumer
-// that is new is known to the part that writes it.
+// allocationsPart returns the part that inserts allocations. It gets the row id
+// of a new consumer from the part that inserts the consumer.
 func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 	var allocations [][]any
 	afterwards := ""
@@ -438,7 +442,7 @@ func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 		var id any
 		if row := c.consumers[uuid]; row != nil {
 			id = row.id
-			if s.Postgres() { // which runs parts in any order, unless one reads another
+			if s.Postgres() { // PostgreSQL orders parts only if one reads another
 				afterwards = ` AND (SELECT count(*) FROM ` + emptiedPart + `) IS NOT NULL`
 			}
 		}
@@ -458,9 +462,9 @@ func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 		LEFT JOIN `+fresh+` f ON f.uuid = d.uuid WHERE COALESCE(d.consumer_id, f.id) IS NOT NULL`+afterwards+` RETURNING id`, allocations)
 }
 
-// usePart returns what changes the use of the inventories. The condition holds
-// whenever the ledger allowed the claims; it stands in the statement so that the
-// database itself refuses more than capacity, whatever came before.
+// usePart returns the part that changes the use of inventories. The ledger has
+// checked the capacity already. The condition makes the database refuse to
+// exceed it, too.
 func (s *PlacementStore) usePart(c *claimTx) sqldb.Part {
 	var changes [][2]int64
 	for _, provider := range slices.Sorted(maps.Keys(c.providers)) {
@@ -477,7 +481,8 @@ func (s *PlacementStore) usePart(c *claimTx) sqldb.Part {
 		AND (d.change <= 0 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, changes)
 }
 
-// providersPart returns what moves the providers' generations and versions.
+// providersPart returns the part that increments the generations and versions
+// of providers.
 func (s *PlacementStore) providersPart(c *claimTx) sqldb.Part {
 	uuids := slices.Sorted(maps.Keys(c.providers))
 	moves := lists.Map(uuids, func(uuid string) [2]int64 { return [2]int64{c.providers[uuid].id, c.ledger.Provider(uuid).Increments} })
@@ -487,8 +492,8 @@ func (s *PlacementStore) providersPart(c *claimTx) sqldb.Part {
 		RETURNING resource_providers.id`, moves)
 }
 
-// stateAfter returns the state in which claims leave a provider, and false where a
-// world has not the state before, from which it is known.
+// stateAfter returns the state of a provider after the claims. It returns false
+// if the world does not have the state before them.
 func (c *claimTx) stateAfter(world *placement.World, uuid string) (providerState, bool) {
 	locked, after := c.providers[uuid], c.ledger.Provider(uuid)
 	held, found := world.Provider(uuid)
@@ -509,8 +514,8 @@ func (c *claimTx) stateAfter(world *placement.World, uuid string) (providerState
 	return state, true
 }
 
-// statesAfter returns the states in which claims leave their providers, as far as they
-// are known, and the row ids of the others.
+// statesAfter returns the known states of the providers after the claims, and
+// the row ids of the others.
 func (s *PlacementStore) statesAfter(c *claimTx) (states []providerState, unknown []int64) {
 	world := s.cache.World()
 	for _, uuid := range slices.Sorted(maps.Keys(c.providers)) {
@@ -523,8 +528,8 @@ func (s *PlacementStore) statesAfter(c *claimTx) (states []providerState, unknow
 	return states, unknown
 }
 
-// publishClaim has the world brought up to the states in which claims leave their
-// providers, those that are known and those that are read, and returns these, by uuid.
+// publishClaim publishes the providers' states after the claims to the world.
+// It reads the unknown ones, and returns all by uuid.
 func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx, known []providerState, unknown []int64) (map[string]*placement.Provider, error) {
 	commit := ownCommit{written: known}
 	if len(unknown) > 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// providerColumn is a column of resource_providers that has a field of a provider
-// as it is. Creation, filling, updates, reads and the audit log take these columns
-// from the table below.
+// providerColumn maps a column of resource_providers to a field of a provider
+// with the same value. The table below drives creation, filling, updates, reads
+// and the audit log.
 type providerColumn struct {
 	column string
 	typ    string                          // in PostgreSQL
@@ -23,8 +23,8 @@ var providerColumns = []providerColumn{
 	{"name", "text", "name", func(p *placement.Provider) any { return &p.Name }},
 }
 
-// listed returns the names of the columns, each after a prefix, to stand between
-// others.
+// listed returns the column names with a prefix, each after a comma, to append
+// to a list of columns.
 func listed(prefix string) string {
 	var list strings.Builder
 	for _, of := range providerColumns {
@@ -33,7 +33,7 @@ func listed(prefix string) string {
 	return list.String()
 }
 
-// fieldsOf returns pointers to the fields of a provider that columns have.
+// fieldsOf returns pointers to the fields that have columns.
 func fieldsOf(p *placement.Provider) []any {
 	fields := make([]any, len(providerColumns))
 	for i, of := range providerColumns {
@@ -42,8 +42,8 @@ func fieldsOf(p *placement.Provider) []any {
 	return fields
 }
 
-// providerInsertion returns the statement that inserts rows of providers. Its
-// parameters are the rows, each of rowOf, and the time.
+// providerInsertion returns the INSERT of providers. Its parameters are the
+// rows, see rowOf, and the time.
 func (s *PlacementStore) providerInsertion() string {
 	columns := []string{"uuid text", "parent_id bigint", "resource_id bigint"}
 	for _, of := range providerColumns {
@@ -54,7 +54,7 @@ func (s *PlacementStore) providerInsertion() string {
 		FROM ` + s.Rows("$1", "d", columns...) + ` WHERE true RETURNING id, uuid`
 }
 
-// rowOf returns a row of providerInsertion. A row id of 0 is none.
+// rowOf returns a row for providerInsertion. A row id of 0 becomes NULL.
 func rowOf(p *placement.Provider, parent int64) []any {
 	return append([]any{p.UUID, idOrNil(parent), idOrNil(p.ResourceRow)}, fieldsOf(p)...)
 }
@@ -66,14 +66,14 @@ func idOrNil(row int64) any {
 	return row
 }
 
-// assigned is a column and the value that an update sets it to.
+// assigned is a column with its new value.
 type assigned struct {
 	column string
 	value  any
 }
 
-// updateProvider returns a statement that changes a provider's own fields and some
-// other columns, and moves its version by one. Its first parameter is the time.
+// updateProvider returns a statement that updates a provider's own fields and
+// other columns, and increments its version. Its first parameter is the time.
 func (s *PlacementStore) updateProvider(id int64, p *placement.Provider, others ...assigned) (statement string, args []any) {
 	for i, field := range fieldsOf(p) {
 		others = append(others, assigned{providerColumns[i].column, reflect.ValueOf(field).Elem().Interface()})

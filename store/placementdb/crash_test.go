@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// victim is the environment variable that makes TestClaimUntilKilled claim.
+// victim is the environment variable that turns TestClaimUntilKilled on.
 const victim = "CADASTRE_TEST_VICTIM"
 
 func claimOne(provider, consumer string) placement.Claim {
@@ -24,8 +24,8 @@ func claimOne(provider, consumer string) placement.Claim {
 		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}}
 }
 
-// allThere holds that every consumer that was acknowledged has what it claimed,
-// and that use and world agree with the allocations.
+// allThere checks that every acknowledged consumer has its allocations, and
+// that use and world agree with the allocations.
 func allThere(t testing.TB, s *store.Store, acknowledged []string) {
 	t.Helper()
 	found, err := s.ConsumersByUUID(storetest.AsAdmin(), acknowledged)
@@ -44,7 +44,7 @@ func allThere(t testing.TB, s *store.Store, acknowledged []string) {
 	})
 }
 
-// TestClaimUntilKilled is the program that TestNothingIsLostByKill kills.
+// TestClaimUntilKilled is the process that TestNothingIsLostByKill kills.
 func TestClaimUntilKilled(t *testing.T) {
 	url := os.Getenv(victim)
 	if url == "" {
@@ -70,8 +70,8 @@ func TestClaimUntilKilled(t *testing.T) {
 	select {}
 }
 
-// TestNothingIsLostByKill kills a program that claims, and looks for all that it
-// was told is done.
+// TestNothingIsLostByKill kills a process that claims, and checks that no
+// acknowledged claim is lost.
 func TestNothingIsLostByKill(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -107,15 +107,15 @@ func TestNothingIsLostByKill(t *testing.T) {
 	})
 }
 
-// outcomes are what clients were told.
+// outcomes are the results that clients got.
 type outcomes struct {
 	sync.Mutex
 	acknowledged []string
 	unanswered   int
 }
 
-// claimFrom has eight clients claim on several servers, and tells of each claim
-// that has ended.
+// claimFrom runs eight clients that claim on several servers. It calls ended
+// after each claim.
 func claimFrom(servers []*store.Store, claims int, ended func(client, i int)) (told *outcomes, clients *sync.WaitGroup) {
 	told, clients = new(outcomes), new(sync.WaitGroup)
 	for client := range 8 {
@@ -137,12 +137,13 @@ func claimFrom(servers []*store.Store, claims int, ended func(client, i int)) (t
 	return told, clients
 }
 
-// claimsBetweenCuts is how many claims end, done or not, between two cuts.
+// claimsBetweenCuts is the number of claims, successful or not, between two
+// cuts.
 const claimsBetweenCuts = 12
 
-// TestNothingIsLostByCutConnections ends all connections of two servers again
-// and again while clients claim: some claims end without an answer, those that
-// have one are done, and both worlds find out what became of the others.
+// TestNothingIsLostByCutConnections repeatedly cuts all connections of two
+// servers while clients claim. Some claims end without an answer. Acknowledged
+// claims must be stored, and both worlds must learn the outcome of the others.
 func TestNothingIsLostByCutConnections(t *testing.T) {
 	t.Parallel()
 	url := storetest.PostgresDatabase(t)
@@ -171,9 +172,9 @@ func TestNothingIsLostByCutConnections(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostByARestartOfPostgres ends the database server at once and
-// starts it again while clients claim on two servers: what was acknowledged is
-// there, and both worlds find out what became of the rest.
+// TestNothingIsLostByARestartOfPostgres crashes and restarts the database
+// server while clients claim on two servers. Acknowledged claims must be
+// stored, and both worlds must learn the outcome of the others.
 func TestNothingIsLostByARestartOfPostgres(t *testing.T) {
 	t.Parallel()
 	url, crash := storetest.CrashingPostgres(t)

@@ -16,12 +16,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// ProviderOutcome is what became of one of many providers: as its row of the
-// input left it, or what is wrong with the row.
+// ProviderOutcome is the result for one provider of a bulk input: the provider,
+// or the problems of its row.
 type ProviderOutcome = sqldb.RowOutcome[placement.Provider]
 
 // CreateResourceProvider creates a provider with its inventories, traits and
-// aggregates, for administrators and services.
+// aggregates. Only administrators and services may call it.
 func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*placement.World, *placement.Provider, error) {
 	one := placement.NewProviders{Items: []placement.NewProvider{input}, Atomic: true}
 	world, outcomes, err := s.createProviders(ctx, "createResourceProvider", one, func(int) string { return "input" })
@@ -31,9 +31,9 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input place
 	return world, outcomes[0].Row, nil
 }
 
-// CreateResourceProviders creates providers in one transaction, all or none or
-// those with which nothing is wrong, and returns what became of each, in their
-// order. A parent is there or stands before its children.
+// CreateResourceProviders creates providers in one transaction, either all or
+// none, or all valid ones. It returns the outcome of each, in order. A parent
+// must exist or precede its children in the input.
 func (s *PlacementStore) CreateResourceProviders(ctx context.Context, input placement.NewProviders) (*placement.World, []ProviderOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), placement.MaxNewProviders); err != nil {
 		return nil, nil, err
@@ -70,8 +70,8 @@ func (s *PlacementStore) createProviders(ctx context.Context, mutation string, i
 	return world, outcomes, nil
 }
 
-// withUUIDs returns new providers, each with a uuid, and the uuids that were
-// given.
+// withUUIDs returns new providers, each with a uuid, and the uuids that came
+// with the input.
 func withUUIDs(items []placement.NewProvider) (all []placement.NewProvider, given []string) {
 	all = make([]placement.NewProvider, len(items))
 	for i, item := range items {
@@ -85,26 +85,27 @@ func withUUIDs(items []placement.NewProvider) (all []placement.NewProvider, give
 	return all, given
 }
 
-// uuidsKey is the class of the advisory locks under which PostgreSQL creates the
-// providers of one uuid, one at a time: row ids grow with the time of insertion,
-// by which the world knows what is newer. An id that was drawn while another
-// provider of the uuid lived and was deleted would be taken for older. Nobody else
-// has a uuid that was not given.
+// uuidsKey is the class of the advisory locks for creating providers on
+// PostgreSQL. Providers of the same uuid are created one at a time, so that
+// their row ids grow with the time of insertion. The world decides by row id
+// which provider of a uuid is newer. Without the lock, a provider could draw
+// its id while an earlier one of the uuid still existed, and would seem older.
+// Generated uuids need no lock.
 const uuidsKey = 7_261_006
 
 // creation is a transaction that creates providers.
 type creation struct {
 	*sqldb.Tx
 	existing placement.Existing
-	// The rows of what is referred to: parents and resources by uuid, the others by
-	// name.
+	// The row ids of referenced rows: parents and resources by uuid, the others
+	// by name.
 	parents, resources, traits, classes map[string]int64
 	rows                                map[string]int64 // of the new providers, by uuid
 	now                                 time.Time
 }
 
-// readForCreation reads what new providers are judged against. What they refer to
-// stays until the transaction ends.
+// readForCreation reads the rows that new providers are checked against. It
+// locks the rows that they refer to until the transaction ends.
 func (s *PlacementStore) readForCreation(ctx context.Context, tx *sqldb.Tx, items []placement.NewProvider) (*creation, error) {
 	of := placement.ReferencesOf(items)
 	c := &creation{Tx: tx, now: s.Now(), parents: map[string]int64{}, rows: map[string]int64{},
@@ -129,7 +130,7 @@ func (s *PlacementStore) readForCreation(ctx context.Context, tx *sqldb.Tx, item
 	return c, nil
 }
 
-// rowsOf is rowsNamed, which asks nothing about no names.
+// rowsOf is rowsNamed without a query for an empty list.
 func (s *PlacementStore) rowsOf(ctx context.Context, tx *sqldb.Tx, table string, names []string) (map[string]int64, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -145,8 +146,7 @@ func setOf(rows map[string]int64) map[string]bool {
 	return set
 }
 
-// lockParents locks the parents of new providers that are there, against
-// deletion.
+// lockParents locks the existing parents of new providers against deletion.
 func (s *PlacementStore) lockParents(ctx context.Context, c *creation, of placement.References) error {
 	if len(of.ParentUUIDs)+len(of.ParentNames) == 0 {
 		return nil
@@ -164,8 +164,8 @@ func (s *PlacementStore) lockParents(ctx context.Context, c *creation, of placem
 		}, sqldb.JSONOf(of.ParentUUIDs), sqldb.JSONOf(of.ParentNames))
 }
 
-// readTaken reads which of the uuids, names and resources of new providers another
-// one has.
+// readTaken reads which uuids, names and resources of new providers another
+// provider has already.
 func (s *PlacementStore) readTaken(ctx context.Context, c *creation, of placement.References) error {
 	linked := make([]int64, 0, len(c.resources))
 	uuids := make(map[int64]string, len(c.resources))
@@ -186,9 +186,8 @@ func (s *PlacementStore) readTaken(ctx context.Context, c *creation, of placemen
 		}, sqldb.JSONOf(of.UUIDs), sqldb.JSONOf(of.Names), sqldb.JSONOf(linked))
 }
 
-// linkedResources returns the row ids of the resources that providers are to be
-// linked to and that the viewer sees, by uuid. They stay until the transaction
-// ends.
+// linkedResources returns the row ids, by uuid, of the resources to link that
+// the viewer sees. It locks them until the transaction ends.
 func (s *PlacementStore) linkedResources(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]int64, error) {
 	if len(uuids) == 0 {
 		return nil, nil
@@ -200,8 +199,8 @@ func (s *PlacementStore) linkedResources(ctx context.Context, tx *sqldb.Tx, uuid
 	return sqldb.Pairs[string, int64](ctx, s.DB, tx, `SELECT uuid, id FROM resources WHERE `+s.Listed("id", "$1", "bigint")+` ORDER BY id`+s.Locking("KEY SHARE"), sqldb.JSONOf(seen))
 }
 
-// admit judges new providers one after the other, each against what exists and
-// those before it.
+// admit checks new providers one after the other, each against the existing
+// providers and the earlier ones in the list.
 func (s *PlacementStore) admit(c *creation, items []placement.NewProvider, path func(int) string) []ProviderOutcome {
 	outcomes := make([]ProviderOutcome, len(items))
 	var refused []placement.Problem
@@ -221,7 +220,7 @@ func (s *PlacementStore) admit(c *creation, items []placement.NewProvider, path 
 	return outcomes
 }
 
-// provider returns a new provider as it will be.
+// provider returns a new provider as it will be stored.
 func (c *creation) provider(n *placement.NewProvider) *placement.Provider {
 	made := n.Provider()
 	created := &made
@@ -231,7 +230,7 @@ func (c *creation) provider(n *placement.NewProvider) *placement.Provider {
 	return created
 }
 
-// writeCreated writes the providers that were admitted.
+// writeCreated writes the accepted providers.
 func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes []ProviderOutcome) error {
 	var created []*placement.Provider
 	for i := range outcomes {
@@ -244,7 +243,7 @@ func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes
 	}
 	err := s.insertCreated(ctx, c, created)
 	if sqldb.IsDuplicate(err) {
-		return fmt.Errorf("%w: %w", sqldb.ErrRetry, err) // by a transaction that is committed now
+		return fmt.Errorf("%w: %w", sqldb.ErrRetry, err) // by a transaction that has committed
 	}
 	if err != nil {
 		return err
@@ -259,8 +258,8 @@ func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes
 	return nil
 }
 
-// insertCreated writes new providers with all that is theirs, and notes their
-// rows as parents.
+// insertCreated inserts new providers with all their rows, and adds their row
+// ids to parents.
 func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created []*placement.Provider) error {
 	for chunk := range slices.Chunk(created, sqldb.RowsAtOnce) {
 		rows := lists.Map(chunk, func(p *placement.Provider) []any { return rowOf(p, c.parents[p.Parent]) })
@@ -290,7 +289,7 @@ func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created
 	return nil
 }
 
-// linkNewParents sets the parents that are new themselves.
+// linkNewParents sets the parents of providers whose parent is new, too.
 func (s *PlacementStore) linkNewParents(ctx context.Context, c *creation, created []*placement.Provider) error {
 	var links [][2]int64
 	for _, p := range created {
@@ -300,7 +299,7 @@ func (s *PlacementStore) linkNewParents(ctx context.Context, c *creation, create
 		}
 		parent := c.rows[p.Parent]
 		if parent == 0 {
-			return sqldb.ErrRetry // it was created after the parents were locked
+			return sqldb.ErrRetry // the parent was created after the parents were locked
 		}
 		links = append(links, [2]int64{p.Row, parent})
 	}
@@ -314,11 +313,11 @@ func (s *PlacementStore) linkNewParents(ctx context.Context, c *creation, create
 		WHERE `+s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(links))
 }
 
-// belowProviders are the rows of the inventories, traits and aggregates of new
+// belowProviders are the rows for inventories, traits and aggregates of new
 // providers.
 type belowProviders struct{ inventories, traits, aggregates [][]any }
 
-// add adds those of a provider, given the rows of classes and traits by name.
+// add adds the rows of a provider. classes and traits are row ids by name.
 func (b *belowProviders) add(row int64, p *placement.Provider, classes, traits map[string]int64) {
 	for _, i := range p.Inventories {
 		b.inventories = append(b.inventories, inventoryRow(row, classes[i.ResourceClass], i))
@@ -336,13 +335,13 @@ func (s *PlacementStore) insertBelow(ctx context.Context, on sqldb.Conn, below b
 		{below.inventories, s.insertInventories()}, {below.traits, s.insertProviderTraits()}, {below.aggregates, s.insertProviderAggregates()}})
 }
 
-// rowsStatement is a statement whose parameter is rows.
+// rowsStatement is a statement with rows as its parameter.
 type rowsStatement struct {
 	rows [][]any
 	text string
 }
 
-// executeEach runs those of statements that have rows.
+// executeEach runs the statements that have rows.
 func (s *PlacementStore) executeEach(ctx context.Context, on sqldb.Conn, statements []rowsStatement) error {
 	for _, one := range statements {
 		if len(one.rows) == 0 {
@@ -362,7 +361,7 @@ func (s *PlacementStore) insertInventories() string {
 		"step_size integer", "ratio double precision", "capacity bigint")
 }
 
-// inventoryRow returns a row of insertInventories.
+// inventoryRow returns a row for insertInventories.
 func inventoryRow(provider, class int64, i placement.Inventory) []any {
 	return []any{provider, class, i.Total, i.Reserved, i.MinUnit, i.MaxUnit, i.StepSize, i.AllocationRatio,
 		placement.Capacity(i.Total, i.Reserved, i.AllocationRatio)}

@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// newcomers draws new providers from few uuids and names, so that they meet.
+// newcomers draws new providers from few uuids and names, so that they collide.
 type newcomers struct{ *rand.Rand }
 
 func (d newcomers) uuid() string { return storetest.UUID(1000 + d.IntN(14)) }
@@ -61,8 +61,8 @@ func (d newcomers) list(most int) []placement.NewProvider {
 	return items
 }
 
-// newcomersFixture is what is there before: resources, and a provider that is one
-// of them.
+// newcomersFixture creates some resources, and a provider linked to one of
+// them.
 func newcomersFixture(t *testing.T, s *store.Store) {
 	ctx := storetest.AsAdmin()
 	for i := range 4 {
@@ -75,8 +75,8 @@ func newcomersFixture(t *testing.T, s *store.Store) {
 	}
 }
 
-// contentsOf returns what a database has of providers, the audit log and the
-// change log, without row ids, times and the names of mutations.
+// contentsOf returns the providers, the audit log and the change log of a
+// database, without row ids, times and names of mutations.
 func contentsOf(t *testing.T, url string) string {
 	db := storetest.Database(t, url)
 	var out strings.Builder
@@ -96,10 +96,10 @@ func contentsOf(t *testing.T, url string) string {
 	return out.String()
 }
 
-// TestManyProvidersAreCreatedAsOneAfterTheOther creates random providers by a
-// mutation each, and by one for many in another database: outcomes, databases, audit
-// logs, change logs and worlds are the same. Where all are created or none, they
-// are created where each of them would be.
+// TestManyProvidersAreCreatedAsOneAfterTheOther creates random providers in one
+// database by one mutation each, and in another database by a bulk mutation.
+// Outcomes, databases, audit logs, change logs and worlds must be equal. An
+// atomic mutation must succeed if each single one would.
 func TestManyProvidersAreCreatedAsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	storetest.EachPair(t, func(t *testing.T, one, other string) {
@@ -132,7 +132,7 @@ func TestManyProvidersAreCreatedAsOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// emptyOfNewcomers deletes some providers, so that there is room for others.
+// emptyOfNewcomers deletes some providers to make room for others.
 func emptyOfNewcomers(t *testing.T, d newcomers, stores ...*store.Store) {
 	for range 6 {
 		uuid := d.uuid()
@@ -144,9 +144,9 @@ func emptyOfNewcomers(t *testing.T, d newcomers, stores ...*store.Store) {
 	}
 }
 
-// TestManyProvidersBesideOtherWriters creates many providers at once while others
-// create and delete the same ones: each that is told to be created has one event of
-// that, and the world is that of the database.
+// TestManyProvidersBesideOtherWriters runs bulk creations while others create
+// and delete the same providers. Each reported creation must have one audit
+// event, and the world must equal the database.
 func TestManyProvidersBesideOtherWriters(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

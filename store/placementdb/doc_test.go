@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTheProtocolNamesItsTests finds a test that a protocol page names and that is
-// not declared, and an invariant that names none.
+// TestTheProtocolNamesItsTests checks that the protocol pages name only
+// existing tests, and at least one for each invariant.
 func TestTheProtocolNamesItsTests(t *testing.T) {
 	t.Parallel()
 	declared := map[string]bool{}
@@ -35,8 +35,9 @@ func TestTheProtocolNamesItsTests(t *testing.T) {
 	}
 }
 
-// checkProtocol finds a name that is not declared and an invariant that names no
-// test in the text of a file, which has at least some invariants.
+// checkProtocol checks the text of a file: its test names must be declared,
+// each invariant must name a test, and it must have at least the given number
+// of invariants.
 func checkProtocol(t *testing.T, file, text string, least int, declared map[string]bool) {
 	t.Helper()
 	name := regexp.MustCompile(`\bTest\w+`)

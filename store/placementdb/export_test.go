@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// FillPlacement writes whole providers and claims, with the names they use, in
-// one transaction.
+// FillPlacement writes complete providers and claims, with the names that they
+// use, in one transaction.
 func (s *PlacementStore) FillPlacement(ctx context.Context, names placement.Names, providers []placement.Provider, claims []placement.Claim) error {
 	return s.Fill(ctx, func(tx *sqldb.Tx) error {
 		s.PublishAll(tx)
@@ -32,8 +32,8 @@ func (s *PlacementStore) FillPlacement(ctx context.Context, names placement.Name
 	})
 }
 
-// WorldDifference explains how the world in memory differs from one that is
-// loaded anew, "" if it does not.
+// WorldDifference describes how the world in memory differs from a freshly
+// loaded one; "" if they are equal.
 func (s *PlacementStore) WorldDifference(ctx context.Context) (string, error) {
 	fresh := &PlacementStore{DB: s.DB}
 	if _, err := fresh.loadWorld(ctx); err != nil {
@@ -42,8 +42,8 @@ func (s *PlacementStore) WorldDifference(ctx context.Context) (string, error) {
 	return placementtest.Difference(s.cache.World(), fresh.cache.World()), nil
 }
 
-// DeletedElsewhere deletes a provider as another process does, loads the world
-// anew, and publishes the commit that created the provider after that.
+// DeletedElsewhere deletes a provider as another process would and reloads the
+// world. Then it publishes the earlier commit that created the provider.
 func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) error {
 	provider, _ := s.cache.World().Provider(uuid)
 	late := ownCommit{transaction: sqldb.TransactionID{Server: s.cache.UpTo().Server}, created: []providerState{{Provider: *provider}}}
@@ -59,7 +59,7 @@ func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) erro
 		_, err := s.loadWorld(ctx)
 		return err
 	}
-	if s.follower != nil { // whose catch up must not come between
+	if s.follower != nil { // no catch up may run in between
 		err = s.follower.exclusively(ctx, load)
 	} else {
 		err = load()
@@ -73,7 +73,8 @@ func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) erro
 	return nil
 }
 
-// Misused lists inventories whose kept use is not the sum of the allocations.
+// Misused counts inventories whose stored use differs from the sum of their
+// allocations.
 func (s *PlacementStore) Misused(ctx context.Context) (n int, err error) {
 	rows, err := s.Pool.QueryContext(ctx, `SELECT COUNT(*) FROM inventories i WHERE i.used <> (SELECT COALESCE(SUM(a.used), 0) FROM allocations a
 		WHERE a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id)`)
@@ -85,8 +86,8 @@ func (s *PlacementStore) Misused(ctx context.Context) (n int, err error) {
 	return n, rows.Scan(&n)
 }
 
-// PlanOfListed is how PostgreSQL finds providers by a list of uuids when there
-// are many providers.
+// PlanOfListed returns PostgreSQL's plan for a query of providers by a list of
+// uuids in a large table.
 func (s *PlacementStore) PlanOfListed(ctx context.Context) (string, error) {
 	err := s.Execute(ctx, s.Pool, `INSERT INTO resource_providers (uuid, name, generation, version, created_at, updated_at)
 		SELECT n::text, n::text, 0, 0, now(), now() FROM generate_series(1, 5000) AS n`)
@@ -106,13 +107,13 @@ func (s *PlacementStore) PlanOfListed(ctx context.Context) (string, error) {
 	return plan, err
 }
 
-// DecideTogether has calls wait in the queue of claims, in their order, until one
-// transaction takes them all.
+// DecideTogether queues the claims of calls in order, until one transaction
+// takes them all.
 func (s *PlacementStore) DecideTogether(t testing.TB, calls ...func()) {
 	t.Helper()
 	q := &s.claims
 	others := max(1, q.atOnce)
-	q.running = others // nothing runs, and nothing overtakes
+	q.running = others // as if transactions ran, so that none starts
 	var working sync.WaitGroup
 	for i, call := range calls {
 		working.Go(call)
@@ -129,14 +130,14 @@ func (s *PlacementStore) DecideTogether(t testing.TB, calls ...func()) {
 	q.running -= others - 1
 }
 
-// PanicInAWrite panics within a transaction, and recovers.
+// PanicInAWrite panics in a transaction and recovers.
 func (s *PlacementStore) PanicInAWrite(ctx context.Context) {
 	defer func() { _ = recover() }()
 	_ = s.Write(ctx, "createTrait", func(*sqldb.Tx) error { panic("in the midst of a write") })
 }
 
-// InstantDifference explains how the world of an instant differs from what the
-// database has at that instant, "" if it does not.
+// InstantDifference describes how the world of an instant differs from the
+// database at that instant; "" if they are equal.
 func (s *PlacementStore) InstantDifference(ctx context.Context) (string, error) {
 	ctx, reading := s.WithReading(ctx, sqldb.AtOnce)
 	defer reading.End()
@@ -151,9 +152,9 @@ func (s *PlacementStore) InstantDifference(ctx context.Context) (string, error) 
 	return placementtest.Difference(world, everything.world()), nil
 }
 
-// ProviderVersions returns the version of each provider by uuid, and by uuid the
-// providers that are noted in the change log after a row of it, whose last row is
-// returned too.
+// ProviderVersions returns the version of each provider by uuid. It also
+// returns the uuids of the providers noted in the change log after a row id,
+// and the last row id.
 func (s *PlacementStore) ProviderVersions(ctx context.Context, after int64) (versions map[string]int64, noted map[string]bool, last int64, err error) {
 	versions, noted, last = map[string]int64{}, map[string]bool{}, after
 	err = s.Query(ctx, s.Pool, `SELECT uuid, version FROM resource_providers`, func(rows *sql.Rows) error {

@@ -11,11 +11,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// kept are the fields of a provider that the store sets.
+// kept are the fields of a provider that the store sets itself.
 var kept = []string{"Generation", "Version", "Row", "Root", "ResourceRow", "CreatedAt", "UpdatedAt"}
 
-// TestEveryFieldOfAProviderIsFilled fills a provider with a value in every field, and reads it from the database. Fields come from the type: one that is
-// lost fails here.
+// TestEveryFieldOfAProviderIsFilled fills a provider with a value in every
+// field, and reads it back. It gets the fields by reflection, so it fails for a
+// forgotten field.
 func TestEveryFieldOfAProviderIsFilled(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -49,7 +50,7 @@ func TestEveryFieldOfAProviderIsFilled(t *testing.T) {
 	})
 }
 
-// someValue returns a value of a type that is not its zero value.
+// someValue returns a non-zero value of a type.
 func someValue(of reflect.Type) reflect.Value {
 	made := reflect.New(of).Elem()
 	switch of.Kind() {

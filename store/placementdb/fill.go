@@ -8,10 +8,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// InsertProviders inserts providers with their inventories, traits and aggregates
-// in a transaction, parents before children whatever their order. The traits,
-// resource classes and resources that they refer to must exist; Used is ignored
-// and begins at 0. The world is read again after the commit.
+// InsertProviders inserts providers with their inventories, traits and
+// aggregates in a transaction. Their order does not matter. The traits,
+// resource classes and resources that they refer to must exist. Used is ignored
+// and starts at 0. The world is read again after the commit.
 func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, providers []placement.Provider) error {
 	var traits, classes, resources []string
 	uuids := map[string]bool{}
@@ -49,8 +49,8 @@ func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, prov
 	return s.insertCreated(ctx, c, created)
 }
 
-// InsertClaims writes claims in a transaction that holds more than them; all must
-// fit. The caller loads the world after the commit.
+// InsertClaims writes claims as a part of a transaction; all must fit. The
+// caller loads the world after the commit.
 func (s *PlacementStore) InsertClaims(ctx context.Context, tx *sqldb.Tx, claims []placement.Claim) error {
 	var consumers []placement.ConsumerClaim
 	for i := range claims {

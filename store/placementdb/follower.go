@@ -6,14 +6,14 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// placementNote is a row of the change log as a snapshot sees it, with what
-// the snapshot sees of the provider that it is about.
+// placementNote is a row of the change log, with the provider that it concerns
+// as the snapshot sees it.
 type placementNote struct {
 	changeKey
 	row, version int64 // of the provider; row 0 if there is none
 }
 
-// plan is what is to be read from a snapshot to bring the world forward to it.
+// plan is what to read from a snapshot to update the world to it.
 type plan struct {
 	everything bool    // the change log does not reach back to the world
 	rows       []int64 // rows of providers
@@ -23,22 +23,22 @@ type plan struct {
 
 func (p plan) isEmpty() bool { return !p.everything && !p.names && len(p.rows)+len(p.absent) == 0 }
 
-// changeKey names what a transaction can change in the world: a provider by its
-// uuid, a trait or a resource class by its name.
+// changeKey identifies what a transaction can change in the world: a provider
+// by uuid, a trait or a resource class by name.
 type changeKey struct{ kind, key string }
 
-// Kinds of what a transaction changes.
+// Kinds of changes.
 const (
 	providerKind      = "ResourceProvider"
 	traitKind         = "Trait"
 	resourceClassKind = "ResourceClass"
 )
 
-// decide returns what is to be read from a snapshot, given what is held and what
-// the snapshot sees in the change log of transactions that the held snapshot may
-// not have seen: those from its oldest on. Notes of others do no harm. What is
-// absent at the snapshot was deleted, or is not known to it yet: the cache knows
-// which.
+// decide returns what to read from a snapshot, given the held world and the
+// change log as the snapshot sees it. The notes must include all transactions
+// that the held snapshot may have missed: those from its oldest on. More notes
+// do no harm. A provider that is absent in the snapshot was deleted, or was
+// created after the snapshot. The cache knows which.
 func decide(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
 	if at.Server != held.upTo.Server {
 		return plan{everything: true}

@@ -16,9 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestADatabaseThatHangs has a database stop in the middle of everything, and its
-// packets vanish: statements end a second after their limit, the server is not
-// ready within five, and when the database goes on, so does everything.
+// TestADatabaseThatHangs stops a database, or drops its packets. Statements
+// must end a second after their limit, and the server must not be ready within
+// five seconds. When the database continues, everything must work again.
 func TestADatabaseThatHangs(t *testing.T) {
 	t.Parallel()
 	t.Run("stopped", func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestADatabaseThatHangs(t *testing.T) {
 	})
 }
 
-// hangLimit is how long a statement may take.
+// hangLimit is the statement timeout.
 const hangLimit = time.Second
 
 func hangAndGoOn(t *testing.T, address string, hang, goOn func()) {
@@ -56,7 +56,7 @@ func hangAndGoOn(t *testing.T, address string, hang, goOn func()) {
 	}
 	hang()
 	var asking sync.WaitGroup
-	for range 30 { // more than there are connections
+	for range 30 { // more than the number of connections
 		asking.Go(func() {
 			failsInTime(t, "read", func(ctx context.Context) error {
 				_, err := s.NamespaceNamed(ctx, "none")
@@ -89,8 +89,8 @@ func hangAndGoOn(t *testing.T, address string, hang, goOn func()) {
 	})
 }
 
-// failsInTime asks as a request does and holds that it is refused for want of a
-// database soon after the limit of a statement.
+// failsInTime runs a request and checks that it is refused as unavailable soon
+// after the statement timeout.
 func failsInTime(t *testing.T, what string, ask func(context.Context) error) {
 	t.Helper()
 	limit := patience.Of(t, 2*hangLimit)

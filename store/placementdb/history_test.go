@@ -23,25 +23,26 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// hotCapacity is what each provider of a history has of its one class.
+// hotCapacity is the capacity of each provider in a history.
 const hotCapacity = 20
 
-// claimOp is what one client asks: that a consumer has an amount of one provider
-// (0 for nothing), given a generation (0 for none); or that it has nothing, whatever
-// its generation; or what the provider gives to whom.
+// claimOp is an operation of one client. It sets the amount that a consumer has
+// of a provider (0 for nothing), given a generation (0 for none). Or it
+// releases everything, regardless of the generation. Or it reads the
+// allocations of the provider.
 type claimOp struct {
 	provider, consumer int
 	amount, generation int64
 	release, read      bool
 }
 
-// claimAnswer is what it is told.
+// claimAnswer is the answer to a claimOp.
 type claimAnswer struct {
-	refusal string // "" when done, else "full", "stale", "absent"
-	held    string // the consumer as a claim left it, or a release found it; what a read found
+	refusal string // "" on success, else "full", "stale", "absent"
+	held    string // the consumer after a claim or before a release; the result of a read
 }
 
-// claimServer is what is under test: the store, or the racy ledger.
+// claimServer is the system under test: the store, or the racy ledger.
 type claimServer interface {
 	do(op claimOp) (claimAnswer, error)
 }
@@ -69,7 +70,7 @@ func (s storeServer) do(op claimOp) (claimAnswer, error) {
 	return answerOf(err, consumers...)
 }
 
-// answerOf returns what a claim or a release was told.
+// answerOf returns the answer to a claim or a release.
 func answerOf(err error, consumers ...*placement.Consumer) (claimAnswer, error) {
 	switch {
 	case errors.Is(err, problem.ErrCapacityExceeded):
@@ -103,12 +104,13 @@ func (s storeServer) read(ctx context.Context, op claimOp) (claimAnswer, error) 
 
 func consumerOf(op claimOp) string { return storetest.UUID(10_000 + 100*op.provider + op.consumer) }
 
-// hotState is one provider in the sequential model: who holds what.
+// hotState is one provider in the sequential model: consumers and what they
+// hold.
 type hotState map[string]holding
 
 type holding struct{ amount, generation int64 }
 
-// of describes what a consumer has.
+// of describes the allocation of a consumer.
 func (h holding) of(consumer string) string {
 	return fmt.Sprintf("%s=%d, generation %d", consumer, h.amount, h.generation)
 }
@@ -128,8 +130,8 @@ func (h hotState) amounts() string {
 	return strings.Join(text, " ")
 }
 
-// step is the sequential model: what the answer has to be, and what is the case
-// afterwards.
+// step is the sequential model: it returns the expected answer and the next
+// state.
 func (h hotState) step(op claimOp) (claimAnswer, hotState) {
 	if op.read {
 		return claimAnswer{held: h.amounts()}, h
@@ -176,8 +178,8 @@ var claimModel = porcupine.Model{
 	Equal: func(a, b any) bool { return maps.Equal(a.(hotState), b.(hotState)) },
 }
 
-// record lets clients claim at random, each on the server that is its turn, and
-// gives what they asked and were told.
+// record runs clients that claim at random, each on its server, and returns the
+// operations and answers.
 func record(t testing.TB, servers []claimServer, clients, providers, operations int, seed uint64) []porcupine.Operation {
 	t.Helper()
 	started := time.Now()
@@ -186,7 +188,7 @@ func record(t testing.TB, servers []claimServer, clients, providers, operations 
 	for client := range clients {
 		working.Go(func() {
 			random := rand.New(rand.NewPCG(seed, uint64(client)))
-			generations := map[string]int64{} // as this client believes
+			generations := map[string]int64{} // as far as this client knows
 			for range operations {
 				op := claimOp{provider: random.IntN(providers), consumer: random.IntN(5), amount: random.Int64N(9), read: random.IntN(8) == 0}
 				op.release = !op.read && random.IntN(4) == 0
@@ -219,7 +221,7 @@ func record(t testing.TB, servers []claimServer, clients, providers, operations 
 	working.Wait()
 	last := int64(time.Since(started))
 	history := slices.Concat(histories...)
-	for provider := range providers { // what is there in the end is the last thing read
+	for provider := range providers { // the final state, as one more read
 		op := claimOp{provider: provider, read: true}
 		answer, err := servers[0].do(op)
 		if err != nil {
@@ -230,8 +232,9 @@ func record(t testing.TB, servers []claimServer, clients, providers, operations 
 	return history
 }
 
-// legal checks that some order of the operations, in which none comes before one
-// that had ended when it began, explains every answer; and replays that order.
+// legal checks that some sequential order of the operations explains every
+// answer, and replays that order. The order must respect real time: an
+// operation comes after all that had ended when it began.
 func legal(t testing.TB, history []porcupine.Operation) bool {
 	t.Helper()
 	result, info := porcupine.CheckOperationsVerbose(claimModel, history, patience.Of(t, 30*time.Second))
@@ -275,8 +278,8 @@ func hotProviders(t testing.TB, s *store.Store, n int) {
 }
 
 // TestClaimsAreLinearizable records claims and releases of many clients, on one
-// server of either database and on two servers of one, and checks that they might have
-// come one after the other.
+// server of either database and on two servers of one. Some sequential order
+// must explain them.
 func TestClaimsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	for _, shape := range []struct {
@@ -316,8 +319,8 @@ func TestClaimsAreLinearizable(t *testing.T) {
 	}
 }
 
-// racyServer checks and then acts, with nothing held in between: what the store
-// must not be.
+// racyServer checks and then acts without a lock. The store must not behave
+// like this.
 type racyServer struct {
 	mu     sync.Mutex
 	states map[int]hotState
@@ -345,8 +348,7 @@ func (r *racyServer) do(op claimOp) (claimAnswer, error) {
 	return answer, nil
 }
 
-// TestTheCheckerCatchesARace holds that the histories would show a store that
-// lost an update.
+// TestTheCheckerCatchesARace checks that the checker detects a lost update.
 func TestTheCheckerCatchesARace(t *testing.T) {
 	t.Parallel()
 	for seed := range 20 {

@@ -16,9 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestTheWorldOfAnInstantIsTheDatabases compares the world that an operation sees
-// with all that is in the database at the same instant, while several clients
-// create, move, change, claim from and delete providers.
+// TestTheWorldOfAnInstantIsTheDatabases compares the world that an operation
+// sees with the database at the same instant. Meanwhile several clients create,
+// move, change, claim from and delete providers.
 func TestTheWorldOfAnInstantIsTheDatabases(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -68,14 +68,15 @@ func compareInstants(t *testing.T, servers ...*store.Store) {
 	writers.Wait()
 }
 
-// isRefused reports whether a write was done or refused for what others did.
+// isRefused reports whether a write succeeded or was refused because of other
+// writes.
 func isRefused(err error) bool {
 	refusal := new(problem.Refusal)
 	invalid := new(problem.InvalidInput)
 	return err == nil || errors.As(err, &refusal) || errors.As(err, &invalid)
 }
 
-// writeAtRandom does one thing to one of a few providers.
+// writeAtRandom runs one random mutation on one of a few providers.
 func writeAtRandom(ctx context.Context, s *store.Store, chance *rand.Rand) error {
 	of := func() string { return storetest.UUID(1 + chance.IntN(instantProviders)) }
 	trait := fmt.Sprintf("CUSTOM_T%d", chance.IntN(3))

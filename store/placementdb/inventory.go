@@ -16,7 +16,7 @@ func (s *PlacementStore) SetInventories(ctx context.Context, input placement.Pro
 		Inventories: append([]placement.Inventory{}, input.Inventories...)})
 }
 
-// SetInventory writes one inventory of a provider, which may have had it or not.
+// SetInventory creates or replaces one inventory of a provider.
 func (s *PlacementStore) SetInventory(ctx context.Context, input placement.InventoryChange) (*placement.World, *placement.Provider, error) {
 	return s.changeProvider(ctx, "setInventory", func(tx *providerTx) (int64, error) {
 		problems := problemsOf(placement.ValidateInventory("input.inventory", input.Inventory))
@@ -66,8 +66,8 @@ func (s *PlacementStore) DeleteInventory(ctx context.Context, input placement.In
 	})
 }
 
-// putInventories writes inventories of a locked provider over those that it has;
-// their use stays.
+// putInventories creates or replaces inventories of a locked provider. It keeps
+// their use.
 func (s *PlacementStore) putInventories(ctx context.Context, tx *sqldb.Tx, provider int64, inventories []placement.Inventory, classes map[string]int64) error {
 	rows := lists.Map(inventories, func(i placement.Inventory) []any {
 		return inventoryRow(provider, classes[i.ResourceClass], i)
@@ -75,14 +75,15 @@ func (s *PlacementStore) putInventories(ctx context.Context, tx *sqldb.Tx, provi
 	return s.executeEach(ctx, tx, []rowsStatement{{rows, s.putInventoryRows()}})
 }
 
-// putInventoryRows is insertInventories over those that are there; their use stays.
+// putInventoryRows is insertInventories as an upsert. It keeps the use.
 func (s *PlacementStore) putInventoryRows() string {
 	return s.insertInventories() + ` WHERE true ON CONFLICT (provider_id, resource_class_id) DO UPDATE SET
 		total = excluded.total, reserved = excluded.reserved, min_unit = excluded.min_unit, max_unit = excluded.max_unit,
 		step_size = excluded.step_size, allocation_ratio = excluded.allocation_ratio, capacity = excluded.capacity`
 }
 
-// classRow returns the row id of a class, by its name; an unknown one is a problem.
+// classRow returns the row id of a class by name. An unknown class is a
+// problem.
 func (s *PlacementStore) classRow(ctx context.Context, tx *sqldb.Tx, name, path string, problems *problem.Problems) (map[string]int64, error) {
 	if len(placement.ValidateName("", name)) > 0 {
 		return nil, nil
