@@ -16,41 +16,42 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// How a follower keeps time.
+// Intervals of a follower.
 const (
-	// idlePoll is how long a server waits that is told of nothing until it looks
-	// all the same: a notification can be lost. With what is added at random it is
-	// less than StaleAfter.
+	// idlePoll is the interval at which a listening server polls although it
+	// gets no notification, since one can be lost. Including the random delay
+	// it is less than StaleAfter.
 	idlePoll = 20 * time.Second
-	// poll is how long one waits that cannot listen, or has looked in vain.
+	// poll is the interval for a server that cannot listen, or after a failed
+	// catch up.
 	poll = 500 * time.Millisecond
-	// StaleAfter is how old the world may be before the server is not ready.
+	// StaleAfter is the age of the world beyond which the server is not ready.
 	StaleAfter = 30 * time.Second
-	// coalesce is how long commits are gathered before others are told.
+	// coalesce is how long commits are collected for one notification.
 	coalesce = 20 * time.Millisecond
-	// pingEvery is how often the connection that listens is asked for a sign of
-	// life. Without one for twice as long it is made anew.
+	// pingEvery is the interval for pings on the listening connection. Without
+	// an answer for twice as long, the connection is replaced.
 	pingEvery = 5 * time.Second
-	// listenWithin is how long a starting server waits until it can listen.
+	// listenWithin limits how long a starting server waits until it can listen.
 	listenWithin = 5 * time.Second
 )
 
-// follower keeps the world up to what other processes commit to the same
-// PostgreSQL database. A notification says only that there is something to see;
-// it is sent in a transaction of its own, after the commit.
+// follower updates the world with commits of other processes to the same
+// PostgreSQL database. A notification only says that there is a commit. It is
+// sent in a separate transaction after the commit.
 type follower struct {
 	store    *PlacementStore
-	name     string // tells this process from others in notifications
+	name     string // identifies this process in notifications
 	channel  string
 	listener *pq.Listener
 
 	listening atomic.Bool
-	caughtUp  atomic.Int64 // when the last catch up began that ended well, in Unix nanoseconds
+	caughtUp  atomic.Int64 // when the last successful catch up began, in Unix nanoseconds
 
-	catching  chan struct{} // held for a catch up
+	catching  chan struct{} // held during a catch up
 	uncertain struct {
 		sync.Mutex
-		of []sqldb.TransactionID // whose COMMIT had no answer
+		of []sqldb.TransactionID // whose COMMIT got no answer
 	}
 
 	woken     chan struct{}
@@ -58,11 +59,11 @@ type follower struct {
 
 	stop       context.CancelFunc
 	running    sync.WaitGroup
-	subscribed chan struct{} // closed when it is known whether this process can listen
+	subscribed chan struct{} // closed when listening has succeeded or failed
 }
 
-// follow subscribes to what other processes commit. The world is loaded after
-// this, and before start.
+// follow subscribes to the commits of other processes. Call it before the world
+// is loaded; start follows after that.
 func (s *PlacementStore) follow(ctx context.Context, address string) (*follower, error) {
 	f := &follower{store: s, name: uuid.NewString()[:8], catching: make(chan struct{}, 1),
 		woken: make(chan struct{}, 1), committed: make(chan struct{}, 1), subscribed: make(chan struct{})}
@@ -81,8 +82,8 @@ func (s *PlacementStore) follow(ctx context.Context, address string) (*follower,
 	return f, nil
 }
 
-// subscribe begins to listen. It waits until there is a connection, or the
-// listener is closed.
+// subscribe starts listening. It waits until there is a connection, or until
+// the listener is closed.
 func (f *follower) subscribe(ctx context.Context) {
 	defer close(f.subscribed)
 	if err := f.listener.Listen(f.channel); err != nil {
@@ -93,8 +94,8 @@ func (f *follower) subscribe(ctx context.Context) {
 	f.wake()
 }
 
-// connection is told how the listening connection fares. A new one listens
-// already.
+// connection handles events of the listening connection. The driver resumes
+// listening on a new one.
 func (f *follower) connection(event pq.ListenerEventType, err error) {
 	switch event {
 	case pq.ListenerEventReconnected:
@@ -107,7 +108,7 @@ func (f *follower) connection(event pq.ListenerEventType, err error) {
 	}
 }
 
-// start begins to follow, from a world whose loading began at a time.
+// start starts following, from a world whose loading began at the given time.
 func (f *follower) start(loaded time.Time) {
 	f.caughtUp.Store(loaded.UnixNano())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -118,15 +119,15 @@ func (f *follower) start(loaded time.Time) {
 	f.wake()
 }
 
-// ping has the connection that listens say something. Where nothing arrives the
-// connection fails, which connection is told.
+// ping pings the listening connection. If no answer comes, the connection
+// fails, and the driver calls connection.
 func (f *follower) ping(ctx context.Context) {
 	for pause.For(ctx, pingEvery); ctx.Err() == nil; pause.For(ctx, pingEvery) {
 		_ = f.listener.Ping()
 	}
 }
 
-// close ends following.
+// close stops following.
 func (f *follower) close() error {
 	if f.stop != nil {
 		f.stop()
@@ -137,10 +138,10 @@ func (f *follower) close() error {
 	return err
 }
 
-// wake makes the follower look soon.
+// wake makes the follower catch up soon.
 func (f *follower) wake() { signal(f.woken) }
 
-// notify has the other servers told of a commit.
+// notify notifies the other servers of a commit.
 func (f *follower) notify() { signal(f.committed) }
 
 func signal(to chan struct{}) {
@@ -150,7 +151,7 @@ func signal(to chan struct{}) {
 	}
 }
 
-// run catches up when there is something to see, and once in a while.
+// run catches up after each notification, and at intervals.
 func (f *follower) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -162,7 +163,7 @@ func (f *follower) run(ctx context.Context) {
 			if n != nil && n.Extra == f.name {
 				continue // this process knows what it committed
 			}
-			if n == nil { // connected again: not all servers at once
+			if n == nil { // reconnected: the random delay spreads the servers
 				pause.For(ctx, rand.N(200*time.Millisecond))
 			}
 		case <-f.woken:
@@ -178,7 +179,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// pollAfter returns how long a server waits that is told of nothing.
+// pollAfter returns how long a server waits for a notification before it polls.
 func pollAfter(listening, complete bool) time.Duration {
 	if listening && complete {
 		return idlePoll
@@ -186,7 +187,7 @@ func pollAfter(listening, complete bool) time.Duration {
 	return poll
 }
 
-// drain drops further calls to look: one look serves all.
+// drain drops pending notifications: one catch up serves all.
 func (f *follower) drain() {
 	for {
 		select {
@@ -198,16 +199,15 @@ func (f *follower) drain() {
 	}
 }
 
-// isUncertain reports whether there are transactions of which it is not known
-// whether they happened.
+// isUncertain reports whether any transaction has an unknown outcome.
 func (f *follower) isUncertain() bool {
 	f.uncertain.Lock()
 	defer f.uncertain.Unlock()
 	return len(f.uncertain.of) > 0
 }
 
-// announce tells other processes of commits, those of a moment together, and of
-// the last ones before it ends.
+// announce sends notifications of commits to other processes, one for several
+// commits. Before it returns it sends the last one.
 func (f *follower) announce(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -223,7 +223,7 @@ func (f *follower) announce(ctx context.Context) {
 	}
 }
 
-// tell sends a notification. Where that cannot be done, it is tried again.
+// tell sends a notification, and retries later if that fails.
 func (f *follower) tell(ctx context.Context) {
 	pause.For(ctx, coalesce)
 	select {
@@ -239,13 +239,14 @@ func (f *follower) tell(ctx context.Context) {
 	}
 }
 
-// age returns how old the world may be.
+// age returns the possible age of the world.
 func (f *follower) age(now time.Time) time.Duration {
 	return ageOf(now.Sub(time.Unix(0, f.caughtUp.Load())), f.listening.Load())
 }
 
-// ageOf returns how old a world may be that was complete so long ago: not at all
-// while the process is told of commits as they happen, and looked when it had to.
+// ageOf returns the possible age of a world that was complete the given time
+// ago. It is 0 while the process listens and the last catch up is recent
+// enough.
 func ageOf(since time.Duration, listening bool) time.Duration {
 	if listening && since < StaleAfter {
 		return 0

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TestAReadyWorldIsFresh holds that a world which is not taken for old was
-// complete within StaleAfter, and that a process catches up often enough for
-// that.
+// TestAReadyWorldIsFresh checks that a world which counts as fresh was complete
+// within StaleAfter, and that a process catches up often enough for that.
 func TestAReadyWorldIsFresh(t *testing.T) {
 	t.Parallel()
 	for _, listening := range []bool{true, false} {

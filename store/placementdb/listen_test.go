@@ -26,7 +26,7 @@ func worldOf(t testing.TB, s *store.Store) *placement.World {
 	return world
 }
 
-// sameWorld holds that a store's world is the one that the database has.
+// sameWorld checks that a store's world equals the database.
 func sameWorld(t testing.TB, s *store.Store) {
 	t.Helper()
 	difference, err := s.WorldDifference(context.Background())
@@ -35,8 +35,9 @@ func sameWorld(t testing.TB, s *store.Store) {
 	}
 }
 
-// TestServersFollowEachOther changes everything that can be changed on either of
-// two servers: within a second of each commit the other answers the same.
+// TestServersFollowEachOther makes every kind of change on either of two
+// servers. Within a second of each commit the other server must answer the
+// same.
 func TestServersFollowEachOther(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)
@@ -66,8 +67,8 @@ func TestServersFollowEachOther(t *testing.T) {
 	}
 }
 
-// TestALateStateBringsNoDeletedProviderBack loads the world anew between a commit
-// and its arrival, after another process deleted what was committed.
+// TestALateStateBringsNoDeletedProviderBack reloads the world between a commit
+// and its publication, after another process deleted the committed provider.
 func TestALateStateBringsNoDeletedProviderBack(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -85,9 +86,9 @@ func TestALateStateBringsNoDeletedProviderBack(t *testing.T) {
 	})
 }
 
-// TestAWriteBringsAllThatItSaw writes on one server what builds on a commit of
-// another one that it was not told of yet: its world has both at once, and never
-// a part of the first.
+// TestAWriteBringsAllThatItSaw writes on one server on top of a commit of
+// another server, before its notification arrives. The world must get both
+// commits together, and never a part of the first.
 func TestAWriteBringsAllThatItSaw(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)
@@ -139,8 +140,8 @@ func TestAWriteBringsAllThatItSaw(t *testing.T) {
 	}
 }
 
-// TestAFollowerOutlivesItsConnections cuts every connection: the server goes on
-// with the world it has, and catches up.
+// TestAFollowerOutlivesItsConnections cuts every connection. The server must go
+// on with its world, and catch up.
 func TestAFollowerOutlivesItsConnections(t *testing.T) {
 	t.Parallel()
 	url := storetest.PostgresDatabase(t)
@@ -161,9 +162,9 @@ func TestAFollowerOutlivesItsConnections(t *testing.T) {
 	})
 }
 
-// TestAnIdleServerKeepsQuiet looks again and again whether two idle servers sent
-// the database anything within the last second: mostly not. The two look seldom
-// by themselves, and each of these looks is seen for a second.
+// TestAnIdleServerKeepsQuiet repeatedly checks whether two idle servers sent a
+// statement within the last second. They rarely poll, and each poll is visible
+// for a second.
 func TestAnIdleServerKeepsQuiet(t *testing.T) {
 	t.Parallel()
 	url := storetest.PostgresDatabase(t)
@@ -194,11 +195,11 @@ func TestAnIdleServerKeepsQuiet(t *testing.T) {
 	}
 }
 
-// changes makes random changes of placement that are always allowed in form.
+// changes makes random, syntactically valid changes of placement.
 type changes struct {
 	random  *rand.Rand
 	made    int
-	last    string // what was changed last
+	last    string // the last change
 	uuids   []string
 	aggs    []string
 	classes []string
@@ -212,7 +213,7 @@ func newChanges(seed uint64) *changes {
 
 func some[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// kindsOfChanges are what is changed, and how often.
+// kindsOfChanges are the kinds of changes with their weights.
 var kindsOfChanges = []struct {
 	what   string
 	weight int
@@ -281,8 +282,8 @@ func (c *changes) create(ctx context.Context, s *store.Store) error {
 	return err
 }
 
-// change makes one change, the first ones creations. Refusals for good reason
-// are part of the game.
+// change makes one random change. The first ones are creations. Legitimate
+// refusals are fine.
 func (c *changes) change(t testing.TB, ctx context.Context, s *store.Store) {
 	t.Helper()
 	c.made++
@@ -300,7 +301,7 @@ func (c *changes) change(t testing.TB, ctx context.Context, s *store.Store) {
 	}
 }
 
-// refused reports whether an error is one of those that a caller causes.
+// refused reports whether an error is a refusal that a caller can cause.
 func refused(err error) bool {
 	for _, kind := range []error{problem.ErrInvalidInput, problem.ErrNotFound, problem.ErrAlreadyExists, problem.ErrConcurrentUpdate,
 		problem.ErrInUse, problem.ErrCapacityExceeded} {
@@ -311,8 +312,9 @@ func refused(err error) bool {
 	return false
 }
 
-// TestAUUIDCanBeGivenAgainAndAgain creates and deletes providers of one uuid from
-// many sides: in the end the world and the database agree whether there is one.
+// TestAUUIDCanBeGivenAgainAndAgain concurrently creates and deletes providers
+// of one uuid. In the end the world and the database must agree whether the
+// provider exists.
 func TestAUUIDCanBeGivenAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -27,14 +27,14 @@ var (
 	classOrders    = map[string]sqldb.SortKey{"NAME": {Column: resourceclass.FieldName, Tie: resourceclass.FieldName}}
 )
 
-// The tables that lists read.
+// The tables of the lists.
 var (
 	consumerTable = sqldb.NewTable[ent.Consumer](consumer.Table, consumer.Columns, consumer.FieldMappings)
 	traitTable    = sqldb.NewTable[ent.Trait](trait.Table, trait.Columns)
 	classTable    = sqldb.NewTable[ent.ResourceClass](resourceclass.Table, resourceclass.Columns)
 )
 
-// byName is the only order of traits and classes.
+// byName is the only order for traits and classes.
 var byName = page.Order{Field: "NAME"}
 
 // Consumers returns a page of the consumers that the viewer sees.
@@ -52,12 +52,12 @@ func (s *PlacementStore) Consumers(ctx context.Context, filter placement.Consume
 		visible.Consumers(ctx), consumersThat(filter))
 }
 
-// CountConsumers returns how many consumers Consumers goes through in all.
+// CountConsumers returns the number of consumers in the list Consumers.
 func (s *PlacementStore) CountConsumers(ctx context.Context, filter placement.ConsumerFilter) (int, error) {
 	return consumerTable.Count(ctx, s.DB, visible.Consumers(ctx), consumersThat(filter))
 }
 
-// consumersThat keeps the consumers that a filter wants.
+// consumersThat keeps the consumers that match a filter.
 func consumersThat(filter placement.ConsumerFilter) predicate.Consumer {
 	return func(s *entsql.Selector) {
 		equals := func(column string, value *string) {
@@ -83,7 +83,7 @@ func consumerNoun(row *ent.Consumer) *placement.Consumer {
 		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
 }
 
-// Traits returns a page of the traits, by name.
+// Traits returns a page of the traits, ordered by name.
 func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilter, request page.Request) (page.Page[*placement.Trait], error) {
 	var none page.Page[*placement.Trait]
 	if err := visible.SeesPlacement(ctx); err != nil {
@@ -104,8 +104,7 @@ func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilte
 	}, func(row *ent.Trait) (any, string) { return row.Name, row.Name }, traitsThat(filter))
 }
 
-// worldOfNames returns the world in which names are looked up, and nil where there
-// are none.
+// worldOfNames returns the world for looking up names, or nil without names.
 func (s *PlacementStore) worldOfNames(ctx context.Context, names []string) (*placement.World, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -113,12 +112,12 @@ func (s *PlacementStore) worldOfNames(ctx context.Context, names []string) (*pla
 	return s.World(ctx)
 }
 
-// CountTraits returns how many traits Traits goes through in all.
+// CountTraits returns the number of traits in the list Traits.
 func (s *PlacementStore) CountTraits(ctx context.Context, filter placement.TraitFilter) (int, error) {
 	return traitTable.Count(ctx, s.DB, traitsThat(filter))
 }
 
-// traitsThat keeps the traits that a filter wants.
+// traitsThat keeps the traits that match a filter.
 func traitsThat(filter placement.TraitFilter) predicate.Trait {
 	return func(s *entsql.Selector) {
 		if filter.StartsWith != nil {
@@ -144,7 +143,7 @@ func traitsThat(filter placement.TraitFilter) predicate.Trait {
 	}
 }
 
-// ResourceClasses returns a page of the resource classes, by name.
+// ResourceClasses returns a page of the resource classes, ordered by name.
 func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter, request page.Request) (page.Page[*placement.ResourceClass], error) {
 	var none page.Page[*placement.ResourceClass]
 	if err := visible.SeesPlacement(ctx); err != nil {
@@ -163,13 +162,13 @@ func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.R
 	}, func(row *ent.ResourceClass) (any, string) { return row.Name, row.Name }, classesThat(filter))
 }
 
-// CountResourceClasses returns how many classes ResourceClasses goes through in
-// all.
+// CountResourceClasses returns the number of classes in the list
+// ResourceClasses.
 func (s *PlacementStore) CountResourceClasses(ctx context.Context, filter placement.ResourceClassFilter) (int, error) {
 	return classTable.Count(ctx, s.DB, classesThat(filter))
 }
 
-// classesThat keeps the resource classes that a filter wants.
+// classesThat keeps the resource classes that match a filter.
 func classesThat(filter placement.ResourceClassFilter) predicate.ResourceClass {
 	return func(s *entsql.Selector) {
 		if filter.Names != nil {

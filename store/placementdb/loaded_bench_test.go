@@ -15,9 +15,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// BenchmarkLoadedWorld opens a database of 100,000 hosts of three resource classes,
-// eleven traits of sixty and three aggregates each, and tells how long that takes
-// and how much memory the world holds afterwards, for each pair of a provider and a
+// BenchmarkLoadedWorld opens a database of 100,000 hosts, each with three
+// resource classes, eleven of sixty traits, and three aggregates. It reports
+// the time to open, and the memory of the world per pair of provider and
 // resource class.
 //
 //	go test ./store/placementdb -run '^$' -bench LoadedWorld -benchtime 3x
@@ -76,7 +76,7 @@ func BenchmarkLoadedWorld(b *testing.B) {
 	}
 }
 
-// heap returns how many bytes are reachable.
+// heap returns the number of reachable bytes.
 func heap() uint64 {
 	var read runtime.MemStats
 	for range 2 {

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// mappingsText returns mappings as they are kept: a JSON object with the uuids of
-// providers by suffix, nil for none.
+// mappingsText returns mappings as stored: a JSON object of provider uuids by
+// suffix, or nil for none.
 func mappingsText(mappings []placement.Mapping) *string {
 	if len(mappings) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func mappingsText(mappings []placement.Mapping) *string {
 	return new(sqldb.JSONOf(of))
 }
 
-// mappingsOf returns the mappings that are kept as a text, by suffix.
+// mappingsOf parses stored mappings, and returns them ordered by suffix.
 func mappingsOf(text *string) ([]placement.Mapping, error) {
 	if text == nil {
 		return nil, nil
@@ -42,8 +42,8 @@ func mappingsOf(text *string) ([]placement.Mapping, error) {
 	return mappings, nil
 }
 
-// MappingsOfConsumers returns the mappings of the consumers that the viewer sees,
-// by suffix. They may name providers that are gone.
+// MappingsOfConsumers returns the mappings of the consumers that the viewer
+// sees, ordered by suffix. They may name deleted providers.
 func (s *PlacementStore) MappingsOfConsumers(ctx context.Context, uuids []string) (map[string][]placement.Mapping, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err

@@ -9,46 +9,46 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// modelDatabase is a sequential model of a database with snapshots: what each
-// key was after each commit, the transactions that run with the locks that they
-// hold, and the change log. A snapshot is the number of commits that it sees.
+// modelDatabase is a sequential model of a database with snapshots. It has the
+// state of each key after each commit, the running transactions with their
+// locks, and the change log. A snapshot is the number of commits that it sees.
 type modelDatabase struct {
 	server  int64
 	next    int64 // number of the next transaction
-	rows    int64 // rows of providers so far
+	rows    int64 // the last row id of a provider
 	commits int
 	open    []*modelTransaction
-	history map[changeKey][]modelVersion // the oldest first; begins with what was there before
+	history map[changeKey][]modelVersion // oldest first; begins with the initial state
 	log     []modelNote
-	uuids   int         // of providers, and their names
-	writes  []writeKind // what transactions do
+	uuids   int         // the number of providers, and of their names
+	writes  []writeKind // the kinds of writes of transactions
 }
 
-// modelVersion is what a key was from a commit on.
+// modelVersion is the state of a key from a commit on.
 type modelVersion struct {
-	commit      int                 // 0 before the first
-	transaction sqldb.TransactionID // none before the first
+	commit      int                 // 0 for the initial state
+	transaction sqldb.TransactionID // zero for the initial state
 	present     bool
-	state       providerState // of a provider that is present
-	rowOnly     bool          // of the state only row and version are known
+	state       providerState // of a present provider
+	rowOnly     bool          // only row and version of the state are known
 }
 
 // modelNote is a row of the change log.
 type modelNote struct {
 	changeKey
 	transaction          int64
-	commit, prunedCommit int // when it came, and went; 0 if it is still there
+	commit, prunedCommit int // when it was added and pruned; 0 if not pruned
 }
 
-// modelTransaction is a transaction that runs, or ran.
+// modelTransaction is a running or past transaction.
 type modelTransaction struct {
 	sqldb.TransactionID
 	process int
 	writes  map[changeKey]modelVersion
 	order   []changeKey
-	shared  map[changeKey]bool // keys that may not go until it ends
-	moves   bool               // moves a provider
-	lost    bool               // COMMIT is sent and its answer lost
+	shared  map[changeKey]bool // keys locked against deletion until it ends
+	moves   bool               // it moves a provider
+	lost    bool               // COMMIT was sent and its answer lost
 	commit  int                // 0 until it commits
 	own     ownCommit
 }
@@ -63,7 +63,7 @@ func modelTrait(i int) string { return fmt.Sprintf("CUSTOM_TRAIT_%d", i) }
 
 const modelClass = "CUSTOM_CLASS"
 
-// newModelDatabase returns a database with nothing but a trait.
+// newModelDatabase returns a database with a single trait.
 func newModelDatabase(uuids int, writes []writeKind) *modelDatabase {
 	d := &modelDatabase{server: 1, next: 100, uuids: uuids, writes: writes, history: map[changeKey][]modelVersion{}}
 	for i := range modelUUIDs {
@@ -76,7 +76,7 @@ func newModelDatabase(uuids int, writes []writeKind) *modelDatabase {
 	return d
 }
 
-// snapshot returns a snapshot of now.
+// snapshot returns the current snapshot.
 func (d *modelDatabase) snapshot() sqldb.Snapshot {
 	s := sqldb.Snapshot{Server: d.server, Oldest: d.next, Next: d.next}
 	for _, tx := range d.open {
@@ -87,8 +87,8 @@ func (d *modelDatabase) snapshot() sqldb.Snapshot {
 	return s
 }
 
-// at returns what a key was after a number of commits, with its place in the
-// history.
+// at returns the state of a key after a number of commits, with its index in
+// the history.
 func (d *modelDatabase) at(key changeKey, commits int) (int, modelVersion) {
 	versions := d.history[key]
 	i := len(versions) - 1
@@ -98,13 +98,13 @@ func (d *modelDatabase) at(key changeKey, commits int) (int, modelVersion) {
 	return i, versions[i]
 }
 
-// latest returns what a key is.
+// latest returns the current state of a key.
 func (d *modelDatabase) latest(key changeKey) modelVersion {
 	_, version := d.at(key, d.commits)
 	return version
 }
 
-// begin opens a transaction.
+// begin begins a transaction.
 func (d *modelDatabase) begin(process int) *modelTransaction {
 	tx := &modelTransaction{TransactionID: sqldb.TransactionID{Server: d.server, Number: d.next}, process: process, writes: map[changeKey]modelVersion{}, shared: map[changeKey]bool{}}
 	d.next++
@@ -112,12 +112,12 @@ func (d *modelDatabase) begin(process int) *modelTransaction {
 	return tx
 }
 
-// end takes a transaction from those that run.
+// end removes a transaction from the running ones.
 func (d *modelDatabase) end(tx *modelTransaction) {
 	d.open = slices.DeleteFunc(d.open, func(other *modelTransaction) bool { return other == tx })
 }
 
-// commitTransaction makes what a transaction wrote seen.
+// commitTransaction makes a transaction's writes visible.
 func (d *modelDatabase) commitTransaction(tx *modelTransaction) {
 	d.end(tx)
 	d.commits++
@@ -133,7 +133,7 @@ func (d *modelDatabase) commitTransaction(tx *modelTransaction) {
 	}
 }
 
-// add adds what a transaction changed.
+// add adds the change of a key.
 func (c *ownCommit) add(key changeKey, before, after modelVersion) {
 	switch key.kind {
 	case traitKind, resourceClassKind:
@@ -160,7 +160,8 @@ func (c *ownCommit) add(key changeKey, before, after modelVersion) {
 	}
 }
 
-// prune deletes the notes of transactions before one, and notes that it did.
+// prune deletes the notes of transactions before the given one, and records
+// that.
 func (d *modelDatabase) prune(before int64) {
 	d.commits++
 	for i := range d.log {
@@ -172,8 +173,8 @@ func (d *modelDatabase) prune(before int64) {
 	d.next++
 }
 
-// crash ends every transaction that runs. The server that starts afterwards
-// gives numbers again that no commit has.
+// crash ends every running transaction. The restarted server reuses numbers
+// without a commit.
 func (d *modelDatabase) crash(r *rand.Rand) (ended []*modelTransaction) {
 	last := int64(100)
 	for _, note := range d.log {
@@ -185,7 +186,7 @@ func (d *modelDatabase) crash(r *rand.Rand) (ended []*modelTransaction) {
 	return ended
 }
 
-// notes returns the change log from a transaction on, as after a number of
+// notes returns the change log from a transaction on, as seen after a number of
 // commits.
 func (d *modelDatabase) notes(from int64, commits int) []placementNote {
 	var notes []placementNote
@@ -206,7 +207,7 @@ func (d *modelDatabase) notes(from int64, commits int) []placementNote {
 	return notes
 }
 
-// read returns what a plan asks for, as after a number of commits.
+// read returns what a plan requires, as seen after a number of commits.
 func (d *modelDatabase) read(p plan, at sqldb.Snapshot, commits int) reading {
 	r := reading{at: at, everything: p.everything, absent: p.absent}
 	if p.everything || p.names {
@@ -227,7 +228,7 @@ func (d *modelDatabase) read(p plan, at sqldb.Snapshot, commits int) reading {
 	return r
 }
 
-// keys returns every key, in an order.
+// keys returns every key, in a fixed order.
 func (d *modelDatabase) keys() []changeKey {
 	var keys []changeKey
 	for i := range modelUUIDs {

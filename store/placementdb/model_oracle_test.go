@@ -9,24 +9,26 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// oracle judges the worlds of one process by what the database was, key by key.
-// It knows nothing of how they came to be: it keeps the least set of whole
-// commits that explains all worlds so far, and a world is right if commits can
-// be added to the set so that it explains this one as well.
+// oracle checks the worlds of one process against the history of the database,
+// key by key. It does not know how the worlds came to be. It keeps the smallest
+// set of whole commits that explains all worlds so far. A world is right if
+// more commits can be added to the set so that the set explains this world,
+// too.
 //
-// A commit of the set has what it was built on in the set, with one exception:
-// where a key was not there, then was, and then was not again, both may be left
-// out, since what is built on its absence is the same with and without them.
+// If a commit is in the set, so are the commits that it was built on. There is
+// one exception: if a key was absent, then present, then absent again, both
+// commits may be left out. A commit built on the absence of the key is the same
+// with or without them.
 type oracle struct {
 	history map[changeKey][]modelVersion
 	keys    []changeKey
-	known   map[changeKey]int // how much of the history is in places
+	known   map[changeKey]int // the length of the history in places
 	places  map[sqldb.TransactionID]map[changeKey]int
-	holds   map[sqldb.TransactionID]string // the set: why a commit is in it
-	last    map[changeKey]int              // the last place of each key that is in the set
+	holds   map[sqldb.TransactionID]string // the set, with the reason for each commit
+	last    map[changeKey]int              // the last place of each key in the set
 }
 
-// Why a commit has to be seen.
+// Reasons why a world must show a commit.
 const (
 	seenBefore = "I2: it was seen before"
 	seenInPart = "I1: it is seen at another key"
@@ -40,7 +42,7 @@ func newOracle(history map[changeKey][]modelVersion, keys []changeKey) *oracle {
 		holds: map[sqldb.TransactionID]string{}, last: map[changeKey]int{}}
 }
 
-// learn takes in what the history has grown by.
+// learn reads new entries of the history.
 func (o *oracle) learn() {
 	for _, key := range o.keys {
 		versions := o.history[key]
@@ -55,8 +57,8 @@ func (o *oracle) learn() {
 	}
 }
 
-// needs makes a commit be seen, for a reason. A transaction that changed nothing
-// is none.
+// needs adds a commit to the set, with a reason. It ignores a transaction that
+// changed nothing.
 func (o *oracle) needs(transaction sqldb.TransactionID, reason string) {
 	o.learn()
 	if _, held := o.holds[transaction]; held || o.places[transaction] == nil {
@@ -71,7 +73,7 @@ func (o *oracle) needs(transaction sqldb.TransactionID, reason string) {
 	}
 }
 
-// needsAll makes all be seen that a snapshot sees.
+// needsAll adds all commits that a snapshot sees.
 func (o *oracle) needsAll(commits int, reason string) {
 	for _, key := range o.keys {
 		for _, version := range o.history[key] {
@@ -82,8 +84,8 @@ func (o *oracle) needsAll(commits int, reason string) {
 	}
 }
 
-// connect makes a place of a key's history follow one that is in the set, and the
-// next one that is in the set follow it.
+// connect adds the commits between a place in a key's history and its neighbors
+// in the set, where the key's state differs.
 func (o *oracle) connect(key changeKey, place int) {
 	before := place - 1
 	for before > 0 && !o.has(key, before) {
@@ -107,13 +109,13 @@ func (o *oracle) has(key changeKey, place int) bool {
 	return held
 }
 
-// same reports whether a key was the same at two places.
+// same reports whether a key had the same state at two places.
 func (o *oracle) same(key changeKey, a, b int) bool {
 	x, y := &o.history[key][a], &o.history[key][b]
 	return a == b || x.present == y.present && x.state.Row == y.state.Row && x.state.Version == y.state.Version
 }
 
-// judge returns what is wrong with a world: with its parts, or since no set of
+// judge returns what is wrong with a world: a broken rule, or that no set of
 // whole commits explains it.
 func (o *oracle) judge(w *placement.World) string {
 	if wrong := brokenRule(w); wrong != "" {
@@ -141,7 +143,7 @@ func (o *oracle) judge(w *placement.World) string {
 	return ""
 }
 
-// unexplained says in which way a key is not what it has to be.
+// unexplained describes why the state of a key is wrong.
 func (o *oracle) unexplained(w *placement.World, key changeKey) string {
 	wanted := o.history[key][o.last[key]]
 	reason := o.holds[wanted.transaction]
@@ -161,7 +163,7 @@ func (o *oracle) unexplained(w *placement.World, key changeKey) string {
 	return text
 }
 
-// describe says what a key is in a world, and was at last.
+// describe describes a key in a world, and its last versions.
 func (o *oracle) describe(w *placement.World, key changeKey) string {
 	text := fmt.Sprintf("\n%v:", key)
 	if held, found := w.Provider(key.key); found {
@@ -194,8 +196,8 @@ func (v *modelVersion) isIn(w *placement.World, key changeKey) bool {
 		held.Generation == want.Generation && slices.Equal(held.Traits, want.Traits) && slices.Equal(held.Inventories, want.Inventories)
 }
 
-// brokenRule returns which rule a world breaks that the database holds at every
-// instant.
+// brokenRule returns the rule that a world breaks, if any. The database obeys
+// these rules at every instant.
 func brokenRule(w *placement.World) string {
 	var providers []placement.Provider
 	for provider := range w.Providers() {

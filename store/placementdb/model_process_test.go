@@ -7,37 +7,37 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// modelProcess is a process of the model: the cache and the follower's decision,
-// with the model for a database.
+// modelProcess is a process of the model: the real cache and the follower's
+// decision, on the model database.
 type modelProcess struct {
 	database *modelDatabase
 	cache    worldCache
 	now      modelLook
-	looks    int                       // that have begun
-	ended    int                       // the last one that has ended
-	lost     map[*modelTransaction]int // the look that can tell what became of it
+	looks    int                       // the number of started looks
+	ended    int                       // the number of the last look that ended
+	lost     map[*modelTransaction]int // the look that can show its outcome
 	read     modelInstant
 	deciding func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan
 }
 
-// modelLook is a way from what was held to a snapshot.
+// modelLook is a catch up: from the held world to a snapshot.
 type modelLook struct {
 	held    *heldWorld // nil when none is under way
 	plan    plan
 	read    bool
 	reading reading
-	commits int // that the snapshot sees
+	commits int // seen by the snapshot
 }
 
-// modelInstant is an operation that reads at one instant: the way from what is
-// held to a snapshot, as PlacementStore.heldAt takes it.
+// modelInstant is an operation that reads at one instant: from the held world
+// to a snapshot, as in PlacementStore.heldAt.
 type modelInstant struct {
-	held    *heldWorld // nil when none is under way
+	held    *heldWorld // nil if none runs
 	at      sqldb.Snapshot
 	plan    plan
 	taken   bool
 	reading reading
-	commits int // that the snapshot sees
+	commits int // seen by the snapshot
 }
 
 func newModelProcess(d *modelDatabase, _ int) worldUnderTest {
@@ -95,8 +95,8 @@ func (p *modelProcess) step() int {
 	return look.commits
 }
 
-// instant takes the next step of an operation that reads at one instant, and
-// returns what is wrong with the world that it reads.
+// instant runs the next step of an operation that reads at one instant. It
+// returns what is wrong with the world read, or "".
 func (p *modelProcess) instant() string {
 	now := &p.read
 	switch {

@@ -9,57 +9,57 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// actionKind is what happens next in a schedule.
+// actionKind is a kind of step in a schedule.
 type actionKind int
 
 const (
 	beginTransaction  actionKind = iota
-	changeSomething              // in a transaction that runs
+	changeSomething              // in a running transaction
 	commitTransaction            // with an answer
-	loseCommit                   // COMMIT is sent and its answer is lost: it happens later, or not
+	loseCommit                   // COMMIT is sent and its answer lost; the transaction commits later, or not
 	endLostCommit                // such a transaction ends
 	abortTransaction
-	publishCommit       // the process brings its world up to a commit of its own
+	publishCommit       // the process adds its own commit to its world
 	giveUp              // a process stops waiting for its world
-	beginLook           // a process begins to catch up, as when it is woken
-	stepLook            // and takes the next step
+	beginLook           // a process starts to catch up, as when it is woken
+	stepLook            // the next step of that
 	beginLoad           // a process loads the whole world
 	deliverNote         // a notification arrives
 	loseNote            // a notification is lost
-	loseConnection      // the listening connection is lost with what was on its way, and comes again
+	loseConnection      // the listening connection and its pending notifications are lost; it reconnects
 	pruneLog            // old notes are deleted
-	crashServer         // the database server ends and starts again
-	resetStatistics     // and seems to
-	stepInstant         // an operation that reads at one instant takes its next step
+	crashServer         // the database server stops and restarts
+	resetStatistics     // the server seems to restart
+	stepInstant         // the next step of an operation that reads at one instant
 	actionKinds     int = iota
 )
 
-// weights say how often each kind happens.
+// weights are the relative frequencies of the kinds.
 var weights = [actionKinds]int{
 	beginTransaction: 12, changeSomething: 30, commitTransaction: 14, loseCommit: 2, endLostCommit: 3, abortTransaction: 2,
 	publishCommit: 14, giveUp: 1, beginLook: 6, stepLook: 24, beginLoad: 1, deliverNote: 6, loseNote: 1, loseConnection: 1, pruneLog: 2,
 	crashServer: 1, resetStatistics: 1, stepInstant: 20,
 }
 
-// action is one step of a schedule. Pick chooses among what is possible.
+// action is one step of a schedule. Pick seeds its random choices.
 type action struct {
 	kind    actionKind
 	process int
 	pick    uint64
 }
 
-// modelProcesses is how many processes follow each other.
+// modelProcesses is the number of processes.
 const modelProcesses = 3
 
-// schedule is what happens in a run of the model, and with what.
+// schedule is the input of a run of the model.
 type schedule struct {
 	uuids   int
 	writes  []writeKind
 	actions []action
 }
 
-// newSchedule returns a random schedule. Few of the kinds of changes and actions
-// take part in each, so that what needs several of one kind happens too.
+// newSchedule returns a random schedule. Each uses only some kinds of changes
+// and actions, so that sequences of one kind happen, too.
 func newSchedule(seed uint64, length int) schedule {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := schedule{uuids: 2 + r.IntN(modelUUIDs-1), actions: make([]action, length)}
@@ -85,47 +85,47 @@ func newSchedule(seed uint64, length int) schedule {
 // worldUnderTest is the world of one process in the model.
 type worldUnderTest interface {
 	world() *placement.World
-	// publish brings the world up to a commit of the process, and reports
-	// whether it is there. If not, a look follows.
+	// publish adds a commit of the process to the world, and reports whether
+	// that succeeded. If not, a look follows.
 	publish(tx *modelTransaction) bool
-	// resolve does the same for one of which it is not known whether it
-	// happened, and reports whether that is known now.
+	// resolve does the same for a transaction with an unknown outcome, and
+	// reports whether the outcome is known now.
 	resolve(tx *modelTransaction) bool
-	// look begins to catch up, or to load everything.
+	// look starts to catch up, or to load everything.
 	look(everything bool)
-	// step takes the next step of a look that has begun, and returns how many
-	// commits are seen once it is at its end, else -1.
+	// step runs the next step of a look. It returns the number of commits seen
+	// when the look ends, otherwise -1.
 	step() int
-	// looking reports whether a look has begun.
+	// looking reports whether a look runs.
 	looking() bool
-	// instant takes the next step of an operation that reads at one instant, and
-	// returns what is wrong with what it reads.
+	// instant runs the next step of an operation that reads at one instant. It
+	// returns what is wrong with the world read, or "".
 	instant() string
 }
 
-// modelRun is a schedule under way.
+// modelRun is a running schedule.
 type modelRun struct {
 	database *modelDatabase
 	actions  []action
 	servers  []*modelServer
 	trace    []string
-	wrong    string // found at once
+	wrong    string // an error found in an action
 }
 
 // modelServer is a process of the model.
 type modelServer struct {
 	worldUnderTest
 	committed []*modelTransaction // to be published
-	waiting   []*modelTransaction // published in part of the world only: a look brings them
-	lost      []*modelTransaction // COMMIT had no answer
-	notes     int                 // notifications on their way
-	wake      bool                // there may be something to see
-	poll      bool                // there is something to see that nobody tells of
+	waiting   []*modelTransaction // waiting for a look to add them
+	lost      []*modelTransaction // COMMIT got no answer
+	notes     int                 // pending notifications
+	wake      bool                // it must catch up
+	poll      bool                // a notification was lost
 	oracle    *oracle
 	judged    *placement.World
 }
 
-// newModelRun returns a run with nothing done.
+// newModelRun returns a run at its start.
 func newModelRun(s schedule, under func(d *modelDatabase, process int) worldUnderTest) *modelRun {
 	run := &modelRun{database: newModelDatabase(s.uuids, s.writes), actions: s.actions}
 	for process := range modelProcesses {
@@ -135,8 +135,7 @@ func newModelRun(s schedule, under func(d *modelDatabase, process int) worldUnde
 	return run
 }
 
-// wrongIn runs a schedule and returns the first thing that is wrong, with what
-// led to it.
+// wrongIn runs a schedule and returns the first error with the trace, or "".
 func wrongIn(s schedule, under func(d *modelDatabase, process int) worldUnderTest) string {
 	run := newModelRun(s, under)
 	for i, a := range run.actions {
@@ -151,7 +150,7 @@ func wrongIn(s schedule, under func(d *modelDatabase, process int) worldUnderTes
 	return ""
 }
 
-// judge returns what is wrong with the worlds that are new.
+// judge returns what is wrong with new worlds, or "".
 func (run *modelRun) judge() string {
 	if run.wrong != "" {
 		return run.wrong
@@ -172,7 +171,7 @@ func (run *modelRun) note(format string, args ...any) {
 	run.trace = append(run.trace, fmt.Sprintf(format, args...))
 }
 
-// do takes one action, if it is possible.
+// do runs one action, if possible.
 func (run *modelRun) do(a action) {
 	r := rand.New(rand.NewPCG(a.pick, 2))
 	if transact := transactions[a.kind]; transact != nil {
@@ -184,7 +183,7 @@ func (run *modelRun) do(a action) {
 	follows[a.kind](run, a.process, r)
 }
 
-// follows are the actions of a process, and of all of them.
+// follows are the actions of a process, or of the database.
 var follows = map[actionKind]func(run *modelRun, process int, r *rand.Rand){
 	beginTransaction: func(run *modelRun, process int, _ *rand.Rand) {
 		if len(run.database.open) < 4 {
@@ -231,8 +230,7 @@ var follows = map[actionKind]func(run *modelRun, process int, r *rand.Rand){
 	},
 }
 
-// arrives takes a notification from those on their way, and tells the process of
-// it or not.
+// arrives removes a pending notification, and delivers it or loses it.
 func (s *modelServer) arrives(told bool) {
 	if s.notes == 0 {
 		return
@@ -241,7 +239,7 @@ func (s *modelServer) arrives(told bool) {
 	s.wake, s.poll = s.wake || told, s.poll || !told
 }
 
-// take takes one of a list.
+// take removes a random transaction from a list.
 func take(list *[]*modelTransaction, r *rand.Rand) *modelTransaction {
 	if len(*list) == 0 {
 		return nil
@@ -252,8 +250,8 @@ func take(list *[]*modelTransaction, r *rand.Rand) *modelTransaction {
 	return tx
 }
 
-// transaction returns one of the transactions that run: of those whose COMMIT was
-// sent and whose answer is lost, or of the others.
+// transaction returns a running transaction: one with a lost COMMIT, or one of
+// the others.
 func (run *modelRun) transaction(lost bool, r *rand.Rand) *modelTransaction {
 	var running []*modelTransaction
 	for _, tx := range run.database.open {
@@ -264,7 +262,7 @@ func (run *modelRun) transaction(lost bool, r *rand.Rand) *modelTransaction {
 	return take(&running, r)
 }
 
-// transactions are the actions of a transaction that runs.
+// transactions are the actions of a running transaction.
 var transactions = map[actionKind]func(run *modelRun, tx *modelTransaction, r *rand.Rand){
 	changeSomething: func(run *modelRun, tx *modelTransaction, r *rand.Rand) { run.database.change(tx, r) },
 	commitTransaction: func(run *modelRun, tx *modelTransaction, _ *rand.Rand) {
@@ -295,7 +293,7 @@ func (run *modelRun) abort(tx *modelTransaction) {
 	run.database.end(tx)
 }
 
-// publish brings a process's world up to a commit of its own.
+// publish adds a process's own commit to its world.
 func (run *modelRun) publish(process int, tx *modelTransaction) {
 	server := run.servers[process]
 	if !server.publish(tx) {
@@ -307,14 +305,15 @@ func (run *modelRun) publish(process int, tx *modelTransaction) {
 	run.answer(process, tx)
 }
 
-// answer ends a write: its world has it from now on, and others are told.
+// answer ends a write: its world must have it from now on, and others are
+// notified.
 func (run *modelRun) answer(process int, tx *modelTransaction) {
 	run.servers[process].oracle.needs(tx.TransactionID, isAnswered)
 	run.servers[process].judged = nil
 	run.tell(process)
 }
 
-// tell tells the other processes of a commit.
+// tell notifies the other processes of a commit.
 func (run *modelRun) tell(process int) {
 	for other, server := range run.servers {
 		if other != process {
@@ -323,7 +322,7 @@ func (run *modelRun) tell(process int) {
 	}
 }
 
-// resolve finds out what became of a transaction whose COMMIT had no answer.
+// resolve finds the outcome of a transaction whose COMMIT got no answer.
 func (run *modelRun) resolve(process int, tx *modelTransaction) {
 	server := run.servers[process]
 	if !server.resolve(tx) {
@@ -345,7 +344,8 @@ func (run *modelRun) look(process int, everything bool) {
 	}
 }
 
-// step takes the next step of a process's look. What waits for it is published.
+// step runs the next step of a process's look. At the end it publishes the
+// waiting commits.
 func (run *modelRun) step(process int) {
 	server := run.servers[process]
 	if !server.looking() {
@@ -368,8 +368,8 @@ func (run *modelRun) step(process int) {
 	}
 }
 
-// crash ends the transactions that run; their processes do not know what became
-// of them.
+// crash ends the running transactions. Their processes do not know the
+// outcomes.
 func (run *modelRun) crash(r *rand.Rand) {
 	for _, tx := range run.database.crash(r) {
 		if !tx.lost && len(tx.order) > 0 {
@@ -382,8 +382,8 @@ func (run *modelRun) crash(r *rand.Rand) {
 	}
 }
 
-// settle ends everything that is under way and holds that each process's world
-// is the database then, without looking where nothing told it to.
+// settle ends all activity and checks that each process's world equals the
+// database. Processes only look if something told them to.
 func (run *modelRun) settle() string {
 	for _, tx := range slices.Clone(run.database.open) {
 		run.database.end(tx)
@@ -413,7 +413,8 @@ func (run *modelRun) settle() string {
 	return run.quiet()
 }
 
-// quiet delivers what is on its way and compares the worlds with the database.
+// quiet delivers pending notifications and compares the worlds with the
+// database.
 func (run *modelRun) quiet() string {
 	for process, server := range run.servers {
 		if server.wake || server.poll || server.notes > 0 {
@@ -430,8 +431,8 @@ func (run *modelRun) quiet() string {
 	return run.judge()
 }
 
-// shrink returns the part of a schedule that still goes wrong, none of whose
-// actions can be left out.
+// shrink returns a minimal failing schedule: without any of its actions it
+// would pass.
 func shrink(s schedule, under func(d *modelDatabase, process int) worldUnderTest) schedule {
 	for again := true; again; {
 		again = false

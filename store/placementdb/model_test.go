@@ -9,9 +9,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// TestWorldModel drives the cache and the follower's decision of several
-// processes through random schedules and holds the invariants after every step.
-// CADASTRE_SOAK_SCHEDULES sets how many, CADASTRE_SOAK_SEED where they begin.
+// TestWorldModel runs the cache and the follower's decision of several
+// processes through random schedules, and checks the invariants after every
+// step. CADASTRE_SOAK_SCHEDULES sets the number of schedules,
+// CADASTRE_SOAK_SEED the first seed.
 func TestWorldModel(t *testing.T) {
 	t.Parallel()
 	first, schedules := soak.Seed(t), uint64(soak.Count(t, "CADASTRE_SOAK_SCHEDULES", 3000))
@@ -23,11 +24,11 @@ func TestWorldModel(t *testing.T) {
 	}
 }
 
-// scheduleLength is how many actions a schedule has.
+// scheduleLength is the number of actions in a schedule.
 const scheduleLength = 150
 
-// TestWorldModelCatchesABrokenDecision holds that the model finds what a decision
-// forgets, and by which invariant.
+// TestWorldModelCatchesABrokenDecision checks that the model detects decisions
+// that forget something.
 func TestWorldModelCatchesABrokenDecision(t *testing.T) {
 	t.Parallel()
 	for forgets, decided := range map[string]func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan{

@@ -8,10 +8,11 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// What a transaction of the model writes: what the rules of the data and the
-// locks of others allow. Where a real one would wait for a lock, it does nothing.
+// The writes of a model transaction. They obey the rules of the data and the
+// locks of other transactions. Where a real transaction would wait for a lock,
+// the model does nothing.
 
-// sees returns a key as a transaction sees it.
+// sees returns the state of a key as a transaction sees it.
 func (d *modelDatabase) sees(tx *modelTransaction, key changeKey) modelVersion {
 	if version, written := tx.writes[key]; written {
 		return version
@@ -19,8 +20,8 @@ func (d *modelDatabase) sees(tx *modelTransaction, key changeKey) modelVersion {
 	return d.latest(key)
 }
 
-// mayWrite reports whether no other transaction that runs writes a key, or holds
-// it while it is to go.
+// mayWrite reports whether no other running transaction writes a key. For a
+// deletion no other transaction may share the key either.
 func (d *modelDatabase) mayWrite(tx *modelTransaction, key changeKey, goes bool) bool {
 	for _, other := range d.open {
 		if _, written := other.writes[key]; other != tx && (written || goes && other.shared[key]) {
@@ -30,7 +31,7 @@ func (d *modelDatabase) mayWrite(tx *modelTransaction, key changeKey, goes bool)
 	return true
 }
 
-// share makes a key that is there stay until the transaction ends.
+// share locks a present key against deletion until the transaction ends.
 func (d *modelDatabase) share(tx *modelTransaction, key changeKey) bool {
 	if !d.sees(tx, key).present {
 		return false
@@ -51,7 +52,8 @@ func (tx *modelTransaction) write(key changeKey, version modelVersion) {
 	tx.writes[key] = version
 }
 
-// nameIsTaken reports whether a provider has a name, or may have it.
+// nameIsTaken reports whether a provider has a name, or may get it from a
+// running transaction.
 func (d *modelDatabase) nameIsTaken(tx *modelTransaction, name string) bool {
 	for i := range modelUUIDs {
 		key := changeKey{providerKind, modelUUID(i)}
@@ -71,13 +73,13 @@ func (d *modelDatabase) nameIsTaken(tx *modelTransaction, name string) bool {
 type writeKind int
 
 const (
-	writeTrait writeKind = iota // creates it, or deletes it
+	writeTrait writeKind = iota // creates or deletes it
 	writeClass
-	writeProvider // creates it, or changes what it has
+	writeProvider // creates it, or changes its traits and inventories
 	deleteProvider
 	renameProvider
 	moveProvider
-	noteProvider     // writes what it is: as setProviderTraits with the traits that it has
+	noteProvider     // leaves it unchanged, like setProviderTraits with its current traits
 	writeKinds   int = iota
 )
 
@@ -123,7 +125,7 @@ func hasName(p *placement.Provider, key changeKey) bool {
 	return len(p.Inventories) > 0 && key == changeKey{resourceClassKind, p.Inventories[0].ResourceClass}
 }
 
-// create creates a provider whose uuid no provider has.
+// create creates a provider with an unused uuid.
 func (d *modelDatabase) create(tx *modelTransaction, key changeKey, r *rand.Rand) {
 	name := fmt.Sprintf("name %d", r.IntN(d.uuids))
 	if !d.mayWrite(tx, key, true) || d.nameIsTaken(tx, name) {
@@ -157,7 +159,7 @@ func (d *modelDatabase) putBelow(tx *modelTransaction, state *providerState, r *
 	return true
 }
 
-// give adds to a provider a trait or an inventory of the class, or takes it.
+// give sets the traits and inventories of a provider at random.
 func (d *modelDatabase) give(tx *modelTransaction, state *providerState, r *rand.Rand) {
 	state.Traits, state.Inventories = nil, nil
 	if trait := (changeKey{traitKind, modelTrait(r.IntN(modelTraits))}); r.IntN(2) == 0 && d.share(tx, trait) {
@@ -168,7 +170,7 @@ func (d *modelDatabase) give(tx *modelTransaction, state *providerState, r *rand
 	}
 }
 
-// remove deletes a provider that has nothing below it.
+// remove deletes a provider without children.
 func (d *modelDatabase) remove(tx *modelTransaction, key changeKey) {
 	if !d.mayWrite(tx, key, true) || tx.shared[key] {
 		return
@@ -185,8 +187,8 @@ func (d *modelDatabase) remove(tx *modelTransaction, key changeKey) {
 	tx.write(key, modelVersion{})
 }
 
-// update changes a provider: what it has, its name or its parent. Its version
-// moves by one, also where it is left as it is.
+// update changes a provider's traits and inventories, its name or its parent.
+// It increments the version even if nothing else changes.
 func (d *modelDatabase) update(tx *modelTransaction, key changeKey, r *rand.Rand, kind writeKind) {
 	if !d.mayWrite(tx, key, false) {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// CreateTrait creates a custom trait, for administrators and services.
+// CreateTrait creates a custom trait. Only administrators and services may call
+// it.
 func (s *PlacementStore) CreateTrait(ctx context.Context, name string) (*placement.Trait, error) {
 	if err := s.createName(ctx, traitNames, name); err != nil {
 		return nil, err
@@ -18,8 +19,8 @@ func (s *PlacementStore) CreateTrait(ctx context.Context, name string) (*placeme
 	return &placement.Trait{Name: name, Custom: true}, nil
 }
 
-// CreateResourceClass creates a custom resource class, for administrators and
-// services.
+// CreateResourceClass creates a custom resource class. Only administrators and
+// services may call it.
 func (s *PlacementStore) CreateResourceClass(ctx context.Context, name string) (*placement.ResourceClass, error) {
 	if err := s.createName(ctx, classNames, name); err != nil {
 		return nil, err
@@ -35,7 +36,7 @@ func (s *PlacementStore) DeleteTrait(ctx context.Context, name string) (*placeme
 	return &placement.Trait{Name: name, Custom: true}, nil
 }
 
-// DeleteResourceClass deletes a custom resource class that no inventory is of.
+// DeleteResourceClass deletes a custom resource class without inventories.
 func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (*placement.ResourceClass, error) {
 	if err := s.deleteName(ctx, classNames, name); err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (
 	return &placement.ResourceClass{Name: name, Custom: true}, nil
 }
 
-// nameKind is a kind of names: traits or resource classes.
+// nameKind describes traits or resource classes.
 type nameKind struct {
 	noun, words, table string
 	update             func(name string) placement.Names
@@ -56,7 +57,7 @@ var (
 		update: func(name string) placement.Names { return placement.Names{ResourceClasses: []string{name}} }}
 )
 
-// createName creates a custom name of a kind.
+// createName creates a custom name.
 func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name string) error {
 	if err := problemsOf(placement.ValidateCustomName("input.name", name)).Err(); err != nil {
 		return err
@@ -80,7 +81,8 @@ func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name str
 	return nil
 }
 
-// deleteName deletes a custom name of a kind. A foreign key refuses one in use.
+// deleteName deletes a custom name. A foreign key prevents it while the name is
+// in use.
 func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name string) error {
 	if err := problemsOf(placement.ValidateCustomName("input.name", name)).Err(); err != nil {
 		return err
@@ -107,12 +109,12 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 	return nil
 }
 
-// InsertTraits writes traits that are not there yet.
+// InsertTraits inserts the missing traits.
 func (s *PlacementStore) InsertTraits(ctx context.Context, tx *sqldb.Tx, names []string, standard bool) error {
 	return s.insertNames(ctx, tx, traitNames, names, standard)
 }
 
-// InsertResourceClasses writes resource classes that are not there yet.
+// InsertResourceClasses inserts the missing resource classes.
 func (s *PlacementStore) InsertResourceClasses(ctx context.Context, tx *sqldb.Tx, names []string, standard bool) error {
 	return s.insertNames(ctx, tx, classNames, names, standard)
 }

@@ -14,8 +14,8 @@ import (
 
 func isKind(err, kind error) bool { return errors.Is(err, kind) }
 
-// TestTheWorldIsTheDatabase makes random changes, several at once, and compares
-// the world in memory with one that is read anew.
+// TestTheWorldIsTheDatabase makes random concurrent changes, and compares the
+// world in memory with a freshly read one.
 func TestTheWorldIsTheDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -36,7 +36,7 @@ func TestTheWorldIsTheDatabase(t *testing.T) {
 	})
 }
 
-// TestMovesCannotFormALoop lets two moves race that are valid each by itself.
+// TestMovesCannotFormALoop runs moves concurrently that are valid on their own.
 func TestMovesCannotFormALoop(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -77,8 +77,8 @@ func TestMovesCannotFormALoop(t *testing.T) {
 	})
 }
 
-// TestListsAreFoundByAnIndex holds that a claim does not read all providers to
-// find those that it names.
+// TestListsAreFoundByAnIndex checks that a claim does not scan all providers to
+// find the ones that it names.
 func TestListsAreFoundByAnIndex(t *testing.T) {
 	t.Parallel()
 	plan, err := storetest.Open(t, storetest.Postgres(t)).PlanOfListed(t.Context())
@@ -87,8 +87,8 @@ func TestListsAreFoundByAnIndex(t *testing.T) {
 	}
 }
 
-// TestWhatGoesIsRefusedOrKept lets names and resources come and go while
-// providers take them: whoever is late is refused, and nothing fails otherwise.
+// TestWhatGoesIsRefusedOrKept creates and deletes names and resources while
+// providers refer to them. The later writer is refused, and nothing else fails.
 func TestWhatGoesIsRefusedOrKept(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -16,15 +16,15 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// WorldPage is a page of a list that a world gives, with that world and how many
-// items the whole list has.
+// WorldPage is a page of a list from a world, with that world and the length of
+// the list.
 type WorldPage[Item any] struct {
 	page.Page[Item]
 	World *placement.World
 	Total int
 }
 
-// providerKey returns what providers are ordered by under an order.
+// providerKey returns the sort key of providers for an order.
 func providerKey(order placement.ProviderOrder) func(*placement.Provider) string {
 	switch order.Field {
 	case "CREATED_AT":
@@ -37,12 +37,12 @@ func providerKey(order placement.ProviderOrder) func(*placement.Provider) string
 	return func(p *placement.Provider) string { return p.Name }
 }
 
-// sortableTime returns a time as text that sorts as the time does.
+// sortableTime returns a time as a string that sorts like the time.
 func sortableTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// ResourceProviders returns a page of the providers, each judged by itself,
-// from the world. Problems are what the caller found wrong with the rest of the
-// input: they are refused together with what is wrong here.
+// ResourceProviders returns a page of the providers that match a filter, from
+// the world. problems are the caller's problems with the rest of the input. The
+// error includes them.
 func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order placement.ProviderOrder, request page.Request, problems problem.Problems) (WorldPage[*placement.Provider], error) {
 	world, err := s.World(ctx)
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 	return WorldPage[*placement.Provider]{Page: page, World: world, Total: len(found)}, err
 }
 
-// providersThat returns the providers of a world that a filter wants, and what
-// is wrong with the filter besides other problems.
+// providersThat returns the providers of a world that match a filter. It
+// appends the problems of the filter to problems.
 func providersThat(world *placement.World, filter placement.ProviderFilter, problems problem.Problems) ([]*placement.Provider, problem.Problems) {
 	problems = append(problems, problemsIn(world, filter.Validate(world, "filter"))...)
 	text.CheckOptional(&problems, "filter.search", filter.Search, 0, placement.MaxSearch)
@@ -77,9 +77,9 @@ func providersThat(world *placement.World, filter placement.ProviderFilter, prob
 	return found, nil
 }
 
-// Capacity returns a page of what the providers that a filter wants have between
-// them of each of some resource classes, nil for all, from the world. Problems
-// are as those of ResourceProviders.
+// Capacity returns a page of capacity sums of the providers that match a
+// filter, from the world. classes limits the resource classes; nil is all. See
+// ResourceProviders for problems.
 func (s *PlacementStore) Capacity(ctx context.Context, filter placement.ProviderFilter, by placement.CapacityGrouping, classes []string, request page.Request, problems problem.Problems) (WorldPage[*placement.CapacitySum], error) {
 	world, err := s.World(ctx)
 	if err != nil {
@@ -129,8 +129,8 @@ func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (m
 
 const consumerColumns = `c.id, c.uuid, c.project_id, c.user_id, c.consumer_type, c.generation, c.created_at, c.updated_at`
 
-// scanConsumer returns the row id and the consumer of consumerColumns, and scans
-// the columns behind them into more.
+// scanConsumer scans consumerColumns and returns the row id and the consumer.
+// It scans the columns after them into more.
 func scanConsumer(rows *sql.Rows, more ...any) (int64, *placement.Consumer, error) {
 	var id int64
 	c := new(placement.Consumer)
@@ -140,7 +140,7 @@ func scanConsumer(rows *sql.Rows, more ...any) (int64, *placement.Consumer, erro
 }
 
 // AllocationsOfConsumers returns the allocations of the consumers that the
-// viewer sees, by provider and class.
+// viewer sees, ordered by provider and class.
 func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
@@ -162,9 +162,8 @@ func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []str
 	return found, nil
 }
 
-// ProvidersOfResources returns the providers linked to resources, by the rows
-// of the resources, with the world that they are in. A viewer without any role
-// sees none.
+// ProvidersOfResources returns the providers linked to resources, by row id of
+// the resource, with the world. A viewer without any role sees none.
 func (s *PlacementStore) ProvidersOfResources(ctx context.Context, resources []int64) (*placement.World, map[int64]*placement.Provider, error) {
 	if visible.SeesPlacement(ctx) != nil {
 		return nil, nil, nil

@@ -9,61 +9,61 @@ import (
 	"time"
 )
 
-// claimQueue lets claims and releases that wait share a transaction: while one is
-// under way, those that arrive wait, and the next transaction takes them all, of
-// whatever providers. So the round trips, the locks and the commit of one serve
-// many. A claim that has waited for claimLate takes those that wait into another
-// transaction beside it, of at most so many at once: where one waits for a lock,
+// claimQueue lets waiting claims and releases share a transaction. While one
+// transaction runs, new claims wait. The next transaction takes them all, of
+// any providers. So many claims share round trips, locks and a commit. A claim
+// that has waited for claimLate starts another transaction with the waiting
+// claims, up to atOnce transactions. So if one transaction waits for a lock,
 // not all claims of the process do.
 //
-// What waits has no connection to the database: who leads a transaction has one for
-// all. Viewers take turns, so that one of many claims, or of large ones, keeps
-// others waiting for a transaction or two.
+// A waiting claim holds no database connection. The leader of a transaction has
+// one for all its claims. The queue is round-robin by viewer. So a viewer with
+// many or large claims delays others by a transaction or two at most.
 //
-// docs/measured/steps.md says what that gains. A single client meets nobody, so the
-// queue changes nothing for it.
+// For the effect see docs/measured/steps.md. A single client never waits in the
+// queue.
 type claimQueue struct {
 	mu      sync.Mutex
-	atOnce  int // how many transactions there are at most; 0 is one
+	atOnce  int // the limit for running transactions; 0 is one
 	running int
 	waiting []*waitingClaim
 }
 
-// claimLate is after how long a claim waits no more for the transactions under way.
-// It is some times as long as one takes.
+// claimLate is how long a claim waits for running transactions. It is several
+// times the duration of a transaction.
 const claimLate = 20 * time.Millisecond
 
-// waitingClaim is a claim, or a release of all that a consumer has, with its
-// outcome.
+// waitingClaim is a claim, or a release of all allocations of a consumer, with
+// its outcome.
 type waitingClaim struct {
 	ctx       context.Context
 	claimant  claimant
-	mutation  string // by which it is allowed, and recorded
+	mutation  string // decides the permission; recorded in events
 	concerned concerned
-	// judge applies the claim to the ledger of a transaction and sets the answer, or
-	// returns why it is refused. It is called again where the transaction is tried
+	// judge applies the claim to the ledger of a transaction and sets the
+	// answer, or returns the refusal. A retry of the transaction calls it
 	// again.
 	judge  func(c *claimTx) error
-	answer any // points to what judge sets
+	answer any // points to the result of judge
 	err    error
 
-	lead chan []*waitingClaim // takes these to decide, itself first
-	done chan struct{}        // closed when another one has decided it
+	lead chan []*waitingClaim // receives the claims to decide, itself first
+	done chan struct{}        // closed when another caller has decided it
 }
 
-// claimant is the viewer who claims: a user of a project.
+// claimant is the viewer of a claim: a user in a project.
 type claimant struct{ user, project string }
 
 const (
-	// claimsAtOnce bounds how many claims share a transaction.
+	// claimsAtOnce bounds the claims in a transaction.
 	claimsAtOnce = 64
-	// concernedAtOnce bounds how many consumers and providers they concern; a single
-	// claim may concern more.
+	// concernedAtOnce bounds the consumers and providers of a transaction. A
+	// single claim may exceed it.
 	concernedAtOnce = 1000
 )
 
-// decide gets a claim decided, alone or with others, by this caller or another,
-// and returns its error.
+// decide queues a claim and returns its error once it is decided, alone or with
+// others, by this caller or another one.
 func (q *claimQueue) decide(ctx context.Context, w *waitingClaim, decide func(context.Context, []*waitingClaim) error) error {
 	w.lead, w.done = make(chan []*waitingClaim, 1), make(chan struct{})
 	if q.enter(w) {
@@ -86,12 +86,12 @@ func (q *claimQueue) decide(ctx context.Context, w *waitingClaim, decide func(co
 			if q.leave(w) {
 				return ctx.Err()
 			}
-			gone = nil // too late: it is being decided, or is to lead
+			gone = nil // too late: another caller decides it, or it is about to lead
 		}
 	}
 }
 
-// enter lets a claim wait, or says that it goes first.
+// enter queues a claim, or returns true if it may run at once.
 func (q *claimQueue) enter(w *waitingClaim) (first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -103,8 +103,8 @@ func (q *claimQueue) enter(w *waitingClaim) (first bool) {
 	return false
 }
 
-// overtake has a claim that still waits lead a transaction beside those under way,
-// where there may be another one.
+// overtake lets a waiting claim lead another transaction, if the limit allows
+// one.
 func (q *claimQueue) overtake(w *waitingClaim) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -115,7 +115,7 @@ func (q *claimQueue) overtake(w *waitingClaim) {
 	}
 }
 
-// leave takes a claim out that nobody has begun to decide.
+// leave removes a claim that is still waiting.
 func (q *claimQueue) leave(w *waitingClaim) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -127,8 +127,8 @@ func (q *claimQueue) leave(w *waitingClaim) bool {
 	return true
 }
 
-// run decides claims together and wakes whoever is next. A transaction for
-// several does not end with the request of the one that leads it.
+// run decides claims together and then hands over to the next. A transaction
+// for several claims outlives the request of its leader.
 func (q *claimQueue) run(ctx context.Context, together []*waitingClaim, decide func(context.Context, []*waitingClaim) error) {
 	defer q.next()
 	if len(together) > 1 {
@@ -151,7 +151,7 @@ func (q *claimQueue) run(ctx context.Context, together []*waitingClaim, decide f
 // errUndecided is the error of claims whose decision panicked.
 var errUndecided = errors.New("the transaction came to no end")
 
-// next ends a transaction: what waits goes into the next one.
+// next ends a transaction and starts the next one with the waiting claims.
 func (q *claimQueue) next() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -162,7 +162,8 @@ func (q *claimQueue) next() {
 	q.handOver()
 }
 
-// handOver hands what waits, in turns of the viewers, to the first of those that do.
+// handOver passes waiting claims, ordered round-robin by viewer, to the first
+// of them.
 func (q *claimQueue) handOver() {
 	q.waiting = inTurns(q.waiting)
 	n, size := 1, q.waiting[0].concerned.size()
@@ -176,8 +177,7 @@ func (q *claimQueue) handOver() {
 	together[0].lead <- together
 }
 
-// inTurns returns claims with the first one of each viewer before the second one of
-// any, else in their order.
+// inTurns orders claims round-robin by viewer, and otherwise keeps their order.
 func inTurns(claims []*waitingClaim) []*waitingClaim {
 	turns := make(map[*waitingClaim]int, len(claims))
 	before := map[claimant]int{}

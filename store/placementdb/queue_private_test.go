@@ -12,8 +12,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/patience"
 )
 
-// TestClaimsThatWaitShareATransaction holds a transaction while others arrive: all
-// of them are decided by the next one.
+// TestClaimsThatWaitShareATransaction blocks a transaction while others arrive.
+// The next transaction must decide all of them.
 func TestClaimsThatWaitShareATransaction(t *testing.T) {
 	t.Parallel()
 	q := claimQueue{atOnce: 1}
@@ -46,9 +46,9 @@ func TestClaimsThatWaitShareATransaction(t *testing.T) {
 	}
 }
 
-// TestALateClaimWaitsForNoOther holds transactions for ever, up to one less than
-// there may be: each claim that comes is decided all the same. One more waits, and
-// leaves when its context ends.
+// TestALateClaimWaitsForNoOther blocks transactions, up to one below the limit.
+// Every new claim must still be decided. At the limit a claim waits, and leaves
+// when its context ends.
 func TestALateClaimWaitsForNoOther(t *testing.T) {
 	t.Parallel()
 	q := claimQueue{atOnce: 3}
@@ -81,10 +81,10 @@ func TestALateClaimWaitsForNoOther(t *testing.T) {
 	}
 }
 
-// TestViewersTakeTurns has random claims of a viewer with many, of one with large
-// ones, and one each of others, who came last: those are in one of the next three
-// transactions. Every transaction is bounded, and the claims of a viewer are decided
-// in their order.
+// TestViewersTakeTurns queues random claims: many of one viewer, large ones of
+// another, and last one each of other viewers. The last ones must be in one of
+// the next three transactions. Every transaction is bounded, and the claims of
+// a viewer keep their order.
 func TestViewersTakeTurns(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -120,8 +120,8 @@ func TestViewersTakeTurns(t *testing.T) {
 	}
 }
 
-// decideAll has the queue hand over claims that wait until none does, and returns the
-// transaction of each and its place in that.
+// decideAll makes the queue hand over all waiting claims. It returns the
+// transaction of each and its position in the transaction.
 func decideAll(t *testing.T, claims []*waitingClaim) map[*waitingClaim][2]int {
 	t.Helper()
 	q := claimQueue{waiting: slices.Clone(claims)}
@@ -140,7 +140,7 @@ func decideAll(t *testing.T, claims []*waitingClaim) map[*waitingClaim][2]int {
 	return places
 }
 
-// handedOver returns the claims that one of them was handed, nil where none was.
+// handedOver returns the claims that were handed over, or nil.
 func handedOver(claims []*waitingClaim) []*waitingClaim {
 	for _, w := range claims {
 		select {

@@ -14,20 +14,20 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// asOperator returns the context of an administrator with a name.
+// asOperator returns the context of an administrator.
 func asOperator(user string) context.Context {
 	return access.WithViewer(context.Background(), access.Viewer{UserID: user, ProjectID: "operations", Roles: []string{access.RoleAdmin}})
 }
 
-// onHot returns a claim of a consumer on the first of the hot providers.
+// onHot returns a claim of a consumer on the first hot provider.
 func onHot(consumer int, generation *int64, amount int64) placement.Claim {
 	return placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: storetest.UUID(consumer), ProjectID: "p", UserID: "u", Generation: generation,
 		Allocations: []placement.ProviderAllocation{{Provider: storetest.UUID(0), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: amount}}}}}}}
 }
 
-// TestClaimsAndReleasesThatShareATransaction has claims and releases of several
-// viewers decided in one transaction: each is judged after the ones before it, fails
-// by itself and has its own answer, event and replay.
+// TestClaimsAndReleasesThatShareATransaction has several viewers' claims and
+// releases decided in one transaction. Each is checked after the earlier ones,
+// fails independently, and has its own answer, event and replay.
 func TestClaimsAndReleasesThatShareATransaction(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -44,7 +44,7 @@ func TestClaimsAndReleasesThatShareATransaction(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			done() // the requests of the test are made one after the other
+			done() // the test sends requests one after the other
 			return ctx
 		}
 		contexts := map[string]context.Context{}
@@ -67,13 +67,13 @@ func TestClaimsAndReleasesThatShareATransaction(t *testing.T) {
 		}
 		stale := int64(7)
 		calls := []func(){
-			claim("ann", onHot(other, nil, hotCapacity-1)), // there is no room yet
+			claim("ann", onHot(other, nil, hotCapacity-1)), // no capacity yet
 			release("bob", full),
 			claim("cyd", onHot(other, nil, hotCapacity-1)),
 			release("dan", nobody),
 			claim("eve", onHot(kept, &stale, 1)),
 			release("fay", other),
-			claim("gus", onHot(full, nil, 2)), // another consumer of the uuid
+			claim("gus", onHot(full, nil, 2)), // a new consumer with the same uuid
 		}
 		want := map[string]string{
 			"ann": "full", "bob": describe(full, 19, 1), "cyd": describe(other, 19, 1), "dan": "absent", "eve": "stale",
@@ -98,7 +98,7 @@ func TestClaimsAndReleasesThatShareATransaction(t *testing.T) {
 			t.Errorf("%d inventories have another use than their allocations: %v", n, err)
 		}
 
-		// Sent again, those that were made are answered as they were.
+		// Retries get the same answers.
 		for _, i := range []int{1, 2, 5, 6} {
 			calls[i]()
 			answer := <-answers
@@ -112,12 +112,12 @@ func TestClaimsAndReleasesThatShareATransaction(t *testing.T) {
 	})
 }
 
-// describe describes a consumer as toldOf does.
+// describe describes a consumer like toldOf.
 func describe(consumer int, amount, generation int64) string {
 	return holding{amount, generation}.of(storetest.UUID(consumer))
 }
 
-// toldOf returns what a claim or a release was told as a text.
+// toldOf returns the answer to a claim or a release as a string.
 func toldOf(err error, consumers ...*placement.Consumer) string {
 	answer, err := answerOf(err, consumers...)
 	if err != nil {
@@ -142,8 +142,8 @@ func checkEvents(t *testing.T, s *store.Store, want ...string) {
 	}
 }
 
-// TestAConsumerThatComesAgainIsNew releases a consumer and claims for its uuid, in
-// one transaction: what is there then was created by that.
+// TestAConsumerThatComesAgainIsNew releases a consumer and claims for its uuid
+// in one transaction. The consumer must then have a new creation time.
 func TestAConsumerThatComesAgainIsNew(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// readProviders reads the whole state of providers by the numbers of their rows,
-// or of all when ids is nil: one statement for each table. The caller sees to it
-// that the tables hold still. Seen is told of each row.
+// readProviders reads complete providers by row id, or all if ids is nil, with
+// one statement per table. The caller must prevent concurrent changes. It calls
+// seen for each row.
 func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids []int64, seen func()) ([]providerState, error) {
 	var args []any
 	where := func(string) string { return "" }
@@ -73,7 +73,7 @@ func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids [
 	return states, nil
 }
 
-// readTexts reads a text of a provider from each row, and returns them gathered.
+// readTexts reads one string of a provider from each row and adds it to into.
 func (s *PlacementStore) readTexts(ctx context.Context, on sqldb.Conn, query string, args []any, into *gathered[string], seen func(), names shared) (*gathered[string], error) {
 	return into, s.Query(ctx, on, query, func(rows *sql.Rows) error {
 		seen()
@@ -85,10 +85,10 @@ func (s *PlacementStore) readTexts(ctx context.Context, on sqldb.Conn, query str
 	}, args...)
 }
 
-// shared are texts that many providers have, each once in memory.
+// shared holds strings that many providers have, each once in memory.
 type shared map[string]string
 
-// text returns a text that was seen before, or else the given one.
+// text returns the stored copy of a string.
 func (s shared) text(given string) string {
 	if held, ok := s[given]; ok {
 		return held
@@ -97,28 +97,28 @@ func (s shared) text(given string) string {
 	return given
 }
 
-// gathered is what the lists of providers are made of. Their members come in any
-// order, and a world keeps the lists: each is made as long as it is to be.
+// gathered collects list members of providers, in any order. A world keeps the
+// lists, so distribute allocates each with its exact length.
 type gathered[T any] struct {
 	states []providerState
-	places map[int64]int // in states, by the rows of the providers
+	places map[int64]int // indexes in states, by row id
 	items  []placed[T]
 }
 
-// placed is a member of a list of the provider at a place.
+// placed is a list member of the provider at an index.
 type placed[T any] struct {
 	at   int
 	item T
 }
 
-// add adds a member, unless there is no provider of the row.
+// add adds a member, unless the row has no provider.
 func (g *gathered[T]) add(row int64, item T) {
 	if at, ok := g.places[row]; ok {
 		g.items = append(g.items, placed[T]{at, item})
 	}
 }
 
-// distribute makes the lists.
+// distribute builds the lists.
 func (g *gathered[T]) distribute(list func(*placement.Provider) *[]T) {
 	lengths := make([]int, len(g.states))
 	for i := range g.items {

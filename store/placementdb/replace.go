@@ -13,9 +13,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// SetOnResourceProviders replaces inventories, traits and aggregates of providers
-// in one transaction, of all or none or of those with which nothing is wrong, and
-// returns what became of each, in their order.
+// SetOnResourceProviders replaces inventories, traits and aggregates of
+// providers in one transaction, either all or none, or all valid ones. It
+// returns the outcome of each, in order.
 func (s *PlacementStore) SetOnResourceProviders(ctx context.Context, input placement.Replacements) (*placement.World, []ProviderOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), placement.MaxReplacements); err != nil {
 		return nil, nil, err
@@ -35,7 +35,7 @@ func (s *PlacementStore) SetProviderAggregates(ctx context.Context, input placem
 		Aggregates: append([]string{}, input.Aggregates...)})
 }
 
-// replaceOnOne makes one replacement.
+// replaceOnOne runs a single replacement.
 func (s *PlacementStore) replaceOnOne(ctx context.Context, mutation string, one placement.Replacement) (*placement.World, *placement.Provider, error) {
 	input := placement.Replacements{Items: []placement.Replacement{one}, Atomic: true}
 	world, outcomes, err := s.replaceOn(ctx, mutation, input, func(int) string { return "input" })
@@ -70,21 +70,22 @@ func (s *PlacementStore) replaceOn(ctx context.Context, mutation string, input p
 	return world, outcomes, nil
 }
 
-// replacing is a transaction that replaces what providers have.
+// replacing is a transaction that replaces parts of providers.
 type replacing struct {
 	*sqldb.Tx
 	now             time.Time
-	traits, classes map[string]int64         // rows, by name
-	before          map[int64]*providerState // the providers, locked, by row
-	uuids, names    map[string]int64         // their rows
+	traits, classes map[string]int64         // row ids, by name
+	before          map[int64]*providerState // the locked providers, by row id
+	uuids, names    map[string]int64         // their row ids
 	replaced        []replaced
 }
 
-// replaced is a provider before and after.
+// replaced is a provider before and after the replacement.
 type replaced struct{ before, after *providerState }
 
-// readForReplacement reads what replacements are judged against, and locks the
-// providers. The traits and classes that they name stay until the transaction ends.
+// readForReplacement reads the rows that replacements are checked against, and
+// locks the providers. It locks the traits and classes that they name until the
+// transaction ends.
 func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing, items []placement.Replacement) (err error) {
 	var uuids, providers, traits, classes []string
 	for i := range items {
@@ -109,14 +110,14 @@ func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing, i
 	return s.lockReplaced(ctx, r, sqldb.Distinct(uuids), sqldb.Distinct(providers))
 }
 
-// distinctThat returns the texts of a list that are of a kind, each once.
+// distinctThat returns the distinct strings of a list that satisfy is.
 func distinctThat(is func(string) bool, list []string) []string {
 	return slices.DeleteFunc(sqldb.Distinct(list), func(text string) bool { return !is(text) })
 }
 
-// lockReplaced locks providers by uuid and by name, in the order of their rows, and
-// keeps how they are: as the world has them, or where another server has changed
-// them since, as the database does.
+// lockReplaced locks providers by uuid and by name, in the order of their row
+// ids, and records their states. It takes a state from the world, or from the
+// database if another server has changed it since.
 func (s *PlacementStore) lockReplaced(ctx context.Context, r *replacing, uuids, names []string) error {
 	r.before, r.uuids, r.names = map[int64]*providerState{}, map[string]int64{}, map[string]int64{}
 	world := s.cache.World()
@@ -146,7 +147,7 @@ func (s *PlacementStore) lockReplaced(ctx context.Context, r *replacing, uuids, 
 	return err
 }
 
-// judge judges replacements, and notes those with which nothing is wrong.
+// judge checks replacements, and records the valid ones.
 func (r *replacing) judge(world *placement.World, items []placement.Replacement, path func(int) string) []ProviderOutcome {
 	outcomes := make([]ProviderOutcome, len(items))
 	known := placement.KnownNames{Traits: setOf(r.traits), ResourceClasses: setOf(r.classes)}
@@ -176,7 +177,7 @@ func (r *replacing) judge(world *placement.World, items []placement.Replacement,
 	return outcomes
 }
 
-// provider returns the provider of a replacement, which no other one before it has.
+// provider returns the provider of a replacement. Each provider may occur once.
 func (r *replacing) provider(item *placement.Replacement, taken map[int64]bool) (*providerState, error) {
 	var row int64
 	var field, words string
@@ -200,7 +201,8 @@ func (r *replacing) provider(item *placement.Replacement, taken map[int64]bool) 
 	return before, nil
 }
 
-// replace notes what a replacement leaves, unless it takes away what is in use.
+// replace records the result of a replacement, unless that removes inventories
+// in use.
 func (r *replacing) replace(item *placement.Replacement, before *providerState) (*placement.Provider, error) {
 	after, moves, inUse := item.On(&before.Provider)
 	if len(inUse) > 0 {
@@ -213,7 +215,7 @@ func (r *replacing) replace(item *placement.Replacement, before *providerState) 
 	return &after, nil
 }
 
-// writeReplaced writes the replacements with which nothing is wrong.
+// writeReplaced writes the valid replacements.
 func (s *PlacementStore) writeReplaced(ctx context.Context, r *replacing) error {
 	if len(r.replaced) == 0 {
 		return nil
@@ -235,8 +237,8 @@ func (s *PlacementStore) writeReplaced(ctx context.Context, r *replacing) error 
 		FROM `+s.Rows("$1", "d", "id bigint", "generation bigint")+` WHERE `+s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(moved), r.now)
 }
 
-// writeDifferences writes by what providers differ from how they were: one
-// statement for each kind of thing that goes, and one for each that comes.
+// writeDifferences writes the differences: one statement for each kind of
+// deleted rows, and one for each kind of new rows.
 func (s *PlacementStore) writeDifferences(ctx context.Context, r *replacing) error {
 	var goneInventories, inventories, goneTraits, traits, goneAggregates, aggregates [][]any
 	for _, one := range r.replaced {

@@ -17,15 +17,15 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// replacers draws replacements of few providers, some of which do not exist.
+// replacers draws replacements of a few providers, some of which do not exist.
 type replacers struct{ *rand.Rand }
 
 const replacedProviders = 8
 
 func (d replacers) uuid() string { return storetest.UUID(1000 + d.IntN(replacedProviders)) }
 
-// part returns a replacement of at most one part of a provider, which may be
-// refused, or of more where several is set.
+// part returns a random replacement of one part of a provider, or of several if
+// several is set. It may be invalid.
 func (d replacers) part(uuid string, several bool) placement.Replacement {
 	r := placement.Replacement{Provider: &uuid}
 	if d.IntN(5) == 0 {
@@ -56,7 +56,7 @@ func (d replacers) part(uuid string, several bool) placement.Replacement {
 	return r
 }
 
-// list returns replacements of providers, each once.
+// list returns replacements, at most one for each provider.
 func (d replacers) list() []placement.Replacement {
 	var items []placement.Replacement
 	for _, i := range d.Perm(replacedProviders + 1)[:1+d.IntN(replacedProviders)] {
@@ -65,7 +65,7 @@ func (d replacers) list() []placement.Replacement {
 	return items
 }
 
-// replacedFixture is some providers, each with inventories of which some is used.
+// replacedFixture creates providers with inventories, some of them in use.
 func replacedFixture(t *testing.T, s *store.Store) {
 	for i := range replacedProviders {
 		uuid := storetest.UUID(1000 + i)
@@ -78,8 +78,8 @@ func replacedFixture(t *testing.T, s *store.Store) {
 	}
 }
 
-// replaceOne makes a replacement by the mutation for one part of one provider,
-// where there is one.
+// replaceOne runs a replacement with the mutation for a single part of a single
+// provider, if one exists.
 func replaceOne(s *store.Store, r placement.Replacement) error {
 	var err error
 	ctx := storetest.AsAdmin()
@@ -101,10 +101,11 @@ func replaceOne(s *store.Store, r placement.Replacement) error {
 	return err
 }
 
-// TestManyProvidersAreChangedAsOneAfterTheOther makes random replacements by a
-// mutation each, and by one for many in another database, where providers are named
-// by uuid or by name: outcomes, databases, audit logs, change logs and worlds are the
-// same. Where all are made or none, a wrong one leaves everything as it is.
+// TestManyProvidersAreChangedAsOneAfterTheOther makes random replacements in
+// one database by one mutation each, and in another database by a bulk
+// mutation, with providers named by uuid or by name. Outcomes, databases, audit
+// logs, change logs and worlds must be equal. An invalid item of an atomic
+// mutation must leave everything unchanged.
 func TestManyProvidersAreChangedAsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	storetest.EachPair(t, func(t *testing.T, one, other string) {
@@ -135,8 +136,8 @@ func TestManyProvidersAreChangedAsOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestReplacementsAreOfOneProviderEach names providers by name, twice, in two ways
-// and not at all.
+// TestReplacementsAreOfOneProviderEach names providers by name, twice, in two
+// ways, and not at all.
 func TestReplacementsAreOfOneProviderEach(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -144,7 +145,7 @@ func TestReplacementsAreOfOneProviderEach(t *testing.T) {
 		uuid, other := storetest.UUID(1000), storetest.UUID(1001)
 		traits := []string{"HW_CPU_X86_AVX"}
 		_, outcomes, err := s.SetOnResourceProviders(storetest.AsAdmin(), placement.Replacements{Items: []placement.Replacement{
-			{ProviderName: &uuid, Traits: traits}, // which is its name
+			{ProviderName: &uuid, Traits: traits}, // equals its name
 			{Provider: &uuid, Traits: traits},
 			{Traits: traits},
 			{Provider: &other, ProviderName: &other},
@@ -187,10 +188,10 @@ func TestReplacementsAreOfOneProviderEach(t *testing.T) {
 	})
 }
 
-// TestManyProvidersAreChangedBesideOtherWriters replaces parts of providers on two
-// servers while others claim from them, change, delete and create them: each
-// replacement that is told to be made has one event of that, what is used stays, and
-// the worlds are that of the database.
+// TestManyProvidersAreChangedBesideOtherWriters replaces parts of providers on
+// two servers while others claim from, change, delete and create the providers.
+// Each reported replacement must have one audit event, inventories in use must
+// stay, and the worlds must equal the database.
 func TestManyProvidersAreChangedBesideOtherWriters(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -229,8 +230,8 @@ func TestManyProvidersAreChangedBesideOtherWriters(t *testing.T) {
 	})
 }
 
-// replaceSome makes replacements and other changes of the same providers, and
-// returns how many replacements were made.
+// replaceSome makes replacements and other changes of the same providers. It
+// returns the number of replacements made.
 func replaceSome(t *testing.T, s *store.Store, d replacers) (made int) {
 	ctx := storetest.AsAdmin()
 	_, outcomes, err := s.SetOnResourceProviders(ctx, placement.Replacements{Items: d.list(), Atomic: d.IntN(4) == 0})

@@ -11,9 +11,10 @@ import (
 )
 
 // TestWorldReplay runs schedules of the model on two servers of one PostgreSQL
-// database, each behind a proxy that delays, drops and cuts, and holds the same
-// invariants over every world that either had. The server crashes now and then.
-// CADASTRE_SOAK_REPLAYS sets how many, CADASTRE_SOAK_SEED where they begin.
+// database, each behind a proxy that delays, drops and cuts. It checks the same
+// invariants for every world of either server. The database server sometimes
+// crashes. CADASTRE_SOAK_REPLAYS sets the number of schedules,
+// CADASTRE_SOAK_SEED the first seed.
 func TestWorldReplay(t *testing.T) {
 	t.Parallel()
 	address, crash := storetest.CrashingPostgres(t)

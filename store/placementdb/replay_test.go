@@ -19,46 +19,48 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Replay runs schedules of the model on stores that share a PostgreSQL database,
-// each behind a proxy. Triggers of the test keep what each key was, so that the
-// model's oracle can judge every world that a store had.
+// Replay runs schedules of the model on stores that share a PostgreSQL
+// database, each behind a proxy. Triggers of the test record the history of
+// each key, so that the model's oracle can check every world of a store.
 type Replay struct {
-	db       *sql.DB // past the proxies
-	crash    func()  // ends the database server, and starts it again
+	db       *sql.DB // bypasses the proxies
+	crash    func()  // stops and restarts the database server
 	crashes  int
-	instants atomic.Int64 // that were read
-	worlds   int          // that were judged
-	known    int          // callers that were answered
+	instants atomic.Int64 // the number of instants read
+	worlds   int          // the number of worlds checked
+	known    int          // the number of answered callers
 	servers  []*replayServer
 	keys     []changeKey
 	callers  sync.WaitGroup
 	calls    int
 }
 
-// replayServer is a store with what its world was.
+// replayServer is a store with the history of its world.
 type replayServer struct {
 	*PlacementStore
 	proxy  *pgproxy.Proxy
 	oracle *oracle
-	free   chan struct{} // callers that may call
+	free   chan struct{} // limits concurrent callers
 
 	mu     sync.Mutex
 	events []replayEvent
 	seen   *placement.World
 }
 
-// replayEvent is a world that was seen, by the caller that was answered with it.
+// replayEvent is a world, with the caller that was answered when the world was
+// current.
 type replayEvent struct {
 	world *placement.World
-	call  string // "" for nobody
+	call  string // "" if no caller
 }
 
-// callsAtOnce is how many calls one store of a replay serves at once.
+// callsAtOnce is the number of concurrent calls to one store of a replay.
 const callsAtOnce = 3
 
 func replayUUID(i int) string { return fmt.Sprintf("%08d-0000-4000-8000-%012d", i, i) }
 
-// historyOfTheTest makes PostgreSQL keep what each key was, with the transaction.
+// historyOfTheTest makes PostgreSQL record the history of each key, with the
+// transactions.
 const historyOfTheTest = `
 CREATE TABLE test_history (seq bigserial PRIMARY KEY, kind text, key text, row_id bigint, version bigint, present boolean, number bigint);
 CREATE FUNCTION test_provider () RETURNS trigger LANGUAGE plpgsql AS $$
@@ -105,7 +107,7 @@ func NewReplay(t testing.TB, db *sql.DB, crash func(), stores []*PlacementStore,
 	return run
 }
 
-// Run runs the schedule of a seed and holds the invariants.
+// Run runs the schedule of a seed and checks the invariants.
 func (run *Replay) Run(t testing.TB, seed uint64) {
 	t.Helper()
 	s := newSchedule(seed, replayLength)
@@ -128,11 +130,10 @@ func (run *Replay) Run(t testing.TB, seed uint64) {
 	run.judge(t, seed)
 }
 
-// replayLength is how many actions a schedule has that is replayed.
+// replayLength is the number of actions in a replayed schedule.
 const replayLength = 60
 
-// sample keeps the world of now, if it is another one or somebody was answered
-// with it.
+// sample records the current world, if it is new or a caller was answered.
 func (s *replayServer) sample(call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +143,8 @@ func (s *replayServer) sample(call string) {
 	}
 }
 
-// do takes one action, as far as servers can be made to. A COMMIT that goes wrong
-// is that of the next call, or of one that is under way.
+// do runs one action, as far as real servers allow. A fault of COMMIT hits the
+// next call, or a running one.
 func (run *Replay) do(t testing.TB, s schedule, a action) {
 	server, r := run.servers[a.process%len(run.servers)], rand.New(rand.NewPCG(a.pick, 2))
 	late := time.Duration(r.IntN(15)) * time.Millisecond
@@ -176,8 +177,8 @@ func (run *Replay) do(t testing.TB, s schedule, a action) {
 	}
 }
 
-// faultsOfCommits returns the actions that call a server, with what goes wrong
-// with a COMMIT.
+// faultsOfCommits returns the actions that call a server, with the fault of the
+// COMMIT.
 func faultsOfCommits(late time.Duration) map[actionKind]pgproxy.Fault {
 	return map[actionKind]pgproxy.Fault{
 		beginTransaction:  {Late: late},
@@ -189,7 +190,7 @@ func faultsOfCommits(late time.Duration) map[actionKind]pgproxy.Fault {
 	}
 }
 
-// disturb does to the database what happens beside the servers.
+// disturb changes the database from outside the servers.
 func (run *Replay) disturb(t testing.TB, kind actionKind, server *replayServer, r *rand.Rand) {
 	t.Helper()
 	switch kind {
@@ -217,8 +218,8 @@ func (run *Replay) exec(t testing.TB, statement string) {
 	}
 }
 
-// call has a store write something, meanwhile. What it answers is in the store's
-// world from then on.
+// call makes a store write something in the background. After a successful
+// answer the store's world must have the write.
 func (run *Replay) call(t testing.TB, s schedule, server *replayServer, r *rand.Rand) {
 	select {
 	case server.free <- struct{}{}:
@@ -239,8 +240,8 @@ func (run *Replay) call(t testing.TB, s schedule, server *replayServer, r *rand.
 	})
 }
 
-// readInstant has an operation read at one instant, meanwhile, and holds that its
-// world is the database of that instant.
+// readInstant makes an operation read at one instant in the background. It
+// checks that the operation's world equals the database at that instant.
 func (run *Replay) readInstant(t testing.TB, server *replayServer) {
 	run.callers.Go(func() {
 		ctx, cancel := context.WithTimeout(t.Context(), patience.Of(t, 5*time.Second))
@@ -256,7 +257,7 @@ func (run *Replay) readInstant(t testing.TB, server *replayServer) {
 	})
 }
 
-// writeSomething makes one random mutation. Refusals are part of the game.
+// writeSomething runs one random mutation. Refusals are fine.
 func (s *replayServer) writeSomething(ctx context.Context, of schedule, r *rand.Rand) error {
 	uuid := replayUUID(r.IntN(of.uuids))
 	_, found := s.cache.World().Provider(uuid)
@@ -303,7 +304,8 @@ func (s *replayServer) writeName(ctx context.Context, name string, r *rand.Rand,
 	return err
 }
 
-// writeUse changes what a provider has, or what is used of several.
+// writeUse changes traits or an inventory of a provider, or allocations of
+// several.
 func (s *replayServer) writeUse(ctx context.Context, of schedule, uuid string, r *rand.Rand) (err error) {
 	consumer := replayUUID(100 + r.IntN(3))
 	switch r.IntN(6) {
@@ -325,9 +327,9 @@ func (s *replayServer) writeUse(ctx context.Context, of schedule, uuid string, r
 	return err
 }
 
-// settle ends what is under way and waits until each world is the database. Where
-// a notification may have been lost that nobody misses, the stores are woken, which
-// saves the wait for their next look.
+// settle ends all activity and waits until each world equals the database. If a
+// notification may be lost, it wakes the stores instead of waiting for their
+// next poll.
 func (run *Replay) settle(t testing.TB, s schedule, seed uint64) {
 	t.Helper()
 	for _, server := range run.servers {
@@ -353,7 +355,7 @@ func (run *Replay) settle(t testing.TB, s schedule, seed uint64) {
 	}
 }
 
-// isQuiet reports whether no transaction runs, nor is on its way to be committed.
+// isQuiet reports whether no transaction runs or is about to commit.
 func (run *Replay) isQuiet(t testing.TB) bool {
 	t.Helper()
 	for _, server := range run.servers {
@@ -369,7 +371,7 @@ func (run *Replay) isQuiet(t testing.TB) bool {
 	return running == 0
 }
 
-// judge holds the invariants over the worlds of a schedule.
+// judge checks the invariants for the worlds of a schedule.
 func (run *Replay) judge(t testing.TB, seed uint64) {
 	t.Helper()
 	history, callers := run.history(t), run.callersOf(t)
@@ -394,14 +396,14 @@ func (run *Replay) judge(t testing.TB, seed uint64) {
 	}
 }
 
-// Log says how much a replay has seen.
+// Log logs the statistics of a replay.
 func (run *Replay) Log(t testing.TB) {
 	t.Helper()
 	t.Logf("%d calls, of which %d were answered that they are done; %d worlds; %d instants; %d crashes of the server",
 		run.calls, run.known, run.worlds, run.instants.Load(), run.crashes)
 }
 
-// history reads what each key was.
+// history reads the history of each key.
 func (run *Replay) history(t testing.TB) map[changeKey][]modelVersion {
 	t.Helper()
 	history := map[changeKey][]modelVersion{}
@@ -436,7 +438,7 @@ func (run *Replay) history(t testing.TB) map[changeKey][]modelVersion {
 	return history
 }
 
-// callersOf reads the transaction of each caller that was answered.
+// callersOf reads the transaction of each answered caller.
 func (run *Replay) callersOf(t testing.TB) map[string]int64 {
 	t.Helper()
 	callers := map[string]int64{}

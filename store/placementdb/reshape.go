@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Reshape moves inventories together with the allocations against them. It returns
-// the world, the providers in the order of the input, and the consumers that have
+// Reshape moves inventories together with their allocations. It returns the
+// world, the providers in the order of the input, and the consumers that have
 // allocations afterwards.
 func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape) (*placement.World, []*placement.Provider, []*placement.Consumer, error) {
 	if err := problemsOf(reshape.Validate("input")).Err(); err != nil {
@@ -34,8 +34,8 @@ func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape)
 	return world, providers, holding(consumers...), nil
 }
 
-// applyReshape judges a reshape and writes it, and returns the providers as it
-// leaves them and the consumers that have allocations afterwards.
+// applyReshape checks a reshape and writes it. It returns the providers after
+// it, and the consumers that have allocations afterwards.
 func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape *placement.Reshape) ([]*placement.Provider, []*placement.Consumer, error) {
 	var names []string
 	of := concernedBy(reshape.Consumers)
@@ -80,8 +80,9 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 	return changed, c.consumersAfter(reshape.Consumers), nil
 }
 
-// writeReshape writes a reshape: the new inventories beside the old ones, then
-// the allocations, then what was left out goes.
+// writeReshape writes a reshape: first the new inventories next to the old
+// ones, then the allocations. Last it deletes the inventories that the input
+// left out.
 func (s *PlacementStore) writeReshape(ctx context.Context, c *claimTx, reshape *placement.Reshape, classes map[string]int64) error {
 	c.reshaped = map[string]bool{}
 	for _, listed := range reshape.Inventories {
