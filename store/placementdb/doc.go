@@ -1,13 +1,13 @@
-// Package placementdb keeps resource providers, their inventories, traits and
-// aggregates, and consumers with their allocations; and the resident world, on
-// which candidates are decided.
+// Package placementdb stores resource providers with their inventories, traits
+// and aggregates, and consumers with their allocations. It keeps the resident
+// world in memory, which answers candidate requests.
 //
 // # The resident world
 //
-// The world is an immutable value in memory: what one snapshot of the database
-// saw, with the commits of this process that the snapshot did not see yet
-// (cache.go). Readers load a pointer and never wait. Two things make the next
-// world:
+// The world is an immutable value in memory. It has everything that one
+// snapshot of the database saw, plus the commits of this process that are newer
+// than the snapshot (cache.go). Readers load a pointer and never wait. Two
+// things produce the next world:
 //
 //   - A commit of this process is added before its writer is answered, if the
 //     world has every state that the commit was built on (ApplyIfComplete).
@@ -18,14 +18,14 @@
 //     (decide, follower.go). A catch up follows a notification, a commit that
 //     is not complete, a new connection, and at the latest idlePoll.
 //
-// An operation that reads at one instant decides in the same way what to read for
-// a world of its own, from a world that was held before its snapshot was taken
-// (heldAt). Where nothing has changed since, it may take the world forward to its
-// snapshot. A catch up that was under way meanwhile is then the older one of the
-// two, and changes nothing.
+// An operation that reads at one instant uses the same decision to build its
+// own world, based on a world that was held before its snapshot (heldAt). If
+// nothing has changed since, it may move the process's world forward to its
+// snapshot. A catch up that runs meanwhile has the older snapshot, and changes
+// nothing.
 //
-// On SQLite, whose file belongs to one process, each transaction is added in its
-// turn as the snapshot that follows it.
+// On SQLite one process uses the file. Each transaction is added in its turn,
+// as the snapshot right after it.
 //
 // # What holds
 //
@@ -62,52 +62,56 @@
 //	I9  An operation that reads at one instant has the world of that instant.
 //	    TestTheWorldOfAnInstantIsTheDatabases
 //
-// TestWorldModel holds all of them with a model of the database, and
-// TestWorldModelCatchesABrokenDecision that the model finds what is forgotten.
-// TestWorldReplay holds the same on two servers of one PostgreSQL database. That the
-// world shows each commit before clients are told of it (ShowWorld) is for
-// store/changedb to ask for; graph/told_test.go holds it.
+// TestWorldModel checks all of them with a model of the database.
+// TestWorldModelCatchesABrokenDecision checks that the model detects forgotten
+// changes. TestWorldReplay checks the invariants on two servers of one
+// PostgreSQL database. store/changedb waits until the world shows a commit
+// before it notifies clients (ShowWorld); graph/told_test.go checks that.
 //
 // # Why it holds
 //
-// A later snapshot sees all that an earlier one did, and whoever writes a row
-// holds it until its end: so of the commits that wrote one row, a snapshot sees
-// the first ones and none of the rest. Each transaction moves the version of
-// every provider that it notes in the change log by one, also where it leaves the
-// provider as it is (TestEveryWriteMovesTheVersionByOne), and providers of one
-// uuid are created one at a time, with growing rows. So a commit whose states
-// follow those of the world by one version was built on nothing that the world
-// lacks, and what a process has ahead of a snapshot is newer than what the
-// snapshot sees of it. Names have no versions: a commit that changes them always
-// waits for a snapshot.
+// A later snapshot sees everything that an earlier one saw, and a writer locks
+// its rows until it ends. So of several commits that wrote one row, a snapshot
+// sees the first ones and none of the rest. Each transaction increments the
+// version of every provider that it notes in the change log by one, even if it
+// leaves the provider unchanged (TestEveryWriteMovesTheVersionByOne). Providers
+// of one uuid are created one at a time, with growing row ids. So if the states
+// of a commit follow the states of the world by one version, the commit was
+// built on nothing that the world lacks. And a commit that the process has
+// ahead of a snapshot is newer than what the snapshot sees of the same
+// provider. Names have no versions: a commit that changes names always waits
+// for a snapshot.
 //
-// What is ahead may not go with a snapshot that was taken before it, where that
-// lacks what another process did in between. Then the snapshot is refused and
-// another one taken, which sees it.
+// A commit ahead may not fit an earlier snapshot that lacks another process's
+// change in between. The world then refuses the snapshot, and the follower
+// takes another one, which sees the change.
 //
-// Transactions are known by their number and the run of the server: a crash gives
-// numbers again. A snapshot of another run makes the world be loaded anew. A
-// database that lost commits, as a standby that was behind, takes them from the
-// world as soon as their numbers are past; until then each snapshot is refused,
-// and after StaleAfter the process is not ready (TestALaterRunOfTheServerIsTheTruth).
+// A transaction is identified by its number and the run of the server, since a
+// crash makes the server reuse numbers. A snapshot of another run reloads the
+// world. If the database lost commits, such as after a failover to a lagging
+// standby, the world drops them as soon as later transactions have passed their
+// numbers. Until then it refuses each snapshot, and after StaleAfter the
+// process is not ready (TestALaterRunOfTheServerIsTheTruth).
 //
-// The change log says from which transaction on it is whole. A process that needs
-// more loads the world anew, so no clock decides what it may have missed.
+// The change log records from which transaction on it is complete. A process
+// that needs more reloads the world, so no clock decides what it may have
+// missed.
 //
 // # When a connection is lost
 //
-// A notification says only that there is something to see. It is sent in a
-// transaction of its own, after the commit and at most once per coalesce, and
-// tried again until it is sent: so it is lost only with the process, or with the
-// connection of who listens. That one comes again by itself and makes the process
-// catch up; until then a catch up follows every poll. Without a notification one
-// follows idlePoll, which is less than StaleAfter.
+// A notification only says that there is a commit. It is sent in a separate
+// transaction after the commit, at most once per coalesce, and retried until it
+// is sent. So it is lost only with the process, or with the connection of a
+// listener. That connection is reopened automatically, and makes the process
+// catch up. Until then the process catches up every poll. Without notifications
+// it catches up every idlePoll, which is less than StaleAfter.
 //
-// A catch up whose connection is lost changes nothing, and the next one follows
-// after poll. A COMMIT without an answer refuses its writer, and is looked for by
-// each catch up until its end is seen; others are told then. The world is served
-// all the while; where no catch up has ended well for StaleAfter, Ready says so.
-// TestAFollowerOutlivesItsConnections holds this.
+// If a catch up loses its connection, it changes nothing, and the next one
+// follows after poll. If COMMIT gets no answer, the writer is refused. Each
+// catch up looks for that transaction until it sees its end, and then notifies
+// other servers. The world is served throughout. If no catch up has succeeded
+// for StaleAfter, Ready returns an error. TestAFollowerOutlivesItsConnections
+// checks this.
 //
 // # Locks
 //
@@ -120,9 +124,10 @@
 //  3. worldCache.applying, while the next world is made: no statement runs under
 //     it. follower.uncertain guards a list, and nothing is waited for under it.
 //
-// On PostgreSQL no lock of the database is held while one of these is waited for:
-// a commit is added to the world after its transaction has ended. A transaction
-// locks the uuid of a provider that it creates, then consumers by uuid, then
-// providers by row id. Traits, classes and resources that it refers to are locked
-// in share, before or after; whoever deletes one locks no provider or consumer.
+// On PostgreSQL, code that waits for one of these locks holds no lock of the
+// database: a commit is added to the world after its transaction has ended. A
+// transaction locks the uuid of a new provider, then consumers by uuid, then
+// providers by row id. It locks referenced traits, classes and resources in
+// share mode, before or after. A transaction that deletes one of those locks no
+// provider or consumer.
 package placementdb

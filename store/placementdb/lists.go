@@ -121,7 +121,7 @@ func (s *PlacementStore) CountTraits(ctx context.Context, filter placement.Trait
 func traitsThat(filter placement.TraitFilter) predicate.Trait {
 	return func(s *entsql.Selector) {
 		if filter.StartsWith != nil {
-			// Both databases compare so by code point.
+			// Both databases compare by code point.
 			s.Where(entsql.And(entsql.GTE(s.C(trait.FieldName), *filter.StartsWith), entsql.LT(s.C(trait.FieldName), *filter.StartsWith+"\U0010FFFF")))
 		}
 		if filter.Names != nil {

@@ -22,7 +22,7 @@ type modelProcess struct {
 
 // modelLook is a catch up: from the held world to a snapshot.
 type modelLook struct {
-	held    *heldWorld // nil when none is under way
+	held    *heldWorld // nil if none runs
 	plan    plan
 	read    bool
 	reading reading

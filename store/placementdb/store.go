@@ -7,17 +7,18 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// PlacementStore reads and writes placement, and keeps the world in memory.
+// PlacementStore reads and writes placement data, and keeps the world in
+// memory.
 type PlacementStore struct {
 	*sqldb.DB
 	cache    worldCache
-	follower *follower // nil on SQLite, whose file belongs to one server
+	follower *follower // nil on SQLite, where one server uses the file
 	resident *sqldb.Resident
 	claims   claimQueue
-	also     []func(context.Context) error // other things that follow what is committed
+	also     []func(context.Context) error // updates other in-memory copies
 }
 
-// New returns the placement of a database, whose world is empty until Load.
+// New returns the placement store of a database. Its world is empty until Load.
 func New(db *sqldb.DB) *PlacementStore {
 	s := &PlacementStore{DB: db}
 	if db.Postgres() {
@@ -28,15 +29,14 @@ func New(db *sqldb.DB) *PlacementStore {
 	return s
 }
 
-// AlsoFollow has a function called that brings something else forward to what is
-// committed, whenever the world is brought forward to what other servers commit.
-// It is called before Load.
+// AlsoFollow registers a function that updates another in-memory copy. It runs
+// whenever the world has caught up with other servers. Register it before Load.
 func (s *PlacementStore) AlsoFollow(catchUp func(context.Context) error) {
 	s.also = append(s.also, catchUp)
 }
 
-// ShowWorld brings the world forward until it shows what some transactions changed
-// that are committed; for nil, all that were before the call.
+// ShowWorld updates the world until it has the given committed transactions;
+// nil means all that committed before the call.
 func (s *PlacementStore) ShowWorld(ctx context.Context, transactions []sqldb.TransactionID) error {
 	shows := func() bool { return transactions != nil && s.cache.Shows(transactions) }
 	switch {
@@ -53,23 +53,22 @@ func (s *PlacementStore) ShowWorld(ctx context.Context, transactions []sqldb.Tra
 	})
 }
 
-// Tell has other servers told that there is something to see.
+// Tell notifies other servers.
 func (s *PlacementStore) Tell() {
 	if s.follower != nil {
 		s.follower.notify()
 	}
 }
 
-// Reconcile has it found out what became of a transaction whose COMMIT had no
-// answer: when it has ended, all that follows what is committed is brought up to
-// it, and other servers are told.
+// Reconcile registers a transaction whose COMMIT got no answer. Once it has
+// ended, the in-memory copies are updated and other servers are notified.
 func (s *PlacementStore) Reconcile(transaction sqldb.TransactionID) {
 	if s.follower != nil {
 		s.follower.reconcile(transaction)
 	}
 }
 
-// Load loads the world, and begins to follow what other servers commit.
+// Load loads the world, and starts following the commits of other servers.
 func (s *PlacementStore) Load(ctx context.Context) error {
 	if s.Postgres() {
 		follower, err := s.follow(ctx, s.Address())

@@ -13,9 +13,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestAPanicInAWriteLeavesNoTransaction panics in the midst of more writes than
-// there are connections, in a context that goes on: the next write is not kept
-// waiting.
+// TestAPanicInAWriteLeavesNoTransaction panics in more writes than there are
+// connections, in a context that is not canceled. The next write must not
+// block.
 func TestAPanicInAWriteLeavesNoTransaction(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -30,8 +30,8 @@ func TestAPanicInAWriteLeavesNoTransaction(t *testing.T) {
 	})
 }
 
-// lockedTable takes a table for itself until release, and waits for the statement
-// of others that waits for it.
+// lockedTable locks a table in a transaction. The function awaited reports
+// whether another statement waits for the table.
 func lockedTable(t *testing.T, url, table, mode string) (tx *sql.Tx, awaited func() bool) {
 	t.Helper()
 	tx, err := storetest.Database(t, url).Begin()
@@ -48,9 +48,8 @@ func lockedTable(t *testing.T, url, table, mode string) (tx *sql.Tx, awaited fun
 	}
 }
 
-// TestATypeIsRenamedWhileItIsAssociated gives a resource type another name
-// between the moment in which an association looks it up and the one in which it
-// refers to it.
+// TestATypeIsRenamedWhileItIsAssociated renames a resource type after an
+// association has looked it up, and before it refers to the type.
 func TestATypeIsRenamedWhileItIsAssociated(t *testing.T) {
 	t.Parallel()
 	url := storetest.PostgresDatabase(t)
@@ -85,8 +84,8 @@ func TestATypeIsRenamedWhileItIsAssociated(t *testing.T) {
 	}
 }
 
-// TestAProviderThatTheWorldLacksIsReadAtOneInstant changes a provider that was
-// written by another process between the statements that read it.
+// TestAProviderThatTheWorldLacksIsReadAtOneInstant changes another process's
+// provider between the statements that read it.
 func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
 	t.Parallel()
 	url := storetest.PostgresDatabase(t)
@@ -125,7 +124,7 @@ func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
 	}
 }
 
-// worldAtOnce returns the world of an instant of the database.
+// worldAtOnce returns the world at one instant of the database.
 func worldAtOnce(s *store.Store) (*placement.World, error) {
 	ctx, reading := s.WithReading(storetest.AsAdmin(), store.AtOnce)
 	defer reading.End()

@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// UpdateResourceProvider renames a provider, moves it with everything below it,
-// or links it to a resource. No generation moves.
+// UpdateResourceProvider renames a provider, moves it with its subtree, or
+// links it to a resource. It increments no generation.
 func (s *PlacementStore) UpdateResourceProvider(ctx context.Context, input placement.ProviderPatch) (*placement.World, *placement.Provider, error) {
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
 		return nil, nil, err
@@ -44,8 +44,7 @@ func (s *PlacementStore) UpdateResourceProvider(ctx context.Context, input place
 	return world, changed, err
 }
 
-// resourceToLink returns the row id of the resource that a provider is to be linked
-// to, 0 for none.
+// resourceToLink returns the row id of the resource to link, 0 for none.
 func (s *PlacementStore) resourceToLink(ctx context.Context, tx *sqldb.Tx, uuid string) (int64, error) {
 	if uuid == "" {
 		return 0, nil
@@ -67,10 +66,10 @@ func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
 	return problem.Refuse(problem.ErrAlreadyExists, "another resource provider has this name or resource").On("input")
 }
 
-// lockForMove locks the provider to be changed and, if it is to move below a
-// parent, the roots of both trees, all in the order of their rows. Whoever moves
-// anything in either tree has to hold one of them, so that when the roots are
-// still the roots under the lock, both trees hold still and a loop shows.
+// lockForMove locks the provider. If the provider moves below a parent, it also
+// locks the roots of both trees, all in the order of row ids. Every move within
+// a tree needs the lock on its root. So if the roots are still roots once they
+// are locked, neither tree changes, and a loop can be detected.
 func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input placement.ProviderPatch) (id, parent int64, err error) {
 	if input.Parent == nil {
 		id, err := s.lockProvider(ctx, tx, input.Provider, nil)
@@ -105,7 +104,7 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input 
 		}, sqldb.JSONOf(sqldb.Distinct(locked))); err != nil {
 		return 0, 0, err
 	}
-	// What came before the locks may have moved meanwhile.
+	// Providers may have moved before the locks were taken.
 	lineNow, err := s.lineOf(ctx, tx.Tx, input.Provider)
 	if err != nil {
 		return 0, 0, err
@@ -127,7 +126,7 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input 
 }
 
 // lineOf returns the row ids from a provider up to its root; none for an
-// unknown one.
+// unknown provider.
 func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) ([]int64, error) {
 	return sqldb.Column[int64](ctx, s.DB, tx, `WITH RECURSIVE line (id, parent_id, depth) AS (
 			SELECT id, parent_id, 0 FROM resource_providers WHERE uuid = $1
@@ -135,8 +134,8 @@ func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) 
 		) SELECT id FROM line ORDER BY depth`, uuid)
 }
 
-// DeleteResourceProvider deletes a provider that has nothing below it and no
-// allocations, and returns it as it was, with a world that it is in.
+// DeleteResourceProvider deletes a provider without children and allocations.
+// It returns the provider as it was, with a world that contains it.
 func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string) (*placement.World, *placement.Provider, error) {
 	var deleted *placement.Provider
 	err := s.Write(ctx, "deleteResourceProvider", func(tx *sqldb.Tx) error {

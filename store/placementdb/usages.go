@@ -13,16 +13,16 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// usageKeys are the keys of groups of consumers, as SQL; the empty text is that
-// of consumers without a type.
+// usageKeys are the SQL expressions of the group keys. Consumers without a type
+// have the key "".
 var usageKeys = map[placement.UsageGrouping]string{
 	placement.UsagesByProject: "o.project_id",
 	placement.UsagesByUser:    "o.user_id",
 	placement.UsagesByType:    "COALESCE(o.consumer_type, '')",
 }
 
-// Usages returns what the consumers that the viewer sees use, in groups by their
-// keys: the first ones of those that a filter wants.
+// Usages returns the usage of the consumers that match the filter and that the
+// viewer sees, grouped and ordered by key. first limits the groups.
 func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilter, first *int) ([]*placement.UsageGroup, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
@@ -35,7 +35,8 @@ func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilte
 	where, args := usagesThat(ctx, filter)
 	groups := []*placement.UsageGroup{}
 	byKey := map[string]*placement.UsageGroup{}
-	// Sums stay below 2^63: there are no 2^32 allocations, of 2^31 at most.
+	// Sums stay below 2^63: there are fewer than 2^32 allocations, each at most
+	// 2^31.
 	err := s.Query(ctx, s.Pool, `SELECT n.grouped, n.consumers, c.name, CAST(SUM(a.used) AS bigint) FROM (
 			SELECT `+key+` AS grouped, COUNT(*) AS consumers FROM consumers o WHERE `+where+`
 			GROUP BY `+key+` ORDER BY `+key+` LIMIT `+strconv.Itoa(request.Limit())+`
@@ -62,7 +63,7 @@ func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilte
 	return groups, nil
 }
 
-// checkUsages returns what is wrong with the arguments of Usages.
+// checkUsages returns the problems of the arguments of Usages.
 func checkUsages(filter placement.UsageFilter, request page.Request) problem.Problems {
 	var problems problem.Problems
 	text.CheckOptional(&problems, "projectId", filter.ProjectID, 1, placement.MaxNameLength)
@@ -75,8 +76,8 @@ func checkUsages(filter placement.UsageFilter, request page.Request) problem.Pro
 	return problems
 }
 
-// usagesThat returns the condition on the consumers whose use is added up, as
-// SQL, and its parameters.
+// usagesThat returns the SQL condition for the consumers to sum up, and its
+// parameters.
 func usagesThat(ctx context.Context, filter placement.UsageFilter) (where string, args []any) {
 	where, args = visible.ConsumerClause(ctx, "o.project_id", 1)
 	for _, condition := range []struct {
@@ -94,7 +95,7 @@ func usagesThat(ctx context.Context, filter placement.UsageFilter) (where string
 	return where, args
 }
 
-// usageGroup returns a group of consumers by its key.
+// usageGroup returns a group of consumers for a key.
 func usageGroup(by placement.UsageGrouping, key string, consumers int) *placement.UsageGroup {
 	group := &placement.UsageGroup{ConsumerCount: consumers}
 	switch {

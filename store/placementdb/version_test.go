@@ -8,11 +8,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// versions knows the versions of a store's providers.
+// versions tracks the versions of a store's providers.
 type versions struct {
 	store *store.Store
 	held  map[string]int64
-	last  int64 // row of the change log
+	last  int64 // a row id of the change log
 }
 
 func versionsOf(t testing.TB, s *store.Store) *versions {
@@ -25,9 +25,10 @@ func versionsOf(t testing.TB, s *store.Store) *versions {
 	return v
 }
 
-// moved holds that since the last call each provider that one transaction noted
-// in the change log has moved its version by one, and no other one has; and that
-// these providers are noted, unless wanted is nil.
+// moved checks the one transaction since the last call. It must have
+// incremented the version of each provider that it noted in the change log by
+// one, and no other version. If wanted is not nil, the noted providers must be
+// exactly those.
 func (v *versions) moved(t testing.TB, what string, wanted []string) {
 	t.Helper()
 	now, noted, last, err := v.store.ProviderVersions(t.Context(), v.last)
@@ -55,9 +56,10 @@ func (v *versions) moved(t testing.TB, what string, wanted []string) {
 	v.held, v.last = now, last
 }
 
-// TestEveryWriteMovesTheVersionByOne makes each mutation that concerns providers,
-// those that leave everything as it is among them: each moves the version of every
-// provider that it notes by one, and what it leaves as it is keeps its generation.
+// TestEveryWriteMovesTheVersionByOne runs each mutation that concerns
+// providers, including some that change nothing. Each must increment the
+// version of every noted provider by one. An unchanged provider keeps its
+// generation.
 func TestEveryWriteMovesTheVersionByOne(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -81,7 +83,7 @@ func TestEveryWriteMovesTheVersionByOne(t *testing.T) {
 			what    string
 			writes  []string
 			do      func() error
-			changes bool // the generation of the first
+			changes bool // whether the generation of the first changes
 		}{
 			{"setProviderTraits", []string{a}, func() error { return provider(s.SetProviderTraits(ctx, traits)) }, true},
 			{"setProviderTraits with the same", []string{a}, func() error { return provider(s.SetProviderTraits(ctx, traits)) }, false},
@@ -149,7 +151,7 @@ func TestEveryWriteMovesTheVersionByOne(t *testing.T) {
 	})
 }
 
-// generationOf returns the generation of a provider, nil for none.
+// generationOf returns the generation of a provider, nil if it does not exist.
 func generationOf(t testing.TB, s *store.Store, uuid string) *int64 {
 	t.Helper()
 	if provider, found := worldOf(t, s).Provider(uuid); found {

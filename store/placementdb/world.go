@@ -11,9 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// World returns the placement world as the reading of the context sees it
-// (sqldb.Reading), and otherwise as fresh as the last commit that this process
-// made or was told of. Any role may read it.
+// World returns the placement world as the Reading of the context sees it.
+// Without a Reading the world has every commit that this process made or was
+// notified of. Any role may read it.
 func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
@@ -25,17 +25,18 @@ func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	return held.(*heldWorld).world, nil
 }
 
-// HeldWorld returns the world of this process, whatever a reading sees, and a
-// channel that is closed once there is another one. Who may not read placement
-// gets nothing that way but the moment of a change.
+// HeldWorld returns the current world of this process, regardless of a Reading,
+// and a channel that is closed when there is another one. It does not check the
+// viewer: without the right to read placement, the caller may only use the time
+// of a change.
 func (s *PlacementStore) HeldWorld() (held *placement.World, next <-chan struct{}) {
 	next = s.cache.Next()
 	return s.cache.World(), next
 }
 
-// heldAt returns the world as the snapshot of a transaction sees it, given one
-// that was held before the transaction began. So the snapshot sees all that the
-// world has, commits of this process included.
+// heldAt returns the world as the snapshot of a transaction sees it. before is
+// a world held before the transaction began. So the snapshot sees everything in
+// that world, including commits of this process.
 func (s *PlacementStore) heldAt(ctx context.Context, on sqldb.Conn, before any) (any, error) {
 	held := before.(*heldWorld)
 	at, err := s.SnapshotOf(ctx, on)
@@ -67,14 +68,14 @@ func (s *PlacementStore) heldAt(ctx context.Context, on sqldb.Conn, before any) 
 	return &heldWorld{world: held.world.With(r.since(held.world, nil).Update), upTo: at}, nil
 }
 
-// fewNotes is up to how many notes, or transactions, are left to be read again by
-// the next operation where they changed nothing in the world. Where there are
-// more, the world of the process is brought forward to the snapshot.
+// fewNotes is the number of notes or transactions that the next operation may
+// read again. Above it, the world of the process moves to the snapshot even if
+// they changed nothing in the world.
 const fewNotes = 32
 
-// publish has the world brought up to what the transaction does, once it is
-// committed and before its writer is answered. Where that cannot be, the writer
-// is refused with ErrOutcomeUnknown, though it is done.
+// publish registers the update of the world with a transaction's changes. It
+// runs after the commit, before the writer gets its answer. If the update
+// fails, the writer gets ErrOutcomeUnknown although the change is committed.
 func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
 	tx.After(func(ctx context.Context, outcome sqldb.Outcome) error {
 		commit.transaction = tx.ID
@@ -93,13 +94,13 @@ func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
 	})
 }
 
-// PublishAll is publish for a transaction that writes too much to be kept: what
-// it wrote is read.
+// PublishAll is publish for a transaction with too many changes to keep in
+// memory. The changes are read from the database.
 func (s *PlacementStore) PublishAll(tx *sqldb.Tx) { s.publish(tx, ownCommit{more: true}) }
 
-// publishInOrder is publish on SQLite, where transactions are published in the
-// order of their numbers, each as the snapshot that follows it. One of which it
-// is not known whether it happened makes the world be loaded anew.
+// publishInOrder is publish on SQLite. It publishes transactions in the order
+// of their numbers, each as the snapshot right after it. For an uncertain
+// outcome it reloads the world.
 func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, outcome sqldb.Outcome) error {
 	if outcome == sqldb.Committed && !commit.more && s.cache.Apply(commit.reading(s.cache.World())) {
 		return nil
@@ -110,14 +111,13 @@ func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, 
 	return nil
 }
 
-// errBehind refuses a writer whose world could not be brought up to what it
-// committed.
+// errBehind is the error for a writer whose commit the world could not get.
 func errBehind(err error) error {
 	return problem.Refuse(problem.ErrOutcomeUnknown, "the change is made, and cannot be shown: the database cannot be reached").Because(err)
 }
 
-// loadWorld makes the world anew from the database. It reports false if the world
-// has commits of this process that do not go with what was read.
+// loadWorld reads the whole world from the database. done is false if the world
+// has commits of this process that do not fit the data read.
 func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 	started := time.Now()
 	var r reading
@@ -138,7 +138,7 @@ func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// readEverything reads the world as a snapshot sees it. Seen is called for each
+// readEverything reads the world as a snapshot sees it. It calls seen for each
 // row.
 func (s *PlacementStore) readEverything(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot, seen func()) (reading, error) {
 	names, err := s.readNames(ctx, on)
@@ -149,7 +149,8 @@ func (s *PlacementStore) readEverything(ctx context.Context, on sqldb.Conn, at s
 	return reading{at: at, everything: true, states: states, names: &names}, err
 }
 
-// loading writes to the log every second how many rows of the world are read.
+// loading returns a function that counts rows and logs the progress every
+// second.
 func (s *PlacementStore) loading() (seen func()) {
 	rows, told := 0, time.Now()
 	return func() {
@@ -161,9 +162,9 @@ func (s *PlacementStore) loading() (seen func()) {
 	}
 }
 
-// WorldAge returns how old the placement world may be: 0 while this process is
-// told of every commit as it happens, else the time since it last looked with
-// success.
+// WorldAge returns the possible age of the placement world. It is 0 while this
+// process is notified of every commit, otherwise the time since the last
+// successful catch up.
 func (s *PlacementStore) WorldAge() time.Duration {
 	if s.follower == nil {
 		return 0

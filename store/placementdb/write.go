@@ -14,9 +14,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// lockProvider locks a provider that a mutation is about and returns its row
-// id. An unknown one is ErrNotFound, another generation than the one given
-// ErrConcurrentUpdate.
+// lockProvider locks the provider of a mutation and returns its row id. It
+// returns ErrNotFound for an unknown provider, and ErrConcurrentUpdate if the
+// generation differs.
 func (s *PlacementStore) lockProvider(ctx context.Context, tx *providerTx, uuid string, generation *int64) (int64, error) {
 	var id, current, version int64
 	err := s.Query(ctx, tx, `SELECT id, generation, version FROM resource_providers WHERE uuid = $1`+s.Locking("NO KEY UPDATE"),
@@ -35,11 +35,12 @@ func (s *PlacementStore) lockProvider(ctx context.Context, tx *providerTx, uuid 
 // providerTx is a transaction that changes one provider.
 type providerTx struct {
 	*sqldb.Tx
-	before *placement.Provider // as it was when it was locked; nil for a new one
+	before *placement.Provider // at the time of the lock; nil for a new one
 }
 
-// keepBefore keeps how a provider is that was just locked: as the world has it, or
-// where another server has changed it since, as the database does.
+// keepBefore records the state of a provider that was just locked. It takes the
+// state from the world, or from the database if another server has changed it
+// since.
 func (s *PlacementStore) keepBefore(ctx context.Context, tx *providerTx, uuid string, id, version int64) error {
 	held, found := s.cache.World().Provider(uuid)
 	if found && held.Row == id && held.Version == version {
@@ -53,10 +54,10 @@ func (s *PlacementStore) keepBefore(ctx context.Context, tx *providerTx, uuid st
 	return err
 }
 
-// bump moves a locked provider's version by one, and its generation too if the
+// bump increments the version of a locked provider, and its generation if the
 // provider changed. Every transaction that notes a provider in the change log
-// moves its version by exactly one, also where it leaves the provider as it is:
-// the version tells the world what a commit was built on.
+// must increment its version by exactly one, even if it changes nothing. The
+// version shows the world what a commit was built on.
 func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64, changed bool) error {
 	if !changed {
 		return s.Execute(ctx, tx, `UPDATE resource_providers SET version = version + 1 WHERE id = $1`, id)
@@ -64,9 +65,9 @@ func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64, chang
 	return s.Execute(ctx, tx, `UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.Now(), id)
 }
 
-// changeProvider runs a mutation that is about one provider and returns the
-// provider as it is afterwards, with the world that it is in. Write returns the
-// id of the provider's row, which it holds locked.
+// changeProvider runs a mutation of one provider. It returns the provider
+// afterwards, with its world. write must lock the provider and return its row
+// id.
 func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, write func(tx *providerTx) (id int64, err error)) (*placement.World, *placement.Provider, error) {
 	var written *placement.Provider
 	err := s.Write(ctx, mutation, func(begun *sqldb.Tx) error {
@@ -96,8 +97,8 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 	return world, inTree(world, written), nil
 }
 
-// inTree returns a provider as a commit left it, with the root that it has in a
-// world after that.
+// inTree returns a provider as a commit left it, with its root in a later
+// world.
 func inTree(world *placement.World, written *placement.Provider) *placement.Provider {
 	if now, found := world.Provider(written.UUID); found && now.Row == written.Row && now.Version == written.Version {
 		return now
@@ -114,12 +115,12 @@ func inTree(world *placement.World, written *placement.Provider) *placement.Prov
 func (s *PlacementStore) worldAfter(ctx context.Context) *placement.World {
 	world, err := s.World(ctx)
 	if err != nil {
-		return s.cache.World() // it has the commit; what reads more fails by itself
+		return s.cache.World() // it has the commit; other reads report the error themselves
 	}
 	return world
 }
 
-// providerFields returns a provider for the audit log.
+// providerFields returns the fields of a provider for the audit log.
 func providerFields(p *placement.Provider) sqldb.Fields {
 	fields := sqldb.Fields{
 		"generation": p.Generation, "parent": sqldb.TextOrNil(p.Parent), "resource": sqldb.TextOrNil(p.Resource),
@@ -133,20 +134,20 @@ func providerFields(p *placement.Provider) sqldb.Fields {
 	return fields
 }
 
-// rowsNamed returns the row ids of a table by names. The rows stay until the
-// transaction ends.
+// rowsNamed returns the row ids of a table by name. It locks the rows against
+// deletion until the transaction ends.
 func (s *PlacementStore) rowsNamed(ctx context.Context, on sqldb.Conn, table string, names []string) (map[string]int64, error) {
 	return sqldb.Pairs[string, int64](ctx, s.DB, on,
 		`SELECT name, id FROM `+table+` WHERE `+s.Listed("name", "$1", "text")+s.Locking("KEY SHARE"), sqldb.JSONOf(names))
 }
 
-// CheckRequest returns what is wrong with a request for candidates.
+// CheckRequest returns the problems of a request for candidates.
 func (s *PlacementStore) CheckRequest(world *placement.World, request *placement.Request) problem.Problems {
 	return problemsIn(world, placement.Validate(world, request))
 }
 
-// problemsIn returns problems of placement's rules as problems of an input: with
-// an unknown trait or resource class stands the one of the world that it may mean.
+// problemsIn converts problems of placement's rules to problems of an input. It
+// adds suggestions from the world to unknown traits and resource classes.
 func problemsIn(world *placement.World, found []placement.Problem) problem.Problems {
 	problems := problemsOf(found)
 	var traits, classes text.Speller
@@ -165,8 +166,7 @@ func problemsIn(world *placement.World, found []placement.Problem) problem.Probl
 	return problems
 }
 
-// problemsOf returns the violations of placement's rules as problems of an
-// input.
+// problemsOf converts problems of placement's rules to problems of an input.
 func problemsOf(violations []placement.Problem) problem.Problems {
 	var problems problem.Problems
 	for _, violation := range violations {
