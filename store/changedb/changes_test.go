@@ -25,7 +25,8 @@ func as(t *testing.T, project string, roles ...string) context.Context {
 	return access.WithViewer(t.Context(), access.Viewer{UserID: "u", ProjectID: project, Roles: roles})
 }
 
-// all reads the log from a position on in pages, as a viewer, in words.
+// all reads the log from a position on in pages, as a viewer. It returns the
+// changes as words.
 func all(t *testing.T, ctx context.Context, s *store.Store, after change.Position, filter change.Filter) (said []string, end change.Position) {
 	t.Helper()
 	for {
@@ -88,7 +89,8 @@ func TestEachViewerReadsWhatTheyMaySee(t *testing.T) {
 	})
 }
 
-// TestAFollowerReadsTheSame follows while it happens, and reads the log after.
+// TestAFollowerReadsTheSame follows changes as they happen, and then reads the
+// log.
 func TestAFollowerReadsTheSame(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -138,7 +140,8 @@ func TestAFollowerReadsTheSame(t *testing.T) {
 	})
 }
 
-// TestACursorIsOfThisDatabase refuses what others made and what is too old.
+// TestACursorIsOfThisDatabase checks that foreign cursors and expired cursors
+// are refused.
 func TestACursorIsOfThisDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -15,47 +15,46 @@ import (
 )
 
 const (
-	// followPoll is how often a server that somebody follows looks for what others
-	// committed; its own commits wake it.
+	// followPoll is the interval at which a server with followers polls for
+	// commits of other servers. Its own commits wake it.
 	followPoll = 100 * time.Millisecond
-	// followPause is how long it gathers commits before it reads them.
+	// followPause is how long commits are collected before they are read.
 	followPause = 15 * time.Millisecond
-	// followRetry is how long it waits when the database does not answer.
+	// followRetry is the interval for retries if the database does not answer.
 	followRetry = 500 * time.Millisecond
-	// ringRows is how many rows of the log it keeps in memory at least, once it has
-	// read so many.
+	// ringRows is the minimum number of rows that memory keeps, once that many
+	// were read.
 	ringRows = 10_000
 )
 
-// follower keeps the newest rows of the log in memory while somebody follows it.
-// They are read once for all that follow, and each of these has nothing but a
-// place: whoever is slower than the memory is long reads the log. Who waits is
-// woken by rows that may be for them alone: a commit that matters to nobody wakes
-// nobody.
+// follower keeps the newest rows of the log in memory while anyone follows the
+// log. Each row is read once for all Followings, which store only a position.
+// If a Following falls behind the rows in memory, it reads the log instead. A
+// new row wakes only those Followings that it may concern.
 type follower struct {
 	store *ChangeStore
 	woken chan struct{}
 
 	mu       sync.Mutex
-	follow   int // how many do
+	follow   int // the number of Followings
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 	window   atomic.Pointer[window]
 	isActive atomic.Bool
 
-	waits   sync.Mutex // of who waits for what, taken after mu
+	waits   sync.Mutex // guards waiting; taken after mu
 	waiting map[interest]map[*Following]struct{}
 }
 
-// window is what a follower holds: all rows of the log after one id, up to another
-// one. It never changes.
+// window is the immutable content of a follower: all rows of the log from one
+// id, exclusive, to another one, inclusive.
 type window struct {
 	rows       []logRow
 	from, upTo int64
 }
 
-// interest is what rows somebody waits for: those about the things of a kind that
-// speak to some readers, and only about the thing of a key where it has one.
+// interest describes the rows that a Following waits for: of a kind, for some
+// readers, and optionally only of one key.
 type interest struct {
 	kind    change.Kind
 	readers change.Readers
@@ -68,33 +67,33 @@ func newFollower(s *ChangeStore) *follower {
 	return f
 }
 
-// Following is one who follows the log, with a place of its own in it. It is of one
-// viewer, and not for concurrent use.
+// Following follows the log for one viewer, with its own position. It is not
+// safe for concurrent use.
 type Following struct {
 	of     *follower
 	filter change.Filter
-	reader change.Reader    // once it was looked at
-	after  *change.Position // until then
-	// seen is the id up to which Next went through the log, and isThrough whether
-	// that was all there was.
+	reader change.Reader    // set by the first Next
+	after  *change.Position // until the first Next
+	// seen is the id up to which Next has read the log. isThrough reports
+	// whether it has read everything available.
 	seen      int64
 	isThrough bool
 	woken     chan struct{}
 	once      sync.Once
 
-	// Guarded by of.waits: whether there is something for it that it has not gone
-	// through since Wait last told it so, and an id up to which there was not.
+	// Guarded by of.waits. isBehind reports whether new rows may have come
+	// since Wait last returned. idle is an id up to which nothing was new.
 	isBehind bool
 	idle     int64
 }
 
-// Follow begins to follow the log after a position. Stop ends it.
+// Follow starts following the log after a position. Call Stop to end it.
 func (s *ChangeStore) Follow(filter change.Filter, after change.Position) *Following {
 	s.follower.join()
 	return &Following{of: s.follower, filter: filter, after: &after, seen: after.ID, isBehind: true, woken: make(chan struct{}, 1)}
 }
 
-// Stop ends following.
+// Stop ends the Following.
 func (f *Following) Stop() {
 	f.once.Do(func() {
 		f.of.ignore(f)
@@ -103,8 +102,8 @@ func (f *Following) Stop() {
 }
 
 // Next returns the next changes that the viewer of the context may see, at most
-// limit of them, and none where there are none yet. A position that is older than
-// what is kept is ErrInvalidInput.
+// limit, and none if there are none yet. It returns ErrInvalidInput for a
+// position older than the retention.
 func (f *Following) Next(ctx context.Context, limit int) ([]*change.Change, error) {
 	if f.after != nil {
 		if err := f.of.store.checkKept(*f.after); err != nil {
@@ -114,7 +113,7 @@ func (f *Following) Next(ctx context.Context, limit int) ([]*change.Change, erro
 		f.of.await(f)
 	}
 	held := f.of.window.Load()
-	if f.isThrough = held.upTo < f.seen; f.isThrough { // another server, which made the position, is ahead
+	if f.isThrough = held.upTo < f.seen; f.isThrough { // another server made the position and is ahead
 		return nil, nil
 	}
 	if f.seen < held.from {
@@ -126,7 +125,7 @@ func (f *Following) Next(ctx context.Context, limit int) ([]*change.Change, erro
 	return changes, nil
 }
 
-// readOn reads from the log what memory does not have any more.
+// readOn reads from the log the changes that memory no longer has.
 func (f *Following) readOn(ctx context.Context, upTo int64, limit int) ([]*change.Change, error) {
 	changes, more, err := f.of.store.read(ctx, page{reader: f.reader, filter: f.filter, after: f.seen, upTo: upTo, limit: limit})
 	switch {
@@ -139,8 +138,8 @@ func (f *Following) readOn(ctx context.Context, upTo int64, limit int) ([]*chang
 	return changes, err
 }
 
-// Wait returns nil when there may be something for the viewer that Next has not
-// gone through, or the error of the context.
+// Wait returns nil when Next may find new changes for the viewer, or the error
+// of the context.
 func (f *Following) Wait(ctx context.Context) error {
 	for f.isThrough && !f.of.isBehind(f) {
 		select {
@@ -152,7 +151,7 @@ func (f *Following) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// interests returns what a viewer who follows waits for.
+// interests returns the interests of a Following.
 func (f *Following) interests() (all []interest) {
 	keys := f.filter.Keys
 	if len(keys) == 0 {
@@ -171,7 +170,7 @@ func (f *Following) interests() (all []interest) {
 	return all
 }
 
-// await has one who follows woken by what they wait for, from now on.
+// await registers a Following to be woken by its interests.
 func (f *follower) await(who *Following) {
 	f.waits.Lock()
 	defer f.waits.Unlock()
@@ -183,7 +182,7 @@ func (f *follower) await(who *Following) {
 	}
 }
 
-// ignore ends await.
+// ignore undoes await.
 func (f *follower) ignore(who *Following) {
 	f.waits.Lock()
 	defer f.waits.Unlock()
@@ -194,8 +193,8 @@ func (f *follower) ignore(who *Following) {
 	}
 }
 
-// isBehind reports whether there may be something for one who went through all
-// there was, since it last did so, and lets them go on where that begins.
+// isBehind reports whether new rows may have come since the Following last read
+// everything. If so, it skips the rows up to idle.
 func (f *follower) isBehind(who *Following) bool {
 	f.waits.Lock()
 	defer f.waits.Unlock()
@@ -206,8 +205,8 @@ func (f *follower) isBehind(who *Following) bool {
 	return true
 }
 
-// wakeFor wakes one who follows, unless they were woken before and have not looked
-// since. There is nothing for them up to an id. The lock of who waits is held.
+// wakeFor wakes a Following, unless it is awake already. Up to the id idle
+// there is nothing for it. The caller holds waits.
 func (f *Following) wakeFor(idle int64) {
 	if f.isBehind {
 		return
@@ -219,8 +218,8 @@ func (f *Following) wakeFor(idle int64) {
 	}
 }
 
-// publish shows another window, and wakes those whom its new rows may be for; all
-// where these are not known.
+// publish replaces the window and wakes the Followings that its new rows may
+// concern. If the new rows are not known, it wakes all.
 func (f *follower) publish(next *window, rows []logRow, known bool) {
 	f.waits.Lock()
 	defer f.waits.Unlock()
@@ -242,8 +241,8 @@ func (f *follower) publish(next *window, rows []logRow, known bool) {
 	}
 }
 
-// page returns the changes of a page, as read does, and the id up to which it went
-// through the rows.
+// page returns the changes of a page, like read, and the id up to which it read
+// the rows.
 func (w *window) page(p page) (changes []*change.Change, seen int64) {
 	first := sort.Search(len(w.rows), func(i int) bool { return w.rows[i].id > p.after })
 	for _, row := range w.rows[first:] {
@@ -257,12 +256,12 @@ func (w *window) page(p page) (changes []*change.Change, seen int64) {
 	return changes, max(p.after, w.upTo)
 }
 
-// with returns the window that has further rows, up to an id. It forgets the oldest
-// where there are too many. The one before stays as it is: what they share is not
-// written again.
+// with returns a window with further rows, up to an id. It drops the oldest
+// rows if there are too many. The old window stays valid, since the shared rows
+// are never overwritten.
 func (w *window) with(rows []logRow, upTo int64, isWhole bool) *window {
 	next := &window{rows: append(w.rows, rows...), from: w.from, upTo: upTo}
-	if !isWhole { // there were more between
+	if !isWhole { // rows in between are missing
 		next.rows, next.from = rows, rows[0].id-1
 	}
 	if len(next.rows) > 2*ringRows {
@@ -273,7 +272,7 @@ func (w *window) with(rows []logRow, upTo int64, isWhole bool) *window {
 	return next
 }
 
-// wake makes the follower look soon, where somebody follows.
+// wake makes the follower read soon, if anyone follows.
 func (f *follower) wake() {
 	if !f.isActive.Load() {
 		return
@@ -304,7 +303,7 @@ func (f *follower) leave() {
 	}
 }
 
-// end ends the goroutine; the lock is held.
+// end stops the goroutine. The caller holds mu.
 func (f *follower) end() {
 	f.isActive.Store(false)
 	f.stop()
@@ -321,7 +320,7 @@ func (f *follower) close() {
 	}
 }
 
-// run reads what is settled, again and again.
+// run repeatedly reads the settled rows.
 func (f *follower) run(ctx context.Context) {
 	began := false
 	for ctx.Err() == nil {
@@ -346,9 +345,9 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// forward reads what is settled and not held yet, and reports whether something
-// was seen that is not settled. What was there before it began is not read: the
-// log has it.
+// forward reads the settled rows that memory lacks. open reports whether it saw
+// rows that are not settled yet. It does not read rows from before its start,
+// since readOn finds them in the log.
 func (f *follower) forward(ctx context.Context, began bool) (open bool, err error) {
 	open, err = f.store.horizon.advance(ctx)
 	upTo, held := f.store.horizon.upTo(), f.window.Load()
@@ -367,8 +366,8 @@ func (f *follower) forward(ctx context.Context, began bool) (open bool, err erro
 	return open, err
 }
 
-// read returns the rows of the log between two ids, in their order, and no more
-// than the newest that memory takes.
+// read returns the rows of the log between two ids, in order. It returns only
+// the newest if there are too many for memory.
 func (f *follower) read(ctx context.Context, after, upTo int64) (rows []logRow, err error) {
 	err = f.store.Query(ctx, f.store.Pool.FollowerPool(), `SELECT `+rowColumns+` FROM changes
 		WHERE id > $1 AND id <= $2 AND audience IS NOT NULL ORDER BY id DESC LIMIT $3`, func(found *sql.Rows) error {

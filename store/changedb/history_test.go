@@ -21,17 +21,17 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// thing is what a change is about.
+// thing identifies the object of a change.
 type thing struct {
 	kind change.Kind
 	key  string
 }
 
-// seen are the things that a viewer sees by plain reads, with what tells two
-// states of each apart.
+// seen maps the things that a viewer sees by plain reads to a string that
+// differs between two states.
 type seen map[thing]string
 
-// see reads everything that a viewer sees of the kinds that can be private.
+// see reads everything that a viewer sees, of the kinds that can be private.
 func see(t *testing.T, ctx context.Context, s *store.Store) seen {
 	t.Helper()
 	all, found := page.Request{First: new(1000)}, seen{}
@@ -57,12 +57,12 @@ func see(t *testing.T, ctx context.Context, s *store.Store) seen {
 	return found
 }
 
-// mutations are what mutate does, the more often the more often they stand here.
+// mutations are the random changes of mutate. Repeated names are more frequent.
 var mutations = []string{"create", "create", "create", "update", "update", "rename", "share", "share", "share", "unshare", "unshare", "unshare", "unshareAll",
 	"unshareAll", "delete", "associate", "associate", "import", "import", "property", "createResource", "updateResource", "updateResource", "deleteResource",
 	"deleteResource", "tag", "createType", "protectType", "renameType", "deleteType", "claim", "claim", "release"}
 
-// mutation is a random change, and what it may be about.
+// mutation is a random change with its arguments.
 type mutation struct {
 	*rand.Rand
 	s                       *store.Store
@@ -72,11 +72,12 @@ type mutation struct {
 	namespace, typeOf, uuid string
 }
 
-// one returns one of n names.
+// one returns a random one of n names.
 func (m *mutation) one(prefix string, n int) string { return fmt.Sprint(prefix, m.IntN(n)) }
 
-// mutate makes a random change, which may be refused. It reports whether it is one
-// of resources: that they bring types into sight is no change of the types.
+// mutate makes a random change, which may be refused. ofResources reports
+// whether it changed resources. Resources can make types visible, which is no
+// change of the types.
 func mutate(d *rand.Rand, s *store.Store) (what string, ofResources bool, err error) {
 	m := &mutation{
 		Rand: d, s: s, what: mutations[d.IntN(len(mutations))], uuid: storetest.UUID(10 + d.IntN(3)),
@@ -175,8 +176,8 @@ func (m *mutation) ofConsumer(ctx context.Context) error {
 	return err
 }
 
-// reader is a viewer with what they saw, and the places to which they read the log
-// and followed it.
+// reader is a viewer, with the things that the viewer saw last, and the
+// positions in the log and in the feed.
 type reader struct {
 	ctx       context.Context
 	before    seen
@@ -188,7 +189,8 @@ type reader struct {
 	followed, read []string
 }
 
-// reads has a reader look and read on after a mutation, and compares the two.
+// reads reads the log after a mutation, and compares it with plain reads before
+// and after.
 func (r *reader) reads(t *testing.T, s *store.Store, what string, typesComeBeside bool) {
 	t.Helper()
 	after := see(t, r.ctx, s)
@@ -203,7 +205,7 @@ func (r *reader) reads(t *testing.T, s *store.Store, what string, typesComeBesid
 	r.before, r.at = after, s.After(r.at, changes, more)
 }
 
-// follows has a reader follow as far as they have read.
+// follows reads the feed up to the position in the log.
 func (r *reader) follows(t *testing.T) {
 	t.Helper()
 	for len(r.followed) < len(r.read) {
@@ -220,10 +222,11 @@ func (r *reader) follows(t *testing.T) {
 	}
 }
 
-// TestChangesAreWhatViewersSee makes random changes, and compares for several
-// viewers what they see before and after by plain reads with what the feed says:
-// what appears is created, what is gone deleted, what differs updated, and of what
-// they do not see there is nothing. Who follows reads the same as who reads the log.
+// TestChangesAreWhatViewersSee makes random changes. For several viewers it
+// compares plain reads before and after with the feed. A thing that appears
+// must be CREATED, one that disappears DELETED, one that differs UPDATED. The
+// feed must not mention things that the viewer does not see. Following must
+// return the same changes as reading the log.
 func TestChangesAreWhatViewersSee(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -260,8 +263,8 @@ func TestChangesAreWhatViewersSee(t *testing.T) {
 	})
 }
 
-// compare holds the changes of one mutation against what was seen before and after
-// it.
+// compare compares the changes of one mutation with the plain reads before and
+// after it.
 func compare(t *testing.T, what string, before, after seen, changes []*change.Change, typesComeBeside bool) {
 	t.Helper()
 	said := map[thing]change.What{}
@@ -294,7 +297,7 @@ func compare(t *testing.T, what string, before, after seen, changes []*change.Ch
 		case was != is:
 			want = change.Updated
 		case said[of] == change.Updated:
-			continue // it was written, and looks the same
+			continue // written without a visible difference
 		}
 		if got := said[of]; got != want && !(typesComeBeside && of.kind == change.ResourceType) {
 			t.Errorf("%s: of %v it is said %q, and it should be %q", what, of, got, want)

@@ -16,51 +16,53 @@ import (
 )
 
 const (
-	// settleWithin bounds how long a reader waits for transactions that are about to
-	// commit.
+	// settleWithin limits how long a reader waits for transactions that are
+	// about to commit.
 	settleWithin = 200 * time.Millisecond
-	// settlePoll is how often it looks whether they have.
+	// settlePoll is the interval for checking that.
 	settlePoll = 5 * time.Millisecond
-	// showWithin bounds how long a reader waits for what is held in memory.
+	// showWithin limits how long a reader waits for the in-memory copies.
 	showWithin = 3 * time.Second
-	// mostToShow is of how many transactions it is asked whether memory shows them.
+	// mostToShow bounds the transactions that are looked up in the in-memory
+	// copies.
 	mostToShow = 1000
 )
 
-// horizon knows up to which id the log is settled: every row that there will ever
-// be up to there can be read, and what this process holds in memory shows what they
-// tell of. So whoever is told of a change, and asks for the thing, sees it. On SQLite
-// transactions write one after the other, and all rows that are there can be read.
+// horizon tracks the id up to which the log is settled: no lower row can appear
+// any more, and the in-memory copies of this process have the changes of all
+// these rows. So a client that receives a change and then asks for the thing
+// sees the change. On SQLite transactions write one after the other, so all
+// visible rows can be read.
 //
-// On PostgreSQL whoever draws ids holds sqldb.NotingLock from before until the end
-// of the transaction. So what a snapshot sees up to its highest id is settled when
-// all those have ended who held the lock after the snapshot was taken. A transaction
-// can be seen before it gives its locks back.
+// On PostgreSQL a transaction that draws ids holds sqldb.NotingLock from before
+// that until its end. So the highest id in a snapshot is settled once all
+// transactions have ended that held the lock after the snapshot was taken. A
+// transaction may become visible before it releases its locks.
 type horizon struct {
 	db       *sqldb.DB
 	memories []memory
 	resident *sqldb.Resident
 	settled  atomic.Int64
-	asked    atomic.Int64 // how often the highest id was asked for
+	asked    atomic.Int64 // how often the highest id was queried
 	turn     chan struct{}
 
 	// Guarded by turn:
 	began    bool  // whether settled is known
-	answered int64 // the newest asking whose answer is settled
+	answered int64 // the newest query with a settled answer
 	waiting  waiting
 }
 
-// Show brings what a process holds in memory forward until it shows what some
-// transactions changed that are committed; for nil, all that were before the call.
+// Show updates an in-memory copy until it has the given committed transactions;
+// nil means all that committed before the call.
 type Show func(ctx context.Context, transactions []sqldb.TransactionID) error
 
-// memory shows the things of some kinds, which are a list of SQL.
+// memory is an in-memory copy of some kinds, which are a list in SQL.
 type memory struct {
 	kinds string
 	show  Show
 }
 
-// memoriesOf returns what shows definitions, and what shows placement.
+// memoriesOf returns the in-memory copies of definitions and of placement.
 func memoriesOf(definitions, world Show) []memory {
 	of := func(show Show, kinds ...string) memory { return memory{"'" + strings.Join(kinds, "', '") + "'", show} }
 	return []memory{
@@ -69,14 +71,14 @@ func memoriesOf(definitions, world Show) []memory {
 	}
 }
 
-// seen is what a snapshot saw of the log.
+// seen is the log as a snapshot saw it.
 type seen struct {
 	highest int64 // id
 	server  int64 // the run of the database server
 	holders []string
 }
 
-// waiting is an id that is settled once the transactions have ended.
+// waiting is an id that is settled once the holders have ended.
 type waiting struct {
 	id      int64
 	asking  int64
@@ -92,16 +94,16 @@ func newHorizon(db *sqldb.DB, memories []memory) *horizon {
 	return h
 }
 
-// upTo returns the id up to which the log is settled, as far as is known.
+// upTo returns the id up to which the log is known to be settled.
 func (h *horizon) upTo() int64 { return h.settled.Load() }
 
-// Settle has this server know that what was committed before the call is settled,
-// or, where that takes too long, what was before. A reading sees what was settled
-// before it began.
+// Settle waits until the commits from before the call are settled. If that
+// takes too long, it returns with an earlier horizon. A Reading sees the
+// horizon from before its start.
 func (s *ChangeStore) Settle(ctx context.Context) error { return s.horizon.settle(ctx) }
 
-// settledIn returns the id up to which the log is settled in the reading of a
-// context, and as of now where there is none.
+// settledIn returns the id up to which the log is settled: in the Reading of a
+// context, or now if there is none.
 func (s *ChangeStore) settledIn(ctx context.Context) (int64, error) {
 	if !s.IsReading(ctx) {
 		if err := s.Settle(ctx); err != nil {
@@ -115,8 +117,8 @@ func (s *ChangeStore) settledIn(ctx context.Context) (int64, error) {
 	return upTo.(int64), nil
 }
 
-// settle waits until what was committed before is settled, but not for ever.
-// Callers at the same time share what one of them asks.
+// settle waits for a limited time until earlier commits are settled. Concurrent
+// callers share one query.
 func (h *horizon) settle(ctx context.Context) error {
 	before, began := h.asked.Load(), time.Now()
 	within, cancel := context.WithTimeout(ctx, showWithin)
@@ -146,8 +148,8 @@ func (h *horizon) settle(ctx context.Context) error {
 	}
 }
 
-// advance is one look at what is settled, and reports whether something that was
-// seen is not yet.
+// advance looks once for newly settled rows. open reports whether it saw rows
+// that are not settled yet.
 func (h *horizon) advance(ctx context.Context) (open bool, err error) {
 	select {
 	case h.turn <- struct{}{}:
@@ -161,11 +163,13 @@ func (h *horizon) advance(ctx context.Context) (open bool, err error) {
 	return h.waiting.holders != nil, err
 }
 
-// errNotShown says that memory could not be brought forward to what is settled.
+// errNotShown means that the in-memory copies could not be updated to the
+// settled rows.
 var errNotShown = errors.New("what is held in memory is behind the log of changes")
 
-// look asks for the highest id and for who may hold lower ones, and settles what
-// can be settled and shown within the time of another context. The turn is held.
+// look queries the highest id and the holders of the lock, and advances the
+// horizon. within limits the time for updating the in-memory copies. The caller
+// holds turn.
 func (h *horizon) look(ctx, within context.Context) error {
 	asking := h.asked.Add(1)
 	at, err := h.ask(ctx)
@@ -197,7 +201,7 @@ func (h *horizon) look(ctx, within context.Context) error {
 	return nil
 }
 
-// show has memory show what the rows between two ids tell of.
+// show updates the in-memory copies to the changes of the rows between two ids.
 func (h *horizon) show(ctx context.Context, after, upTo, server int64) error {
 	ctx = sqldb.Uncounted(sqldb.Apart(ctx))
 	for _, memory := range h.memories {
@@ -227,9 +231,9 @@ func (h *horizon) show(ctx context.Context, after, upTo, server int64) error {
 	return nil
 }
 
-// ask returns the highest id of the log as a snapshot sees it, and the
-// transactions that held NotingLock after it was taken, by their virtual ids,
-// which are not given again.
+// ask returns the highest id of the log in a snapshot, and the transactions
+// that held NotingLock after the snapshot was taken. These are virtual
+// transaction ids, which are not reused.
 func (h *horizon) ask(ctx context.Context) (at seen, err error) {
 	ctx = sqldb.Uncounted(sqldb.Apart(ctx))
 	if !h.db.Postgres() {
@@ -247,7 +251,7 @@ func (h *horizon) ask(ctx context.Context) (at seen, err error) {
 	return at, err
 }
 
-// haveAny reports whether a list has any value of another one.
+// haveAny reports whether two lists share a value.
 func haveAny(list, of []string) bool {
 	return slices.ContainsFunc(list, func(value string) bool { return slices.Contains(of, value) })
 }

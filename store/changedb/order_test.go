@@ -19,10 +19,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestACommitThatTakesLongDelaysTheFeed has a transaction that holds a place in
-// the log while others commit behind it: nothing behind is told, neither by reading
-// nor to who follows, until it has ended; then all is, in order, on both servers.
-// One that holds no place yet delays nothing, however long it takes.
+// TestACommitThatTakesLongDelaysTheFeed keeps a transaction open that has an id
+// in the log, while others commit after it. Neither reading nor following may
+// return later changes until it ends. Then both servers must return all, in
+// order. A long transaction without an id must delay nothing.
 func TestACommitThatTakesLongDelaysTheFeed(t *testing.T) {
 	t.Parallel()
 	url := storetest.PostgresDatabase(t)
@@ -37,7 +37,7 @@ func TestACommitThatTakesLongDelaysTheFeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = held.Rollback() }()
-	if _, err := held.Exec(`UPDATE namespaces SET revision = revision`); err != nil { // it has written, and no place in the log
+	if _, err := held.Exec(`UPDATE namespaces SET revision = revision`); err != nil { // it has written, but has no id in the log
 		t.Fatal(err)
 	}
 	create := func(s *store.Store, name string) {
@@ -80,7 +80,7 @@ func TestACommitThatTakesLongDelaysTheFeed(t *testing.T) {
 	}
 }
 
-// follow reads so many changes from who follows.
+// follow reads n changes from a Following.
 func follow(t *testing.T, ctx context.Context, following interface {
 	Next(ctx context.Context, limit int) ([]*change.Change, error)
 	Wait(ctx context.Context) error
@@ -104,15 +104,16 @@ func follow(t *testing.T, ctx context.Context, following interface {
 	return followed
 }
 
-// writeInTurns creates and deletes two traits and changes two namespaces.
+// writeInTurns makes random writes: it creates and deletes two traits, and
+// changes two namespaces.
 func writeInTurns(t *testing.T, s *store.Store, w int) {
 	d := rand.New(rand.NewPCG(3, uint64(w)))
 	for i := range 30 {
 		name := fmt.Sprint("CUSTOM_", d.IntN(2))
 		switch d.IntN(3) {
-		case 0: // refused where it is there
+		case 0: // refused if it exists
 			_, _ = s.CreateTrait(storetest.AsAdmin(), name)
-		case 1: // refused where it is not
+		case 1: // refused if it does not exist
 			_, _ = s.DeleteTrait(storetest.AsAdmin(), name)
 		default:
 			_, err := s.UpdateNamespace(storetest.AsAdmin(), metadef.NamespaceChange{Name: fmt.Sprint("N", d.IntN(2)),
@@ -124,8 +125,8 @@ func writeInTurns(t *testing.T, s *store.Store, w int) {
 	}
 }
 
-// poll reads the log again and again until the writers have ended and nothing is
-// left, and returns the ids of the changes.
+// poll reads the log repeatedly until the writers have ended and no changes are
+// left. It returns the ids of the changes.
 func poll(t *testing.T, ctx context.Context, s *store.Store, at change.Position, ended <-chan struct{}) (ids []int64) {
 	for last := false; ; {
 		changes, _, err := s.Changes(ctx, change.Filter{}, at, 5)
@@ -147,10 +148,10 @@ func poll(t *testing.T, ctx context.Context, s *store.Store, at change.Position,
 	}
 }
 
-// TestTheOrderIsThatOfTheCommits has writers of two servers change the same few
-// namespaces and traits, whose writers wait for each other, while readers of both
-// servers poll: what each reads is one list, which never changes, and each trait is
-// created and deleted in turns.
+// TestTheOrderIsThatOfTheCommits writes the same few namespaces and traits on
+// two servers, so that writers wait for each other. Readers of both servers
+// poll. All must read the same list, which never changes, and each trait must
+// be created and deleted alternately.
 func TestTheOrderIsThatOfTheCommits(t *testing.T) {
 	t.Parallel()
 	url := storetest.PostgresDatabase(t)
@@ -197,7 +198,7 @@ func TestTheOrderIsThatOfTheCommits(t *testing.T) {
 	}
 }
 
-// TestACursorOutlivesTheServer closes the store and opens it again.
+// TestACursorOutlivesTheServer closes a store and opens it again.
 func TestACursorOutlivesTheServer(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestACursorIsRefusedOrMissesNothing deletes old changes: each cursor that was given
-// before is refused, with how to go on, or is followed by every change behind it.
+// TestACursorIsRefusedOrMissesNothing deletes old changes. Each earlier cursor
+// must either be refused with advice, or be followed by every later change.
 func TestACursorIsRefusedOrMissesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -66,7 +66,7 @@ func TestACursorIsRefusedOrMissesNothing(t *testing.T) {
 	})
 }
 
-// isTooOld holds that an error says how to go on.
+// isTooOld checks that an error explains how to continue.
 func isTooOld(t *testing.T, err error) {
 	t.Helper()
 	if !errors.Is(err, problem.ErrInvalidInput) || !strings.Contains(err.Error(), `read what there is now, and go on from the cursor "latest"`) {

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/change"
 )
 
-// page is a part of the log as a reader sees it: what is after one id, up to
-// another one, at most limit changes.
+// page is a part of the log for a reader: the changes after one id, up to
+// another one, at most limit.
 type page struct {
 	reader      change.Reader
 	filter      change.Filter
@@ -32,8 +32,8 @@ type logRow struct {
 	change.Row
 }
 
-// seenBy returns the row as a change, nil where it says nothing to a reader, or
-// nothing that a filter wants.
+// seenBy returns the row as a change, or nil if it is not for the reader or
+// does not match the filter.
 func (r logRow) seenBy(reader change.Reader, filter change.Filter) *change.Change {
 	if !filter.Has(r.kind, r.key) || !reader.Reads(r.kind, r.Row) {
 		return nil
@@ -41,9 +41,9 @@ func (r logRow) seenBy(reader change.Reader, filter change.Filter) *change.Chang
 	return &change.Change{ID: r.id, Kind: r.kind, Key: r.key, What: r.What, At: r.at}
 }
 
-// read returns the changes of a page, and whether there are more. It reads one row
-// more than the page has; again only where that was not enough, since rows were for
-// others: for each of those the page has another one.
+// read returns the changes of a page, and whether there are more. It reads one
+// row more than the page size. Rows for other readers do not count: if any were
+// skipped, it reads on.
 func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Change, more bool, err error) {
 	for {
 		statement, args := s.statementOf(p)
@@ -81,7 +81,7 @@ func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Chang
 
 const rowColumns = `id, kind, key, created_at, audience, what, named`
 
-// scanRow reads a row of the log.
+// scanRow scans a row of the log.
 func scanRow(rows *sql.Rows) (logRow, error) {
 	var row logRow
 	var named *string
@@ -93,10 +93,10 @@ func scanRow(rows *sql.Rows) (logRow, error) {
 	return row, err
 }
 
-// statementOf returns the statement that reads the rows of a page, empty where the
-// reader sees nothing of what is wanted. It merges lists each of which an index has
-// in order, so that its work depends on the page alone: one for the readers of each
-// kind, or, where there are keys, one for each of them.
+// statementOf returns the query for a page, or "" if the reader may see none of
+// the wanted changes. The query merges lists that an index delivers in order,
+// so its cost depends only on the page. There is one list for each kind and
+// audience, or one for each key if the filter has keys.
 func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 	args = []any{p.after, p.upTo, p.limit + 1}
 	parameter := func(value any) string {
@@ -135,9 +135,9 @@ func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 	return strings.Join(lists, " UNION ALL ") + order + ` LIMIT $3`, args
 }
 
-// within returns the condition of one audience and one kind between the ids of a
-// page. PostgreSQL is given it as a comparison of rows: else it can take the order
-// of the ids from the primary key, and look at everything that others wrote.
+// within returns the condition for one audience and kind between the ids of a
+// page. On PostgreSQL it is a comparison of row values. Otherwise the planner
+// may walk the primary key and read the rows of all other audiences.
 func (s *ChangeStore) within(audience string, kind change.Kind) string {
 	if s.Postgres() {
 		return fmt.Sprintf("(audience, kind, id) > (%[1]s, '%[2]s', $1::bigint) AND (audience, kind, id) <= (%[1]s, '%[2]s', $2::bigint)", audience, kind)
@@ -145,7 +145,7 @@ func (s *ChangeStore) within(audience string, kind change.Kind) string {
 	return fmt.Sprintf("audience = %s AND kind = '%s' AND id > $1 AND id <= $2", audience, kind)
 }
 
-// orderWithin returns the order of a list of one audience and one kind.
+// orderWithin returns the order of a list for one audience and kind.
 func (s *ChangeStore) orderWithin(order string) string {
 	if !s.Postgres() {
 		return order

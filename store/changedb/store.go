@@ -1,6 +1,6 @@
-// Package changedb reads the log of changes for clients: what happened, in the
-// order of the commits, as a viewer may see it. The rows are written by the
-// transactions that they tell of (sqldb.Tx).
+// Package changedb reads the log of changes for clients: the changes that a
+// viewer may see, in commit order. Each transaction writes its own rows
+// (sqldb.Tx).
 package changedb
 
 import (
@@ -27,9 +27,9 @@ type ChangeStore struct {
 	follower  *follower
 }
 
-// Open returns the log of changes of a database. Discovers reports whether a
-// viewer may read capabilities. What the definitions and the world in memory do not
-// show yet is told to nobody.
+// Open returns the log of changes of a database. discovers reports whether a
+// viewer may read capabilities. The store withholds changes that the
+// definitions or the world in memory do not have yet.
 func Open(ctx context.Context, db *sqldb.DB, discovers func(access.Viewer) bool, definitions, world Show) (*ChangeStore, error) {
 	s := &ChangeStore{DB: db, discovers: discovers, horizon: newHorizon(db, memoriesOf(definitions, world))}
 	s.follower = newFollower(s)
@@ -45,14 +45,14 @@ func Open(ctx context.Context, db *sqldb.DB, discovers func(access.Viewer) bool,
 	return s, nil
 }
 
-// Close ends following.
+// Close stops the follower.
 func (s *ChangeStore) Close() { s.follower.close() }
 
-// keyName is the name of the key that cursors are sealed with.
+// keyName is the name of the sealing key for cursors.
 const keyName = "changes"
 
-// sealingKey returns the key that all servers of the database seal cursors with.
-// The first server makes it.
+// sealingKey returns the key with which all servers of the database seal
+// cursors. The first server creates it.
 func (s *ChangeStore) sealingKey(ctx context.Context) ([]byte, error) {
 	find := func() ([]string, error) {
 		return s.Ent.SealingKey.Query().Where(sealingkey.Name(keyName)).Select(sealingkey.FieldValue).Strings(ctx)
@@ -81,9 +81,8 @@ func (s *ChangeStore) sealingKey(ctx context.Context) ([]byte, error) {
 // Cursor returns the cursor of a position.
 func (s *ChangeStore) Cursor(p change.Position) string { return s.sealer.Seal(p) }
 
-// PositionOf returns the position of a cursor, or ErrInvalidInput for a text that
-// no server of this database made, and for a position that is older than what is
-// kept.
+// PositionOf returns the position of a cursor. It returns ErrInvalidInput for a
+// cursor of another database, and for a position older than the retention.
 func (s *ChangeStore) PositionOf(cursor string) (change.Position, error) {
 	p, err := s.sealer.Open(cursor)
 	if err != nil {
@@ -92,7 +91,7 @@ func (s *ChangeStore) PositionOf(cursor string) (change.Position, error) {
 	return p, s.checkKept(p)
 }
 
-// checkKept refuses a position behind which changes may have been deleted.
+// checkKept refuses a position after which changes may have been deleted.
 func (s *ChangeStore) checkKept(p change.Position) error {
 	if p.IsZero() || !p.At.Before(s.Now().Add(-s.KeepsChanges())) {
 		return nil
@@ -101,18 +100,19 @@ func (s *ChangeStore) checkKept(p change.Position) error {
 		p.At.UTC().Format(time.RFC3339), s.KeepsChanges())
 }
 
-// asOfNow returns a position at which a viewer has seen everything that is settled
-// now. Its time is that of the last full hour, so that who asks again for nothing
-// new mostly gets the same cursor; less where changes are kept for less than ten.
+// asOfNow returns a position at which a viewer has seen everything settled so
+// far. Its time is truncated to the hour, so that repeated requests without new
+// changes mostly return the same cursor. A retention below ten hours truncates
+// to a tenth of it.
 func (s *ChangeStore) asOfNow(id int64) change.Position {
 	return change.Position{ID: id, At: s.Now().Truncate(min(time.Hour, s.KeepsChanges()/10))}
 }
 
 // Changes returns the next changes after a position that the viewer may see, at
-// most limit of them, in the order of the commits, and whether there are more. It
-// knows all that was committed before it began, unless a transaction that is about
-// to commit takes too long; then it ends before that. In a reading (sqldb.Reading)
-// it knows what was settled before the reading began; see Settle.
+// most limit, in commit order, and whether there are more. They include all
+// commits from before the call, unless a transaction takes too long to commit;
+// then the list ends before it. In a sqldb.Reading they include what was
+// settled before the Reading began; see Settle.
 func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after change.Position, limit int) (changes []*change.Change, more bool, err error) {
 	if err := s.checkKept(after); err != nil {
 		return nil, false, err
@@ -124,8 +124,9 @@ func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after c
 	return s.read(ctx, page{reader: s.reader(ctx), filter: filter, after: after.ID, upTo: upTo, limit: limit})
 }
 
-// Latest returns the position behind the newest change that the viewer may see:
-// who reads all there is, in the same reading or later, misses nothing from there.
+// Latest returns the position of the newest change that the viewer may see. A
+// client that reads the current state in the same Reading or later, and
+// continues from here, misses nothing.
 func (s *ChangeStore) Latest(ctx context.Context, filter change.Filter) (change.Position, error) {
 	upTo, err := s.settledIn(ctx)
 	if err != nil {
@@ -138,16 +139,15 @@ func (s *ChangeStore) Latest(ctx context.Context, filter change.Filter) (change.
 	return s.asOfNow(newest[0].ID), nil
 }
 
-// HasChanges reports whether there is any change up to a position that the viewer
-// may see.
+// HasChanges reports whether the viewer may see any change up to a position.
 func (s *ChangeStore) HasChanges(ctx context.Context, filter change.Filter, upTo change.Position) (bool, error) {
 	_, more, err := s.read(ctx, page{reader: s.reader(ctx), filter: filter, upTo: upTo.ID, newestFirst: true})
 	return more, err
 }
 
-// After returns the position at which to go on from changes that Changes returned
-// after another position: behind the last of them, or, where they were all there
-// were, the same place as of now.
+// After returns the position from which to continue after Changes returned
+// changes from another position. With more changes left it is the position of
+// the last one. Otherwise it is also as of now.
 func (s *ChangeStore) After(position change.Position, changes []*change.Change, more bool) change.Position {
 	if len(changes) > 0 {
 		position = changes[len(changes)-1].Position()
@@ -158,7 +158,7 @@ func (s *ChangeStore) After(position change.Position, changes []*change.Change, 
 	return s.asOfNow(position.ID)
 }
 
-// reader returns who the viewer is to the log.
+// reader returns the viewer's view of the log.
 func (s *ChangeStore) reader(ctx context.Context) change.Reader {
 	return visible.Changes(ctx, s.discovers)
 }

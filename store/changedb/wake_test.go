@@ -15,9 +15,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestOnlyWhatMattersWakes has several follow: one a resource, one all resources as
-// a member of another project. What happens to others, or what they may not see,
-// wakes neither, and what they follow is there as soon as they are woken.
+// TestOnlyWhatMattersWakes has two followers: of one resource, and of all
+// resources as a member of another project. Changes that they do not follow or
+// may not see must not wake them. When woken, they must get the change.
 func TestOnlyWhatMattersWakes(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -47,8 +47,8 @@ func TestOnlyWhatMattersWakes(t *testing.T) {
 		}
 		create(100, access.Public)
 		for name, f := range following {
-			tells(t, readers[name].ctx, name, f, change.Created) // so it has begun
-			for woken := true; woken; {                          // until there is nothing more to look at
+			tells(t, readers[name].ctx, name, f, change.Created) // so it has started
+			for woken := true; woken; {                          // until there is nothing more to read
 				within, cancel := context.WithTimeout(readers[name].ctx, 500*time.Millisecond)
 				woken = f.Wait(within) == nil
 				cancel()
@@ -57,7 +57,7 @@ func TestOnlyWhatMattersWakes(t *testing.T) {
 				}
 			}
 		}
-		for n := range 20 { // neither of the two is told of any
+		for n := range 20 { // neither of the two receives these
 			create(n, access.Private)
 		}
 		for name, f := range following {
@@ -83,7 +83,7 @@ func touch(t *testing.T, s *store.Store, uuid string) {
 	}
 }
 
-// tells holds that one who follows is told one change of the resource that matters.
+// tells checks that a Following returns one change of the resource.
 func tells(t *testing.T, ctx context.Context, name string, f *store.Following, what change.What) {
 	t.Helper()
 	within, cancel := context.WithTimeout(ctx, patience.Of(t, 10*time.Second))
