@@ -10,70 +10,71 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// fewTransactions is up to how many transactions, which changed nothing of the
-// value, each reader reads again. Where there are more, the value of the
-// process is brought forward to the reader's snapshot.
+// fewTransactions is the number of transactions without an effect on the value
+// that each reader may read again. Above it, the value of the process moves to
+// the reader's snapshot.
 const fewTransactions = 32
 
-// Domain describes the value of a Copy. The functions get a connection whose
-// statements all see one snapshot.
+// Domain describes the value of a Copy. All statements on a connection passed
+// to its functions see one snapshot.
 type Domain[T any] struct {
-	// Name names the value in the log of the server, in the plural.
+	// Name names the value in the server's log, in the plural.
 	Name string
-	// Kinds are the kinds of things in the change log that the value is made of.
+	// Kinds are the kinds of things in the change log that affect the value.
 	Kinds []string
-	// Load reads the value. It returns TooBig where the value takes more memory than
-	// a number of bytes.
+	// Load reads the value. It returns TooBig if the value takes more than most
+	// bytes.
 	Load func(ctx context.Context, on sqldb.Conn, most int64) (*T, error)
-	// Differs returns the notes whose things differ between value and database. It is
-	// optional, for a domain whose change log notes unchanged things, too.
+	// Differs returns the notes of things that differ between value and
+	// database. It is optional, for a domain whose change log also notes
+	// unchanged things.
 	Differs func(ctx context.Context, on sqldb.Conn, value *T, notes []sqldb.Note) ([]sqldb.Note, error)
-	// Next returns the value after the changes that notes tell of. It reads them
-	// and leaves the value as it is.
+	// Next returns the value after the noted changes, which it reads. It does
+	// not modify value.
 	Next func(ctx context.Context, on sqldb.Conn, value *T, notes []sqldb.Note) (*T, error)
-	// Size returns about how many bytes the value takes.
+	// Size returns the approximate size of the value in bytes.
 	Size func(value *T) int64
-	// Most is how many bytes the value may take to be kept.
+	// Most is the maximum size of the value in bytes.
 	Most int64
-	// Beside, unless 0, has the value loaded beside requests, because loading takes
-	// longer than a request may wait. A reading follows at most this many notes, and
-	// no writer waits, because every reader reads at one instant.
+	// Beside, unless 0, makes the value load in the background, because loading
+	// takes longer than a request may wait. A Reading applies at most this many
+	// notes. No writer waits, because every reader reads at one instant.
 	Beside int
 }
 
-// TooBig is the error of Load for a value that takes more memory than it may, by
-// the bytes that were counted.
+// TooBig is the error of Load for a value above the maximum size. Its value is
+// the number of bytes counted.
 type TooBig int64
 
-// Error says how much it takes.
+// Error returns a message with the size.
 func (t TooBig) Error() string { return fmt.Sprintf("the value takes %d bytes or more", int64(t)) }
 
-// State is a value and the snapshot that it is of. It never changes.
+// State is an immutable value with its snapshot.
 type State[T any] struct {
 	Value *T // nil where none is kept
 	UpTo  sqldb.Snapshot
 }
 
-// shows reports whether all that a transaction committed is seen; the zero
-// TransactionID is none.
+// shows reports whether the snapshot sees a transaction's commit. It is false
+// for the zero TransactionID.
 func (s *State[T]) shows(transaction sqldb.TransactionID) bool {
 	return transaction.Number > 0 && s.UpTo.Contains(transaction)
 }
 
-// Copy keeps the value of a domain.
+// Copy keeps the value of a domain in memory.
 type Copy[T any] struct {
 	db       *sqldb.DB
 	domain   Domain[T]
 	current  atomic.Pointer[State[T]]
 	resident *sqldb.Resident
 	others   Others
-	turn     chan struct{} // held for a catch up
+	turn     chan struct{} // held during a catch up
 	placing  sync.Mutex
 	tooBig   atomic.Bool
 	beside   beside
 }
 
-// New returns a copy without a value, which Load, or Soon, loads.
+// New returns a Copy without a value. Load or Soon loads it.
 func New[T any](db *sqldb.DB, domain Domain[T]) *Copy[T] {
 	c := &Copy[T]{db: db, domain: domain, turn: make(chan struct{}, 1)}
 	c.current.Store(&State[T]{})
@@ -85,14 +86,14 @@ func New[T any](db *sqldb.DB, domain Domain[T]) *Copy[T] {
 	return c
 }
 
-// State returns the value of the process and its snapshot.
+// State returns the current value of the process with its snapshot.
 func (c *Copy[T]) State() *State[T] { return c.current.Load() }
 
-// Held returns the value of the process, nil where none is kept.
+// Held returns the current value of the process, nil if none is kept.
 func (c *Copy[T]) Held() *T { return c.current.Load().Value }
 
-// Of returns the value as the reading of the context sees it, nil where none is
-// kept: then all that follows is read at one instant.
+// Of returns the value as the Reading of the context sees it. It returns nil if
+// none is kept; later reads of the Reading then see one instant.
 func (c *Copy[T]) Of(ctx context.Context) (*T, error) {
 	state, err := c.db.ResidentOf(ctx, c.resident)
 	if err != nil {
@@ -105,9 +106,10 @@ func (c *Copy[T]) Of(ctx context.Context) (*T, error) {
 	return value, nil
 }
 
-// At returns the value as it is at one instant, which is that of the reading from
-// then on. It returns nil where the reading has no such instant, in a trial, and
-// where no value is kept or too much has changed: then the database is asked.
+// At returns the value at one instant, and later reads of the Reading see the
+// same instant. It returns nil in a trial, if the Reading has no single
+// instant, if no value is kept, and if too much has changed. The caller then
+// asks the database.
 func (c *Copy[T]) At(ctx context.Context) (*T, error) {
 	if c.Held() == nil || c.db.IsTrial(ctx) {
 		return nil, nil
@@ -122,8 +124,8 @@ func (c *Copy[T]) At(ctx context.Context) (*T, error) {
 	return state.(*State[T]).Value, nil
 }
 
-// Unchanged returns the value of the process if a transaction sees it as it is,
-// and nil otherwise.
+// Unchanged returns the value of the process if a transaction sees the same
+// value, otherwise nil.
 func (c *Copy[T]) Unchanged(ctx context.Context, on sqldb.Conn) (*T, error) {
 	held := c.current.Load()
 	if held.Value == nil || c.db.IsTrial(ctx) {
@@ -139,8 +141,8 @@ func (c *Copy[T]) Unchanged(ctx context.Context, on sqldb.Conn) (*T, error) {
 	return held.Value, nil
 }
 
-// atInstant returns the state that the snapshot of a transaction sees, given one that was
-// held before the transaction began.
+// atInstant returns the state for the snapshot of a transaction, based on a
+// state held before the transaction began.
 func (c *Copy[T]) atInstant(ctx context.Context, on sqldb.Conn, before any) (any, error) {
 	held := before.(*State[T])
 	if held.Value == nil {
@@ -156,10 +158,10 @@ func (c *Copy[T]) atInstant(ctx context.Context, on sqldb.Conn, before any) (any
 	return next, nil
 }
 
-// next returns the state that a transaction sees which reads at one instant,
-// given an earlier one. Most is how many notes it follows, 0 for all; where there
-// are more, or the value would be loaded anew, it has that done beside requests,
-// and the state has no value.
+// next returns the state for a read transaction at one instant, based on an
+// earlier state. most limits the notes to apply; 0 is no limit. If there are
+// more notes, or the value would have to be reloaded, it starts an update in
+// the background and returns a state without a value.
 func (c *Copy[T]) next(ctx context.Context, on sqldb.Conn, held *State[T], most int) (*State[T], error) {
 	at, notes, ok, err := c.since(ctx, on, held)
 	switch {
@@ -180,8 +182,8 @@ func (c *Copy[T]) next(ctx context.Context, on sqldb.Conn, held *State[T], most 
 	return c.bounded(&State[T]{value, at}), nil
 }
 
-// since returns what changed since a state as a statement sees it, and the snapshot
-// of that statement. It reports false where the change log does not tell.
+// since returns the changes since a state, and the snapshot of the statement.
+// ok is false if the change log does not reach back.
 func (c *Copy[T]) since(ctx context.Context, on sqldb.Conn, held *State[T]) (at sqldb.Snapshot, notes []sqldb.Note, ok bool, err error) {
 	at, notes, ok, err = c.db.NotesSince(ctx, on, held.UpTo, c.domain.Kinds...)
 	if err == nil && ok && len(notes) > 0 && c.domain.Differs != nil {
@@ -190,8 +192,8 @@ func (c *Copy[T]) since(ctx context.Context, on sqldb.Conn, held *State[T]) (at 
 	return at, notes, ok, err
 }
 
-// read reads the state that a snapshot sees, which has no value where it takes
-// more memory than it may.
+// read reads the state for a snapshot. The state has no value if that is too
+// big.
 func (c *Copy[T]) read(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot) (*State[T], error) {
 	value, err := c.domain.Load(ctx, on, c.domain.Most)
 	if bytes, tooBig := err.(TooBig); tooBig {
@@ -203,8 +205,7 @@ func (c *Copy[T]) read(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot) (*
 	return c.bounded(&State[T]{value, at}), nil
 }
 
-// bounded returns a state, or one without a value where that takes more memory
-// than it may.
+// bounded returns the state, or one without a value if that is too big.
 func (c *Copy[T]) bounded(state *State[T]) *State[T] {
 	if bytes := c.domain.Size(state.Value); bytes > c.domain.Most {
 		return c.refuse(bytes)
@@ -212,7 +213,7 @@ func (c *Copy[T]) bounded(state *State[T]) *State[T] {
 	return state
 }
 
-// refuse drops the value, which takes too many bytes, until it is loaded anew.
+// refuse drops a value that is too big until the next reload.
 func (c *Copy[T]) refuse(bytes int64) *State[T] {
 	if c.tooBig.CompareAndSwap(false, true) {
 		c.db.Log.Warn("the "+c.domain.Name+" take too much memory to be kept, and are read from the database", "bytes", bytes, "limit", c.domain.Most)
@@ -222,15 +223,15 @@ func (c *Copy[T]) refuse(bytes int64) *State[T] {
 	return none
 }
 
-// Replace puts a state in place, whatever is there.
+// Replace sets the current state unconditionally.
 func (c *Copy[T]) Replace(next *State[T]) {
 	c.placing.Lock()
 	defer c.placing.Unlock()
 	c.current.Store(next)
 }
 
-// advance puts a state in place if it is of a later snapshot of the same run of the
-// server than the one that is there.
+// advance sets the current state if next has a later snapshot of the same run
+// of the server.
 func (c *Copy[T]) advance(next *State[T]) {
 	c.placing.Lock()
 	defer c.placing.Unlock()
@@ -240,13 +241,13 @@ func (c *Copy[T]) advance(next *State[T]) {
 	}
 }
 
-// Load loads the value, unless it takes more memory than it may.
+// Load loads the value, unless it is too big.
 func (c *Copy[T]) Load(ctx context.Context) error {
 	return c.Exclusively(ctx, func() error { return c.reload(ctx) })
 }
 
-// reload is Load where no other catch up runs. It drops the value first: so no
-// reading puts a later one in place meanwhile.
+// reload is Load for a caller under Exclusively. It drops the value first, so
+// that no Reading stores a later one meanwhile.
 func (c *Copy[T]) reload(ctx context.Context) error {
 	started := time.Now()
 	c.tooBig.Store(false)

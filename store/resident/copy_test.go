@@ -18,11 +18,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// names are the names of the custom traits of a database, in order. They are the
-// domain of the tests.
+// names are the custom traits of a database, sorted. They are the domain of the
+// tests.
 type names []string
 
-// named is a copy of the names, and what its domain did.
+// named is a Copy of the names, with counters of its domain.
 type named struct {
 	*resident.Copy[names]
 	s     *store.Store
@@ -40,7 +40,7 @@ func (n *named) read(ctx context.Context, on sqldb.Conn) (*names, error) {
 	return (*names)(&found), err
 }
 
-// newNamed returns a copy of the names of a store, loaded.
+// newNamed returns a loaded Copy of the names of a store.
 func newNamed(t *testing.T, s *store.Store, options func(*resident.Domain[names])) *named {
 	t.Helper()
 	n := &named{s: s}
@@ -93,8 +93,8 @@ func (n *named) create(t *testing.T, names ...string) {
 
 func (n *named) has(name string) bool { return n.Held() != nil && slices.Contains(*n.Held(), name) }
 
-// TestAValueIsWhatItsSnapshotSees compares the value of a reading with the database
-// at the instant of the reading, while servers write names.
+// TestAValueIsWhatItsSnapshotSees compares the value of a Reading with the
+// database at the same instant, while servers write names.
 func TestAValueIsWhatItsSnapshotSees(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -107,7 +107,7 @@ func TestAValueIsWhatItsSnapshotSees(t *testing.T) {
 		for client := range 3 {
 			writers.Go(func() {
 				chance := rand.New(rand.NewPCG(uint64(client), 1))
-				for ctx.Err() == nil { // what others did refuses some
+				for ctx.Err() == nil { // some are refused because of other writers
 					name, s := fmt.Sprint("CUSTOM_", chance.IntN(12)), copies[client%len(copies)].s
 					if _, err := s.CreateTrait(ctx, name); err != nil {
 						_, _ = s.DeleteTrait(ctx, name)
@@ -139,15 +139,15 @@ func TestAValueIsWhatItsSnapshotSees(t *testing.T) {
 	})
 }
 
-// TestAnOlderSnapshotTakesNothingBack has a reading leave the value of its instant
-// when the process has a later one.
+// TestAnOlderSnapshotTakesNothingBack makes a Reading update the value to its
+// instant after the process has a later value.
 func TestAnOlderSnapshotTakesNothingBack(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		n := newNamed(t, s, nil)
 		before := n.State()
 		n.create(t, "CUSTOM_A")
-		n.Replace(before) // the reading has to bring it forward
+		n.Replace(before) // the Reading must update it
 		ctx, reading := s.WithReading(storetest.AsAdmin(), store.AtOnce)
 		defer reading.End()
 		if _, err := sqldb.Column[string](ctx, s.DB, s.Pool, customTraits); err != nil {
@@ -164,8 +164,9 @@ func TestAnOlderSnapshotTakesNothingBack(t *testing.T) {
 	})
 }
 
-// TestAWriterWaitsForItsCommit looks at the value as soon as a writer is answered,
-// and holds that a writer learns of a commit that cannot be shown.
+// TestAWriterWaitsForItsCommit checks that the value has a commit as soon as
+// its writer gets the answer. If the value cannot be updated, the writer must
+// get an error.
 func TestAWriterWaitsForItsCommit(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -192,8 +193,8 @@ func TestAWriterWaitsForItsCommit(t *testing.T) {
 	})
 }
 
-// TestAPrunedLogLoadsTheValueAnew says in the log that it is not whole from the
-// snapshot of the value on.
+// TestAPrunedLogLoadsTheValueAnew marks the log as pruned beyond the snapshot
+// of the value.
 func TestAPrunedLogLoadsTheValueAnew(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.Postgres(t))
@@ -211,7 +212,7 @@ func TestAPrunedLogLoadsTheValueAnew(t *testing.T) {
 	}
 }
 
-// TestAValueBeyondItsBoundIsNotKept lets a value grow over its bound.
+// TestAValueBeyondItsBoundIsNotKept lets a value exceed its maximum size.
 func TestAValueBeyondItsBoundIsNotKept(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -233,8 +234,8 @@ func TestAValueBeyondItsBoundIsNotKept(t *testing.T) {
 	})
 }
 
-// TestAValueIsBroughtForwardBeside holds that a reading does not follow more than
-// a number of notes, and that the value is brought forward beside it.
+// TestAValueIsBroughtForwardBeside checks that a Reading applies a limited
+// number of notes. Beyond it the value is updated in the background.
 func TestAValueIsBroughtForwardBeside(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -1,14 +1,14 @@
-// Package resident keeps values of the database in memory and brings them
-// forward by the change log. A Copy is one such value. Its Domain says how the
-// value is loaded, how it changes and how large it is; the Copy does the rest:
-// pointer, snapshot, catch up, waiting and bound.
+// Package resident keeps values of the database in memory and updates them from
+// the change log. A Copy is one such value. Its Domain defines how to load and
+// update the value, and its size. The Copy handles the rest: pointer, snapshot,
+// catch up, waiting and size limit.
 //
 // # The protocol
 //
-// A value is of one snapshot of the database and never changes. Readers load a
-// pointer and never wait for each other. The next value is made of the last one
-// and of the rows of the change log since its snapshot (sqldb.DB.NotesSince). Two
-// things make it:
+// A value belongs to one snapshot of the database and is immutable. Readers
+// load a pointer and never wait for each other. The next value is built from
+// the last one and the rows of the change log since its snapshot
+// (sqldb.DB.NotesSince). Two things build it:
 //
 //   - A catch up takes a new snapshot. One runs at a time and serves all that
 //     wait. It follows a commit of this process, a notification of another
@@ -16,9 +16,9 @@
 //   - A reading at one instant brings the value to the instant. It leaves that
 //     value to the process where it is later than the value of the process.
 //
-// A writer waits for a snapshot that shows its commit (Copy.FollowCommits).
-// Domains whose readers all read at one instant need no such wait: a read after
-// the commit has an instant after it (Domain.Beside).
+// A writer waits for a snapshot that sees its commit (Copy.FollowCommits). If
+// all readers of a domain read at one instant, its writers need not wait: a
+// read after the commit has a later instant (Domain.Beside).
 //
 // # What holds
 //
@@ -49,18 +49,19 @@
 //
 // # Why it holds
 //
-// A later snapshot sees all that an earlier one did. The log is read from the
-// oldest transaction that ran at the last snapshot, so no commit is missed that
-// ended between the two, whatever its number. A change that is read twice does
-// no harm, because each read returns the rows of the snapshot.
+// A later snapshot sees everything that an earlier one saw. The log is read
+// from the oldest transaction that ran at the last snapshot. So no commit
+// between the two snapshots is missed, whatever its number. Reading a change
+// twice does no harm, because each read returns the rows of the snapshot.
 //
-// Transactions are known by their number and the run of the server: a crash
-// gives numbers again. A snapshot of another run makes the Copy load the value again.
+// A transaction is identified by its number and the run of the server, since a
+// crash makes the server reuse numbers. A snapshot of another run makes the
+// Copy reload the value.
 //
 // # Locks
 //
-// Copy.turn is held for a catch up, with its statements; Copy.placing while a
-// value is put in place, and no statement runs under it. No lock of PostgreSQL is
-// held while a goroutine waits for one of these: a catch up follows the end of
-// the transaction.
+// Copy.turn is held during a catch up with its statements. Copy.placing is held
+// while a value is stored, and no statement runs under it. No goroutine waits
+// for one of these while it holds a lock of PostgreSQL: a catch up runs after
+// the transaction has ended.
 package resident

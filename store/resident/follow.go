@@ -11,34 +11,36 @@ import (
 )
 
 const (
-	// caughtUpWithin is how long a writer waits until its commit is in memory.
+	// caughtUpWithin limits how long a writer waits until the value has its
+	// commit.
 	caughtUpWithin = 2 * time.Second
-	// triedAgain is how long after a failure a value is loaded again beside requests.
+	// triedAgain is the interval between failed attempts to load a value in the
+	// background.
 	triedAgain = 10 * time.Second
 )
 
-// Others are the other servers of a database.
+// Others notifies the other servers of a database.
 type Others struct {
-	// Tell tells them that there is something to see.
+	// Tell notifies them of a commit.
 	Tell func()
-	// Reconcile finds out what became of a transaction whose COMMIT had no answer,
-	// has the process catch up, and tells them.
+	// Reconcile finds the outcome of a transaction whose COMMIT got no answer.
+	// It then makes this process catch up, and notifies the other servers.
 	Reconcile func(sqldb.TransactionID)
 }
 
-// FollowCommits has each writer of this process that changes something of the
-// domain wait until the value shows its commit, and others told. It is called once,
-// before anything is written.
+// FollowCommits makes each writer of this process that changes the domain wait
+// until the value has its commit. It also notifies other servers. Call it once,
+// before the first write.
 func (c *Copy[T]) FollowCommits() { c.db.FollowKinds(c.followCommit, c.domain.Kinds...) }
 
-// Tells says who the other servers are. It is called before the first Load.
+// Tells sets how to notify other servers. Call it before the first Load.
 func (c *Copy[T]) Tells(others Others) { c.others = others }
 
-// CatchUp brings the value forward to all commits before the call.
+// CatchUp updates the value to all commits from before the call.
 func (c *Copy[T]) CatchUp(ctx context.Context) error { return c.followTo(ctx, sqldb.TransactionID{}) }
 
-// Show brings the value forward until it shows what some transactions changed that
-// are committed; for nil, all that were before the call.
+// Show updates the value until it has the given committed transactions; nil
+// means all that committed before the call.
 func (c *Copy[T]) Show(ctx context.Context, transactions []sqldb.TransactionID) error {
 	if transactions == nil {
 		return c.CatchUp(ctx)
@@ -62,9 +64,9 @@ func (c *Copy[T]) Exclusively(ctx context.Context, run func() error) error {
 	return run()
 }
 
-// followTo brings the value forward to all commits, unless it shows a
-// transaction already, or does once no other catch up runs: one serves all that
-// wait.
+// followTo updates the value to all commits, unless it has the transaction
+// already. It checks again once no other catch up runs, since one catch up
+// serves all waiting callers.
 func (c *Copy[T]) followTo(ctx context.Context, transaction sqldb.TransactionID) error {
 	if c.current.Load().shows(transaction) {
 		return nil
@@ -96,8 +98,8 @@ func (c *Copy[T]) Forward(ctx context.Context) error {
 	return nil
 }
 
-// place puts the state of a catch up in place, unless a reading left one of a later
-// snapshot of the same run of the server meanwhile.
+// place stores the state of a catch up, unless a Reading stored one with a
+// later snapshot of the same run of the server.
 func (c *Copy[T]) place(next *State[T]) {
 	c.placing.Lock()
 	defer c.placing.Unlock()
@@ -110,9 +112,9 @@ func (c *Copy[T]) place(next *State[T]) {
 	}
 }
 
-// followCommit brings the value forward to a commit of this process, and has others
-// told. If no catch up succeeds within caughtUpWithin, the writer gets the error; the
-// next catch up brings the commit.
+// followCommit updates the value to a commit of this process, and notifies
+// other servers. If no catch up succeeds within caughtUpWithin, the writer gets
+// the error, and the next catch up brings the commit.
 func (c *Copy[T]) followCommit(ctx context.Context, transaction sqldb.TransactionID, outcome sqldb.Outcome) error {
 	if outcome == sqldb.Uncertain && c.others.Reconcile != nil {
 		c.others.Reconcile(transaction)
@@ -135,7 +137,7 @@ func (c *Copy[T]) followCommit(ctx context.Context, transaction sqldb.Transactio
 	}
 }
 
-// beside is what runs beside requests.
+// beside is the state of the background update.
 type beside struct {
 	mu        sync.Mutex
 	running   sync.WaitGroup
@@ -145,8 +147,8 @@ type beside struct {
 	cancel    context.CancelFunc
 }
 
-// Soon has the value loaded or brought forward beside requests, unless that is
-// going on or failed just now, or the value takes too much memory.
+// Soon starts loading or updating the value in the background. It does nothing
+// if that is running, failed recently, or if the value is too big.
 func (c *Copy[T]) Soon() {
 	b := &c.beside
 	b.mu.Lock()
@@ -170,7 +172,7 @@ func (c *Copy[T]) Soon() {
 	})
 }
 
-// bring brings the value forward, however much has changed, and loads one where
+// bring updates the value, regardless of the number of changes, or loads it if
 // there is none.
 func (c *Copy[T]) bring(ctx context.Context) error {
 	return c.Exclusively(ctx, func() error {
@@ -181,7 +183,7 @@ func (c *Copy[T]) bring(ctx context.Context) error {
 	})
 }
 
-// close ends what runs beside requests.
+// close stops the background update.
 func (b *beside) close() {
 	b.mu.Lock()
 	b.isClosed = true
