@@ -13,20 +13,20 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// Namespaces keeps the public namespaces, those of the viewer's project and
-// those shared with it; for an administrator all.
+// Namespaces keeps public namespaces, and namespaces owned by the viewer's
+// project or shared with it. An administrator sees all.
 func Namespaces(ctx context.Context) predicate.Namespace {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) { s.Where(NamespaceCondition(viewer, s.C)) }
 }
 
-// InNamespaces is Namespaces for a table that refers to its namespace.
+// InNamespaces is Namespaces for a table with a namespace_id.
 func InNamespaces(ctx context.Context) func(*entsql.Selector) {
 	return refersTo(ctx, "namespaces", "namespace_id", seesEveryNamespace, NamespaceCondition)
 }
 
-// refersTo keeps the rows whose column refers to a row of a table for which a
-// condition holds, and all for a viewer who sees every one.
+// refersTo keeps the rows whose column refers to a row that meets a condition.
+// It keeps all rows for a viewer who sees every referenced row.
 func refersTo(
 	ctx context.Context, table, column string, seesEvery func(access.Viewer) bool, condition func(access.Viewer, func(string) string) *entsql.Predicate,
 ) func(*entsql.Selector) {
@@ -35,16 +35,16 @@ func refersTo(
 		if seesEvery(viewer) {
 			return
 		}
-		// A list of all that the viewer sees would be made anew by each statement on
-		// SQLite, for one row as for many.
+		// On SQLite an IN list of all visible rows would be built for each
+		// statement, even for a single row. So the condition is EXISTS.
 		referred := entsql.Dialect(s.Dialect()).Table(table).As("seen")
 		s.Where(entsql.Exists(entsql.Dialect(s.Dialect()).Select(referred.C("id")).From(referred).
 			Where(entsql.And(entsql.ColumnsEQ(referred.C("id"), s.C(column)), condition(viewer, referred.C)))))
 	}
 }
 
-// NamespaceCondition is the condition of Namespaces on a table with the columns
-// of namespaces.
+// NamespaceCondition is the condition of Namespaces for a table with the
+// columns of namespaces.
 func NamespaceCondition(viewer access.Viewer, column func(string) string) *entsql.Predicate {
 	if !viewer.May(access.RuleDefinitionsRead) {
 		return entsql.ExprP("1 = 0")
@@ -63,9 +63,9 @@ func NamespaceCondition(viewer access.Viewer, column func(string) string) *entsq
 	)
 }
 
-// InNamespacesSeenBy keeps the rows of a table that refer to a namespace which
-// some projects see: those of which isAmong tests whether a column has one.
-// Nothing depends on the viewer.
+// InNamespacesSeenBy keeps the rows in namespaces that are public or that a set
+// of projects may see. isAmong returns the condition that a column has one of
+// these projects. The viewer does not matter.
 func InNamespacesSeenBy(isAmong func(s *entsql.Selector, column string) *entsql.Predicate) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
@@ -80,9 +80,9 @@ func InNamespacesSeenBy(isAmong func(s *entsql.Selector, column string) *entsql.
 	}
 }
 
-// ResourceTypes keeps the resource types that the viewer may know. A type that an
-// administrator created is known to all. A type that an association brought is
-// known through a namespace or a resource that the viewer may see; else its name
+// ResourceTypes keeps the resource types that the viewer may know. All viewers
+// know the types that an administrator created. A type that an association
+// created is known through a visible namespace or resource. Otherwise its name
 // would disclose a private namespace.
 func ResourceTypes(ctx context.Context) predicate.ResourceType {
 	viewer := access.ViewerFrom(ctx)
@@ -108,8 +108,7 @@ func ResourceTypes(ctx context.Context) predicate.ResourceType {
 	}
 }
 
-// OfResourceTypes is ResourceTypes for a table that refers to its resource
-// type.
+// OfResourceTypes is ResourceTypes for a table with a resource_type_id.
 func OfResourceTypes(ctx context.Context) func(*entsql.Selector) {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
@@ -122,18 +121,19 @@ func OfResourceTypes(ctx context.Context) func(*entsql.Selector) {
 	}
 }
 
-// Resources keeps the public resources and those of the viewer's project; for
-// an administrator or a service all.
+// Resources keeps public resources and resources of the viewer's project.
+// Administrators and services see all.
 func Resources(ctx context.Context) predicate.Resource {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) { s.Where(ResourceCondition(viewer, s.C)) }
 }
 
-// AreResourcesOpen reports whether Resources keeps all resources for the viewer.
+// AreResourcesOpen reports whether the viewer sees all resources.
 func AreResourcesOpen(ctx context.Context) bool { return seesEveryResource(access.ViewerFrom(ctx)) }
 
-// OfKnownProjects keeps the resources of projects that the viewer knows, as
-// resource.SeesProject says: what definitions hold on the others is not told.
+// OfKnownProjects keeps the resources in projects that the viewer knows, see
+// resource.SeesProject. It hides which definitions apply to resources of other
+// projects.
 func OfKnownProjects(ctx context.Context) predicate.Resource {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
@@ -143,21 +143,21 @@ func OfKnownProjects(ctx context.Context) predicate.Resource {
 	}
 }
 
-// OfResources is Resources for a table that refers to its resource.
+// OfResources is Resources for a table with a resource_id.
 func OfResources(ctx context.Context) func(*entsql.Selector) {
 	return refersTo(ctx, "resources", "resource_id", seesEveryResource, ResourceCondition)
 }
 
-// SeesPlacement refuses a viewer who may not read placement: whoever sees any
-// of it sees all of it but the consumers of other projects, of which Consumers
-// tells.
+// SeesPlacement returns an error if the viewer may not read placement. A viewer
+// who may read placement sees all of it, except consumers of other projects;
+// see Consumers.
 func SeesPlacement(ctx context.Context) error {
 	return access.ViewerFrom(ctx).Require(access.RulePlacementRead, "reading placement")
 }
 
-// Consumers keeps the consumers of the viewer's project, and all for a viewer
-// who may read those of any project. Allocations and usages are seen where their
-// consumer is.
+// Consumers keeps the consumers of the viewer's project, or all for a viewer
+// who may read the consumers of any project. Allocations and usages are visible
+// with their consumer.
 func Consumers(ctx context.Context) predicate.Consumer {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
@@ -170,9 +170,8 @@ func Consumers(ctx context.Context) predicate.Consumer {
 	}
 }
 
-// ConsumerClause returns the condition of Consumers as SQL on a column with the
-// project of a consumer, and its parameters, the first of which is numbered
-// next.
+// ConsumerClause returns the condition of Consumers as SQL, for a column with
+// the project of a consumer, and its parameters, numbered from next.
 func ConsumerClause(ctx context.Context, project string, next int) (clause string, args []any) {
 	viewer := access.ViewerFrom(ctx)
 	switch {
@@ -184,7 +183,8 @@ func ConsumerClause(ctx context.Context, project string, next int) (clause strin
 	return project + " = $" + strconv.Itoa(next), []any{viewer.ProjectID}
 }
 
-// OfConsumersClause is ConsumerClause for a column that refers to a consumer.
+// OfConsumersClause is ConsumerClause for a column with the row id of a
+// consumer.
 func OfConsumersClause(ctx context.Context, consumer string, next int) (clause string, args []any) {
 	clause, args = ConsumerClause(ctx, "seen.project_id", next)
 	if len(args) > 0 {
@@ -194,15 +194,15 @@ func OfConsumersClause(ctx context.Context, consumer string, next int) (clause s
 }
 
 // SeesEveryConsumer reports whether the viewer sees the consumers of all
-// projects. Whoever may write placement does: a claim needs the generation of
-// its consumer, whatever project that is of.
+// projects. Writers of placement do, since a claim needs the generation of its
+// consumer in any project.
 func SeesEveryConsumer(ctx context.Context) bool {
 	viewer := access.ViewerFrom(ctx)
 	return viewer.May(access.RulePlacementRead) && (viewer.May(access.RuleConsumersReadAny) || viewer.May(access.RulePlacementWrite))
 }
 
 // Events keeps all audit events for a viewer who may read the audit log,
-// and none for others.
+// otherwise none.
 func Events(ctx context.Context) predicate.AuditEvent {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
@@ -218,8 +218,8 @@ func seesEveryNamespace(viewer access.Viewer) bool {
 
 func seesEveryResource(viewer access.Viewer) bool { return resource.ReachOf(viewer).All }
 
-// SeesResource reports whether a viewer sees a resource of a project, as
-// ResourceCondition does.
+// SeesResource reports whether a viewer sees a resource of a project, like
+// ResourceCondition.
 func SeesResource(viewer access.Viewer, project string, visibility access.Visibility) bool {
 	if !viewer.May(access.RuleResourcesRead) {
 		return false
@@ -227,8 +227,8 @@ func SeesResource(viewer access.Viewer, project string, visibility access.Visibi
 	return seesEveryResource(viewer) || visibility == access.Public || project == viewer.ProjectID && project != ""
 }
 
-// ResourceCondition is the condition of Resources on a table with the columns
-// of resources: what resource.ReachOf says, as SQL.
+// ResourceCondition is the condition of Resources for a table with the columns
+// of resources. It is resource.ReachOf as SQL.
 func ResourceCondition(viewer access.Viewer, column func(string) string) *entsql.Predicate {
 	switch reach := resource.ReachOf(viewer); {
 	case reach.None:
@@ -243,8 +243,8 @@ func ResourceCondition(viewer access.Viewer, column func(string) string) *entsql
 	return entsql.Or(holds...)
 }
 
-// resourceParts are the conditions of which ResourceCondition is any, for a viewer
-// who sees some resources: in each a column is equal to something.
+// resourceParts are the alternatives of ResourceCondition for a viewer who sees
+// only some resources. Each compares a column for equality.
 var resourceParts = []func(viewer access.Viewer, column func(string) string) *entsql.Predicate{
 	func(viewer access.Viewer, column func(string) string) *entsql.Predicate {
 		return entsql.EQ(column("visibility"), resource.ReachOf(viewer).Visibility)
@@ -255,9 +255,9 @@ var resourceParts = []func(viewer access.Viewer, column func(string) string) *en
 	},
 }
 
-// PartsOfResources returns conditions of which Resources keeps what any keeps, the
-// rows of each next to each other in an index; none for a viewer who sees all
-// resources, or none.
+// PartsOfResources returns the alternatives of Resources: it keeps what any of
+// them keeps. The rows of each are adjacent in an index. The result is empty
+// for a viewer who sees all resources, or none.
 func PartsOfResources(ctx context.Context) []func(*entsql.Selector) {
 	viewer := access.ViewerFrom(ctx)
 	if reach := resource.ReachOf(viewer); reach.None || reach.All {
@@ -270,10 +270,11 @@ func PartsOfResources(ctx context.Context) []func(*entsql.Selector) {
 	return parts
 }
 
-// Changes returns who the viewer is to the log of changes: how much they see of
-// each kind of things, as the reads of those decide it. Discovers reports whether a
-// viewer may read capabilities. What the operator's policy refuses to them at the
-// field of Query that lists a kind, they do not see here either.
+// Changes returns what the viewer may see in the log of changes, for each kind
+// of things. The rules are the same as for reads. discovers reports whether a
+// viewer may read capabilities. If the operator's policy denies the viewer the
+// field of Query that lists a kind, the viewer does not see changes of that
+// kind.
 func Changes(ctx context.Context, discovers func(access.Viewer) bool) change.Reader {
 	viewer := access.ViewerFrom(ctx)
 	reader := change.Reader{Project: viewer.ProjectID, Sees: map[change.Kind]change.Sight{}}
