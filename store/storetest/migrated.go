@@ -12,7 +12,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// leave opens a store on an empty database and closes it.
+// leave opens a store on an empty database and closes it, which migrates the
+// database.
 func leave(url string) error {
 	s, err := store.Open(context.Background(), store.Options{URL: url})
 	if err != nil {
@@ -21,7 +22,7 @@ func leave(url string) error {
 	return s.Close()
 }
 
-// migratedSQLite returns the database file that a store leaves.
+// migratedSQLite returns the content of a migrated database file.
 var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
 	folder, err := os.MkdirTemp("", "cadastre-sqlite-")
 	if err != nil {
@@ -39,9 +40,9 @@ var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
 	return file, nil
 })
 
-// likeMigrated returns what makes CREATE DATABASE copy the database that a store
-// leaves. Since PostgreSQL 15 it is to be told to copy files, which takes less
-// than half of what writing all pages to the log does.
+// likeMigrated returns the clause that makes CREATE DATABASE copy a migrated
+// database. From PostgreSQL 15 on it requests FILE_COPY, which takes less than
+// half of the time of writing all pages to the WAL.
 func (c *cluster) likeMigrated() (string, error) {
 	c.migrating.Do(func() {
 		name := randomName("template_")
@@ -60,7 +61,7 @@ func (c *cluster) likeMigrated() (string, error) {
 	return c.like, c.err
 }
 
-// end drops what the tests share, and stops the server if it is theirs.
+// end drops the shared database, and stops the server if the tests started it.
 func (c *cluster) end() {
 	if c.template != "" {
 		_ = c.run("DROP DATABASE " + c.template + " WITH (FORCE)")
@@ -68,7 +69,7 @@ func (c *cluster) end() {
 	c.stop()
 }
 
-// version returns the first number of the version of the server.
+// version returns the major version of the server.
 func (c *cluster) version() (version int, err error) {
 	db, err := sql.Open("postgres", c.url)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *cluster) version() (version int, err error) {
 	return version, errors.Join(err, db.Close())
 }
 
-// run runs a statement in the database that the server begins with.
+// run runs a statement in the server's default database.
 func (c *cluster) run(statement string) error {
 	db, err := sql.Open("postgres", c.url)
 	if err != nil {

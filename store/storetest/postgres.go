@@ -25,23 +25,23 @@ import (
 // PostgreSQL's programs are on the machine.
 var ErrNoPostgres = errors.New("no PostgreSQL found: install its server (Debian: apt-get install postgresql; macOS: brew install postgresql) or set CADASTRE_TEST_POSTGRES to the URL of one")
 
-// cluster is a PostgreSQL server for the length of one test program.
+// cluster is a PostgreSQL server for one test process.
 type cluster struct {
 	url   string
 	stop  func()
-	crash func() error // ends the server at once, without a last word, and starts it again
+	crash func() error // crashes the server and restarts it
 	// signal sends a signal to all processes of the server.
 	signal func(syscall.Signal) error
 
 	migrating sync.Once
-	template  string // the database that is copied
-	like      string // what makes CREATE DATABASE copy it
+	template  string // the migrated database to copy
+	like      string // the clause of CREATE DATABASE that copies it
 	err       error
 }
 
-// startCluster names the server of CADASTRE_TEST_POSTGRES, or starts one in a
-// new folder, on a free loopback port, with a locale that does not sort by code
-// point, so that a forgotten collation shows.
+// startCluster returns the server of CADASTRE_TEST_POSTGRES. Without the
+// variable it starts one in a new folder on a free loopback port. Its locale
+// does not sort by code point, so that tests detect a missing collation.
 func startCluster(t testing.TB) (*cluster, error) {
 	if url := os.Getenv("CADASTRE_TEST_POSTGRES"); url != "" {
 		return &cluster{url: url, stop: func() {}}, nil
@@ -74,8 +74,8 @@ func startCluster(t testing.TB) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The shell ends the server when this program closes its input, that is at
-	// the latest when this program ends, in whatever way.
+	// The shell stops the server when this process closes the shell's input, or
+	// ends in any way.
 	const guard = `"$@" & server=$!; read -r _; kill -INT $server; wait $server; rm -rf "$0"`
 	server := exec.Command("/bin/sh", "-c", guard, folder,
 		filepath.Join(programs, "postgres"), "-D", data, "-p", strconv.Itoa(port), "-k", folder,
@@ -127,8 +127,8 @@ func startCluster(t testing.TB) (*cluster, error) {
 	return c, nil
 }
 
-// signalAll sends a signal to the server of a data folder and to the processes
-// that it started, until it has started no others meanwhile.
+// signalAll sends a signal to the server of a data folder and its child
+// processes, until there are no new ones.
 func signalAll(data string, s syscall.Signal) error {
 	lines, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
@@ -156,7 +156,7 @@ func signalAll(data string, s syscall.Signal) error {
 	return nil
 }
 
-// startedBy returns the processes that a process started.
+// startedBy returns the child processes of a process.
 func startedBy(process int) ([]int, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -177,7 +177,7 @@ func startedBy(process int) ([]int, error) {
 	return started, nil
 }
 
-// awaitServer waits until the server takes connections, for at most the limit.
+// awaitServer waits until the server accepts connections, at most for limit.
 func awaitServer(ready string, port int, limit time.Duration) error {
 	deadline := time.Now().Add(limit)
 	for {
@@ -192,7 +192,7 @@ func awaitServer(ready string, port int, limit time.Duration) error {
 	}
 }
 
-// withSearchPath is a database URL whose sessions live in one schema.
+// withSearchPath returns a database URL with a search_path.
 func withSearchPath(of, schema string) string {
 	address, err := url.Parse(of)
 	if err != nil {
@@ -204,7 +204,7 @@ func withSearchPath(of, schema string) string {
 	return address.String()
 }
 
-// withDatabase is the URL of another database on the same server.
+// withDatabase returns the URL of another database on the same server.
 func withDatabase(of, name string) string {
 	address, err := url.Parse(of)
 	if err != nil {

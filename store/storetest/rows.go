@@ -9,8 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// OneByOne makes each row by a mutation of its own, and returns what is wrong with
-// each, at the paths that it has among many.
+// OneByOne runs a separate mutation for each row. It returns the problems of
+// each, with the paths that they would have in a bulk mutation.
 func OneByOne[Row any](rows []Row, change func(Row) error) []problem.Problems {
 	refused := make([]problem.Problems, len(rows))
 	for i, row := range rows {
@@ -22,10 +22,10 @@ func OneByOne[Row any](rows []Row, change func(Row) error) []problem.Problems {
 	return refused
 }
 
-// Together makes rows by one mutation for many, all or none where they are atomic,
-// and fails where it says otherwise than what is refused of each of them one by one.
-// What is refused as a whole must leave the contents as they were; those rows with
-// which nothing is wrong are made after all then, as they are one by one.
+// Together runs a bulk mutation for rows, and fails if its problems differ from
+// the refusals of the single mutations. If an atomic mutation is refused,
+// contents must stay the same. Then Together runs the mutation again without
+// atomic, to write the valid rows as the single mutations did.
 func Together[Thing any](t *testing.T, atomic bool, refused []problem.Problems, contents func() string, change func(atomic bool) ([]sqldb.RowOutcome[Thing], error)) {
 	t.Helper()
 	before := contents()

@@ -1,7 +1,7 @@
-// Package storetest opens throw-away stores for the tests of any package: one on
-// SQLite in the test's own folder, one on PostgreSQL in a database of its own. They
-// are copies of one that was migrated. Of what they hold it asserts nothing but that
-// mutations for many do what one for each does.
+// Package storetest opens temporary stores for the tests of any package: on
+// SQLite in the test's folder, on PostgreSQL in a separate database. The
+// databases are copies of a migrated one. Apart from comparing bulk mutations
+// with single ones, it makes no assertions about their contents.
 package storetest
 
 import (
@@ -35,12 +35,13 @@ var shared struct {
 	err     error
 }
 
-// garbagePercent is that of the program.
+// garbagePercent is the program's GC percentage.
 const garbagePercent = 400
 
 // Main runs a package's tests and stops the PostgreSQL server that they
-// started. Every package that opens stores calls it from TestMain. They collect
-// garbage as seldom as the program does: it takes a sixth of their time otherwise.
+// started. Every package that opens stores calls it from TestMain. It sets the
+// program's GC percentage: with the default, garbage collection takes a sixth
+// of the tests' time.
 func Main(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
@@ -52,22 +53,21 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Each runs a test on a new store of either database, both at once. Without
-// PostgreSQL on the machine its half is skipped, and with CI=true fails.
+// Each runs a test on a new store of either database, in parallel. Without
+// PostgreSQL on the machine it skips that half, or fails if CI=true.
 func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	EachURL(t, func(t *testing.T, url string) { test(t, Open(t, url)) })
 }
 
-// EachURL runs a test with the URL of a new database of either kind, as a store
-// leaves it that was opened and closed.
+// EachURL runs a test with the URL of a new, migrated database of either kind.
 func EachURL(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	onBoth(t, SQLite, Postgres, test)
 }
 
-// EachEmptyURL runs a test with the URL of a new database of either kind in which
-// there is nothing.
+// EachEmptyURL runs a test with the URL of a new, empty database of either
+// kind.
 func EachEmptyURL(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	onBoth(t, EmptySQLite, EmptyPostgres, test)
@@ -100,8 +100,7 @@ func Open(t testing.TB, url string) *store.Store {
 	return s
 }
 
-// SQLite is the URL of a database file in the test's own folder, as a store leaves
-// it that was opened and closed.
+// SQLite returns the URL of a migrated database file in the test's folder.
 func SQLite(t testing.TB) string {
 	t.Helper()
 	file, err := migratedSQLite()
@@ -115,15 +114,15 @@ func SQLite(t testing.TB) string {
 	return "sqlite://" + path
 }
 
-// EmptySQLite is the URL of a database file in the test's own folder that is not
-// there yet.
+// EmptySQLite returns the URL of a database file in the test's folder that does
+// not exist yet.
 func EmptySQLite(t testing.TB) string {
 	t.Helper()
 	return "sqlite://" + filepath.Join(t.TempDir(), "cadastre.db")
 }
 
-// Postgres is the URL of a database that is dropped when the test ends, as a store
-// leaves it that was opened and closed.
+// Postgres returns the URL of a migrated database. It is dropped when the test
+// ends.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	of := sharedCluster(t)
@@ -134,23 +133,25 @@ func Postgres(t testing.TB) string {
 	return withDatabase(of.url, temporary(t, of, "DATABASE", like, "WITH (FORCE)"))
 }
 
-// EmptyPostgres is the URL of an empty schema that is dropped when the test ends.
+// EmptyPostgres returns the URL of an empty schema. It is dropped when the test
+// ends.
 func EmptyPostgres(t testing.TB) string {
 	t.Helper()
 	of := sharedCluster(t)
 	return withSearchPath(of.url, temporary(t, of, "SCHEMA", "", "CASCADE"))
 }
 
-// PostgresDatabase is the URL of an empty database that is dropped when the test
-// ends: slower than EmptyPostgres, for what needs a database of its own.
+// PostgresDatabase returns the URL of an empty database. It is dropped when the
+// test ends. It is slower than EmptyPostgres, for tests that need a separate
+// database.
 func PostgresDatabase(t testing.TB) string {
 	t.Helper()
 	of := sharedCluster(t)
 	return withDatabase(of.url, temporary(t, of, "DATABASE", "", "WITH (FORCE)"))
 }
 
-// CrashingPostgres is the URL of an empty database of a server of the test's own,
-// and what ends that server at once, without a last word, and starts it again.
+// CrashingPostgres returns the URL of an empty database on a separate server,
+// and a function that crashes and restarts that server.
 func CrashingPostgres(t testing.TB) (url string, crash func()) {
 	t.Helper()
 	own := ownCluster(t)
@@ -161,8 +162,8 @@ func CrashingPostgres(t testing.TB) (url string, crash func()) {
 	}
 }
 
-// HangingPostgres is the URL of an empty database of a server of the test's own,
-// and what stops that server in the middle of everything, and has it go on.
+// HangingPostgres returns the URL of an empty database on a separate server,
+// and functions that suspend and resume that server.
 func HangingPostgres(t testing.TB) (url string, hang, goOn func()) {
 	t.Helper()
 	own := ownCluster(t)
@@ -173,11 +174,11 @@ func HangingPostgres(t testing.TB) (url string, hang, goOn func()) {
 			}
 		}
 	}
-	t.Cleanup(func() { _ = own.signal(syscall.SIGCONT) }) // before it is told to end
+	t.Cleanup(func() { _ = own.signal(syscall.SIGCONT) }) // before the server is stopped
 	return own.url, send(syscall.SIGSTOP), send(syscall.SIGCONT)
 }
 
-// ownCluster starts a server that ends with the test.
+// ownCluster starts a server that is stopped when the test ends.
 func ownCluster(t testing.TB) *cluster {
 	t.Helper()
 	if os.Getenv("CADASTRE_TEST_POSTGRES") != "" {
@@ -194,7 +195,7 @@ func ownCluster(t testing.TB) *cluster {
 	return own
 }
 
-// sharedCluster returns the server of the tests of this program.
+// sharedCluster returns the server shared by the tests of this process.
 func sharedCluster(t testing.TB) *cluster {
 	t.Helper()
 	shared.once.Do(func() { shared.cluster, shared.err = startCluster(t) })
@@ -229,8 +230,8 @@ func AsAdmin() context.Context {
 	return access.WithViewer(context.Background(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
 }
 
-// Database opens the database behind a URL as it is, beside the store, and
-// closes it when the test ends.
+// Database opens the database of a URL directly, without a store, and closes it
+// when the test ends.
 func Database(t testing.TB, url string) *sql.DB {
 	t.Helper()
 	driver, source := "postgres", url
@@ -245,14 +246,14 @@ func Database(t testing.TB, url string) *sql.DB {
 	return db
 }
 
-// UUID returns the n-th of a row of uuids that are in no order.
+// UUID returns the n-th uuid of a sequence that is not sorted.
 func UUID(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(n)*2654435761, n) }
 
-// RowUUID returns the uuid that NumberUUIDs gives a row.
+// RowUUID returns the uuid that NumberUUIDs sets for a row id.
 func RowUUID(row int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", row) }
 
-// NumberUUIDs gives every row that was made with a random uuid the one of its
-// row id, for tests that compare stores or look rows up by number.
+// NumberUUIDs replaces random uuids with ones made from the row ids, for tests
+// that compare stores or look rows up by number.
 func NumberUUIDs(t testing.TB, s *store.Store) {
 	t.Helper()
 	number := "lpad(CAST(id AS text), 12, '0')"
@@ -271,7 +272,7 @@ func NumberUUIDs(t testing.TB, s *store.Store) {
 	}
 }
 
-// RoomyProvider creates a provider with room for everybody.
+// RoomyProvider creates a provider with ample capacity.
 func RoomyProvider(t testing.TB, s *store.Store, uuid string) {
 	t.Helper()
 	if _, _, err := s.CreateResourceProvider(AsAdmin(), placement.NewProvider{Name: uuid, UUID: &uuid}); err != nil {
@@ -283,7 +284,7 @@ func RoomyProvider(t testing.TB, s *store.Store, uuid string) {
 	}
 }
 
-// Within waits until a condition holds, for at most the limit times
+// Within waits until a condition holds, at most for limit times
 // CADASTRE_TEST_PATIENCE.
 func Within(t testing.TB, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
@@ -292,8 +293,8 @@ func Within(t testing.TB, limit time.Duration, what string, holds func() bool) {
 	}
 }
 
-// EachPair runs a test with two SQLite databases and with two of PostgreSQL, by
-// their URLs.
+// EachPair runs a test with the URLs of two SQLite databases, and of two
+// PostgreSQL databases.
 func EachPair(t *testing.T, test func(t *testing.T, one, other string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -305,7 +306,7 @@ func EachPair(t *testing.T, test func(t *testing.T, one, other string)) {
 	})
 }
 
-// Rows returns the rows of texts that a query finds, a line each, sorted.
+// Rows returns the rows of a query as sorted lines.
 func Rows(t testing.TB, db *sql.DB, query string) (lines []string) {
 	t.Helper()
 	rows, err := db.Query(query)
@@ -329,8 +330,8 @@ func Rows(t testing.TB, db *sql.DB, query string) (lines []string) {
 	return lines
 }
 
-// AuditedRows and ChangedRows are queries of the audit log and the change log, without times
-// and the names of mutations.
+// AuditedRows and ChangedRows query the audit log and the change log, without
+// times and names of mutations.
 const (
 	AuditedRows = `SELECT user_id, project_id, kind, key, COALESCE(CAST(before AS text), ''), COALESCE(CAST(after AS text), '') FROM audit_events`
 	ChangedRows = `SELECT kind, key, COALESCE(audience, ''), COALESCE(what, ''), COALESCE(CAST(named AS text), '') FROM changes WHERE kind <> 'Pruned'`
