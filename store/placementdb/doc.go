@@ -11,12 +11,12 @@
 //
 //   - A commit of this process is added before its writer is answered, if the
 //     world has every state that the commit was built on (ApplyIfComplete).
-//   - A catch up takes a new snapshot, reads what the change log has since the
-//     oldest transaction that ran at the last one, and brings the world forward
-//     to it (Apply, or Replace where the log does not reach back). What to read
-//     is decided by a pure function of what is held, the snapshot and the log
-//     (decide, follower.go). A catch up follows a notification, a commit that
-//     is not complete, a new connection, and at the latest idlePoll.
+//   - A catch up takes a new snapshot, reads the change log from the oldest
+//     transaction that ran at the last snapshot, and moves the world forward to
+//     the new one (Apply, or Replace if the log does not reach back). A pure
+//     function of the held world, the snapshot and the log decides what to read
+//     (decide, follower.go). A catch up follows a notification, an incomplete
+//     commit, a new connection, and at the latest idlePoll.
 //
 // An operation that reads at one instant uses the same decision to build its
 // own world, based on a world that was held before its snapshot (heldAt). If
@@ -35,29 +35,28 @@
 //
 //	I1  No world shows a part of a commit.
 //	    TestAWriteBringsAllThatItSaw
-//	I2  A state never goes back: each world has at least what the one before had.
+//	I2  A state never goes back: each world has everything that the one before had.
 //	    TestACacheForgetsWhatASnapshotSees, TestAnOlderSnapshotTakesNothingBack
-//	I3  What was deleted stays deleted, unless it is created again: then it is
-//	    another row.
+//	I3  A deleted thing stays deleted, unless it is created again as another row.
 //	    TestALateStateBringsNoDeletedProviderBack, TestAUUIDCanBeGivenAgainAndAgain
-//	I4  What a writer was answered is in the world of its process. Where the world
-//	    cannot be brought up to a commit within catchUpWithin, the writer is
-//	    refused with ErrUnavailable, though the commit is made.
+//	I4  When a writer gets its answer, the world of its process has the commit. If
+//	    no catch up succeeds within catchUpWithin, the writer gets
+//	    ErrOutcomeUnknown, although the commit is made.
 //	    TestNothingIsLostByCutConnections
-//	I5  Each world obeys the rules of the data: a parent is there, no provider is
-//	    below itself, no two providers have one name, traits and classes of a
-//	    provider exist. That a resource has one provider is not among them:
-//	    nothing in a world depends on it.
+//	I5  Each world obeys the rules of the data: parents exist, no provider is below
+//	    itself, names of providers are unique, and the traits and classes of a
+//	    provider exist. The rule that a resource has at most one provider is not
+//	    included: nothing in a world depends on it.
 //	    TestAWorldObeysTheRules
-//	I6  A catch up that ends well brings everything that was committed before it
-//	    began, and it ends as soon as no commit refuses its snapshot.
+//	I6  A successful catch up brings every commit from before its start. It ends as
+//	    soon as no commit refuses its snapshot.
 //	    TestTheWorldIsTheDatabase
-//	I7  A process that misses no notification has every commit as soon as nothing
-//	    is under way; one that is ready has every commit older than StaleAfter,
-//	    whatever it missed.
+//	I7  A process that misses no notification has every commit once all activity
+//	    ends. A ready process has every commit older than StaleAfter, even if it
+//	    missed notifications.
 //	    TestServersFollowEachOther, TestAReadyWorldIsFresh
-//	I8  A transaction whose COMMIT had no answer is taken neither for done nor for
-//	    undone: it is waited for until a snapshot has seen its end.
+//	I8  If COMMIT gets no answer, the outcome counts as unknown until a snapshot has
+//	    seen the end of the transaction.
 //	    TestWhatACrashUndidHasEnded, TestNothingIsLostByARestartOfPostgres
 //	I9  An operation that reads at one instant has the world of that instant.
 //	    TestTheWorldOfAnInstantIsTheDatabases
@@ -117,12 +116,12 @@
 //
 // In memory, in this order:
 //
-//  1. on SQLite the turn of the transaction that writes (sqldb), until its world
-//     is there;
-//  2. follower.catching, for a catch up, with its statements; or the mutex of an
-//     operation's sqldb.Reading, with those that bring its world to its instant;
-//  3. worldCache.applying, while the next world is made: no statement runs under
-//     it. follower.uncertain guards a list, and nothing is waited for under it.
+//  1. on SQLite the turn of the write transaction (sqldb), until the world has its
+//     commit;
+//  2. follower.catching, for a catch up with its statements; or the mutex of an
+//     operation's sqldb.Reading, for the statements that build its world;
+//  3. worldCache.applying, while the next world is built; no statement runs under
+//     it. follower.uncertain guards a list, and no code waits under it.
 //
 // On PostgreSQL, code that waits for one of these locks holds no lock of the
 // database: a commit is added to the world after its transaction has ended. A

@@ -11,7 +11,7 @@ import (
 
 // claimQueue lets waiting claims and releases share a transaction. While one
 // transaction runs, new claims wait. The next transaction takes them all, of
-// any providers. So many claims share round trips, locks and a commit. A claim
+// any providers. So the claims share round trips, locks and a commit. A claim
 // that has waited for claimLate starts another transaction with the waiting
 // claims, up to atOnce transactions. So if one transaction waits for a lock,
 // not all claims of the process do.

@@ -100,7 +100,7 @@ func (s *PlacementStore) writeReshape(ctx context.Context, c *claimTx, reshape *
 		for class, was := range c.providers[provider].inventories {
 			if _, stays := kept[class]; !stays {
 				dropped = append(dropped, was.id)
-				kept[class] = placement.Inventory{ResourceClass: class} // its use goes to nought first
+				kept[class] = placement.Inventory{ResourceClass: class} // its use must become 0 first
 			}
 		}
 	}
