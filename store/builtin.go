@@ -12,9 +12,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// fillBuiltIns makes sure that the built-in resource types, the standard traits
-// and the standard resource classes are there. It writes only what is missing,
-// so that several servers may do it at once.
+// fillBuiltIns creates the missing built-in resource types, standard traits and
+// standard resource classes. It writes only missing rows, so several servers
+// may run it concurrently.
 func (s *Store) fillBuiltIns(ctx context.Context) error {
 	var types []string
 	for _, builtIn := range defaults.ResourceTypes() {

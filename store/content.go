@@ -11,11 +11,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Content is what an empty database can be filled with at once. Things refer to
-// each other by name and uuid; what is referred to comes first.
+// Content is initial content for an empty database. Things refer to each other
+// by name and uuid. Its fields are written in their order, so references point
+// to earlier fields.
 type Content struct {
-	Definitions     []string // texts of definition files
-	ResourceTypes   []string // beyond the built-in ones
+	Definitions     []string // definition documents
+	ResourceTypes   []string // in addition to the built-in ones
 	Capabilities    []CapabilityRecord
 	Resources       []ResourceRecord
 	Traits          []string // custom ones
@@ -24,10 +25,9 @@ type Content struct {
 	Claims          []placement.Claim
 }
 
-// FillEmpty fills an empty database, in one transaction: one that was ended
-// meanwhile leaves nothing. A database that holds any namespace, resource or
-// provider stays as it is, and so does one from which shipped namespaces were
-// unloaded.
+// FillEmpty fills an empty database in one transaction, so an interrupted call
+// leaves nothing. It does not change a database that has any namespace,
+// resource or provider, or from which shipped namespaces were unloaded.
 func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 	err := s.Fill(ctx, func(tx *sqldb.Tx) error {
 		empty, err := isEmpty(ctx, tx)
@@ -54,8 +54,8 @@ func isEmpty(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return true, nil
 }
 
-// insertContent writes the content, whose rows refer to each other in this
-// order.
+// insertContent writes the content in the order in which its parts refer to
+// each other.
 func (s *Store) insertContent(ctx context.Context, tx *sqldb.Tx, content Content) error {
 	for _, text := range content.Definitions {
 		document, _, problems := metadef.ParseDocument(text)

@@ -1,8 +1,8 @@
-// Package store is the only package with a database. It opens SQLite or
-// PostgreSQL and offers the reads and writes of every domain, each of which has
-// a package below this one, as methods that take and return nouns. Every read
-// goes through one access predicate for the viewer in its context; every write
-// is one transaction. It knows no GraphQL and decides no candidate.
+// Package store is the only package that accesses a database. It opens SQLite
+// or PostgreSQL and has the reads and writes of all domains, as methods that
+// take and return nouns. Each domain has a package below this one. Every read
+// applies one access predicate for the viewer in its context. Every write is
+// one transaction. The package knows no GraphQL and computes no candidates.
 package store
 
 import (
@@ -21,64 +21,67 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Options are which database to open and how.
+// Options configures Open.
 type Options struct {
 	// URL is sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME.
 	URL string
-	// Unprepared sends every statement to PostgreSQL as it is, for poolers that
-	// give each transaction another connection.
+	// Unprepared disables prepared statements on PostgreSQL. It is for poolers
+	// in transaction mode, which change the connection between transactions.
 	Unprepared bool
-	// Connections is how many connections to the database serve requests at most;
-	// 0 is DefaultConnections.
+	// Connections limits the database connections for requests; 0 is
+	// DefaultConnections.
 	Connections int
-	// StatementTime bounds every statement of a request in PostgreSQL itself; 0 is
-	// sqldb.StatementTimeout, less than 0 is no bound.
+	// StatementTime is the statement timeout of PostgreSQL for requests; 0 is
+	// sqldb.StatementTimeout, a negative value is no limit.
 	StatementTime time.Duration
-	// CacheBytes bounds what all connections to a SQLite file keep of it; 0 is 256
-	// MiB.
+	// CacheBytes limits the page caches of all connections to a SQLite file
+	// together; 0 is 256 MiB.
 	CacheBytes int64
-	// KeysPerProject is how many changes a project keeps under idempotency keys; 0
-	// is a million.
+	// KeysPerProject limits the idempotency keys of a project; 0 is a million.
 	KeysPerProject int
-	// Now is the clock; nil is the real one.
+	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// RequestID returns the id of the request in a context, for the log; nil
-	// returns none.
+	// means no ids.
 	RequestID func(context.Context) string
-	// AuditRetention is how long audit events and changes are kept; 0 is 90 days.
+	// AuditRetention is the retention of audit events and changes; 0 is 90
+	// days.
 	AuditRetention time.Duration
-	// Definitions are who writes definitions and how much.
+	// Definitions are the rules for writing definitions, and their limits.
 	Definitions DefinitionOptions
-	// Log receives what an operator should know; nil is slog.Default().
+	// Log is the logger; nil is slog.Default().
 	Log *slog.Logger
 	// Resources are the rules for resources and their capabilities.
 	Resources ResourceOptions
 }
 
-// What callers name of the packages below.
+// Types of the packages below, for callers.
 type (
-	// DefinitionOptions are who writes definitions and how much.
+	// DefinitionOptions are the rules for writing definitions, and their
+	// limits.
 	DefinitionOptions = metadefdb.DefinitionOptions
-	// ResourceOptions are the rules of an operator for resources.
+	// ResourceOptions are the operator's rules for resources.
 	ResourceOptions = resourcedb.Options
-	// DefinitionChange is a change of definitions that may break metadata.
+	// DefinitionChange is a change of definitions that may make metadata
+	// invalid.
 	DefinitionChange = resourcedb.Change
 	// ResourceRecord is a resource as Fill writes it.
 	ResourceRecord = resourcedb.ResourceRecord
 	// CapabilityRecord is a registered capability as Fill writes it.
 	CapabilityRecord = resourcedb.CapabilityRecord
-	// Following is one who follows the feed of changes.
+	// Following follows the feed of changes.
 	Following = changedb.Following
-	// RequiredCapabilities are those that requirements ask for; see package resourcedb.
+	// RequiredCapabilities are the capabilities of requirements; see package
+	// resourcedb.
 	RequiredCapabilities = resourcedb.RequiredCapabilities
-	// WorldPage is a page of a list that a world gives, with that world.
+	// WorldPage is a page of a list from a world, with that world.
 	WorldPage[Item any] = placementdb.WorldPage[Item]
 )
 
-// How says how the statements of an operation see the database.
+// How is the consistency of an operation's reads.
 type How = sqldb.How
 
-// The ways to see the database; sqldb.Reading explains them.
+// The kinds of consistency; see sqldb.Reading.
 const (
 	Each             = sqldb.Each
 	EachAfterWrite   = sqldb.EachAfterWrite
@@ -86,39 +89,40 @@ const (
 	AtOnceAfterWrite = sqldb.AtOnceAfterWrite
 )
 
-// Reading is how the statements of an operation see the database.
+// Reading controls the consistency of an operation's reads.
 type Reading = sqldb.Reading
 
-// Places are how many operations may have a connection at once.
+// Places is how many operations may hold a connection at once.
 type Places = sqldb.Places
 
-// DefaultConnections is how many connections serve requests at most.
+// DefaultConnections is the default of Options.Connections.
 const DefaultConnections = sqldb.DefaultConnections
 
-// DefaultCacheBytes bounds what all connections to a SQLite file keep of it.
+// DefaultCacheBytes is the default of Options.CacheBytes.
 const DefaultCacheBytes = sqldb.DefaultCacheBytes
 
-// Searching returns a context in which what reads has connections apart: however
-// long it takes, cheap statements do not wait for it.
+// Searching returns a context for slow reads. They use a separate pool, so that
+// cheap statements do not wait for them.
 func Searching(ctx context.Context) context.Context { return sqldb.Searching(ctx) }
 
-// WithoutTimes returns a context in which lists leave out when rows were created
-// and updated: reading two times takes a fifth of the time that a small row takes.
+// WithoutTimes returns a context in which lists omit the creation and update
+// times of rows. Reading the two times takes a fifth of the time for a small
+// row.
 func WithoutTimes(ctx context.Context) context.Context { return sqldb.WithoutTimes(ctx) }
 
-// IdempotencyKeyHeader is the header of a request that holds its idempotency key.
+// IdempotencyKeyHeader is the name of the HTTP header with the idempotency key.
 const IdempotencyKeyHeader = sqldb.IdempotencyKeyHeader
 
-// AtField returns the context of a field of Mutation in a request that is made
-// once, by its response name; see sqldb.DB.MakeOnce.
+// AtField returns the context for a field of Mutation with the given response
+// name, in a request with an idempotency key; see sqldb.DB.MakeOnce.
 func AtField(ctx context.Context, field string) context.Context { return sqldb.AtField(ctx, field) }
 
-// IsOfTheKey reports whether an error refuses the idempotency key of a request,
-// rather than the request.
+// IsOfTheKey reports whether err concerns the idempotency key rather than the
+// request.
 func IsOfTheKey(err error) bool { return sqldb.IsOfTheKey(err) }
 
-// CountStatements returns a context under which the SQL statements sent are
-// counted, transaction control excluded, and the count so far.
+// CountStatements returns a context that counts SQL statements, without
+// transaction control, and a function that returns the count.
 func CountStatements(ctx context.Context) (context.Context, func() int) {
 	ctx, counted := sqldb.Measure(ctx)
 	return ctx, func() int {
@@ -127,26 +131,26 @@ func CountStatements(ctx context.Context) (context.Context, func() int) {
 	}
 }
 
-// Decisions returns how questions were answered under a context of Measure.
+// Decisions returns how queries were answered under a context of Measure.
 func Decisions(ctx context.Context) []string { return sqldb.Decisions(ctx) }
 
-// Measure is CountStatements for statements and the rows that they return.
+// Measure is CountStatements for statements and returned rows.
 func Measure(ctx context.Context) (context.Context, func() (statements, rows int64)) {
 	return sqldb.Measure(ctx)
 }
 
-// StopBeyond has a function called when the statements under a context of Measure
-// have returned more than so many rows in all.
+// StopBeyond makes a context of Measure call stop when its statements have
+// returned more than the given number of rows.
 func StopBeyond(ctx context.Context, rows int64, stop func()) { sqldb.StopBeyond(ctx, rows, stop) }
 
-// EachStatement returns a context under which each statement is passed to a
-// function, which may be called concurrently, with its arguments.
+// EachStatement returns a context that passes each statement with its arguments
+// to a function. Calls may be concurrent.
 func EachStatement(ctx context.Context, each func(query string, args any)) context.Context {
 	return sqldb.EachStatement(ctx, each)
 }
 
-// Store reads and writes all domains: definitions, resources, placement and the
-// audit log.
+// Store reads and writes all domains: definitions, resources, placement, the
+// audit log and the log of changes.
 type Store struct {
 	*sqldb.DB
 	*metadefdb.MetadefStore
@@ -156,17 +160,17 @@ type Store struct {
 	*changedb.ChangeStore
 }
 
-// Refused turns what a database refused for its own reasons, such as the time
-// limit, into a *problem.Refusal. Every other error stays as it is.
+// Refused converts an operational error of the database, such as a timeout,
+// into a *problem.Refusal. It returns other errors unchanged.
 func Refused(err error) error { return sqldb.Refused(err) }
 
-// CheckURL returns an error for a text that does not name a database, and opens
-// nothing; see Options.URL.
+// CheckURL returns an error unless url names a database, see Options.URL. It
+// opens nothing.
 func CheckURL(url string) error { return sqldb.CheckURL(url) }
 
-// Open opens the database, brings its tables to the newest version and makes
-// sure that what is built in is there. Several servers may open one PostgreSQL
-// database at once; a SQLite file opens for one.
+// Open opens the database, migrates it, and creates missing built-in things.
+// Several servers may open one PostgreSQL database at the same time. A SQLite
+// file opens for one server only.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, ChangesKept: options.AuditRetention, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
@@ -215,12 +219,12 @@ func (s *Store) Close() error {
 	return errors.Join(s.PlacementStore.Close(), s.DB.Close())
 }
 
-// readyWithin is how long Ready waits for the database.
+// readyWithin limits how long Ready waits for the database.
 const readyWithin = 3 * time.Second
 
-// Ready reports why the store cannot serve at the moment: the database does not
-// answer soon or takes no writes, or the placement world may be out of date. Nil
-// means ready.
+// Ready returns nil if the store can serve. Otherwise it returns the reason:
+// the database does not answer in time or takes no writes, or the placement
+// world may be out of date.
 func (s *Store) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
