@@ -92,7 +92,7 @@ const (
 // Reading controls the consistency of an operation's reads.
 type Reading = sqldb.Reading
 
-// Places is how many operations may hold a connection at once.
+// Places is how many operations may hold a connection at the same time.
 type Places = sqldb.Places
 
 // DefaultConnections is the default of Options.Connections.

@@ -67,7 +67,7 @@ func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "claims/s")
 }
 
-// BenchmarkInstant measures what it costs to see the world and the database at
+// BenchmarkInstant measures the cost of seeing the world and the database at
 // one instant: the transaction, its snapshot, the change log.
 func BenchmarkInstant(b *testing.B) {
 	for name, url := range map[string]string{"sqlite": storetest.SQLite(b), "postgres": storetest.Postgres(b)} {

@@ -15,7 +15,7 @@ import (
 // commits of this process that are newer than the snapshot.
 type worldCache struct {
 	held atomic.Pointer[heldWorld]
-	// awaited is closed when the cache holds another world; nil if nobody
+	// awaited is closed when the cache holds another world; nil if no goroutine
 	// waits.
 	awaited atomic.Pointer[chan struct{}]
 
@@ -62,8 +62,8 @@ type ownCommit struct {
 	more bool
 }
 
-// reading is what a snapshot saw: either everything, or the things noted in the
-// change log since the snapshot of the world.
+// reading is the part of a snapshot that was read: everything, or the things
+// noted in the change log since the world's snapshot.
 type reading struct {
 	at         sqldb.Snapshot
 	everything bool
@@ -88,7 +88,7 @@ func (c *worldCache) Shows(transactions []sqldb.TransactionID) bool {
 	return !slices.ContainsFunc(transactions, func(t sqldb.TransactionID) bool { return !upTo.Contains(t) && !c.added[t] })
 }
 
-// hold replaces the world and wakes those who wait for another one.
+// hold replaces the world and wakes the goroutines that wait for another one.
 func (c *worldCache) hold(next *heldWorld) {
 	c.held.Store(next)
 	if waiting := c.awaited.Swap(nil); waiting != nil {

@@ -25,7 +25,7 @@ const (
 
 // catchUpTo updates the world to a commit of this process that builds on
 // commits that the world lacks. One catch up serves all waiting writers. It
-// goes on when the request is canceled.
+// continues if the request is canceled.
 func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpWithin)
 	defer cancel()
@@ -191,7 +191,7 @@ func (s *PlacementStore) readNotes(ctx context.Context, on sqldb.Conn, from int6
 	return notes, err
 }
 
-// readPlanned reads what a plan requires.
+// readPlanned reads the rows of a plan.
 func (s *PlacementStore) readPlanned(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot, p plan) (reading, error) {
 	r := reading{at: at, absent: p.absent}
 	if p.names {

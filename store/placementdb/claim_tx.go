@@ -308,8 +308,8 @@ func (s *PlacementStore) existingClasses(ctx context.Context, tx *sqldb.Tx, name
 }
 
 // existingProviders returns which of the providers named by mappings exist,
-// except the locked ones. They are not locked, so they may be gone when
-// somebody reads the mappings.
+// except the locked ones. They are not locked, so the mappings may later name
+// deleted providers.
 func (s *PlacementStore) existingProviders(ctx context.Context, c *claimTx, uuids []string) (map[string]bool, error) {
 	others := slices.DeleteFunc(slices.Clone(uuids), func(uuid string) bool { return c.providers[uuid] != nil })
 	if len(others) == 0 {
@@ -357,7 +357,7 @@ func (s *PlacementStore) writeClaim(ctx context.Context, c *claimTx) error {
 	return c.WriteParts(ctx, c.now, s.partsOf(c))
 }
 
-// consumerParts returns the parts that write consumers, delete the former
+// consumerParts returns the parts that write consumers, delete previous
 // allocations, and delete consumers without allocations. Deletions have a part
 // only if there is something to delete.
 func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {

@@ -77,9 +77,9 @@
 // of one uuid are created one at a time, with growing row ids. So if the states
 // of a commit follow the states of the world by one version, the commit was
 // built on nothing that the world lacks. And a commit that the process has
-// ahead of a snapshot is newer than what the snapshot sees of the same
-// provider. Names have no versions: a commit that changes names always waits
-// for a snapshot.
+// ahead of a snapshot is newer than the snapshot's state of the same provider.
+// Names have no versions: a commit that changes names always waits for a
+// snapshot.
 //
 // A commit ahead may not fit an earlier snapshot that lacks another process's
 // change in between. The world then refuses the snapshot, and the follower
@@ -93,8 +93,8 @@
 // process is not ready (TestALaterRunOfTheServerIsTheTruth).
 //
 // The change log records from which transaction on it is complete. A process
-// that needs more reloads the world, so no clock decides what it may have
-// missed.
+// that needs more reloads the world, so it does not rely on a clock to detect
+// missed changes.
 //
 // # When a connection is lost
 //
@@ -127,6 +127,6 @@
 // database: a commit is added to the world after its transaction has ended. A
 // transaction locks the uuid of a new provider, then consumers by uuid, then
 // providers by row id. It locks referenced traits, classes and resources in
-// share mode, before or after. A transaction that deletes one of those locks no
-// provider or consumer.
+// share mode, before or after. A transaction that deletes a trait, class or
+// resource locks no provider or consumer.
 package placementdb

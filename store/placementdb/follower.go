@@ -13,7 +13,7 @@ type placementNote struct {
 	row, version int64 // of the provider; row 0 if there is none
 }
 
-// plan is what to read from a snapshot to update the world to it.
+// plan lists the rows to read from a snapshot to update the world to it.
 type plan struct {
 	everything bool    // the change log does not reach back to the world
 	rows       []int64 // rows of providers
@@ -23,8 +23,8 @@ type plan struct {
 
 func (p plan) isEmpty() bool { return !p.everything && !p.names && len(p.rows)+len(p.absent) == 0 }
 
-// changeKey identifies what a transaction can change in the world: a provider
-// by uuid, a trait or a resource class by name.
+// changeKey identifies a thing in the world: a provider by uuid, a trait or a
+// resource class by name.
 type changeKey struct{ kind, key string }
 
 // Kinds of changes.

@@ -207,7 +207,7 @@ func (d *modelDatabase) notes(from int64, commits int) []placementNote {
 	return notes
 }
 
-// read returns what a plan requires, as seen after a number of commits.
+// read returns the rows of a plan, as seen after a number of commits.
 func (d *modelDatabase) read(p plan, at sqldb.Snapshot, commits int) reading {
 	r := reading{at: at, everything: p.everything, absent: p.absent}
 	if p.everything || p.names {

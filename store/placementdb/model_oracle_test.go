@@ -115,8 +115,8 @@ func (o *oracle) same(key changeKey, a, b int) bool {
 	return a == b || x.present == y.present && x.state.Row == y.state.Row && x.state.Version == y.state.Version
 }
 
-// judge returns what is wrong with a world: a broken rule, or that no set of
-// whole commits explains it.
+// judge returns the error of a world: a broken rule, or that no set of whole
+// commits explains it.
 func (o *oracle) judge(w *placement.World) string {
 	if wrong := brokenRule(w); wrong != "" {
 		return wrong

@@ -96,7 +96,7 @@ func (p *modelProcess) step() int {
 }
 
 // instant runs the next step of an operation that reads at one instant. It
-// returns what is wrong with the world read, or "".
+// returns the error of the world read, or "".
 func (p *modelProcess) instant() string {
 	now := &p.read
 	switch {

@@ -99,7 +99,7 @@ type worldUnderTest interface {
 	// looking reports whether a look runs.
 	looking() bool
 	// instant runs the next step of an operation that reads at one instant. It
-	// returns what is wrong with the world read, or "".
+	// returns the error of the world read, or "".
 	instant() string
 }
 
@@ -150,7 +150,7 @@ func wrongIn(s schedule, under func(d *modelDatabase, process int) worldUnderTes
 	return ""
 }
 
-// judge returns what is wrong with new worlds, or "".
+// judge returns the error of a new world, or "".
 func (run *modelRun) judge() string {
 	if run.wrong != "" {
 		return run.wrong

@@ -91,7 +91,7 @@ func (q *claimQueue) decide(ctx context.Context, w *waitingClaim, decide func(co
 	}
 }
 
-// enter queues a claim, or returns true if it may run at once.
+// enter queues a claim, or returns true if it may run immediately.
 func (q *claimQueue) enter(w *waitingClaim) (first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -127,8 +127,8 @@ func (q *claimQueue) leave(w *waitingClaim) bool {
 	return true
 }
 
-// run decides claims together and then hands over to the next. A transaction
-// for several claims outlives the request of its leader.
+// run decides claims together and then starts the next transaction. A
+// transaction for several claims outlives the request of its leader.
 func (q *claimQueue) run(ctx context.Context, together []*waitingClaim, decide func(context.Context, []*waitingClaim) error) {
 	defer q.next()
 	if len(together) > 1 {

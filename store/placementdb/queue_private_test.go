@@ -120,7 +120,7 @@ func TestViewersTakeTurns(t *testing.T) {
 	}
 }
 
-// decideAll makes the queue hand over all waiting claims. It returns the
+// decideAll makes the queue pass on all waiting claims. It returns the
 // transaction of each and its position in the transaction.
 func decideAll(t *testing.T, claims []*waitingClaim) map[*waitingClaim][2]int {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// replacers draws replacements of a few providers, some of which do not exist.
+// replacers draws replacements of a few providers, including missing ones.
 type replacers struct{ *rand.Rand }
 
 const replacedProviders = 8

@@ -56,8 +56,8 @@ func (s *PlacementStore) keepBefore(ctx context.Context, tx *providerTx, uuid st
 
 // bump increments the version of a locked provider, and its generation if the
 // provider changed. Every transaction that notes a provider in the change log
-// must increment its version by exactly one, even if it changes nothing. The
-// version shows the world what a commit was built on.
+// must increment its version by exactly one, even if it changes nothing. From
+// the version the world knows which state a commit was built on.
 func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64, changed bool) error {
 	if !changed {
 		return s.Execute(ctx, tx, `UPDATE resource_providers SET version = version + 1 WHERE id = $1`, id)

@@ -51,7 +51,7 @@ func (t TooBig) Error() string { return fmt.Sprintf("the value takes %d bytes or
 
 // State is an immutable value with its snapshot.
 type State[T any] struct {
-	Value *T // nil where none is kept
+	Value *T // nil if none is kept
 	UpTo  sqldb.Snapshot
 }
 

@@ -51,8 +51,9 @@
 //
 // A later snapshot sees everything that an earlier one saw. The log is read
 // from the oldest transaction that ran at the last snapshot. So no commit
-// between the two snapshots is missed, whatever its number. Reading a change
-// twice does no harm, because each read returns the rows of the snapshot.
+// between the two snapshots is missed, regardless of its number. Reading a
+// change twice does no harm, because each read returns the rows of the
+// snapshot.
 //
 // A transaction is identified by its number and the run of the server, since a
 // crash makes the server reuse numbers. A snapshot of another run makes the

@@ -18,9 +18,9 @@ import (
 // API.
 type Fields map[string]any
 
-// Event describes, for the audit log, what a mutation did to one thing. Before
-// and After are Fields or a document; nil means that the thing did not exist.
-// If both are equal, the log has neither.
+// Event is the effect of a mutation on one thing, for the audit log. Before and
+// After are Fields or a document; nil means that the thing did not exist. If
+// both are equal, the log has neither.
 type Event struct {
 	Kind          string // the type of the thing
 	Key           string // its name or uuid

@@ -223,7 +223,7 @@ func (r changeRow) values() []any {
 }
 
 // changeRows returns the rows for everything noted. It reads the audiences that
-// nobody set.
+// are not set.
 func (tx *Tx) changeRows(ctx context.Context) ([]changeRow, error) {
 	list := slices.DeleteFunc(slices.Clone(tx.changes.list), func(noted *notedThing) bool { return !noted.changed && !noted.affected })
 	unknown := map[string][]string{}
@@ -311,9 +311,9 @@ type Note struct {
 }
 
 // NotesSince reads the changes of some kinds that a snapshot may have missed:
-// those from its oldest transaction on. It returns the snapshot of its own
-// statement, too. ok is false if the log does not reach back far enough, or if
-// the snapshot belongs to another run of the PostgreSQL server.
+// those from its oldest transaction on. It also returns the snapshot of its
+// statement. ok is false if the log does not reach back far enough, or if the
+// snapshot belongs to another run of the PostgreSQL server.
 func (d *DB) NotesSince(ctx context.Context, on Conn, since Snapshot, kinds ...string) (at Snapshot, notes []Note, ok bool, err error) {
 	now := `SELECT 0 AS server, COALESCE(MAX(seq), 0) + 1 AS snapshot, NULL AS own FROM sqlite_sequence WHERE name = 'changes'`
 	if d.Postgres() {

@@ -11,7 +11,8 @@ import (
 
 // tables returns a copy of the ent schema for a dialect, since ent modifies its
 // argument. On PostgreSQL every string column has the collation "C". It then
-// compares by code point, as on SQLite, whatever the locale of the database.
+// compares by code point, as on SQLite, regardless of the locale of the
+// database.
 func tables(of string) []*schema.Table {
 	collated := make([]*schema.Table, len(migrate.Tables))
 	byName := make(map[string]*schema.Table, len(migrate.Tables))

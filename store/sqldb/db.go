@@ -87,7 +87,7 @@ func (d *DB) Now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond)
 // Postgres reports whether the database is PostgreSQL. Otherwise it is SQLite.
 func (d *DB) Postgres() bool { return d.Pool.dialectName == dialect.Postgres }
 
-// Places returns how many operations may hold a connection at once.
+// Places returns how many operations may hold a connection at the same time.
 func (d *DB) Places() Places { return d.Pool.places }
 
 // Pools returns the connection pools by name.
@@ -102,8 +102,8 @@ func (d *DB) Pools() map[string]*sql.DB {
 func (d *DB) Address() string { return d.Pool.address }
 
 // keepLog opens a SQLite connection that stays open. SQLite deletes its WAL
-// file with the last connection. From now on a missing WAL means that somebody
-// removed it.
+// file with the last connection. From now on a missing WAL means that it was
+// removed by hand.
 func (d *DB) keepLog(ctx context.Context) error {
 	if d.Postgres() {
 		return nil
@@ -155,7 +155,7 @@ func (d *DB) Start(ctx context.Context) error {
 // before it closes the database. Register it before the first read.
 func (d *DB) UntilClose(stop func()) { d.background = append(d.background, stop) }
 
-// Repeat runs a function at once and then at an interval, until the caller
+// Repeat runs a function immediately and then at an interval, until the caller
 // calls stop. It logs errors as warnings with the given message.
 func (d *DB) Repeat(every time.Duration, warning string, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())

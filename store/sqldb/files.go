@@ -29,9 +29,9 @@ func createPrivate(path string) error {
 	return file.Close()
 }
 
-// sqliteFile identifies the database file and the WAL that were opened. If
-// somebody removes or replaces them, SQLite keeps using the old files, and
-// later writes are lost.
+// sqliteFile identifies the database file and the WAL that were opened. If they
+// are removed or replaced, SQLite keeps using the old files, and later writes
+// are lost.
 type sqliteFile struct {
 	path   string
 	opened fs.FileInfo

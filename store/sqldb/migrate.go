@@ -50,7 +50,7 @@ const lockSeconds = 30 * 60
 
 // lockMigrations waits until no other server migrates the database, and returns
 // a function that releases the lock. On PostgreSQL it is an advisory lock, so
-// several servers may start at once.
+// several servers may start concurrently.
 func (d *Database) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {
 	if d.dialectName != dialect.Postgres {
 		return func() error { return nil }, nil

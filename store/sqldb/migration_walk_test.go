@@ -126,8 +126,8 @@ func tablesOf(t *testing.T, db sqldb.OpenedDatabase) []string {
 	return names
 }
 
-// TestSeveralServersStartOnOneEmptyPostgres opens several stores on one empty
-// database at once. All must start.
+// TestSeveralServersStartOnOneEmptyPostgres concurrently opens several stores
+// on one empty database. All must start.
 func TestSeveralServersStartOnOneEmptyPostgres(t *testing.T) {
 	t.Parallel()
 	url := storetest.EmptyPostgres(t)

@@ -32,7 +32,8 @@ const (
 	followerConnections = 2
 )
 
-// Places is how many operations may hold a connection at once without waiting.
+// Places is how many operations may hold a connection at the same time without
+// waiting.
 type Places struct {
 	// Statements is for cheap statements and for writes.
 	Statements int

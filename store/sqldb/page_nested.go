@@ -12,7 +12,7 @@ import (
 // FirstOfEach keeps the first rows of each key under an order. One statement
 // reads a nested list for all its parents. If an index has the key column and
 // the order, the database reads at most limit rows per parent. The conditions
-// include those of the list and its order.
+// include the list's conditions and its order.
 func FirstOfEach(table, column string, keys []int64, limit int, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())

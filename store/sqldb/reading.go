@@ -240,8 +240,8 @@ func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 }
 
 // ResidentAt returns a resident at one instant. With a Reading, later reads see
-// the same instant. Without a Reading it uses an instant of its own. ok is
-// false if the Reading lets each statement see another instant.
+// the same instant. Without a Reading it uses a separate instant. ok is false
+// if the Reading lets each statement see another instant.
 func (d *DB) ResidentAt(ctx context.Context, resident *Resident) (value any, ok bool, err error) {
 	d.ReadAtOnce(ctx)
 	reading := readingOf(ctx, d.Pool)

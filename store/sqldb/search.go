@@ -218,10 +218,10 @@ func (t SearchedText) createTrigrams() []string {
 	}
 }
 
-// mergedTrigrams is the number of segments that FTS5 merges at once. Each write
-// transaction adds a segment to a trigram table. With the default of 4, merging
-// took a third of the time of a write of 8 metadata items. A larger value would
-// slow down searches.
+// mergedTrigrams is the number of segments that FTS5 merges together. Each
+// write transaction adds a segment to a trigram table. With the default of 4,
+// merging took a third of the time of a write of 8 metadata items. A larger
+// value would slow down searches.
 const mergedTrigrams = 16
 
 // mergeTrigrams returns the statement that sets automerge to mergedTrigrams,

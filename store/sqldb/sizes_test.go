@@ -11,7 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestSizesAreThoseOfTheTables checks the row counts. Those of PostgreSQL are
+// TestSizesAreThoseOfTheTables checks the row counts. PostgreSQL's counts are
 // approximate and late.
 func TestSizesAreThoseOfTheTables(t *testing.T) {
 	t.Parallel()

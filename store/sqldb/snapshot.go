@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Snapshot tells which other transactions a read transaction sees: everything
-// of those that had ended when it began, and nothing of the rest. A transaction
-// gets its number at its first write. PostgreSQL commits in any order, so
-// numbers alone do not decide. A later snapshot sees all that an earlier one
-// sees.
+// Snapshot tells which other transactions a read transaction sees: all writes
+// of transactions that had ended when it began, and none of the rest. A
+// transaction gets its number at its first write. PostgreSQL commits in any
+// order, so numbers alone do not decide. A later snapshot sees all that an
+// earlier one sees.
 type Snapshot struct {
 	// Server identifies a run of the database server. Transactions that a crash
 	// rolled back leave their numbers to later ones. It is 0 on SQLite.

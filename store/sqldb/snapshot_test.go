@@ -32,8 +32,8 @@ func TestSnapshotSeesWhatHasEnded(t *testing.T) {
 	}
 }
 
-// TestWhatACrashUndidHasEnded checks that nobody waits for a transaction that
-// was lost in a crash.
+// TestWhatACrashUndidHasEnded checks that a transaction lost in a crash counts
+// as ended.
 func TestWhatACrashUndidHasEnded(t *testing.T) {
 	t.Parallel()
 	s := sqldb.Snapshot{Server: 2, Oldest: 10, Next: 12, Running: []int64{10}}

@@ -55,7 +55,7 @@ type Tx struct {
 	ID TransactionID
 }
 
-// Outcome is what the server knows about a transaction after COMMIT.
+// Outcome is the result of a COMMIT, as far as the server knows.
 type Outcome int
 
 const (
@@ -209,7 +209,7 @@ func refusedCommit(err error) error {
 		"or ask again with the same %s if this request had one", IdempotencyKeyHeader).Because(err)
 }
 
-// ended runs what follows a commit.
+// ended runs the callbacks and the log entries after a COMMIT.
 func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 	for _, noted := range tx.db.noted {
 		noted()

@@ -255,9 +255,9 @@ var resourceParts = []func(viewer access.Viewer, column func(string) string) *en
 	},
 }
 
-// PartsOfResources returns the alternatives of Resources: it keeps what any of
-// them keeps. The rows of each are adjacent in an index. The result is empty
-// for a viewer who sees all resources, or none.
+// PartsOfResources returns the alternatives of Resources, which is their union.
+// The rows of each are adjacent in an index. The result is empty for a viewer
+// who sees all resources, or none.
 func PartsOfResources(ctx context.Context) []func(*entsql.Selector) {
 	viewer := access.ViewerFrom(ctx)
 	if reach := resource.ReachOf(viewer); reach.None || reach.All {
@@ -270,11 +270,10 @@ func PartsOfResources(ctx context.Context) []func(*entsql.Selector) {
 	return parts
 }
 
-// Changes returns what the viewer may see in the log of changes, for each kind
-// of things. The rules are the same as for reads. discovers reports whether a
-// viewer may read capabilities. If the operator's policy denies the viewer the
-// field of Query that lists a kind, the viewer does not see changes of that
-// kind.
+// Changes returns the viewer's access to the log of changes, by kind of thing.
+// The rules are the same as for reads. discovers reports whether a viewer may
+// read capabilities. If the operator's policy denies the viewer the field of
+// Query that lists a kind, the viewer does not see changes of that kind.
 func Changes(ctx context.Context, discovers func(access.Viewer) bool) change.Reader {
 	viewer := access.ViewerFrom(ctx)
 	reader := change.Reader{Project: viewer.ProjectID, Sees: map[change.Kind]change.Sight{}}
