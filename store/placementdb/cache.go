@@ -28,7 +28,7 @@ type worldCache struct {
 	added map[sqldb.TransactionID]bool
 }
 
-// heldWorld is a world with its snapshot. It is immutable.
+// heldWorld is a world with its snapshot. A heldWorld is immutable.
 type heldWorld struct {
 	world *placement.World
 	upTo  sqldb.Snapshot

@@ -35,7 +35,7 @@
 //
 //	I1  No world shows a part of a commit.
 //	    TestAWriteBringsAllThatItSaw
-//	I2  A state never goes back: each world has everything that the one before had.
+//	I2  A state never goes back: each world has everything from the one before.
 //	    TestACacheForgetsWhatASnapshotSees, TestAnOlderSnapshotTakesNothingBack
 //	I3  A deleted thing stays deleted, unless it is created again as another row.
 //	    TestALateStateBringsNoDeletedProviderBack, TestAUUIDCanBeGivenAgainAndAgain

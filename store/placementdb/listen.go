@@ -161,7 +161,7 @@ func (f *follower) run(ctx context.Context) {
 			return
 		case n := <-f.listener.NotificationChannel():
 			if n != nil && n.Extra == f.name {
-				continue // this process knows what it committed
+				continue // this process has its own commits
 			}
 			if n == nil { // reconnected: the random delay spreads the servers
 				pause.For(ctx, rand.N(200*time.Millisecond))

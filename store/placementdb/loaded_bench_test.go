@@ -47,7 +47,8 @@ func BenchmarkLoadedWorld(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			// On a busy machine it is done before its world has followed.
+			// On a busy machine the write may commit although the world is not
+			// updated in time.
 			if err := fill.FillPlacement(storetest.AsAdmin(), names, filled, nil); err != nil && !errors.Is(err, problem.ErrOutcomeUnknown) {
 				b.Fatal(err)
 			}

@@ -101,9 +101,9 @@ func (d *DB) AddAudienceReader(kind change.Kind, reader AudienceReader) {
 
 // Changed notes things that the transaction creates, changes or deletes, by
 // name or uuid. Kind is a type name of the API. A caller may note a thing
-// without knowing whether it changes. The transaction reads the audience after
-// the change at its end, unless SeenBy sets it. The audience before the change
-// is the same, unless SawBefore or Was set it.
+// without knowing whether it changes. At its end the transaction reads the new
+// audience, unless SeenBy has set it. The old audience counts as the same,
+// unless SawBefore or Was has set it.
 func (tx *Tx) Changed(kind string, keys ...string) {
 	for _, key := range keys {
 		tx.changes.at(thing{kind, key}).changed = true
@@ -369,7 +369,7 @@ func (d *DB) snapshotWritten(server int64, text string, own sql.Null[int64]) (Sn
 // has such changes, for the other servers that read the log.
 const PrunedKind = "Pruned"
 
-// KeepsChanges returns how long changes are kept at least.
+// KeepsChanges returns the minimum time for which changes are kept.
 func (d *DB) KeepsChanges() time.Duration { return d.changesKept }
 
 // PruneChanges deletes expired changes, the lowest ids first.

@@ -87,7 +87,7 @@ func notedSince(t *testing.T, s *store.Store, sequence int64) (noted map[[2]stri
 			t.Errorf("%v is noted twice", row[1:])
 		}
 		seen[[4]string(row[1:5])] = true
-		// What some see for the first or the last time need not have changed.
+		// A row for a new or a former audience does not mean a change.
 		if audience, toSome := row[4], row[5] != ""; audience == "" || audience == "nobody" || audience == "*" && !toSome {
 			noted[[2]string(row[2:4])] = true
 		}

@@ -11,8 +11,8 @@ import (
 
 // preparedStatements are the prepared statements of a pool, by SQL text. The
 // database parses and plans each once per connection. Every connection keeps
-// them, so a statement qualifies only if its text is one of few, and if its
-// plan does not depend on parameters (see Prepared). On SQLite only write
+// all of them, so only statements with few variants of their text are prepared.
+// Their plans must not depend on parameters, see Prepared. On SQLite only write
 // transactions use them, as reads did not gain from them.
 type preparedStatements struct {
 	mu   sync.Mutex

@@ -26,7 +26,8 @@ func TestSizesAreThoseOfTheTables(t *testing.T) {
 		if err := s.FillEmpty(storetest.AsAdmin(), content); err != nil {
 			t.Fatal(err)
 		}
-		// PostgreSQL may add the session's own statistics to the result of ANALYZE.
+		// PostgreSQL may add the statistics of the session that wrote the rows to
+		// the result of ANALYZE.
 		settled := patience.Until(t, 20*time.Second, func() bool {
 			if _, err := s.Pool.ExecContext(t.Context(), "ANALYZE"); err != nil {
 				t.Fatal(err)

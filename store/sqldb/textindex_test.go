@@ -170,8 +170,9 @@ func TestTrigramsOfSQLiteAreMadeAnew(t *testing.T) {
 // beforeTexts is the last version without folded strings, by dialect.
 var beforeTexts = map[string]int64{dialect.SQLite: 11, dialect.Postgres: 12}
 
-// TestTextsThatWereThereAreFolded migrates a filled database down to the version
-// before folded strings. After it is opened again, searches must find the rows.
+// TestTextsThatWereThereAreFolded migrates a filled database down to the
+// version before folded strings. After it is opened again, searches must find
+// the rows.
 func TestTextsThatWereThereAreFolded(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmptyURL(t, func(t *testing.T, url string) {

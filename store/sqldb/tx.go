@@ -33,7 +33,7 @@ const Attempts = 10
 //     their values;
 //  4. consumers by uuid;
 //  5. providers by row id; the rows of a locked provider or consumer need no
-//     lock of their own;
+//     separate lock;
 //  6. the rows that a row refers to (traits, resource classes, a parent, a linked
 //     resource), shared, to prevent their deletion; a transaction that deletes
 //     such a row takes no further locks.
