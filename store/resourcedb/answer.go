@@ -12,22 +12,24 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// answer is how a question is answered, as query.Choose decided.
+// answer is the plan for a question, as query.Choose decided.
 type answer struct {
 	query.Decision
-	// held are the resources at the instant that is read, and sets what they must
-	// meet: where sets decide everything, nil where they do not.
+	// held are the resources at the instant that the request reads. sets are
+	// the conditions that memory tests. Both are unset where the database
+	// answers alone.
 	held *heldResources
 	sets []resident.Clause
-	// clauses are what the database decides.
+	// clauses are the conditions that the database tests.
 	clauses []clause
 }
 
 // bySets reports whether memory answers without the database.
 func (a answer) bySets() bool { return a.Compiler == query.Sets }
 
-// answerOf returns how a question about clauses is answered, and remembers it for
-// the log of slow operations. The question has all but the conditions.
+// answerOf returns the plan for a question about clauses, and notes it for the
+// log of slow operations. The caller leaves the conditions of the question
+// empty.
 func (s *ResourceStore) answerOf(ctx context.Context, q query.Question, clauses []clause) (answer, error) {
 	q.Conditions = conditionsOf(clauses)
 	decision := s.choose(ctx, q)
@@ -63,9 +65,9 @@ func (s *ResourceStore) answeredBySQL(ctx context.Context, q query.Question, dec
 	return answer{Decision: decision, clauses: clauses}
 }
 
-// choose returns how a question is answered. It counts what matches only where the
-// decision depends on it, in memory as it is now: that may be behind, but decides
-// nothing else.
+// choose decides how to answer a question. It counts matches only where the
+// decision depends on the count. It counts in memory, which may lag behind the
+// database; only the decision depends on that count.
 func (s *ResourceStore) choose(ctx context.Context, q query.Question) query.Decision {
 	if s.memory == nil {
 		return query.Choose(q, query.Counts{})
@@ -96,8 +98,8 @@ func (s *ResourceStore) choose(ctx context.Context, q query.Question) query.Deci
 	return decision
 }
 
-// HoldsResources reports whether resources are in memory now, so that sets may answer
-// questions about them.
+// HoldsResources reports whether resources are in memory now, so that sets can
+// answer questions about them.
 func (s *ResourceStore) HoldsResources() bool {
 	return s.memory != nil && s.memory.Held() != nil
 }
@@ -107,12 +109,12 @@ func (h *heldResources) compile(c resource.Condition) resident.Clause {
 	return resident.Compile(c, h.valuesOfTypes)
 }
 
-// seenBySets returns the set of what the viewer may see.
+// seenBySets returns the set of the resources that the viewer may see.
 func seenBySets(ctx context.Context) resident.Clause {
 	return resident.Seen(resource.ReachOf(access.ViewerFrom(ctx)))
 }
 
-// page returns the row ids of one page in its order, and of one resource more.
+// page returns the row ids of one page in its order, and one id more.
 func (a answer) page(order page.Order, paging sqldb.Paging) []int64 {
 	of := resident.Order{In: resident.Column{Kind: columnOf[resource.OrderField(order.Field)]}, Descending: paging.IsReversed()}
 	if of.In.Kind == resident.OfType {
@@ -129,7 +131,7 @@ func (a answer) page(order page.Order, paging sqldb.Paging) []int64 {
 	return a.held.First(a.sets, of, paging.Limit())
 }
 
-// columnOf is the column in memory that has an order.
+// columnOf maps each order to its column in memory.
 var columnOf = map[resource.OrderField]resident.Kind{
 	resource.OrderByName: resident.OfName, resource.OrderByType: resident.OfType, resource.OrderByProject: resident.OfProject,
 	resource.OrderByCreated: resident.Created, resource.OrderByUpdated: resident.Updated,

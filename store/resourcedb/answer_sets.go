@@ -12,7 +12,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// typeValue returns the value that stands for a type: types are renamed.
+// typeValue returns the value that stands for a type. It is the row id, because
+// types can be renamed.
 func typeValue(id int64) string { return strconv.FormatInt(id, 10) }
 
 // typeName returns the name of the type that a value stands for.
@@ -21,7 +22,7 @@ func (h *heldResources) typeName(value string) string {
 	return h.types[id]
 }
 
-// valuesOfTypes returns the values that stand for the types with some names.
+// valuesOfTypes returns the values of the types that have one of the names.
 func (h *heldResources) valuesOfTypes(names []string) (values []string) {
 	for id, name := range h.types {
 		if slices.Contains(names, name) {
@@ -31,7 +32,7 @@ func (h *heldResources) valuesOfTypes(names []string) (values []string) {
 	return values
 }
 
-// facet returns the first values of a facet, one more than is wanted.
+// facet returns the first values of a facet, one more than the request wants.
 func (a answer) facet(of resource.FacetRequest) []resident.Count {
 	first, start := of.First+1, text.OrEmpty(of.StartsWith)
 	switch of.By {
@@ -49,7 +50,7 @@ func (a answer) facet(of resource.FacetRequest) []resident.Count {
 	return a.types(start, first)
 }
 
-// types returns the first types whose names begin with a text.
+// types returns the first types with names that begin with start.
 func (a answer) types(start string, first int) []resident.Count {
 	var named []resident.Count
 	for _, found := range a.held.CountValues(resident.Column{Kind: resident.OfType}, a.sets, "", math.MaxInt) {
@@ -63,7 +64,7 @@ func (a answer) types(start string, first int) []resident.Count {
 	return named[:min(first, len(named))]
 }
 
-// keys returns the metadata keys after one, in order.
+// keys returns the metadata keys after the given one, in order.
 func (a answer) keys(after string) (keys []resource.MetadataKey) {
 	for _, found := range a.held.CountKeys(a.sets, "", math.MaxInt) {
 		if found.Value > after {
@@ -74,7 +75,8 @@ func (a answer) keys(after string) (keys []resource.MetadataKey) {
 	return keys
 }
 
-// explanation fills in how many resources clauses leave, one after the other.
+// explanation counts the resources that pass each clause, and those left after
+// it.
 func (a answer) explanation(clauses []clause) *resource.Explanation {
 	explanation := explanationOf(clauses)
 	sets := []resident.Clause{}

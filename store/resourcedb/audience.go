@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// noteResource notes that a resource was created, changed or deleted; a side that
-// is nil says that it is not there.
+// noteResource notes that a resource was created, changed or deleted. before is
+// nil for a created resource, after for a deleted one.
 func noteResource(tx *sqldb.Tx, before, after *ent.Resource) {
 	uuid := cmp.Or(before, after).UUID
 	tx.SawBefore("Resource", uuid, audienceOf(before))
@@ -20,7 +20,8 @@ func noteResource(tx *sqldb.Tx, before, after *ent.Resource) {
 	tx.Changed("Resource", uuid)
 }
 
-// audienceOf returns who sees a resource, as visible.Resources has it.
+// audienceOf returns the viewers of a resource, by the rule of
+// visible.Resources.
 func audienceOf(row *ent.Resource) *change.Audience {
 	switch {
 	case row == nil:
@@ -33,7 +34,7 @@ func audienceOf(row *ent.Resource) *change.Audience {
 	return change.ToProjects(row.ProjectID)
 }
 
-// resourceAudiences reads who sees resources.
+// resourceAudiences reads the viewers of resources.
 func (s *ResourceStore) resourceAudiences(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]*change.Audience, error) {
 	audiences := map[string]*change.Audience{}
 	err := s.Query(ctx, tx, `SELECT uuid, visibility, project_id FROM resources WHERE `+s.Listed("uuid", "$1", "text"), func(rows *sql.Rows) error {
@@ -45,9 +46,9 @@ func (s *ResourceStore) resourceAudiences(ctx context.Context, tx *sqldb.Tx, uui
 	return audiences, err
 }
 
-// capabilityAudiences reads who sees capabilities, by their resource types and
-// names: those who see the resource type, and of a private one nobody who does not
-// see all.
+// capabilityAudiences reads the viewers of capabilities, by resource type and
+// name. A public capability has the viewers of its resource type. Only viewers
+// who see everything see a private one.
 func (s *ResourceStore) capabilityAudiences(ctx context.Context, tx *sqldb.Tx, keys []string) (map[string]*change.Audience, error) {
 	audiences, typeOf := map[string]*change.Audience{}, map[string]string{}
 	err := s.Query(ctx, tx, `SELECT t.name, c.name, c.private FROM capabilities c JOIN resource_types t ON t.id = c.resource_type_id

@@ -18,10 +18,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Capabilities returns what resources of the types can be asked for, by name:
-// the registered names that some resource has a value for. Private ones are
-// there for administrators who include them. ErrForbidden while discovery is
-// closed.
+// Capabilities returns the capabilities of the types that some resource has a
+// value for, by name. It returns private ones only to administrators who
+// include them, and ErrForbidden while discovery is closed.
 func (s *ResourceStore) Capabilities(ctx context.Context, types []int64, includePrivate bool) (map[int64][]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
@@ -33,9 +32,10 @@ func (s *ResourceStore) Capabilities(ctx context.Context, types []int64, include
 	return sqldb.ByParent(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ResourceTypeID })
 }
 
-// CapabilitiesNamed returns the capabilities of one name, by resource type. A
-// private one is refused with ErrForbidden to all but administrators, and every
-// name is while discovery is closed.
+// CapabilitiesNamed returns the capabilities with one name, by resource type.
+// The answer for a private one is ErrForbidden unless the viewer is an
+// administrator. CapabilitiesNamed returns ErrForbidden while discovery is
+// closed.
 func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64, name string) (map[int64]resource.CapabilityAnswer, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
@@ -61,7 +61,7 @@ func (s *ResourceStore) CapabilitiesByUUID(ctx context.Context, uuids []string) 
 	return sqldb.ByID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) string { return row.UUID })
 }
 
-// capabilitiesSeen keeps what the viewer may see of the registry.
+// capabilitiesSeen keeps the registry entries that the viewer may see.
 func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capability {
 	return func(s *entsql.Selector) {
 		if !includePrivate || !viewer.May(access.RuleCapabilitiesPrivate) {
@@ -70,9 +70,9 @@ func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capab
 	}
 }
 
-// CapabilitiesOf returns the values that the resources have, by name; private
-// ones for administrators who include them. ErrForbidden while discovery is
-// closed.
+// CapabilitiesOf returns the values that the resources have, by name. It
+// returns private ones only to administrators who include them, and
+// ErrForbidden while discovery is closed.
 func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, includePrivate bool) (map[int64][]*resource.ResourceCapability, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
@@ -96,8 +96,9 @@ func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, i
 	return sqldb.ByParent(rows, err, "capabilities of resources", resourceCapabilityNoun, func(row *ent.CapabilityValue) int64 { return row.ResourceID })
 }
 
-// HeldCapabilities returns what CapabilitiesOf does for a resource that has its
-// capabilities with it, as far as the viewer may see them, and whether it has.
+// HeldCapabilities is CapabilitiesOf for a resource that was read together with
+// its capabilities. It returns the ones that the viewer may see, and false if
+// the resource came without them or discovery is closed.
 func (s *ResourceStore) HeldCapabilities(ctx context.Context, of *resource.Resource, includePrivate bool) ([]*resource.ResourceCapability, bool) {
 	viewer := access.ViewerFrom(ctx)
 	if of.Capabilities == nil || resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
@@ -107,7 +108,7 @@ func (s *ResourceStore) HeldCapabilities(ctx context.Context, of *resource.Resou
 	return slices.DeleteFunc(slices.Clone(of.Capabilities), func(c *resource.ResourceCapability) bool { return c.Private && !seesPrivate }), true
 }
 
-// Columns of the registry read with a value.
+// Names of the registry columns that are read with a value.
 const (
 	capabilityNameColumn       = "capability_name"
 	capabilityVisibilityColumn = "capability_visibility"

@@ -19,9 +19,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// SetCapabilities sets capabilities of a resource and leaves all others as they
-// are, for administrators and services. A name that is not registered for the
-// resource's type is registered, unless names are registered explicitly.
+// SetCapabilities sets capabilities of a resource and keeps all others. Only
+// administrators and services may call it. It registers unregistered names for
+// the resource's type, unless the operator requires explicit registration.
 func (s *ResourceStore) SetCapabilities(ctx context.Context, uuid string, capabilities []metadef.KeyValue, revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "setCapabilities",
 		func(problems *problem.Problems) {
@@ -35,8 +35,9 @@ func (s *ResourceStore) SetCapabilities(ctx context.Context, uuid string, capabi
 		})
 }
 
-// UnsetCapabilities removes capabilities from a resource, for administrators
-// and services. A name that the resource has no value for is ErrNotFound.
+// UnsetCapabilities removes capabilities from a resource. Only administrators
+// and services may call it. It returns ErrNotFound for a name that the resource
+// has no value for.
 func (s *ResourceStore) UnsetCapabilities(ctx context.Context, uuid string, names []string, revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "unsetCapabilities",
 		func(problems *problem.Problems) { resource.CheckCapabilityNames(problems, "input.names", names) },
@@ -52,7 +53,7 @@ func (s *ResourceStore) UnsetCapabilities(ctx context.Context, uuid string, name
 		})
 }
 
-// capabilityPlan is what a change of capabilities comes to.
+// capabilityPlan lists the values that a change deletes and those it writes.
 type capabilityPlan struct {
 	gone   []*ent.CapabilityValue
 	writes []capabilityWrite
@@ -118,8 +119,8 @@ func capabilityFields(capabilities []metadef.KeyValue) []sqldb.Fields {
 	return lists.Map(capabilities, func(c metadef.KeyValue) sqldb.Fields { return sqldb.Fields{"key": c.Key, "value": c.Value} })
 }
 
-// capabilitiesOn returns the values that a resource has, by name, and as a list
-// in the order of names.
+// capabilitiesOn returns the values of a resource by name, and as a list sorted
+// by name.
 func capabilitiesOn(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, []metadef.KeyValue, error) {
 	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).WithCapability().All(ctx)
 	if err != nil {
@@ -139,7 +140,8 @@ func capabilitiesOn(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) (map[s
 	return there, list, nil
 }
 
-// planCapabilities leaves alone what has its value already.
+// planCapabilities returns the plan that gives a resource its new values. It
+// skips values that do not change.
 func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row *ent.Resource, capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
 	keys := lists.Map(capabilities, func(c metadef.KeyValue) capabilityKey { return capabilityKey{row.ResourceTypeID, c.Key} })
 	registry, err := s.registered(ctx, tx, keys, "input.capabilities")
@@ -166,9 +168,9 @@ func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row 
 	return plan, nil
 }
 
-// registered returns the registry entries of names in the order of an input's
-// list. Names that are not there are registered, or refused where the operator
-// wants them registered explicitly.
+// registered returns the registry entries of names, in the order of the input.
+// It registers missing names, or refuses them if the operator requires explicit
+// registration.
 func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey, path string) (map[capabilityKey]int64, error) {
 	if s.options.CapabilityRegistration != resource.RegisterExplicitly {
 		return s.ensureCapabilities(ctx, tx, keys)
@@ -180,8 +182,7 @@ func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []cap
 	return there, checkRegistered(keys, there, path)
 }
 
-// checkRegistered refuses the names of a list at a path that are not among those
-// that are registered.
+// checkRegistered refuses the unregistered names of the list at a path.
 func checkRegistered(keys []capabilityKey, there map[capabilityKey]int64, path string) error {
 	var problems problem.Problems
 	for i, key := range keys {
@@ -192,9 +193,9 @@ func checkRegistered(keys []capabilityKey, there map[capabilityKey]int64, path s
 	return problems.Err()
 }
 
-// CreateCapability registers a name for a resource type, for administrators. A
-// name that is registered is ErrAlreadyExists; private nil is as the operator
-// chose.
+// CreateCapability registers a name for a resource type. Only administrators
+// may call it. It returns ErrAlreadyExists for a registered name. If private is
+// nil, the operator's default applies.
 func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name string, private *bool) (*resource.Capability, error) {
 	taken := problem.Refuse(problem.ErrAlreadyExists, "capability %q already exists for resource type %q", name, resourceType).On("input.name")
 	made, err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *sqldb.Tx, of *ent.ResourceType, row *ent.Capability) (*ent.Capability, error) {
@@ -214,8 +215,8 @@ func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name
 	return made, err
 }
 
-// SetCapabilityVisibility makes a capability private or public, for
-// administrators. It holds for every answer from then on.
+// SetCapabilityVisibility makes a capability private or public, with immediate
+// effect. Only administrators may call it.
 func (s *ResourceStore) SetCapabilityVisibility(ctx context.Context, resourceType, name string, private bool) (*resource.Capability, error) {
 	return s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) (*ent.Capability, error) {
 		if row == nil {
@@ -229,8 +230,8 @@ func refuseUnknownCapability(resourceType, name string) error {
 	return problem.Refuse(problem.ErrNotFound, "capability %q does not exist for resource type %q", name, resourceType).On("input.name")
 }
 
-// checkCapabilityName refuses what no capability of a resource type can be
-// called.
+// checkCapabilityName refuses strings that cannot name a capability of a
+// resource type.
 func checkCapabilityName(resourceType, name string) error {
 	var problems problem.Problems
 	text.Check(&problems, "input.resourceType", resourceType, 1, text.MaxName)
@@ -238,8 +239,8 @@ func checkCapabilityName(resourceType, name string) error {
 	return problems.Err()
 }
 
-// manageCapability changes the registry entry of a name, which may not be
-// there, and returns it as manage leaves it.
+// manageCapability changes the registry entry of a name and returns it as
+// manage leaves it. manage gets nil if there is no entry.
 func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resourceType, name string,
 	manage func(*sqldb.Tx, *ent.ResourceType, *ent.Capability) (*ent.Capability, error),
 ) (*resource.Capability, error) {

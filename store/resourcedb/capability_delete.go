@@ -17,9 +17,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// DeleteCapability takes a name out of the registry, for administrators, and
-// returns what it was. One that resources have values for is ErrInUse, unless
-// force is set: then the values go with it, and each of the resources is changed.
+// DeleteCapability removes a name from the registry and returns the deleted
+// capability. Only administrators may call it. It returns ErrInUse if resources
+// have values for the name, unless force is set: then it removes the values and
+// increments the revision of each resource.
 func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name string, force bool) (*resource.CapabilityDeletion, error) {
 	if err := checkCapabilityName(resourceType, name); err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 			return err
 		}
 		var holders []*ent.Resource
-		if force { // resources are locked before capabilities
+		if force { // lock resources before capabilities
 			holders, err = tx.Resource.Query().Where(entresource.HasCapabilityValuesWith(capabilityvalue.HasCapabilityWith(
 				capability.ResourceTypeID(of.ID), capability.Name(name))), s.Locked()).Order(entresource.ByID()).All(ctx)
 			if err != nil {
@@ -62,7 +63,7 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 	return deletion, nil
 }
 
-// removeCapability deletes a locked capability. Holders are the resources that
+// removeCapability deletes a locked capability. holders are the resources that
 // had values when they were locked.
 func (s *ResourceStore) removeCapability(ctx context.Context, tx *sqldb.Tx, row *ent.Capability, holders []*ent.Resource, force bool) (*resource.CapabilityDeletion, error) {
 	values := tx.CapabilityValue.Query().Where(capabilityvalue.CapabilityID(row.ID))
@@ -85,16 +86,16 @@ func (s *ResourceStore) removeCapability(ctx context.Context, tx *sqldb.Tx, row 
 		}
 		deletion.RemovedCount = len(removed)
 	}
-	return deletion, tx.Capability.DeleteOneID(row.ID).Exec(ctx) // values, members and counts go with it
+	return deletion, tx.Capability.DeleteOneID(row.ID).Exec(ctx) // the database deletes values, members and counts, too
 }
 
-// removeValues moves the revisions of the resources that lose a capability,
-// records what each loses, and returns it, the first of it by uuid.
+// removeValues increments the revisions of the resources that lose a capability
+// and records each loss. It returns the first losses, by uuid.
 func (s *ResourceStore) removeValues(ctx context.Context, tx *sqldb.Tx, name string, holders []*ent.Resource, values []*ent.CapabilityValue) ([]*resource.RemovedCapability, error) {
 	of := lists.ByKey(holders, func(row *ent.Resource) int64 { return row.ID })
 	touched := make([]int64, len(values))
 	for i, value := range values {
-		if of[value.ResourceID] == nil { // it has got its value meanwhile, and is not locked
+		if of[value.ResourceID] == nil { // the resource got its value meanwhile and is not locked
 			return nil, sqldb.ErrRetry
 		}
 		touched[i] = value.ResourceID

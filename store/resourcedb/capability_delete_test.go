@@ -18,7 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// hostsWith creates hosts, most of which have a capability, and returns their
+// hostsWith creates hosts, gives most of them a capability, and returns their
 // uuids and values.
 func hostsWith(t *testing.T, s *store.Store, count int, capability string) (uuids []string, values map[string]string) {
 	t.Helper()
@@ -37,8 +37,9 @@ func hostsWith(t *testing.T, s *store.Store, count int, capability string) (uuid
 	return uuids, values
 }
 
-// TestDeletingACapabilityInUse is refused; by force it removes every value,
-// changes each resource that had one and no other, and says what was removed.
+// TestDeletingACapabilityInUse deletes a capability in use. Without force, the
+// store refuses. With force, it removes every value, changes only the resources
+// that had one, and returns the removed values.
 func TestDeletingACapabilityInUse(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -83,7 +84,8 @@ func TestDeletingACapabilityInUse(t *testing.T) {
 	})
 }
 
-// needsForce holds that the capability is not deleted without force.
+// needsForce checks that the store does not delete the capability without
+// force.
 func needsForce(t *testing.T, s *store.Store) {
 	t.Helper()
 	_, err := s.DeleteCapability(storetest.AsAdmin(), "physical:host", "gone", false)
@@ -92,7 +94,7 @@ func needsForce(t *testing.T, s *store.Store) {
 	}
 }
 
-// tellsOfRemoval holds that a resource and its last event say that it lost a value.
+// tellsOfRemoval checks that a resource and its last event show the lost value.
 func tellsOfRemoval(t *testing.T, s *store.Store, r *resource.Resource, value string) {
 	t.Helper()
 	if r.UpdatedAt.Equal(r.CreatedAt) {
@@ -104,8 +106,8 @@ func tellsOfRemoval(t *testing.T, s *store.Store, r *resource.Resource, value st
 }
 
 // TestCapabilitiesAreDeletedWhileTheyAreSet sets capabilities of hosts and
-// deletes them by force from several sides: each change of a resource moves its
-// revision by one and leaves one event that shows it.
+// deletes them by force, concurrently. Each change of a resource must increment
+// its revision once and leave one event that shows it.
 func TestCapabilitiesAreDeletedWhileTheyAreSet(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -165,7 +167,7 @@ func eventsOf(t *testing.T, s *store.Store, uuid string) []*audit.Event {
 	return events.Items
 }
 
-// lastEvent returns what the newest event of a resource shows.
+// lastEvent returns the fields that the newest event of a resource shows.
 func lastEvent(t *testing.T, s *store.Store, uuid string) string {
 	t.Helper()
 	var before text.JSON

@@ -16,11 +16,11 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// valuesList is the name of the list of a capability's values, in its cursors.
+// valuesList is the name of the list of a capability's values in its cursors.
 const valuesList = "values"
 
-// valuePaging takes a page of the values of each of several capabilities. A value
-// stands once in the list of a capability, so the position is the value.
+// valuePaging takes a page of the values of each of several capabilities. The
+// values of a capability are unique, so a value is its own position.
 type valuePaging struct {
 	request       page.Request
 	startsWith    string
@@ -35,15 +35,15 @@ func newValuePaging(startsWith string, request page.Request) (valuePaging, error
 	return p, problems.Err()
 }
 
-// matching keeps the values that begin with the text.
+// matching keeps the values that begin with the prefix.
 func (p valuePaging) matching(s *entsql.Selector) {
 	if p.startsWith != "" {
 		s.Where(hasPrefix(s.C(capabilitycount.FieldValue), s.C(capabilitycount.FieldValuePrefix), p.startsWith))
 	}
 }
 
-// beyond keeps the values that a comparison with a position holds for, if there
-// is a position.
+// beyond keeps the values that compare to the position as the operator says. It
+// keeps all values if at is nil.
 func beyond(s *entsql.Selector, operator string, at *page.Position) {
 	if at != nil {
 		s.Where(sqldb.ComparePart(s, capabilitycount.FieldCapabilityID, operator,
@@ -51,14 +51,14 @@ func beyond(s *entsql.Selector, operator string, at *page.Position) {
 	}
 }
 
-// within keeps the values between the positions.
+// within keeps the values between the cursors.
 func (p valuePaging) within(s *entsql.Selector) {
 	beyond(s, ">", p.after)
 	beyond(s, "<", p.before)
 }
 
-// behind keeps the value of the cursor where the page begins, and what lies
-// beyond it.
+// behind keeps the value of the cursor at which the page begins, and the values
+// on its other side.
 func (p valuePaging) behind(s *entsql.Selector) {
 	switch {
 	case p.request.Backward() && p.before != nil:
@@ -70,7 +70,7 @@ func (p valuePaging) behind(s *entsql.Selector) {
 	}
 }
 
-// sort orders values by code point, in the direction in which the page is taken.
+// sort orders values by code point, in the direction of the page.
 func (p valuePaging) sort(s *entsql.Selector) {
 	direction := entsql.Asc
 	if p.request.Backward() {
@@ -101,8 +101,8 @@ func (p valuePaging) of(rows []*ent.CapabilityCount) page.Page[*resource.Capabil
 func capabilityOfCount(row *ent.CapabilityCount) int64 { return row.CapabilityID }
 
 // CapabilityValues returns a page of the values in use of each capability that
-// begin with a text, by value, with how many resources have each. The counts are
-// kept by every write; nothing is counted here.
+// begin with a prefix, by value, with the number of resources that have each.
+// Writes maintain these numbers, so nothing is counted here.
 func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int64, startsWith string, request page.Request) (map[int64]page.Page[*resource.CapabilityValue], error) {
 	p, err := newValuePaging(startsWith, request)
 	if err != nil {
@@ -123,8 +123,8 @@ func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int
 	}), nil
 }
 
-// CapabilityValuesBehind returns which capabilities have values on the side where
-// the page of CapabilityValues begins.
+// CapabilityValuesBehind returns which capabilities have values before the
+// start of the page of CapabilityValues.
 func (s *ResourceStore) CapabilityValuesBehind(ctx context.Context, capabilities []int64, startsWith string, request page.Request) (map[int64]bool, error) {
 	p, err := newValuePaging(startsWith, request)
 	if err != nil {
@@ -138,8 +138,8 @@ func (s *ResourceStore) CapabilityValuesBehind(ctx context.Context, capabilities
 	return sqldb.KeysOf(rows, capabilityOfCount), nil
 }
 
-// CountCapabilityValues returns how many values in use that begin with a text
-// each capability has.
+// CountCapabilityValues returns the number of values in use of each capability
+// that begin with a prefix.
 func (s *ResourceStore) CountCapabilityValues(ctx context.Context, capabilities []int64, startsWith string) (map[int64]int, error) {
 	p, err := newValuePaging(startsWith, page.Request{})
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestAllValuesOfCapabilitiesAreReached walks the values of several capabilities
-// at once, in both directions and by pages of any size, and compares them with
-// the sorted values: long ones, that begin with the same 64 characters, among
-// them.
+// TestAllValuesOfCapabilitiesAreReached pages through the values of several
+// capabilities together, in both directions and with every page size, and
+// compares them with the sorted values. Some long values share their first 64
+// characters.
 func TestAllValuesOfCapabilitiesAreReached(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -73,7 +73,7 @@ func TestAllValuesOfCapabilitiesAreReached(t *testing.T) {
 	})
 }
 
-// randomValues returns so many different values, in no order.
+// randomValues returns count different values, unsorted.
 func randomValues(random *rand.Rand, count int) []string {
 	values := map[string]bool{"": true, "é": true, "z": true}
 	for len(values) < count {
@@ -82,8 +82,8 @@ func randomValues(random *rand.Rand, count int) []string {
 	return slices.Collect(maps.Keys(values))
 }
 
-// walkValues returns the values of one capability, read with those of others,
-// page by page.
+// walkValues pages through the values of several capabilities and returns the
+// values of one.
 func walkValues(t *testing.T, s *store.Store, ids []int64, id int64, startsWith string, size int, backward bool) []string {
 	t.Helper()
 	ctx, request := storetest.AsAdmin(), page.Request{First: &size}

@@ -28,15 +28,15 @@ type capabilityKey struct {
 	name   string
 }
 
-// capabilityWrite is a value to store: there is none yet.
+// capabilityWrite is a value to insert.
 type capabilityWrite struct {
 	resourceID   int64
 	capabilityID int64
 	value        string
 }
 
-// insertCapabilityRegistry registers names that are not registered yet. Those
-// that are keep their visibility. They are written in the order of their names,
+// insertCapabilityRegistry registers names that are not registered yet.
+// Registered names keep their visibility. It writes in the order of the names,
 // so that two writers never deadlock.
 func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.Tx, private map[capabilityKey]bool) error {
 	if len(private) == 0 {
@@ -62,8 +62,8 @@ func compareCapabilityKeys(a, b capabilityKey) int {
 	return cmp.Or(cmp.Compare(a.typeID, b.typeID), cmp.Compare(a.name, b.name))
 }
 
-// ensureCapabilities returns the registry entries of names and registers those
-// that are not there, as private as the operator chose.
+// ensureCapabilities returns the registry entries of names and registers
+// missing names, with the operator's default visibility.
 func (s *ResourceStore) ensureCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (map[capabilityKey]int64, error) {
 	there, err := findCapabilities(ctx, tx, keys)
 	if err != nil {
@@ -100,7 +100,8 @@ func findCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (
 	}), nil
 }
 
-// insertCapabilityValues stores values and their members, and counts them.
+// insertCapabilityValues stores values and their members, and adds them to
+// changes.
 func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabilityWrite, changes countChanges, now time.Time) error {
 	var creates []*ent.CapabilityValueCreate
 	var members []*ent.CapabilityMemberCreate
@@ -124,8 +125,8 @@ func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabili
 	return sqldb.InsertAll(ctx, members, tx.CapabilityMember.CreateBulk)
 }
 
-// deleteCapabilityValues deletes values of capabilities with their members, and
-// subtracts the members in changes. The rows belong to one resource or to one
+// deleteCapabilityValues deletes values with their members, and subtracts the
+// members from changes. The rows must belong to one resource or to one
 // capability.
 func deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.CapabilityValue, changes countChanges) error {
 	if len(rows) == 0 {
@@ -150,8 +151,7 @@ func deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.Capab
 	return err
 }
 
-// countChanges is by how much the number of resources changes that have a
-// value.
+// countChanges are the changes in the number of resources that have each value.
 type countChanges map[countKey]int
 
 type countKey struct {
@@ -163,8 +163,8 @@ func (c countChanges) add(capabilityID int64, value string, by int) {
 	c[countKey{capabilityID, value}] += by
 }
 
-// apply brings the kept counts up to date, in one order for every writer, and
-// drops those of values that nobody has any more.
+// apply updates the stored counts, in the same order for every writer, and
+// deletes the counts that reach 0.
 func (c countChanges) apply(ctx context.Context, tx *sqldb.Tx) error {
 	maps.DeleteFunc(c, func(_ countKey, by int) bool { return by == 0 })
 	keys := slices.SortedFunc(maps.Keys(c), func(a, b countKey) int {

@@ -24,8 +24,8 @@ import (
 type clause struct {
 	resource.FilterCondition
 	compiler sqlCompiler
-	// among are the row ids of the resources that conditions before left, nil for
-	// a clause that is a condition.
+	// among are the row ids of the resources that earlier conditions left. It
+	// is nil for a clause that is a condition.
 	among []int64
 }
 
@@ -37,7 +37,7 @@ func (c clause) holds(s *entsql.Selector) *entsql.Predicate {
 	return c.compiler.holds(s, c.Condition)
 }
 
-// conditionsOf returns the conditions of clauses that are not ignored.
+// conditionsOf returns the conditions of the clauses, without ignored ones.
 func conditionsOf(clauses []clause) (conditions []resource.Condition) {
 	for _, c := range clauses {
 		if !c.Ignored {
@@ -73,7 +73,7 @@ func keep(s *entsql.Selector, clauses []clause) {
 		if clause.Ignored {
 			continue
 		}
-		holds := clause.holds(s) // with the name that the table has now: a statement around it may give it another
+		holds := clause.holds(s) // rendered with the table's current name, which an outer statement may change
 		if i >= joinedClauses {
 			holds = isTrue(holds)
 		}
@@ -81,17 +81,18 @@ func keep(s *entsql.Selector, clauses []clause) {
 	}
 }
 
-// isTrue returns a predicate that no index serves and that is never joined.
+// isTrue returns a predicate that the planner neither looks up in an index nor
+// joins.
 func isTrue(holds *entsql.Predicate) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) { b.WriteString("(").Join(holds).WriteString(") IS TRUE") })
 }
 
-// joinedClauses is how many clauses PostgreSQL may join with the resources. It
-// weighs every order of joins, for seconds where there are 60. It tests clauses
-// behind IS TRUE one by one.
+// joinedClauses is the maximum number of clauses that PostgreSQL may join with
+// the resources. Its planner weighs every order of joins, which takes seconds
+// for 60 clauses. Clauses behind IS TRUE it tests one by one.
 const joinedClauses = 8
 
-// clausesOf returns the conditions of a filter at a path.
+// clausesOf checks a filter at a path and returns its conditions.
 func (s *ResourceStore) clausesOf(ctx context.Context, path string, filter resource.Filter) ([]clause, error) {
 	var problems problem.Problems
 	filter.Check(&problems, path)
@@ -111,8 +112,9 @@ func (s *ResourceStore) clausesOf(ctx context.Context, path string, filter resou
 	return clauses, problems.Err()
 }
 
-// clausesUnder returns the conditions of a plan, given the capabilities that the
-// viewer may know of, and all of their names where one is unknown.
+// clausesUnder returns the conditions of a plan. known are the capabilities
+// that the viewer may know of. all are their names, for suggestions if one is
+// unknown.
 func clausesUnder(ctx context.Context, plan resource.FilterPlan, known map[string][]int64, all []string, problems *problem.Problems) []clause {
 	compiler := sqlCompiler{access.ViewerFrom(ctx), known}
 	return lists.Map(plan.Conditions(namesIn(known, all), problems), func(c resource.FilterCondition) clause {
@@ -120,19 +122,19 @@ func clausesUnder(ctx context.Context, plan resource.FilterPlan, known map[strin
 	})
 }
 
-// namesIn returns the names of capabilities that are known, as the conditions of
-// a filter ask for them.
+// namesIn returns the names of known capabilities in the form that the
+// conditions of a filter need.
 func namesIn(known map[string][]int64, all []string) resource.CapabilityNames {
 	return resource.CapabilityNames{Knows: func(name string) bool { return known[name] != nil }, All: all}
 }
 
-// maxSuggested bounds the names among which the nearest one is looked for: the
-// first ones by code point.
+// maxSuggested is the maximum number of names, by code point, that are searched
+// for the nearest one.
 const maxSuggested = 10_000
 
-// capabilitiesToSuggest returns the names of all capabilities of the types, or of
-// all types when types is nil, that the viewer may know of, where one of those
-// that must be known is not; else none.
+// capabilitiesToSuggest returns the names of all capabilities of the types that
+// the viewer may know of, for suggestions. A nil types means all types. It
+// returns none if every given name is known.
 func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[string][]int64, names, types []string) ([]string, error) {
 	unknown := slices.ContainsFunc(names, func(name string) bool { return known[name] == nil })
 	if !unknown || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
@@ -145,8 +147,8 @@ func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[str
 	return all, nil
 }
 
-// capabilitiesOfTypes returns a query for the registry entries that the viewer
-// may know of: of the types, or of all types when types is nil.
+// capabilitiesOfTypes returns a query for the registry entries of the types
+// that the viewer may know of. A nil types means all types.
 func (s *ResourceStore) capabilitiesOfTypes(ctx context.Context, types []string) *ent.CapabilityQuery {
 	return s.Ent.Capability.Query().Where(capabilitiesSeen(access.ViewerFrom(ctx), true), visible.OfResourceTypes(ctx), func(s *entsql.Selector) {
 		if types != nil {
@@ -155,8 +157,8 @@ func (s *ResourceStore) capabilitiesOfTypes(ctx context.Context, types []string)
 	})
 }
 
-// knownCapabilities returns the registry entries of names that the viewer may
-// know of: of the types, or of all types when types is nil.
+// knownCapabilities returns the registry entries with the names that the viewer
+// may know of. A nil types means all types.
 func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []string) (map[string][]int64, error) {
 	if len(names) == 0 || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
 		return nil, nil

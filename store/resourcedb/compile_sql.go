@@ -18,9 +18,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// sqlCompiler turns conditions into predicates on resources. Its capabilities are
-// the registry entries of names that the viewer may know of: the statement never
-// has a private one.
+// sqlCompiler turns conditions into predicates on resources. Its capabilities
+// are the registry entries that the viewer may know of, so that no statement
+// reads a private one that the viewer may not.
 type sqlCompiler struct {
 	viewer       access.Viewer
 	capabilities map[string][]int64
@@ -38,7 +38,7 @@ func (c sqlCompiler) holds(s *entsql.Selector, of resource.Condition) *entsql.Pr
 		return entsql.And(lists.Map(of.Members, func(member resource.Condition) *entsql.Predicate { return c.holds(s, member) })...)
 	case of.Kind == resource.ConditionNot && asksForID(of):
 		return entsql.Not(c.holds(s, of.Members[0]))
-	case of.Kind == resource.ConditionNot: // which holds where there is no parent to compare
+	case of.Kind == resource.ConditionNot: // IS TRUE, so that it holds for a resource without a parent
 		return entsql.Not(isTrue(c.holds(s, of.Members[0])))
 	}
 	alternatives := newAlternatives(s, c)
@@ -46,7 +46,8 @@ func (c sqlCompiler) holds(s *entsql.Selector, of resource.Condition) *entsql.Pr
 	return alternatives.hold()
 }
 
-// holdsPlainly returns a condition on the resource itself, nil for any other one.
+// holdsPlainly returns a condition on the resource itself as a predicate, and
+// nil for any other condition.
 func (c sqlCompiler) holdsPlainly(s *entsql.Selector, of resource.Condition) *entsql.Predicate {
 	operands := of.Test.Operands
 	switch of.Kind {
@@ -77,8 +78,8 @@ func (c sqlCompiler) holdsPlainly(s *entsql.Selector, of resource.Condition) *en
 	return nil
 }
 
-// asksForID reports whether the predicate of a condition names no column of
-// resources but the id.
+// asksForID reports whether the predicate of a condition reads no column of
+// resources except the id.
 func asksForID(c resource.Condition) bool {
 	switch c.Kind {
 	case resource.ConditionMetadata, resource.ConditionCapability, resource.ConditionTag, resource.ConditionNever:
@@ -89,8 +90,8 @@ func asksForID(c resource.Condition) bool {
 	return false
 }
 
-// alternatives are tests of which one is enough. Those of one table become one
-// set of resources: ten values do not become ten sets.
+// alternatives are tests joined by OR. Tests of the same table share one
+// subquery: ten values do not need ten.
 type alternatives struct {
 	sqlCompiler
 	s                                        *entsql.Selector
@@ -133,7 +134,7 @@ func (a *alternatives) add(c resource.Condition) {
 	}
 }
 
-// hold returns all that was added, as a predicate on resources.
+// hold returns the alternatives as a predicate on resources.
 func (a *alternatives) hold() *entsql.Predicate {
 	all := a.of
 	for _, of := range []struct {
@@ -150,13 +151,14 @@ func (a *alternatives) hold() *entsql.Predicate {
 	return entsql.Or(all...)
 }
 
-// resourcesWith holds for the resources that have a row in a table of which one
-// of the tests holds.
+// resourcesWith holds for the resources that have a row in a table for which
+// one of the tests holds.
 func resourcesWith(s *entsql.Selector, table *entsql.SelectTable, tests ...*entsql.Predicate) *entsql.Predicate {
 	return entsql.In(s.C(entresource.FieldID), entsql.Dialect(s.Dialect()).Select(table.C("resource_id")).From(table).Where(entsql.Or(tests...)))
 }
 
-// tagTest holds for the tags with a name, and those below it where they count.
+// tagTest holds for the tags with a name and, if the condition includes them,
+// the tags below it.
 func (a *alternatives) tagTest(c resource.Condition) *entsql.Predicate {
 	nameKey, folded := a.tags.C(resourcetag.FieldNameKey), c.Test.Operands[0]
 	if c.Below {
@@ -165,7 +167,7 @@ func (a *alternatives) tagTest(c resource.Condition) *entsql.Predicate {
 	return entsql.EQ(nameKey, folded)
 }
 
-// itemTest holds for the metadata items that a test holds of.
+// itemTest holds for the metadata items that pass a test.
 func (a *alternatives) itemTest(test resource.Test) *entsql.Predicate {
 	value, is := a.items.C(metadataitem.FieldValue), entsql.EQ(a.items.C(metadataitem.FieldKey), test.Name)
 	switch test.Operator {
@@ -180,7 +182,7 @@ func (a *alternatives) itemTest(test resource.Test) *entsql.Predicate {
 	return is
 }
 
-// memberTest holds for the members of capabilities that a test holds of.
+// memberTest holds for the members of capabilities that pass a test.
 func (a *alternatives) memberTest(test resource.Test, ids []int64, operand string) *entsql.Predicate {
 	value, number := a.members.C(capabilitymember.FieldValue), a.members.C(capabilitymember.FieldNumberKey)
 	among := func(column string) *entsql.Predicate { return sqldb.IsAmong(a.s, column, ids) }
@@ -204,7 +206,7 @@ func (a *alternatives) memberTest(test resource.Test, ids []int64, operand strin
 	return entsql.And(of, holds)
 }
 
-// compared returns the comparison of a column with an operand; equal is the
+// compared returns the comparison of a column with an operand. equal is the
 // fastest test of equality.
 func compared(operator resource.Operator, column, operand string, equal *entsql.Predicate) *entsql.Predicate {
 	switch operator {

@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// tree is a random condition with every kind at any depth.
+// tree returns a random condition, with every kind at any depth.
 func (w *randomWorld) tree(depth int) resource.Condition {
 	kind := resource.ConditionKind(w.chance.IntN(int(resource.ConditionTag) + 1))
 	of := func(operands ...string) resource.Condition {
@@ -65,8 +65,8 @@ func (w *randomWorld) aThing() *resourcetest.Thing {
 	return w.Resources[w.chance.IntN(len(w.Resources))]
 }
 
-// TestCompilersAndOracleAgree compares, for random trees and as each kind of viewer,
-// what SQL finds, what sets find, and what the oracle says of each resource.
+// TestCompilersAndOracleAgree compares the resources that SQL finds, that sets
+// find and that the oracle accepts, for random trees and each kind of viewer.
 func TestCompilersAndOracleAgree(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -104,7 +104,7 @@ func TestCompilersAndOracleAgree(t *testing.T) {
 	})
 }
 
-// bothOf returns the uuids of what each compiler finds, in order.
+// bothOf returns the uuids that each compiler finds, in order.
 func bothOf(ctx context.Context, s *store.Store, tree resource.Condition) (fromSQL, fromSets []string, err error) {
 	bySQL, bySets, err := resourcedb.ByBoth(ctx, s.ResourceStore, tree)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 
 const list = `["aes", "mmx", "aux"]`
 
-// operatorTable is the worked examples of scheduler requirements, in the order
-// of the list of behaviour (N01 to N40), and the further ones after them. A
-// value of "absent" is none.
+// operatorTable lists examples of scheduler requirements: N01 to N40 in the
+// order of the list of behaviour, then more. The value "absent" means that
+// there is none.
 var operatorTable = []struct {
 	requirement, value, want string // Y, n, or refused
 }{
@@ -36,12 +36,12 @@ var operatorTable = []struct {
 	{"<or> 11 12", "12", "refused"}, {"<or> 11,12", "11", "Y"}, {"<or> intel <or> amd", "Intel", "n"}, {"<or>", "x", "refused"},
 	{"<is> yes", "True", "refused"}, {"s!= x", "", "Y"}, {"s!= x", "absent", "n"}, {"<range-in> [ 10 20 )", "20", "refused"}, {"== 1", "True", "n"},
 	{"<or> 11 <or> 12 <or>", "13", "n"},     // N41
-	{"<in> 12311321 <in>", "12311321", "Y"}, // N42: an operator at the end, as <or> may stand there
+	{"<in> 12311321 <in>", "12311321", "Y"}, // N42: an operator at the end, where <or> is allowed, too
 	{"<in> 11 <in>", "12310321", "n"}, {"<in> <in>", "<in>", "refused"},
 	{"<or> nvme", `["ssd", "nvme"]`, "Y"},            // N47
 	{"s!= ssd", `["ssd", "nvme"]`, "Y"},              // N47: any value is enough
 	{"<in> aes", list, "Y"}, {"<in> es", "aes", "Y"}, // members, and text
-	{"<= 9007199254740992", "9007199254740993", "n"}, // no rounding
+	{"<= 9007199254740992", "9007199254740993", "n"}, // compared without rounding
 	{"s< b", "a", "Y"}, {"s<= a", "a", "Y"}, {"s> é", "f", "n"}, {"s> Z", "a", "Y"}, {"s< z", "é", "n"},
 	{"", "", "Y"}, {"", "x", "n"}, {"   ", "x", "n"}, {"   ", "   ", "Y"}, {"1", "", "n"}, // without operator: the whole value
 	{"<all-in> ,", list, "refused"},
@@ -53,7 +53,7 @@ var operatorTable = []struct {
 	{"<or> VMware vCenter", "VMware vCenter", "refused"}, {"<or> <or> a", "a", "refused"}, {`<or> "a"`, `"a"`, "n"},
 }
 
-// TestRequirements holds the table against both evaluators.
+// TestRequirements checks the table with both evaluators.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -99,8 +99,8 @@ func asMember(project string) context.Context {
 	return access.WithViewer(context.Background(), access.Viewer{UserID: "mel", ProjectID: project, Roles: []string{access.RoleMember}})
 }
 
-// TestConditionsMeanTheSameInTheDatabase asks random conditions of random
-// resources, of the oracle and of the database.
+// TestConditionsMeanTheSameInTheDatabase compares the oracle and the database
+// for random conditions on random resources.
 func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -21,14 +21,14 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ResourceOutcome is what became of one of many resources: as its row of the
-// input left it, or what is wrong with the row.
+// ResourceOutcome is the outcome for one of many resources: the stored
+// resource, or the problems of its row of the input.
 type ResourceOutcome = sqldb.RowOutcome[resource.Resource]
 
 // CreateResource creates a resource with everything given for it, in one
-// transaction: for members in their own project, for administrators and
-// services in any. A type that does not exist is ErrNotFound, a uuid that is
-// taken or reserved ErrAlreadyExists.
+// transaction. Members may create resources in their own project,
+// administrators and services in any. It returns ErrNotFound for a type that
+// does not exist and ErrAlreadyExists for a uuid that is taken or reserved.
 func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input) (*resource.Resource, error) {
 	one := resource.Inputs{Items: []resource.Input{input}, Atomic: true}
 	outcomes, err := s.createAll(ctx, "createResource", one, func(int) string { return "input" })
@@ -38,10 +38,10 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 	return outcomes[0].Row, nil
 }
 
-// CreateResources creates resources in one transaction, all or none or those
-// with which nothing is wrong, and returns what became of each, in their order. A
-// parent is there or stands before its children. For a project's rate of writes it
-// is one.
+// CreateResources creates resources in one transaction and returns their
+// outcomes in the order of the input. An atomic input creates all or none;
+// otherwise the valid ones are created. A parent must exist or precede its
+// children. The call counts once toward the project's rate of writes.
 func (s *ResourceStore) CreateResources(ctx context.Context, input resource.Inputs) ([]ResourceOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), resource.MaxInputs); err != nil {
 		return nil, err
@@ -86,14 +86,16 @@ type draft struct {
 	input    resource.Input
 	record   ResourceRecord
 	problems problem.Problems // at paths below "input"
-	// malformed says that definitions judge what is wrong in itself, too.
+	// malformed means that the input has problems of its own. Definitions are
+	// still checked, to report everything in one answer.
 	malformed bool
-	refused   problem.Problems // by what the database has
+	refused   problem.Problems // found in the transaction
 	kind      *ent.ResourceType
-	row       *ent.Resource // once it is written
+	row       *ent.Resource // set once it is written
 }
 
-// draft returns a resource to be created, with what is wrong with it in itself.
+// draft returns a resource to be created, with the problems of the input
+// itself.
 func (s *ResourceStore) draft(viewer access.Viewer, input resource.Input) *draft {
 	d := &draft{input: input, record: recordOf(viewer, input)}
 	if d.refuse(&d.problems, mayCreateResource(viewer, input)); len(d.problems) > 0 {
@@ -117,13 +119,13 @@ func (s *ResourceStore) draft(viewer access.Viewer, input resource.Input) *draft
 	return d
 }
 
-// refuse adds what an error refuses, nil for nothing.
+// refuse adds the problems in an error. A nil error has none.
 func (d *draft) refuse(problems *problem.Problems, err error) {
 	*problems = append(*problems, problem.InError(err)...)
 }
 
-// outcomesOf returns what became of resources, with what is wrong with them at
-// their paths.
+// outcomesOf returns the outcomes of resources, with each problem at the path
+// of its row.
 func outcomesOf(drafts []*draft, path func(int) string) []ResourceOutcome {
 	outcomes := make([]ResourceOutcome, len(drafts))
 	for i, d := range drafts {
@@ -138,8 +140,8 @@ func outcomesOf(drafts []*draft, path func(int) string) []ResourceOutcome {
 	return outcomes
 }
 
-// judgeMalformed adds to what is wrong with malformed resources what definitions
-// refuse of their metadata, so that one answer has all of it.
+// judgeMalformed checks the metadata of malformed resources against definitions
+// and adds these problems to the others, so that one answer has all of them.
 func (s *ResourceStore) judgeMalformed(ctx context.Context, drafts []*draft) error {
 	malformed := slices.DeleteFunc(slices.Clone(drafts), func(d *draft) bool { return !d.malformed })
 	known := slices.DeleteFunc(slices.Clone(malformed), func(d *draft) bool { return text.CheckAny("", d.input.Type) != nil })
@@ -153,8 +155,9 @@ func (s *ResourceStore) judgeMalformed(ctx context.Context, drafts []*draft) err
 	return err
 }
 
-// judgeMetadata finds the types of resources and returns what definitions refuse
-// of the metadata of each. Those of unknown types have none.
+// judgeMetadata finds the types of resources and returns the problems that
+// definitions find with the metadata of each. A resource of an unknown type has
+// none.
 func (s *ResourceStore) judgeMetadata(ctx context.Context, client *ent.Client, drafts []*draft) ([]problem.Problems, error) {
 	names := sqldb.Distinct(lists.Map(drafts, func(d *draft) string { return d.record.Type }))
 	types, err := client.ResourceType.Query().Where(visible.ResourceTypes(ctx), sqldb.Among(resourcetype.FieldName, names)).All(ctx)
@@ -187,8 +190,8 @@ func (s *ResourceStore) judgeMetadata(ctx context.Context, client *ent.Client, d
 	return refused, nil
 }
 
-// judgeDrafts judges resources one after the other, each by what the database has
-// and those before it.
+// judgeDrafts checks resources one after the other, each against the database
+// and the resources before it.
 func (s *ResourceStore) judgeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []*draft) (map[string]parentRow, error) {
 	refused, err := s.judgeMetadata(ctx, tx.Client(), drafts)
 	if err != nil {
@@ -239,8 +242,8 @@ func (s *ResourceStore) judgeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []
 	return known, nil
 }
 
-// checkLimits adds what of a resource is too much, and names of capabilities that
-// would have to be registered before; nil where they need not.
+// checkLimits adds exceeded limits and unregistered capabilities. registered is
+// nil unless the operator requires explicit registration.
 func (d *draft) checkLimits(items int, registered map[capabilityKey]int64) {
 	if items > 0 && len(d.record.Metadata) > items {
 		d.refused.AddKind(problem.ErrQuotaExceeded, "input.metadata", "resource would have %d metadata items, at most %d are allowed", len(d.record.Metadata), items)
@@ -252,7 +255,8 @@ func (d *draft) checkLimits(items int, registered map[capabilityKey]int64) {
 	d.refuse(&d.refused, checkRegistered(keys, registered, "input.capabilities"))
 }
 
-// takenUUIDs returns which uuids resources have, whoever sees them.
+// takenUUIDs returns which uuids are taken, including those of resources that
+// the viewer does not see.
 func (s *ResourceStore) takenUUIDs(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]bool, error) {
 	if len(uuids) == 0 {
 		return map[string]bool{}, nil
@@ -261,8 +265,8 @@ func (s *ResourceStore) takenUUIDs(ctx context.Context, tx *sqldb.Tx, uuids []st
 	return lists.Set(taken, lists.Itself), err
 }
 
-// registeredOf returns the registry entries of the capabilities of resources,
-// where they must be registered before; else nil.
+// registeredOf returns the registry entries of the capabilities of resources.
+// It returns nil unless the operator requires explicit registration.
 func (s *ResourceStore) registeredOf(ctx context.Context, tx *sqldb.Tx, drafts []*draft) (map[capabilityKey]int64, error) {
 	if s.options.CapabilityRegistration != resource.RegisterExplicitly {
 		return nil, nil
@@ -281,7 +285,7 @@ func (s *ResourceStore) registeredOf(ctx context.Context, tx *sqldb.Tx, drafts [
 	return findCapabilities(ctx, tx, keys)
 }
 
-// writeDrafts writes the resources that nothing refuses.
+// writeDrafts writes the resources without problems.
 func (s *ResourceStore) writeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []*draft, parents map[string]parentRow) error {
 	drafts = slices.DeleteFunc(slices.Clone(drafts), func(d *draft) bool { return len(d.refused) > 0 })
 	if len(drafts) == 0 {
@@ -292,7 +296,7 @@ func (s *ResourceStore) writeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []
 	})
 	written, err := s.writeResources(ctx, tx, rows, s.Now())
 	if sqldb.IsDuplicate(err) {
-		return fmt.Errorf("%w: %w", sqldb.ErrRetry, err) // by a transaction that is committed now
+		return fmt.Errorf("%w: %w", sqldb.ErrRetry, err) // a transaction that has committed meanwhile took the uuid
 	}
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// creators are who creates: in their own project, or in any.
+// creators are the viewers who create: in their own project, or in any.
 var creators = []access.Viewer{
 	{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}},
 	{UserID: "mel", ProjectID: "demo", Roles: []string{access.RoleMember}},
@@ -27,7 +27,7 @@ var creators = []access.Viewer{
 	{UserID: "nobody", Roles: []string{access.RoleMember}},
 }
 
-// newcomers draws resources from few uuids, so that they meet.
+// newcomers draws resources from a small set of uuids, so that they collide.
 type newcomers struct{ *rand.Rand }
 
 func (d newcomers) uuid() string { return storetest.UUID(d.IntN(16)) }
@@ -73,7 +73,7 @@ func (d newcomers) list(most int) []resource.Input {
 	return items
 }
 
-// newcomersFixture is a strict type, and resources of two projects.
+// newcomersFixture creates a strict type and resources of two projects.
 func newcomersFixture(t *testing.T, s *store.Store) {
 	t.Helper()
 	ctx := storetest.AsAdmin()
@@ -96,8 +96,8 @@ func newcomersFixture(t *testing.T, s *store.Store) {
 	}
 }
 
-// resourcesIn returns what a database has of resources, the audit log and the
-// change log, without row ids and times.
+// resourcesIn returns the resources, the audit log and the change log of a
+// database, without row ids and times.
 func resourcesIn(t *testing.T, url string) string {
 	db := storetest.Database(t, url)
 	var out strings.Builder
@@ -118,10 +118,10 @@ func resourcesIn(t *testing.T, url string) string {
 	return out.String()
 }
 
-// TestManyResourcesAreCreatedAsOneAfterTheOther creates random resources as random
-// viewers by a mutation each, and by one for many in another database: outcomes,
-// databases, audit logs and change logs are the same. Where all are created or
-// none, they are created where each of them would be.
+// TestManyResourcesAreCreatedAsOneAfterTheOther creates random resources as
+// random viewers twice: by one mutation each, and by one mutation for many in
+// another database. Outcomes, databases, audit logs and change logs must be the
+// same. An atomic input must be stored exactly when every row would be.
 func TestManyResourcesAreCreatedAsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	storetest.EachPair(t, func(t *testing.T, one, other string) {
@@ -155,9 +155,9 @@ func TestManyResourcesAreCreatedAsOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestManyResourcesBesideOtherWriters creates many resources at once while others
-// create and delete the same ones: each that is told to be created has one event of
-// that.
+// TestManyResourcesBesideOtherWriters creates many resources while other
+// writers create and delete the same ones. Each resource that the store reports
+// as created must have exactly one event for it.
 func TestManyResourcesBesideOtherWriters(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -21,9 +21,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// MetadataProblems returns the resources that the viewer may see, of projects that
-// they know, and whose metadata break the definitions that they now have, among as
-// many as a scan looks through: what MetadataReports says of each.
+// MetadataProblems scans resources and returns those with metadata that breaks
+// the current definitions, with the problems that MetadataReports finds. It
+// scans only resources that the viewer may see, of projects that the viewer
+// knows.
 func (s *ResourceStore) MetadataProblems(ctx context.Context, scan resource.ProblemScan) (*resource.ProblemPage, error) {
 	namespace := metadef.MentionOfOne(metadef.NameOfNamespace, "filter.namespace", scan.Filter.Namespace)
 	wanted, err := s.scanned(ctx, "", scan, namespace)
@@ -43,19 +44,19 @@ func (s *ResourceStore) MetadataProblems(ctx context.Context, scan resource.Prob
 	}, window.more), nil
 }
 
-// Change is a change of definitions that may break metadata: of namespaces or of
-// resource types with some names, or of what becomes of them.
+// Change is a change of definitions that may break metadata. Namespaces and
+// Types name the namespaces and resource types that it changes.
 type Change struct {
 	Namespaces, Types []string
-	// Make makes the change, in the transactions of its context.
+	// Make makes the change in the transaction of its context.
 	Make func(ctx context.Context) error
 }
 
-// WouldBreak makes a change in a trial, which stores nothing, and returns the
-// resources whose metadata would break definitions by rules that they do not break
-// now, among as many as a scan looks through: those of the types that the change
-// concerns. What is wrong with the scan stands below path. The error of the change
-// is that of the trial.
+// WouldBreak makes a change in a trial, which stores nothing. It scans the
+// resources of the types that the change concerns and returns those with
+// metadata that would break definitions in a way that it does not now. Problems
+// of the scan are at paths below path. If the change fails in the trial,
+// WouldBreak returns its error.
 func (s *ResourceStore) WouldBreak(ctx context.Context, path string, scan resource.ProblemScan, change Change) (*resource.ProblemPage, error) {
 	wanted, err := s.scanned(ctx, path, scan)
 	if err != nil {
@@ -103,8 +104,8 @@ func (s *ResourceStore) brokenBy(ctx context.Context, trial *sqldb.Trial, scan r
 	}, window.more), nil
 }
 
-// scanned returns the condition on the resources that a scan, at a path, looks
-// through, once the names that it mentions are known.
+// scanned checks a scan at a path and the names in it, and returns the
+// condition on the resources to scan.
 func (s *ResourceStore) scanned(ctx context.Context, path string, scan resource.ProblemScan, mentions ...metadef.Mention) (predicate.Resource, error) {
 	var problems problem.Problems
 	after := scan.Check(&problems, path)
@@ -139,14 +140,14 @@ func (s *ResourceStore) scanned(ctx context.Context, path string, scan resource.
 	}, nil
 }
 
-// window are the resources that a scan looks through, with their items.
+// window is the resources that a scan reads, with their items.
 type window struct {
 	resources []*resource.Resource // by uuid
 	items     map[int64][]*resource.MetadataItem
-	more      bool // resources after them
+	more      bool // there are resources after them
 }
 
-// windowOf reads what a scan looks through, in two statements.
+// windowOf reads the resources of a scan and their items, in two statements.
 func (s *ResourceStore) windowOf(ctx context.Context, client *ent.Client, scan resource.ProblemScan, wanted predicate.Resource) (window, error) {
 	rows, err := client.Resource.Query().Where(wanted).Order(entresource.ByUUID()).Limit(scan.Scan + 1).All(ctx)
 	if err != nil {
@@ -158,7 +159,8 @@ func (s *ResourceStore) windowOf(ctx context.Context, client *ent.Client, scan r
 	return w, err
 }
 
-// problems returns what reports say is wrong with the metadata of a resource.
+// problems returns the problems that the reports find with the metadata of a
+// resource.
 func (w window) problems(of *resource.Resource, reports map[int64]*metadef.MetadataReport) []*resource.MetadataProblem {
 	return resource.ProblemsOf(resource.Pairs(w.items[of.ID]), reports[of.ID])
 }

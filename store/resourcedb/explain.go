@@ -16,10 +16,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// ExplainResources returns for each condition of a filter how many of the
-// resources that the viewer may see it holds of, and how many are left with all
-// conditions before it: in one statement, which numbers each resource by the
-// conditions that it held before the first that it did not.
+// ExplainResources counts, for each condition of a filter, the visible
+// resources that meet it and those that also meet all conditions before it. One
+// statement does it: it numbers each resource by the first condition that the
+// resource fails.
 func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {
 	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 	return explanation, nil
 }
 
-// explanationOf returns the explanation of clauses, before anything is counted.
+// explanationOf returns the explanation of clauses, with all counts 0.
 func explanationOf(clauses []clause) *resource.Explanation {
 	return &resource.Explanation{Clauses: lists.Map(clauses, func(c clause) resource.Clause {
 		return resource.Clause{Kind: c.Field(), Path: c.Path, Clause: c.Clause, Ignored: c.Ignored}
@@ -76,8 +76,9 @@ func explanationOf(clauses []clause) *resource.Explanation {
 func passes(i int) string { return fmt.Sprintf("passes_%d", i) }
 func odd(i int) string    { return fmt.Sprintf("odd_%d", i) }
 
-// asItIs keeps a selection from being dissolved into the one around it, which
-// names its columns several times: each clause is asked once of each resource.
+// asItIs keeps the planner from merging a selection into the outer one, which
+// reads its columns several times. So each clause is tested once for each
+// resource.
 func asItIs(s *entsql.Selector) *entsql.Selector {
 	if s.Dialect() != dialect.Postgres {
 		s.Limit(-1)
@@ -93,7 +94,8 @@ func oneIf(holds entsql.Querier) entsql.Querier {
 	})
 }
 
-// column returns the clause as a column of each resource.
+// column returns the clause as a column that is true or false for each
+// resource.
 func (c clause) column(s *entsql.Selector) entsql.Querier {
 	if c.Ignored {
 		return entsql.ExprP("1 = 1")
@@ -105,8 +107,8 @@ func inParentheses(of entsql.Querier) entsql.Querier {
 	return entsql.ExprFunc(func(b *entsql.Builder) { b.WriteString("(").Join(of).WriteString(")") })
 }
 
-// notNumbers returns, as a column of each resource, whether it has a value that
-// is not a number where the clause compares numbers.
+// notNumbers returns a column that is true for a resource with a value that is
+// not a number, if the clause compares numbers.
 func (c clause) notNumbers(s *entsql.Selector) entsql.Querier {
 	ids := c.compiler.capabilities[c.Condition.Test.Name]
 	if len(ids) == 0 || c.Condition.Kind != resource.ConditionCapability || !c.Condition.Test.ComparesNumbers() {

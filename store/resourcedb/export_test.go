@@ -19,7 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// What the tests of plans reach into.
+// Internals for the tests of plans.
 
 // HashOf returns the hash by which values are found.
 func HashOf(text string) int64 { return sqldb.HashOf(text) }
@@ -30,22 +30,23 @@ type Statement struct {
 	Args  []any
 }
 
-// RecordStatements returns a store that reads the same database and keeps every
-// statement that it sends. The other one goes on with its own work.
+// RecordStatements returns a store that reads the same database and records
+// every statement that it sends. The original store is unaffected.
 func RecordStatements(s *ResourceStore) (*ResourceStore, *[]Statement) {
 	r := &recorder{Database: s.Pool}
 	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))}, metadefs: s.metadefs, options: s.options, limits: s.limits, walk: s.walk}, &r.statements
 }
 
-// Walking returns a store that reads the same database and takes so many rows for
-// few, and looks at so many resources in the order of a list.
+// Walking returns a store that reads the same database, with other limits for
+// text searches: few is the maximum number of rows that count as few, walked
+// the number of resources to look at in the order of a list.
 func Walking(s *ResourceStore, few, walked int) *ResourceStore {
 	return &ResourceStore{DB: s.DB, metadefs: s.metadefs, options: s.options, limits: s.limits, walk: query.Walk{Few: few, Most: walked}}
 }
 
-// ByBoth returns the row ids of the resources that the viewer sees and that meet a
-// condition, in order, as each compiler finds them; nil for sets that do not
-// decide it.
+// ByBoth returns the row ids of the visible resources that meet a condition, in
+// order, as each compiler finds them. bySets is nil if sets cannot decide the
+// condition.
 func ByBoth(ctx context.Context, s *ResourceStore, c resource.Condition) (bySQL, bySets []int64, err error) {
 	known, err := s.knownCapabilities(ctx, c.CapabilityNames(), nil)
 	if err != nil {

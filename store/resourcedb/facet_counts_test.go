@@ -38,8 +38,8 @@ func (w *randomWorld) facets() []resource.FacetRequest {
 	return wanted
 }
 
-// knownValues are those that are known in the world, in use or not, to any
-// viewer that may read: its definitions are public but one, which is of the
+// knownValues returns the known values of a facet, in use or not. All
+// definitions are public except those of one namespace, which belongs to the
 // project elsewhere.
 func (w *randomWorld) knownValues(viewer access.Viewer, filter resource.Filter, of resource.FacetRequest) (known []string) {
 	private := viewer.IsAdmin() || viewer.ProjectID == "elsewhere"
@@ -68,8 +68,8 @@ func (w *randomWorld) knownValues(viewer access.Viewer, filter resource.Filter, 
 	return known
 }
 
-// TestFacetsCountWhatTheyMean holds facets under random filters against every
-// resource looked at for itself, as each kind of viewer.
+// TestFacetsCountWhatTheyMean compares facets under random filters with an
+// evaluation of every single resource, as each kind of viewer.
 func TestFacetsCountWhatTheyMean(t *testing.T) {
 	t.Parallel()
 	for _, discovery := range []resource.CapabilityDiscovery{resource.DiscoveryEveryone, resource.DiscoveryAdmin} {
@@ -110,14 +110,15 @@ func TestFacetsCountWhatTheyMean(t *testing.T) {
 	}
 }
 
-// wantedFacet is a facet by the definitions.
+// wantedFacet is the expected facet.
 type wantedFacet struct {
 	values  []resource.FacetValue
 	hasMore bool
 	tags    bool
 }
 
-// facetsOf returns what facets must be to a viewer who sees types, and false where they are refused.
+// facetsOf returns the facets that a viewer who sees types must get, and false
+// if the store must refuse them.
 func (w *randomWorld) facetsOf(viewer access.Viewer, types []string, filter resource.Filter, wanted []resource.FacetRequest) ([]wantedFacet, bool) {
 	var facets []wantedFacet
 	valid := true
@@ -155,7 +156,7 @@ func (w *randomWorld) facetsOf(viewer access.Viewer, types []string, filter reso
 	return facets, valid
 }
 
-// knownTo returns the values that a facet includes, in use or not; tags are
+// knownTo returns the values that a facet includes, in use or not. Tags are
 // folded.
 func (w *randomWorld) knownTo(viewer access.Viewer, types []string, filter resource.Filter, of resource.FacetRequest) []string {
 	switch {
@@ -175,8 +176,8 @@ func (w *randomWorld) knownTo(viewer access.Viewer, types []string, filter resou
 	return known
 }
 
-// typesSeen returns the names of the types that a viewer sees, as their list
-// has them.
+// typesSeen returns the names of the types that a viewer sees, in the order of
+// their list.
 func typesSeen(t *testing.T, ctx context.Context, s *store.Store) (names []string) {
 	t.Helper()
 	types, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, page.Request{First: new(1000)})
@@ -212,8 +213,9 @@ func describe(wanted []resource.FacetRequest) string {
 	return strings.Join(out, "; ")
 }
 
-// TestFacetsOfChildrenAndTypes holds the facets of the children of resources and
-// of the resources of types, which are counted for all of them at once.
+// TestFacetsOfChildrenAndTypes checks the facets of the children of resources
+// and of the resources of types, which the store counts for all of them
+// together.
 func TestFacetsOfChildrenAndTypes(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -259,7 +261,7 @@ func (w *randomWorld) compareScoped(t *testing.T, ctx context.Context, s *store.
 			}
 		}
 		if filter.Ancestor != nil {
-			return // which is looked up among all
+			return // a type that is looked up among all of them
 		}
 		want, ok := part.facetsOf(viewer, nil, filter, wanted)
 		if ok != (err == nil) {
@@ -273,8 +275,8 @@ func (w *randomWorld) compareScoped(t *testing.T, ctx context.Context, s *store.
 	}
 }
 
-// TestMetadataKeysOfAFilter holds the metadata keys under random filters against
-// every resource looked at for itself, as each kind of viewer.
+// TestMetadataKeysOfAFilter compares the metadata keys under random filters
+// with an evaluation of every single resource, as each kind of viewer.
 func TestMetadataKeysOfAFilter(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

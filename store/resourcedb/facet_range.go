@@ -22,8 +22,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// addUnused adds the known values that no resource has, by code point, after
-// those in use.
+// addUnused appends the known values that no resource has to those in use, by
+// code point.
 func addUnused(facet *resource.Facet, of resource.FacetRequest, known []string, inUse map[string]bool) {
 	group := func(value string) string { return value }
 	if of.By == resource.FacetTag {
@@ -45,17 +45,17 @@ func addUnused(facet *resource.Facet, of resource.FacetRequest, known []string, 
 	}
 }
 
-// facetRange is what values are known, in use or not.
+// facetRange is the known values of facets, in use or not.
 type facetRange struct {
 	kinds map[resource.FacetKind][]string
 	types map[int64]string // names of the visible types
-	// enums are the values that definitions list, by index of the facet and, in
-	// the scope of types, by type.
+	// enums are the values that definitions list, by index of the facet. In the
+	// scope of types, they are also by type.
 	enums map[facetOf][]string
 	scope resource.Scope
 }
 
-// of returns the known values of a facet of a key of the scope.
+// of returns the known values of a facet for one key of the scope.
 func (r facetRange) of(key int64, index int, by resource.FacetKind) []string {
 	switch {
 	case by == resource.FacetMetadataValue && r.scope != resource.ResourcesOfType:
@@ -71,8 +71,8 @@ func (r facetRange) of(key int64, index int, by resource.FacetKind) []string {
 	return slices.Clone(r.kinds[by])
 }
 
-// knownValues returns the known values of the facets that include unused ones:
-// types, tags and enums in a statement each.
+// knownValues returns the known values of the facets that include unused ones.
+// It takes one statement each for types, tags and enums.
 func (s *ResourceStore) knownValues(ctx context.Context, scope facetScope, filter resource.Filter, wanted []resource.FacetRequest) (facetRange, error) {
 	found := facetRange{scope: scope.Scope, enums: map[facetOf][]string{}, kinds: map[resource.FacetKind][]string{
 		resource.FacetVisibility: {string(access.Private), string(access.Public)}}}
@@ -117,9 +117,8 @@ func (s *ResourceStore) knownTypes(ctx context.Context, found *facetRange) error
 	return nil
 }
 
-// knownTags returns the tags of the definitions that the viewer may see, the
-// first of each beginning that is wanted: no more than facets have values, in
-// use or not.
+// knownTags returns the names of the tags in visible namespaces that begin with
+// a requested prefix, one spelling of each folded name.
 func (s *ResourceStore) knownTags(ctx context.Context, wanted []resource.FacetRequest) ([]string, error) {
 	build := entsql.Dialect(s.Pool.Dialect())
 	table := build.Table(tag.Table)
@@ -154,10 +153,10 @@ func (s *ResourceStore) knownTags(ctx context.Context, wanted []resource.FacetRe
 	return tags, nil
 }
 
-// knownEnums reads what the definitions list that the viewer may see, of the
-// metadata keys of facets: on the types of the scope, of the filter, or on all.
-// The names that a prefix makes a key of are ends of the key, so that an index
-// finds them.
+// knownEnums reads the enums that visible definitions list for the metadata
+// keys of facets. It reads the definitions on all resource types, or on those
+// of the scope and the filter. An association may prefix names, so it looks up
+// a key by all of its suffixes, which an index finds.
 func (s *ResourceStore) knownEnums(ctx context.Context, scope facetScope, filter resource.Filter, wanted []resource.FacetRequest, keys []string, enums map[facetOf][]string) error {
 	var ends []string
 	for _, key := range keys {

@@ -21,10 +21,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Facets returns, for each key of a scope, what the resources of a filter have
-// and how many have it: one facet for each that is wanted, counted without its
-// own choice. Without a scope there is the one key 0. All of them are counted in
-// one statement.
+// Facets returns, for each key of a scope, the values that the resources of a
+// filter have, with counts: one facet for each request, counted without the
+// facet's own condition. Without a scope, 0 is the only key. One statement
+// counts them all.
 func (s *ResourceStore) Facets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, wanted []resource.FacetRequest) (map[int64][]*resource.Facet, error) {
 	facets := make(map[int64][]*resource.Facet, len(keys))
 	for _, key := range keys {
@@ -62,7 +62,7 @@ func (s *ResourceStore) Facets(ctx context.Context, scope resource.Scope, keys [
 	return facets, nil
 }
 
-// facetScope is what the lists are children of for which facets are counted.
+// facetScope is the parents of the lists for which facets are counted.
 type facetScope struct {
 	resource.Scope
 	keys []int64
@@ -74,7 +74,7 @@ type facetOf struct {
 	index int
 }
 
-// facetCount is a value of a facet, the group that it stands for, and its place.
+// facetCount is a value of a facet, its group, and its rank.
 type facetCount struct {
 	facetOf
 	resource.FacetValue
@@ -82,8 +82,8 @@ type facetCount struct {
 	place int
 }
 
-// facetCounts returns the first values of all facets in their order, one more of
-// each than is wanted.
+// facetCounts returns the first values of all facets in their order, one more
+// than each request wants.
 func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filter resource.Filter, wanted []resource.FacetRequest) ([]facetCount, error) {
 	var problems problem.Problems
 	resource.CheckFacets(&problems, "of", wanted)
@@ -118,8 +118,8 @@ func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filte
 }
 
 // countValues returns the first values of facets, given the clauses and the
-// capabilities of each: from memory, and of all facets that the database answers
-// in one statement.
+// capabilities of each. Memory answers some facets. One statement counts the
+// others.
 func (s *ResourceStore) countValues(ctx context.Context, scope facetScope, wanted []resource.FacetRequest, clauses [][]clause, names []map[string][]int64) (counts []facetCount, err error) {
 	var statement *entsql.Selector
 	for i, of := range wanted {
@@ -156,9 +156,9 @@ func (s *ResourceStore) countValues(ctx context.Context, scope facetScope, wante
 	return counts, nil
 }
 
-// capabilitiesFor returns the capabilities that a filter and facets name: those
-// of the types of the filter, and of all types where a facet is counted without
-// these.
+// capabilitiesFor returns the capabilities that a filter and facets name. known
+// are those of the types of the filter, everywhere those of all types, for
+// facets that are counted without the condition on types.
 func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Filter, plan resource.FilterPlan, wanted []resource.FacetRequest) (known, everywhere map[string][]int64, err error) {
 	names := sqldb.Distinct(append(plan.CapabilityNames(), resource.Capabilities(wanted)...))
 	known, err = s.knownCapabilities(ctx, names, filter.Types)
@@ -170,8 +170,8 @@ func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Fil
 	return known, everywhere, err
 }
 
-// facetPart counts the values of one facet on the resources that match, for each
-// key of the scope, and keeps the first of them.
+// facetPart counts the values of one facet on the matching resources, for each
+// key of the scope, and keeps the first ones.
 func (s *ResourceStore) facetPart(ctx context.Context, scope facetScope, index int, of resource.FacetRequest, clauses []clause, capabilities map[string][]int64) *entsql.Selector {
 	build := entsql.Dialect(s.Pool.Dialect())
 	resources := build.Table(entresource.Table)
@@ -199,12 +199,12 @@ func (s *ResourceStore) facetPart(ctx context.Context, scope facetScope, index i
 		AppendSelectExprAs(place, "place").From(counted)
 }
 
-// mostFrequent is the order of the values of a facet.
+// mostFrequent orders the values of a facet by descending count.
 func mostFrequent(group string) []entsql.Querier {
 	return []entsql.Querier{entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(group)}
 }
 
-// firstOfScopes keeps the first values of each key of the scope.
+// firstOfScopes keeps the first values for each key of the scope.
 func (s *ResourceStore) firstOfScopes(counted *entsql.Selector, column string, keys []int64, group string, index, first int) *entsql.Selector {
 	counted.Where(sqldb.IsAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
 	counted.AppendSelectExprAs(entsql.RowNumber().PartitionBy(column).OrderExpr(mostFrequent(group)...), "place")
@@ -214,15 +214,15 @@ func (s *ResourceStore) firstOfScopes(counted *entsql.Selector, column string, k
 		From(counted).Where(entsql.LTE(counted.C("place"), first))
 }
 
-// countsAll reports whether clauses leave every resource there is, so that what
-// belongs to resources is counted without them.
+// countsAll reports whether clauses keep every resource, so that tags and items
+// can be counted without a join.
 func countsAll(ctx context.Context, clauses []clause) bool {
 	return visible.AreResourcesOpen(ctx) && !slices.ContainsFunc(clauses, func(c clause) bool { return !c.Ignored })
 }
 
-// facetColumns joins the resources with what has the values of a facet, or takes
-// that alone where all is counted, and returns the column by which values are told
-// apart, and that of the values.
+// facetColumns joins the resources with the table that has the values of a
+// facet, or reads only that table if all is set. It returns the column to group
+// by and the column of the values.
 func facetColumns(s *entsql.Selector, resources *entsql.SelectTable, of resource.FacetRequest, capabilities map[string][]int64, all bool) (group, value string) {
 	build := entsql.Dialect(s.Dialect())
 	joined := func(table string) *entsql.SelectTable {
@@ -260,7 +260,7 @@ func facetColumns(s *entsql.Selector, resources *entsql.SelectTable, of resource
 	return group, group
 }
 
-// beginsWith holds where a column begins with a text that is not empty.
+// beginsWith holds where a column begins with start, which must not be empty.
 func beginsWith(column, start string) *entsql.Predicate {
 	if end, ok := text.PrefixEnd(start); ok {
 		return entsql.And(entsql.GTE(column, start), entsql.LT(column, end))

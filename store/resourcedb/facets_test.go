@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestFacetsOfManyConditions counts the values on the resources of a filter with
-// more conditions than PostgreSQL joins.
+// TestFacetsOfManyConditions counts values under a filter with more conditions
+// than PostgreSQL may join.
 func TestFacetsOfManyConditions(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

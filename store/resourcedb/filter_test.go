@@ -20,7 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// kindsOfViewers are those who see different things.
+// kindsOfViewers returns viewers who see different resources.
 func kindsOfViewers() map[string]access.Viewer {
 	return map[string]access.Viewer{
 		"admin":   {UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}},
@@ -59,7 +59,7 @@ func (w *randomWorld) some(from []string, most int) []string {
 	return out
 }
 
-// newRandomWorld returns a world of a seed and a store that holds it.
+// newRandomWorld returns a world made from a seed, and a store that holds it.
 func newRandomWorld(t *testing.T, url string, seed uint64, discovery resource.CapabilityDiscovery) (*randomWorld, *store.Store) {
 	t.Helper()
 	w := &randomWorld{chance: rand.New(rand.NewPCG(seed, 16))}
@@ -96,7 +96,7 @@ func newRandomWorld(t *testing.T, url string, seed uint64, discovery resource.Ca
 	return w, s
 }
 
-// thing returns a random resource, mostly below one that is there.
+// thing returns a random resource, mostly below an existing one.
 func (w *randomWorld) thing(i int) *resourcetest.Thing {
 	of := &resourcetest.Thing{UUID: storetest.UUID(i + 1), Type: w.pick(worldTypes), Name: w.pick(worldNames), Project: w.pick(worldProjects),
 		Visibility: []access.Visibility{access.Public, access.Private}[w.chance.IntN(2)], Metadata: map[string]string{}, Capabilities: map[string]string{}}
@@ -122,7 +122,7 @@ func (w *randomWorld) thing(i int) *resourcetest.Thing {
 	return of
 }
 
-// age gives the resources different times.
+// age sets the times of the resources to different values.
 func (w *randomWorld) age(t *testing.T, url string) {
 	t.Helper()
 	db := storetest.Database(t, url)
@@ -196,7 +196,8 @@ func (w *randomWorld) askOfRow(f *resource.Filter) {
 	}
 }
 
-// askOfOthers adds a random condition on what is around a resource or on it.
+// askOfOthers adds a random condition on relatives, tags, metadata or
+// capabilities of a resource.
 func (w *randomWorld) askOfOthers(f *resource.Filter) {
 	switch w.chance.IntN(7) {
 	case 0:
@@ -238,9 +239,9 @@ func (w *randomWorld) condition(levels int) resource.ConditionInput {
 	return resource.ConditionInput{Capability: &resource.CapabilityCondition{Name: w.pick(worldCaps), Contains: new(w.pick([]string{"x", "y", "z"}))}}
 }
 
-// TestFiltersAreWhatTheyMean holds lists, counts and pages in every order under
-// random filters against every resource looked at for itself, as each kind of
-// viewer.
+// TestFiltersAreWhatTheyMean compares lists, counts and pages in every order
+// under random filters with an evaluation of every single resource, as each
+// kind of viewer.
 func TestFiltersAreWhatTheyMean(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -277,7 +278,7 @@ func TestFiltersAreWhatTheyMean(t *testing.T) {
 	})
 }
 
-// walk goes through a list page by page in an order, one way and back.
+// walk pages through a list in an order, forward and back.
 func (w *randomWorld) walk(t *testing.T, ctx context.Context, s *store.Store, what string, filter resource.Filter, want []*resourcetest.Thing) {
 	t.Helper()
 	order := page.Order{Field: []string{"NAME", "TYPE", "PROJECT", "UPDATED_AT"}[w.chance.IntN(4)], Descending: w.chance.IntN(2) == 0}
@@ -337,8 +338,8 @@ func (w *randomWorld) walk(t *testing.T, ctx context.Context, s *store.Store, wh
 	}
 }
 
-// TestChildrenInEveryOrder holds the children of all resources, page by page,
-// in the orders whose ties uuids break.
+// TestChildrenInEveryOrder pages through the children of all resources, in the
+// orders that break ties by uuid.
 func TestChildrenInEveryOrder(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

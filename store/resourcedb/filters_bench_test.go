@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkFilters takes the first page under filters that few resources meet,
-// that many meet, and that almost none fails, as an administrator and as a
+// that many meet, and that almost all meet, as an administrator and as a
 // member. The world has 5,000 resources, or 100,000 with CADASTRE_TEST_FULL.
 func BenchmarkFilters(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) { benchmarkFilters(b, storetest.SQLite(b)) })

@@ -22,9 +22,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Hosts returns the row ids of the resources which the viewer may see and which
-// match a filter, in no order: of those that providers are linked to and, where
-// memory tells, of all. What is wrong with the filter stands below path.
+// Hosts returns the row ids of the visible resources that match a filter,
+// unordered. The database returns only resources that providers are linked to,
+// memory returns all. Problems of the filter are at paths below path.
 func (s *ResourceStore) Hosts(ctx context.Context, path string, filter resource.Filter) ([]int64, error) {
 	clauses, err := s.clausesOf(ctx, path, filter)
 	if err != nil {
@@ -37,15 +37,15 @@ func (s *ResourceStore) Hosts(ctx context.Context, path string, filter resource.
 	return hosts[0], nil
 }
 
-// RequiredCapabilities are the capabilities, of those that requirements ask for,
-// that a viewer may know of.
+// RequiredCapabilities are the capabilities in requirements that the viewer may
+// know of.
 type RequiredCapabilities struct {
 	Names resource.CapabilityNames
 	known map[string][]int64
 }
 
-// Required returns which of the capabilities that requirements ask for the viewer
-// may know of.
+// Required returns the capabilities in requirements that the viewer may know
+// of.
 func (s *ResourceStore) Required(ctx context.Context, requirements []resource.Requirement) (RequiredCapabilities, error) {
 	names := resource.CapabilitiesOf(requirements)
 	known, err := s.knownCapabilities(ctx, names, nil)
@@ -56,10 +56,9 @@ func (s *ResourceStore) Required(ctx context.Context, requirements []resource.Re
 	return RequiredCapabilities{namesIn(known, all), known}, err
 }
 
-// HostsMeeting returns for each of some lists of requirements what Hosts does for a
-// filter that has nothing else; lists that are equal count once. There
-// are at most resource.MaxHostSets of them. Their conditions are valid, and their
-// capabilities known.
+// HostsMeeting is Hosts for several requirement lists together. Duplicate lists
+// count once. At most resource.MaxHostSets different lists are allowed. The
+// conditions must be valid and their capabilities known.
 func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resource.Requirement, of RequiredCapabilities) ([][]int64, error) {
 	if len(requirements) == 0 {
 		return nil, nil
@@ -77,7 +76,7 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 	if len(sets) > resource.MaxHostSets {
 		return nil, problem.Refuse(problem.ErrTooComplex, "the hosts of %d different requirements are asked for together, at most %d are allowed", len(sets), resource.MaxHostSets)
 	}
-	var problems problem.Problems // none: the conditions are valid
+	var problems problem.Problems // stays empty: the conditions are valid
 	all := lists.Map(sets, func(set []resource.Requirement) []clause {
 		plan := resource.Filter{Requirements: set}.Plan(&problems, "")
 		return clausesUnder(ctx, plan, of.known, nil, &problems)
@@ -89,8 +88,8 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 	return lists.Map(numbers, func(number int) []int64 { return found[number] }), nil
 }
 
-// hostsOf returns the row ids of the resources that meet all clauses of each list:
-// from memory, and of all lists that the database answers in one statement.
+// hostsOf returns the row ids of the resources that meet all clauses of each
+// list. Memory answers some lists. One statement answers the others.
 func (s *ResourceStore) hostsOf(ctx context.Context, sets [][]clause) ([][]int64, error) {
 	hosts, asked := make([][]int64, len(sets)), map[int][]clause{}
 	for i, clauses := range sets {
@@ -110,8 +109,8 @@ func (s *ResourceStore) hostsOf(ctx context.Context, sets [][]clause) ([][]int64
 	return hosts, s.readHosts(ctx, asked, hosts)
 }
 
-// readHosts reads, for each place, the row ids of the resources that providers are
-// linked to and that meet all clauses, in one statement.
+// readHosts reads, for each list, the row ids of the resources that meet all
+// clauses and that providers are linked to. It sends one statement.
 func (s *ResourceStore) readHosts(ctx context.Context, asked map[int][]clause, hosts [][]int64) error {
 	build := entsql.Dialect(s.Pool.Dialect())
 	providers := build.Table(resourceprovider.Table)
@@ -133,7 +132,7 @@ func (s *ResourceStore) readHosts(ctx context.Context, asked map[int][]clause, h
 			return err
 		}
 		for text := range strings.SplitSeq(all.String, ",") {
-			if id, err := strconv.ParseInt(text, 10, 64); err == nil { // none where the text is empty
+			if id, err := strconv.ParseInt(text, 10, 64); err == nil { // an empty string has none
 				hosts[number] = append(hosts[number], id)
 			}
 		}
@@ -148,9 +147,10 @@ func (s *ResourceStore) readHosts(ctx context.Context, asked map[int][]clause, h
 // hostLinks is the table of the resources that providers are linked to.
 const hostLinks = "links"
 
-// hostsThat returns a number, and the row ids of the resources in one text: with
-// thousands of them, rows take longer than what finds them. The links of providers
-// stand for the resources where no other column of these is asked for.
+// hostsThat selects a number, and the row ids of the resources joined into one
+// string: reading thousands of rows takes longer than finding them. It reads
+// only the links of providers if it needs no column of the resources except the
+// id.
 func hostsThat(ctx context.Context, build *entsql.DialectBuilder, number int, clauses []clause) *entsql.Selector {
 	links := build.Table(hostLinks)
 	statement := build.Select().From(links)

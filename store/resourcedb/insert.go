@@ -16,11 +16,11 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ResourceRecord is a resource with everything that belongs to it, by names and
-// uuids, as it is written into a new database.
+// ResourceRecord is a resource with its metadata, capabilities and tags, as
+// written into a new database. It refers to others by name and uuid.
 type ResourceRecord struct {
 	UUID        string
-	Type        string // created where it does not exist
+	Type        string // created if it does not exist
 	Parent      string // a uuid that is there or comes before, "" for none
 	Name        string
 	Description string
@@ -32,15 +32,14 @@ type ResourceRecord struct {
 	Tags         []string
 }
 
-// newResource is a record whose references are rows.
+// newResource is a record with its references resolved to row ids.
 type newResource struct {
 	ResourceRecord
 	typeID   int64
 	parentID int64
 }
 
-// InsertResources writes records that are valid in themselves, level by level:
-// parents first.
+// InsertResources writes valid records, level by level: parents first.
 func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, records []ResourceRecord) error {
 	names, parents := make([]string, len(records)), make([]string, len(records))
 	for i, record := range records {
@@ -84,8 +83,8 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 	return nil
 }
 
-// writeResources writes resources with all that is theirs. A parent without a row
-// is one of them.
+// writeResources writes resources with their metadata, capabilities and tags. A
+// parent without a row id must be among the resources.
 func (s *ResourceStore) writeResources(ctx context.Context, tx *sqldb.Tx, resources []newResource, now time.Time) ([]*ent.Resource, error) {
 	rows := lists.Map(resources, func(r newResource) *ent.Resource { return r.entity(now) })
 	fresh := lists.Map(rows, func(row *ent.Resource) []any {

@@ -15,26 +15,28 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// judgedWrite is a write of metadata to a resource of a type and a project.
+// judgedWrite is a write of metadata to a resource, to be checked by the rules
+// for its type and project.
 type judgedWrite struct {
 	of    metadefdb.RulesKey
 	write resource.MetadataWrite
-	// refuse adds what the verdict refuses.
+	// refuse adds the problems of the verdict.
 	refuse func(problems *problem.Problems, verdict metadef.MetadataVerdict)
 }
 
-// refusedBy returns what rules have against writes of the viewer; those without
-// rules are refused by none.
+// refusedBy returns the problems that rules find with writes of the viewer. A
+// write without rules has none.
 func (s *ResourceStore) refusedBy(ctx context.Context, rules map[metadefdb.RulesKey]*metadef.Rules, writes []judgedWrite) problem.Problems {
 	var problems problem.Problems
-	viewer, advice := access.ViewerFrom(ctx), metadef.NewRules(false, nil, nil) // which refuses nothing
+	viewer, advice := access.ViewerFrom(ctx), metadef.NewRules(false, nil, nil) // refuses nothing
 	for _, write := range writes {
 		write.refuse(&problems, s.metadataRules().Judge(viewer, cmp.Or(rules[write.of], advice), write.write))
 	}
 	return problems
 }
 
-// judgedChange returns a change of the metadata of a resource as it is judged.
+// judgedChange returns a change of the metadata of a resource as a write to
+// check.
 func (s *ResourceStore) judgedChange(viewer access.Viewer, change resource.MetadataChange, path string, row *ent.Resource, current []*resource.MetadataItem, plan resource.MetadataPlan) judgedWrite {
 	return judgedWrite{
 		of: metadefdb.RulesKey{TypeID: row.ResourceTypeID, ProjectID: row.ProjectID}, write: change.Write(current, plan),
@@ -44,7 +46,7 @@ func (s *ResourceStore) judgedChange(viewer access.Viewer, change resource.Metad
 	}
 }
 
-// judgedInput returns the metadata of a resource to create as it is judged.
+// judgedInput returns the metadata of a resource to create as a write to check.
 func judgedInput(input resource.Input, typeID int64, project string) judgedWrite {
 	return judgedWrite{
 		of: metadefdb.RulesKey{TypeID: typeID, ProjectID: project}, write: resource.MetadataWrite{Items: slices.Concat(input.Metadata, input.ServiceMetadata)},
@@ -54,8 +56,8 @@ func judgedInput(input resource.Input, typeID int64, project string) judgedWrite
 	}
 }
 
-// ValidateMetadata returns what a write of metadata would be told: setMetadata
-// on a resource, or createResource of a type for a project.
+// ValidateMetadata reports what setMetadata on a resource, or createResource of
+// a type for a project, would answer to the values.
 func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resource.Validation) (*metadef.MetadataReport, error) {
 	var problems problem.Problems
 	validation.Check(&problems)
@@ -92,8 +94,8 @@ func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resourc
 	return &report, nil
 }
 
-// validated returns what rules hold on the resource of a validation, which is of
-// a type if that is not 0, and its items.
+// validated returns the key of the rules for the resource of a validation, and
+// its items. If typeID is not 0, the resource must be of that type.
 func (s *ResourceStore) validated(ctx context.Context, validation resource.Validation, typeID int64) (of metadefdb.RulesKey, current []*resource.MetadataItem, err error) {
 	noun, err := s.ResourceByUUID(ctx, *validation.Resource)
 	if err != nil {

@@ -14,15 +14,16 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// lockVisible locks the resources to be written that the viewer sees, in the order
-// of their rows, so that two writers never deadlock, and returns them by uuid.
+// lockVisible locks the resources that the viewer sees and returns them by
+// uuid. It locks in the order of row ids, so that two writers never deadlock.
 func (s *ResourceStore) lockVisible(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]*ent.Resource, error) {
 	found, err := tx.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
 	return lists.ByKey(found, func(row *ent.Resource) string { return row.UUID }), err
 }
 
-// mayWrite refuses a resource that the viewer does not see, which has no row, and
-// one that the viewer may not write; each about its field of the input.
+// mayWrite refuses a resource that the viewer does not see, which has a nil
+// row, and one that the viewer may not write. The problem is at the given
+// field.
 func mayWrite(viewer access.Viewer, uuid string, row *ent.Resource, field string) error {
 	if row == nil {
 		return refuseUnknownResource(uuid).On(field)
@@ -30,8 +31,8 @@ func mayWrite(viewer access.Viewer, uuid string, row *ent.Resource, field string
 	return problem.Under(resource.MayWriteForProject(viewer, row.ProjectID, "resource "+uuid), field)
 }
 
-// touchResources moves the revision of the resources that were changed, and
-// returns all of them as they are now.
+// touchResources increments the revision of the touched resources, and returns
+// all of rows in their new state.
 func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, touched []int64, now time.Time) ([]*resource.Resource, error) {
 	if len(touched) > 0 {
 		err := tx.Resource.Update().Where(sqldb.Among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(now).Exec(ctx)
@@ -52,8 +53,8 @@ func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, tou
 	return resources, nil
 }
 
-// lockResource locks the one resource to be written, which a field of the input
-// names, and which must be at the revision that its writer knows, if any.
+// lockResource locks the one resource that a field of the input names. If
+// revision is not nil, the resource must be at it.
 func (s *ResourceStore) lockResource(ctx context.Context, tx *sqldb.Tx, field, uuid string, revision *int) (*ent.Resource, error) {
 	rows, err := s.lockVisible(ctx, tx, []string{uuid})
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// MetadataOf returns the metadata items of the resources that the viewer may
-// see, by key. With keys only those; nil means all.
+// MetadataOf returns the metadata items of the visible resources, sorted by
+// key. If keys is not nil, it returns only items with these keys.
 func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*resource.MetadataItem, error) {
 	rows, err := metadataItems.All(ctx, s.DB, sqldb.Among(metadataitem.FieldResourceID, resources), visible.OfResources(ctx),
 		func(s *entsql.Selector) {
@@ -58,8 +58,7 @@ func (s *ResourceStore) MetadataByKey(ctx context.Context, keys []resource.ItemK
 	}), nil
 }
 
-// resourceUUIDColumn is the alias under which the uuid of an item's resource is
-// selected.
+// resourceUUIDColumn is the alias of the selected uuid of an item's resource.
 const resourceUUIDColumn = "resource_uuid"
 
 func metadataNoun(row *ent.MetadataItem) *resource.MetadataItem {
@@ -69,8 +68,8 @@ func metadataNoun(row *ent.MetadataItem) *resource.MetadataItem {
 	}
 }
 
-// definitionsSeen returns the definitions of the namespaces that the viewer sees
-// and that apply to resource types.
+// definitionsSeen returns the definitions that apply to resource types, from
+// the namespaces that the viewer sees.
 func (s *ResourceStore) definitionsSeen(ctx context.Context, types []int64) (map[int64]*metadef.Rules, error) {
 	links, err := s.Ent.ResourceTypeAssociation.Query().
 		Where(sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.InNamespaces(ctx)).
@@ -95,8 +94,8 @@ func (s *ResourceStore) definitionsSeen(ctx context.Context, types []int64) (map
 	return definitions, nil
 }
 
-// DefinitionsOfItems returns the definitions of each metadata item's key for
-// the type of its resource.
+// DefinitionsOfItems returns, for each metadata item, the definitions of its
+// key on the type of its resource.
 func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.MetadataItem.Query().
 		Where(sqldb.Among(metadataitem.FieldID, items), visible.OfResources(ctx)).
@@ -120,9 +119,9 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (
 	return of, nil
 }
 
-// MetadataReports returns reports on the metadata of the resources of projects
-// that the viewer knows: what a write of it as it is would be told. What is
-// deleted has no metadata, in which there is nothing wrong.
+// MetadataReports returns reports on the metadata of resources in projects that
+// the viewer knows: the answer to writing the metadata again unchanged. A
+// resource that was deleted meanwhile gets a report without problems.
 func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) (map[int64]*metadef.MetadataReport, error) {
 	of, err := s.ResourcesByID(ctx, resources)
 	if err != nil {

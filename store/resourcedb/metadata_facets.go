@@ -20,10 +20,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MetadataFacets returns, for the resources of a filter, the values in use of
-// each key with how many of the resources have them, the most frequent first.
-// They are taken for all keys of a scope at once; without a scope there is the
-// one key 0, which stands for all resources of the filter.
+// MetadataFacets returns the values in use of each metadata key with the number
+// of resources that have each, the most frequent first. It counts the resources
+// of a filter for all keys of a scope together. Without a scope, 0 is the only
+// key and stands for all resources of the filter.
 func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, names []string, first int) (map[int64][]*resource.MetadataFacet, error) {
 	var problems problem.Problems
 	text.CheckNames(&problems, "keys", names, metadef.MaxMetadataKey)
@@ -60,10 +60,11 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 	return facets, nil
 }
 
-// MetadataKeys returns a page of the metadata keys in use on the resources of a
-// filter, and of a type unless that is nil, that the viewer may see, by key:
-// those that have the searched text, whatever its case. It is taken from the front, between the cursors. The keys
-// are counted for every answer.
+// MetadataKeys returns a page of the metadata keys in use on the visible
+// resources of a filter, by key. It keeps the keys that contain the search
+// string, ignoring case. If resourceType is not nil, it counts only resources
+// of that type. The page always starts at the front, between the cursors. Every
+// call counts the keys anew.
 func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
 	none := page.Page[*resource.MetadataKey]{}
 	const list = "metadataKeys"
@@ -99,7 +100,7 @@ func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter
 	return current, err
 }
 
-// CountMetadataKeys returns how many keys MetadataKeys goes through in all.
+// CountMetadataKeys returns the total number of keys in MetadataKeys.
 func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string) (count int, err error) {
 	err = s.eachMetadataKey(ctx, filter, resourceType, "", search, func(resource.MetadataKey) bool {
 		count++
@@ -108,9 +109,9 @@ func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.F
 	return count, err
 }
 
-// eachMetadataKey goes through the keys after one, in order, until each returns
-// false. Keys are compared without case here, where folding is the same for
-// every database.
+// eachMetadataKey calls each for the keys after the given one, in order, until
+// each returns false. It compares keys here rather than in the database, so
+// that case folding is the same for every database.
 func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Filter, resourceType *string, after, search string, each func(resource.MetadataKey) bool) error {
 	var problems problem.Problems
 	filter.Check(&problems, "filter")

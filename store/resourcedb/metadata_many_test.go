@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// changers draws changes of the metadata of few resources, some of which do not
-// exist or are of another project.
+// changers draws changes of the metadata of few resources. Some of these do not
+// exist or belong to another project.
 type changers struct{ *rand.Rand }
 
 const changedResources = 8
@@ -52,8 +52,8 @@ func (d changers) list() []resource.MetadataChange {
 	return changes
 }
 
-// changersFixture is resources of a strict type and of another one, in two projects,
-// with items of both kinds.
+// changersFixture creates resources of a strict type and of another type, in
+// two projects, with items that users may change and items that they may not.
 func changersFixture(t *testing.T, s *store.Store) {
 	t.Helper()
 	newcomersFixture(t, s)
@@ -70,9 +70,10 @@ func changersFixture(t *testing.T, s *store.Store) {
 }
 
 // TestMetadataOfManyIsChangedAsOneAfterTheOther changes the metadata of random
-// resources as random viewers by a mutation each, and by one for many in another
-// database: outcomes, databases, audit logs and change logs are the same. Where all
-// are changed or none, a wrong change leaves everything as it is.
+// resources as random viewers twice: by one mutation each, and by one mutation
+// for many in another database. Outcomes, databases, audit logs and change logs
+// must be the same. A wrong change in an atomic input must leave everything as
+// it is.
 func TestMetadataOfManyIsChangedAsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	storetest.EachPair(t, func(t *testing.T, one, other string) {
@@ -98,9 +99,10 @@ func TestMetadataOfManyIsChangedAsOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestMetadataOfManyBesideOtherWriters changes the metadata of many resources while
-// others change, delete and create them: each change that is told to be made has one
-// event of that, and each resource that was changed one revision more for it.
+// TestMetadataOfManyBesideOtherWriters changes the metadata of many resources
+// while other writers change, delete and create them. Each change that the
+// store reports as made must have one event and must increment the resource's
+// revision once.
 func TestMetadataOfManyBesideOtherWriters(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

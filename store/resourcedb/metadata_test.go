@@ -58,9 +58,8 @@ func pairs(keyValues ...string) []metadef.KeyValue {
 }
 
 // TestConcurrentMetadataWritersLoseNothing has 16 writers merge, replace and
-// delete keys of one resource for 1,000 operations (M41). The revisions say in
-// which order they were done: done one after the other in that order, they must
-// come to what is there.
+// delete keys of one resource for 1,000 operations (M41). The revisions give
+// their order. Replayed in that order, they must produce the stored metadata.
 func TestConcurrentMetadataWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	const writers, operations = 16, 1000
@@ -125,7 +124,8 @@ func TestConcurrentMetadataWritersLoseNothing(t *testing.T) {
 	})
 }
 
-// TestReplacingMetadataIsNeverSeenHalfDone reads while another replaces (M42).
+// TestReplacingMetadataIsNeverSeenHalfDone reads metadata while another
+// goroutine replaces it (M42).
 func TestReplacingMetadataIsNeverSeenHalfDone(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -157,8 +157,8 @@ func TestReplacingMetadataIsNeverSeenHalfDone(t *testing.T) {
 	})
 }
 
-// TestMetadataLimits is M07, M12 and M44: limits count code points, and the
-// item beyond the maximum is refused.
+// TestMetadataLimits checks M07, M12 and M44: limits count code points, and the
+// store refuses the item beyond the maximum.
 func TestMetadataLimits(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -202,7 +202,7 @@ func TestMetadataLimits(t *testing.T) {
 	})
 }
 
-// openRuled opens a store with the rules of an operator.
+// openRuled opens a store with an operator's options.
 func openRuled(t *testing.T, options store.Options) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), options)
@@ -213,8 +213,8 @@ func openRuled(t *testing.T, options store.Options) *store.Store {
 	return s
 }
 
-// TestOperatorsRulesForMetadata holds that the keys of an operator are protected
-// on every path, and that its maximum holds.
+// TestOperatorsRulesForMetadata checks that every way to write protects the
+// operator's keys and observes the operator's maximum.
 func TestOperatorsRulesForMetadata(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -257,9 +257,9 @@ func TestOperatorsRulesForMetadata(t *testing.T) {
 	})
 }
 
-// TestStrictTypesHoldMetadataToItsDefinitions refuses unknown keys with the
-// nearest known one, and values that break their definition; other types
-// report.
+// TestStrictTypesHoldMetadataToItsDefinitions checks that strict types refuse
+// unknown keys, suggesting the nearest known one, and values that break their
+// definition. Other types only report.
 func TestStrictTypesHoldMetadataToItsDefinitions(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -19,8 +19,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ChangeMetadata changes the metadata of one resource, as a whole or not at
-// all, and returns the resource as it is then and the items that a replacement
+// ChangeMetadata changes the metadata of one resource, entirely or not at all.
+// It returns the resource after the change and the items that a replacement
 // kept.
 func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.MetadataChange) (*resource.Resource, []*resource.MetadataItem, error) {
 	actions := map[resource.MetadataMode]string{
@@ -35,8 +35,8 @@ func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.Meta
 }
 
 // ChangeMetadataOfMany changes the metadata of several resources in one
-// transaction, of all or none or of those with which nothing is wrong, and returns
-// what became of each, in the order of the changes.
+// transaction and returns their outcomes in the order of the changes. An atomic
+// input makes all changes or none; otherwise the valid ones are made.
 func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context, changes resource.MetadataChanges) ([]ResourceOutcome, error) {
 	var problems problem.Problems
 	if !text.CheckCount(&problems, "input.items", len(changes.Items), resource.MaxMetadataChanges) {
@@ -82,11 +82,12 @@ func (s *ResourceStore) applyChanges(ctx context.Context, mutation string, chang
 type metadataDraft struct {
 	change   resource.MetadataChange
 	path     string
-	problems problem.Problems // with the change in itself
-	// malformed says that definitions judge what is wrong in itself, too.
+	problems problem.Problems // of the change itself
+	// malformed means that the change has problems of its own. Definitions are
+	// still checked, to report everything in one answer.
 	malformed bool
 
-	// What follows is of the transaction.
+	// The following fields are set in the transaction.
 	refused problem.Problems
 	row     *ent.Resource
 	there   []*resource.MetadataItem
@@ -94,8 +95,8 @@ type metadataDraft struct {
 	changed *resource.Resource
 }
 
-// draftsOf returns changes to be made, with what is wrong with them in themselves:
-// by role, then by input.
+// draftsOf returns changes to be made, with their own problems: first those of
+// the viewer's role, then those of the input.
 func draftsOf(viewer access.Viewer, changes []resource.MetadataChange, path func(int) string) []*metadataDraft {
 	drafts, seen := make([]*metadataDraft, len(changes)), map[string]bool{}
 	for i, change := range changes {
@@ -110,7 +111,8 @@ func draftsOf(viewer access.Viewer, changes []resource.MetadataChange, path func
 	return drafts
 }
 
-// mayDecide refuses deciding who may change metadata to whoever may not.
+// mayDecide refuses a change of who may change metadata unless the viewer's
+// role allows it.
 func (d *metadataDraft) mayDecide(viewer access.Viewer) bool {
 	for _, decides := range []struct {
 		field string
@@ -127,22 +129,22 @@ func (d *metadataDraft) mayDecide(viewer access.Viewer) bool {
 	return true
 }
 
-// formedAmong returns the changes with which nothing is wrong in themselves.
+// formedAmong returns the changes without problems of their own.
 func formedAmong(drafts []*metadataDraft) []*metadataDraft {
 	return slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return len(d.problems) > 0 })
 }
 
-// changedBy returns what became of changes.
+// changedBy returns the outcomes of changes.
 func changedBy(drafts []*metadataDraft) []ResourceOutcome {
 	return lists.Map(drafts, func(d *metadataDraft) ResourceOutcome {
 		return ResourceOutcome{Row: d.changed, Problems: slices.Concat(d.problems, d.refused)}
 	})
 }
 
-// judgeMalformedChanges adds to what is wrong with malformed changes what is refused
-// of them besides, so that one answer has all of it. Of a resource that the viewer
-// may not write, or saw at another revision, that is nothing: it is told once the
-// input is well formed.
+// judgeMalformedChanges adds to the problems of malformed changes those that
+// definitions find, so that one answer has all of them. It skips resources that
+// the viewer may not write or that are at another revision: the store reports
+// those once the input is well formed.
 func (s *ResourceStore) judgeMalformedChanges(ctx context.Context, drafts []*metadataDraft) error {
 	malformed := slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return !d.malformed })
 	if len(malformed) == 0 {
@@ -169,9 +171,9 @@ func uuidsOf(drafts []*metadataDraft) []string {
 	return lists.Map(drafts, func(d *metadataDraft) string { return d.change.Resource })
 }
 
-// refusedChanges plans changes of resources that have their rows, and returns what
-// is refused of each: by definitions those to resources of strict types, whoever
-// writes.
+// refusedChanges plans changes of resources that have their rows, and returns
+// the problems of each. Definitions refuse values only on resources of strict
+// types, whoever the writer is.
 func (s *ResourceStore) refusedChanges(ctx context.Context, client *ent.Client, drafts []*metadataDraft) ([]problem.Problems, error) {
 	refused := make([]problem.Problems, len(drafts))
 	if len(drafts) == 0 {
@@ -195,9 +197,9 @@ func (s *ResourceStore) refusedChanges(ctx context.Context, client *ent.Client, 
 	return refused, err
 }
 
-// judgeChanges locks the resources of changes and judges each: what the viewer does
-// not see or may not write is refused, then a stale revision, then everything that
-// is wrong with the change at once, then too many items.
+// judgeChanges locks the resources of changes and checks each. It refuses in
+// this order: a resource that the viewer does not see or may not write, a stale
+// revision, all problems of the change together, too many items.
 func (s *ResourceStore) judgeChanges(ctx context.Context, tx *sqldb.Tx, drafts []*metadataDraft) error {
 	rows, err := s.lockVisible(ctx, tx, uuidsOf(drafts))
 	if err != nil {
@@ -226,7 +228,7 @@ func (s *ResourceStore) judgeChanges(ctx context.Context, tx *sqldb.Tx, drafts [
 	return err
 }
 
-// writeChanges writes the changes that nothing refuses, and returns the items that
+// writeChanges writes the changes without problems, and returns the items that
 // replacements kept.
 func (s *ResourceStore) writeChanges(ctx context.Context, tx *sqldb.Tx, drafts []*metadataDraft) (retained []*resource.MetadataItem, err error) {
 	if drafts = slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return len(d.refused) > 0 }); len(drafts) == 0 {
@@ -264,8 +266,8 @@ func (s *ResourceStore) writeChanges(ctx context.Context, tx *sqldb.Tx, drafts [
 	return pointersTo(total.Retained), err
 }
 
-// recordMetadata puts the metadata of each resource, before and after, into the
-// audit log, and returns what is there after.
+// recordMetadata records the metadata of each resource, before and after, in
+// the audit log, and returns the metadata after the changes.
 func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, drafts []*metadataDraft) (map[int64][]*resource.MetadataItem, error) {
 	after, err := s.itemsOf(ctx, tx.Client(), lists.Map(drafts, func(d *metadataDraft) int64 { return d.row.ID }))
 	if err != nil {
@@ -293,7 +295,7 @@ func metadataFields(items []*resource.MetadataItem) []sqldb.Fields {
 	})
 }
 
-// writeMetadata writes a plan. The resources are locked.
+// writeMetadata writes a plan. The caller holds the locks of the resources.
 func (s *ResourceStore) writeMetadata(ctx context.Context, tx *sqldb.Tx, plan resource.MetadataPlan, now time.Time) error {
 	if len(plan.Delete) > 0 {
 		ids := lists.Map(plan.Delete, func(item resource.MetadataItem) int64 { return item.ID })
@@ -310,8 +312,8 @@ func (s *ResourceStore) writeMetadata(ctx context.Context, tx *sqldb.Tx, plan re
 		by_operator = excluded.by_operator, updated_at = excluded.updated_at`, sqldb.JSONOf(rows), now)
 }
 
-// insertItems is the statement that writes new metadata items, whose parameters are
-// rows and a time.
+// insertItems returns the statement that inserts metadata items. Its parameters
+// are rows and a time.
 func (s *ResourceStore) insertItems() string {
 	return `INSERT INTO metadata_items
 		(resource_id, key, value, value_hash, value_prefix, value_key, user_modifiable, by_operator, created_at, updated_at)
@@ -319,7 +321,7 @@ func (s *ResourceStore) insertItems() string {
 		FROM ` + s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text", "value_key text", "user_modifiable boolean", "by_operator boolean")
 }
 
-// itemRow returns a row of insertItems that the viewer writes.
+// itemRow returns a row of insertItems, written by the viewer of the context.
 func itemRow(ctx context.Context, resourceID int64, item resource.MetadataItem) []any {
 	return []any{
 		resourceID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value), sqldb.FoldedOrNil(item.Value), item.UserModifiable,
@@ -327,8 +329,8 @@ func itemRow(ctx context.Context, resourceID int64, item resource.MetadataItem) 
 	}
 }
 
-// MayChangeItem reports whether a viewer who may write a resource may change an
-// item of it.
+// MayChangeItem reports whether a viewer who may write a resource may change
+// one of its items.
 func (s *ResourceStore) MayChangeItem(viewer access.Viewer, item resource.MetadataItem) bool {
 	return s.metadataRules().MayChange(viewer, item)
 }

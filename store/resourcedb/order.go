@@ -18,7 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// resourceOrders returns what resources can be ordered by.
+// resourceOrders returns the sort keys of resources.
 func resourceOrders() map[string]sqldb.SortKey {
 	orders := map[string]sqldb.SortKey{
 		string(resource.OrderByType):    {Of: nameOfType, Tie: entresource.FieldUUID},
@@ -30,7 +30,7 @@ func resourceOrders() map[string]sqldb.SortKey {
 	return orders
 }
 
-// nameOfType is the name of a resource's type.
+// nameOfType selects the name of a resource's type.
 func nameOfType(s *entsql.Selector) entsql.Querier {
 	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 	name := entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldName)).From(types).
@@ -38,8 +38,8 @@ func nameOfType(s *entsql.Selector) entsql.Querier {
 	return entsql.ExprFunc(func(b *entsql.Builder) { b.WriteString("(").Join(name).WriteString(")") })
 }
 
-// positions returns the position of each row under an order: a key and an id.
-// The names of types are looked up in one statement, where they are the key.
+// positions returns a function for the position of each row under an order: a
+// key and an id. If type names are the key, one statement looks them up.
 func (s *ResourceStore) positions(ctx context.Context, order page.Order, rows []*ent.Resource) (func(*ent.Resource) (any, string), error) {
 	switch resource.OrderField(order.Field) {
 	case resource.OrderByProject:
@@ -72,9 +72,9 @@ func (s *ResourceStore) typeNames(ctx context.Context, rows []*ent.Resource) (ma
 	return names, nil
 }
 
-// firstOfTypes keeps the first resources of each type that the page can be in,
-// as many as the page has, by uuid: an index has each type's part in that order,
-// so that no more is read of it, and what is left to order is small. The
+// firstOfTypes keeps, of each type that the page can contain, the first
+// resources by uuid, as many as a page has. An index has the resources of each
+// type in that order, so the database reads no more of them and sorts few. The
 // conditions are those of the list.
 func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
@@ -87,8 +87,8 @@ func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) fun
 				b.Ident(of).WriteString(" = parts.id")
 				return
 			}
-			// An equal column would be taken out of the order, and an index on the
-			// rest of it gone down through all types.
+			// PostgreSQL drops a column with one value from the order. It would
+			// then walk an index on the rest of the order through all types.
 			b.Ident(of).WriteString(" >= parts.id AND ").Ident(of).WriteString(" <= parts.id")
 		}))
 		for _, bound := range paging.Bounds() {
@@ -116,14 +116,15 @@ func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) fun
 	}
 }
 
-// maxParts is from how many types a page is taken one by one, at most: each is a
-// SELECT of the statement.
+// maxParts is the maximum number of types that a page reads one by one. Each is
+// a SELECT of the statement.
 const maxParts = 8
 
-// partsOf returns conditions of which a list keeps what any keeps, where that is all
-// that is asked for, and the rows of each are next to each other in an index: what a
-// viewer sees of all resources, or some types for who sees every resource. PostgreSQL
-// finds a page of types by itself, and for a part of one it might walk all names.
+// partsOf splits a list into parts, each contiguous in an index: the resources
+// that a viewer sees by each right, or those of each type if the viewer sees
+// all. It returns none if the list has other conditions. It does not split by
+// type on PostgreSQL, which finds a page of types well without it, and might
+// walk all names for a part of one.
 func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter, clauses []clause) []func(*entsql.Selector) {
 	switch {
 	case len(clauses) == 0:
@@ -138,10 +139,10 @@ func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter, cla
 	return nil
 }
 
-// firstOfParts keeps the first resources of each part, as many as the page has: an
-// index has each in the order of names, so that no more is read of it, and what is
-// left to order is a page of each. Others are put in order either way, where
-// nothing else is asked of them.
+// firstOfParts keeps the first resources of each part, as many as a page has.
+// An index has each part in the order of names, so the database reads no more
+// of it and sorts one page of each part. In other orders it must sort all rows
+// either way, if the list has no other conditions.
 func firstOfParts(paging sqldb.Paging, parts []func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
@@ -162,8 +163,8 @@ func firstOfParts(paging sqldb.Paging, parts []func(*entsql.Selector)) func(*ent
 	}
 }
 
-// uuidBeyond holds for the uuids beyond a position in the part of its own type,
-// and for all others in the parts of other types.
+// uuidBeyond holds for the uuids beyond the bound in the part of the bound's
+// own type, and for all uuids in the parts of other types.
 func uuidBeyond(column string, bound sqldb.Bound) *entsql.Predicate {
 	every := "" // before every uuid
 	if bound.Operator == "<" {

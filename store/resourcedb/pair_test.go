@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestPairsOfEveryLengthAreExact looks for values that are as long as what
-// indexes keep of them, shorter and longer, and for those that begin like them.
+// TestPairsOfEveryLengthAreExact looks for values as long as the prefixes in
+// indexes, shorter and longer, and for values that begin like them.
 func TestPairsOfEveryLengthAreExact(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

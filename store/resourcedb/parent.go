@@ -15,15 +15,15 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// parentRow is a resource that others are to be a part of.
+// parentRow is the parent of resources to be written.
 type parentRow struct {
 	id      int64 // 0 for one that is not written yet
 	project string
 	kind    string // the name of its type
 }
 
-// lockParents locks resources that others are to be a part of against deletion,
-// those that the viewer sees, and returns them by uuid.
+// lockParents locks the visible parents of resources to be written against
+// deletion, and returns them by uuid.
 func (s *ResourceStore) lockParents(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]parentRow, error) {
 	if len(uuids) == 0 {
 		return map[string]parentRow{}, nil
@@ -43,9 +43,9 @@ func (s *ResourceStore) lockParents(ctx context.Context, tx *sqldb.Tx, uuids []s
 	}), nil
 }
 
-// checkParent refuses a parent for a resource of a type, "" for none, which is
-// not among those that the viewer sees, is another project's or does not fit: some
-// types have one kind of parent only, and some never stand alone.
+// checkParent refuses a parent that the viewer does not see, that belongs to
+// another project, or that does not fit the type. Some types require a parent,
+// and some allow parents of one type only. An empty parent means none.
 func checkParent(viewer access.Viewer, parents map[string]parentRow, typeName, parent string) error {
 	var natural defaults.ResourceType
 	for _, builtIn := range defaults.ResourceTypes() {
@@ -72,8 +72,8 @@ func checkParent(viewer access.Viewer, parents map[string]parentRow, typeName, p
 	return nil
 }
 
-// parentFor locks the parent that a resource of a type is to have and returns its
-// row id, 0 for none. It refuses as checkParent does.
+// parentFor locks the parent of a resource of a type and returns its row id, 0
+// for none. It refuses the parents that checkParent refuses.
 func (s *ResourceStore) parentFor(ctx context.Context, tx *sqldb.Tx, typeName, parent string) (int64, error) {
 	var uuids []string
 	if parent != "" {

@@ -16,10 +16,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestMetadataIsFoundByAnIndex fills a database with resources of 5 items each
-// and holds that a page found by metadata and shown with it takes three
-// statements, and that the database finds it by the index over keys and hashes,
-// or prefixes, of values.
+// TestMetadataIsFoundByAnIndex fills a database with resources of 5 items each.
+// A page found by metadata and shown with it must take three statements, and
+// the database must find it by the index on keys and the hashes, or prefixes,
+// of values.
 func TestMetadataIsFoundByAnIndex(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -71,9 +71,10 @@ func checkIndexes(t *testing.T, s *resourcedb.ResourceStore, statements []resour
 	}
 }
 
-// TestNestedPagesReadWhatTheyShow holds that a page of each type's resources,
-// and the look behind its cursor, go down an index that ends each type's part
-// at the page's size, in one statement however many types there are.
+// TestNestedPagesReadWhatTheyShow checks a page of each type's resources, and
+// the look behind its cursor. The database must read them from an index and
+// stop at the page's size for each type, in one statement for any number of
+// types.
 func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -104,8 +105,8 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 	})
 }
 
-// TestOrdersReadWhatTheyShow holds that a page in the order of types or of
-// projects goes down an index and reads about as many resources as it shows.
+// TestOrdersReadWhatTheyShow checks that a page in the order of types or of
+// projects walks an index and reads about as many resources as it shows.
 func TestOrdersReadWhatTheyShow(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -131,7 +132,7 @@ func TestOrdersReadWhatTheyShow(t *testing.T) {
 				for _, statement := range *recorded {
 					plan := resourcedb.Explain(t, recording, statement)
 					if !strings.Contains(statement.Query, "FROM \"resources\"") && !strings.Contains(statement.Query, "FROM `resources`") {
-						continue // the names of the types of the page
+						continue // reads the type names of the page
 					}
 					if !strings.Contains(plan, of.index) || strings.Contains(plan, "Seq Scan on resources") || strings.Contains(plan, "SCAN resources") && of.order == "TYPE" {
 						t.Errorf("%s reads more than the page:\n%s\n%s", of.order, statement.Query, plan)
@@ -142,9 +143,9 @@ func TestOrdersReadWhatTheyShow(t *testing.T) {
 	})
 }
 
-// TestAMembersPageReadsWhatItShows holds that a page of all that a member sees, the
-// public resources and those of their project, takes a page of each from an index
-// that has it in the order of names.
+// TestAMembersPageReadsWhatItShows checks a page of everything that a member
+// sees: the public resources and those of their project. The database must read
+// a page of each from an index in the order of names.
 func TestAMembersPageReadsWhatItShows(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -164,7 +165,7 @@ func TestAMembersPageReadsWhatItShows(t *testing.T) {
 			for _, statement := range *recorded {
 				plan := resourcedb.Explain(t, recording, statement)
 				indexes := []string{"resource_visibility_name_uuid", "resource_project_id_name_uuid"}
-				if strings.HasPrefix(url, "postgres") { // which knows that all of them are seen
+				if strings.HasPrefix(url, "postgres") { // PostgreSQL knows that the viewer sees all of them
 					indexes = []string{"name_uuid"}
 				}
 				for _, index := range indexes {
@@ -180,9 +181,9 @@ func TestAMembersPageReadsWhatItShows(t *testing.T) {
 	})
 }
 
-// TestAPageOfATypeReadsWhatItShows holds that on SQLite a page of the resources of
-// types, for who sees all of them, takes a page of each from the index that has it in
-// order.
+// TestAPageOfATypeReadsWhatItShows checks a page of the resources of types on
+// SQLite, for a viewer who sees all of them. The database must read a page of
+// each type from the index that has it in order.
 func TestAPageOfATypeReadsWhatItShows(t *testing.T) {
 	t.Parallel()
 	url := storetest.SQLite(t)
@@ -211,8 +212,9 @@ func TestAPageOfATypeReadsWhatItShows(t *testing.T) {
 	}
 }
 
-// readAround reads the first page of the resources of each type, looks behind the
-// second, and reads the first one backward. Only the one type filled has any.
+// readAround reads the first page of the resources of each type, looks behind
+// the second, and reads the first one backward. Only the type filled has any
+// resources.
 func readAround(t *testing.T, viewer context.Context, s *resourcedb.ResourceStore, types []int64, filled int64) {
 	t.Helper()
 	ten, order := 10, page.Order{Field: "NAME"}
@@ -235,8 +237,8 @@ func readAround(t *testing.T, viewer context.Context, s *resourcedb.ResourceStor
 	t.Logf("a page in %v, all in %v", paged, time.Since(began))
 }
 
-// planSize is how many resources the plans are made for: 100,000 where
-// CADASTRE_TEST_FULL is set, and fewer elsewhere.
+// planSize is the number of resources that the plans are made for: 100,000 if
+// CADASTRE_TEST_FULL is set, and fewer otherwise.
 func planSize() int {
 	if os.Getenv("CADASTRE_TEST_FULL") != "" {
 		return 100_000
@@ -244,7 +246,8 @@ func planSize() int {
 	return 5_000
 }
 
-// fillResources writes resources by bulk: the values of their items are 500.
+// fillResources inserts resources in bulk. Their items have 500 different
+// values.
 func fillResources(t testing.TB, url string, count int) {
 	t.Helper()
 	migrate(t, url)
@@ -278,7 +281,7 @@ func fillResources(t testing.TB, url string, count int) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(url, "postgres") {
-		return // where nobody gathers statistics
+		return // SQLite gathers no statistics here
 	}
 	if _, err := db.Exec("ANALYZE"); err != nil {
 		t.Fatal(err)
@@ -296,7 +299,7 @@ func fillValues(run func(statement string, args ...any)) {
 	run("ANALYZE vals")
 }
 
-// migrate makes the tables of a database.
+// migrate creates the tables of a database.
 func migrate(t testing.TB, url string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{URL: url})
@@ -308,9 +311,9 @@ func migrate(t testing.TB, url string) {
 	}
 }
 
-// TestMetadataOfOneResourceLooksAtNoOther holds that a member who reads the metadata
-// of one resource has the database look whether they may see that one, and not
-// make a list of all that they may see.
+// TestMetadataOfOneResourceLooksAtNoOther checks how the database reads the
+// metadata of one resource for a member. It must test whether the member may
+// see that resource, and not list all resources that they may see.
 func TestMetadataOfOneResourceLooksAtNoOther(t *testing.T) {
 	t.Parallel()
 	count := planSize()

@@ -16,14 +16,14 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// mentions holds for the resources with a folded text in their name, their
-// description or the value of a metadata item. Each is looked for by itself,
-// where an index can serve it.
+// mentions holds for the resources with a folded string in their name, their
+// description or the value of a metadata item. Each of the three is a separate
+// search where an index can serve it.
 func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	named, described, items := build.Table(entresource.Table).As("named"), build.Table(entresource.Table).As("described"), build.Table(metadataitem.Table)
 	valued := build.Select(items.C(metadataitem.FieldResourceID)).From(items).Where(sqldb.MetadataValues.Contains(items.C, folded))
-	if s.Dialect() != dialect.Postgres && !sqldb.IsIndexed(folded) { // looked for in one resource after the other
+	if s.Dialect() != dialect.Postgres && !sqldb.IsIndexed(folded) { // tested resource by resource
 		return entsql.Or(sqldb.ResourceNames.Contains(s.C, folded), sqldb.ResourceDescriptions.Contains(s.C, folded), entsql.In(s.C(entresource.FieldID), valued))
 	}
 	return sqldb.FoundIn(s.C(entresource.FieldID), build.
@@ -32,8 +32,8 @@ func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 		UnionAll(valued))
 }
 
-// isBelow holds for the resources at any depth below the one with a uuid, by
-// resources that the viewer may see.
+// isBelow holds for the resources at any depth below the one with a uuid. Every
+// resource on the way must be visible to the viewer.
 func isBelow(s *entsql.Selector, viewer access.Viewer, uuid string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	top, child := build.Table(entresource.Table).As("top"), build.Table(entresource.Table).As("child")
@@ -47,9 +47,10 @@ func isBelow(s *entsql.Selector, viewer access.Viewer, uuid string) *entsql.Pred
 	})
 }
 
-// hasValue holds for the items with one of some values. An index holds the
-// prefixes of values, which are the values themselves where they are short; where
-// one is long, another holds the hashes of values, which are compared after it.
+// hasValue holds for the items with one of the values. One index has the
+// prefixes of values, which are the whole values if they are short. For long
+// values, another index has the hashes, and the database then compares the
+// values.
 func hasValue(s *entsql.Selector, items *entsql.SelectTable, values []string) *entsql.Predicate {
 	if !slices.ContainsFunc(values, func(value string) bool { return !sqldb.IsWholePrefix(value) }) {
 		return among(s, items.C(metadataitem.FieldValuePrefix), values)
@@ -57,7 +58,7 @@ func hasValue(s *entsql.Selector, items *entsql.SelectTable, values []string) *e
 	return entsql.And(among(s, items.C(metadataitem.FieldValueHash), lists.Map(values, sqldb.HashOf)), among(s, items.C(metadataitem.FieldValue), values))
 }
 
-// among holds where a column has one of some values.
+// among holds where a column has one of the values.
 func among[Value int64 | string](s *entsql.Selector, column string, values []Value) *entsql.Predicate {
 	if len(values) == 1 {
 		return entsql.EQ(column, values[0])
@@ -65,9 +66,9 @@ func among[Value int64 | string](s *entsql.Selector, column string, values []Val
 	return sqldb.IsAmong(s, column, values)
 }
 
-// hasPrefix holds where a column begins with a text. Another column keeps the
-// first characters of it, which an index holds: the range of those that can
-// begin so is looked up there, and a longer prefix is compared after it.
+// hasPrefix holds where a column begins with a string. prefixColumn has the
+// first characters of the column, in an index. The database looks up a range
+// there, and then compares a longer prefix.
 func hasPrefix(column, prefixColumn, input string) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		indexed := sqldb.PrefixOf(input)
@@ -81,8 +82,8 @@ func hasPrefix(column, prefixColumn, input string) *entsql.Predicate {
 	})
 }
 
-// isBelowTag holds for the folded tags that the definitions which the viewer may
-// see place at or below one.
+// isBelowTag holds for the folded tags at or below a tag, by the definitions
+// that the viewer may see.
 func isBelowTag(s *entsql.Selector, viewer access.Viewer, nameKey, key string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	namespaces := build.Table(namespace.Table)

@@ -11,25 +11,28 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Resources are kept in memory (store/resident) as sets by what they have, once
-// there are many metadata items and somebody counts them. They are loaded beside
-// requests. Every reader reads at one instant and brings them there, so they are as
-// exact as the database, whichever server wrote, and no write waits for them. Until
-// they are loaded, where they would take too much memory, and where too much has
-// changed to be read anew by a request, the database is asked: the two must give
-// the same answers.
+// The store keeps resources in memory (store/resident), as sets by their
+// values, once there are many metadata items and a request counts them. It
+// loads them in the background. Every reader reads at one instant and updates
+// memory to that instant, so memory is as exact as the database, whichever
+// server wrote, and no write waits for it. The database answers until resources
+// are loaded, if they need too much memory, and if more has changed than a
+// request may read. Both must give the same answers.
 
 const (
-	// DefaultResidentBytes is how much memory resources take at most to be kept.
+	// DefaultResidentBytes is the default maximum memory for resources, in
+	// bytes.
 	DefaultResidentBytes = 256 << 20
-	// DefaultResidentFrom is from how many metadata items on resources are kept: the
-	// database counts fewer in a few milliseconds.
+	// DefaultResidentFrom is the default number of metadata items from which
+	// resources are kept in memory. The database counts fewer in a few
+	// milliseconds.
 	DefaultResidentFrom = 20_000
-	// maxFollowed is how many resources a request reads anew.
+	// maxFollowed is the maximum number of changed resources that a request
+	// reads.
 	maxFollowed = 2000
 )
 
-// The kinds of things that are followed.
+// The kinds of changes that memory follows.
 const (
 	resourceKind = string(change.Resource)
 	typeKind     = string(change.ResourceType)
@@ -41,7 +44,7 @@ type heldResources struct {
 	types map[int64]string
 }
 
-// keepResources makes the resources follow the database, once they are loaded.
+// keepResources has memory follow the database, once resources are loaded.
 func (s *ResourceStore) keepResources() {
 	s.memory = copies.New(s.DB, copies.Domain[heldResources]{
 		Name:   "resources",
@@ -54,12 +57,12 @@ func (s *ResourceStore) keepResources() {
 	})
 }
 
-// LoadResources loads the resources to keep them in memory, unless they take more
-// than they may.
+// LoadResources loads the resources into memory, unless they need more than the
+// maximum.
 func (s *ResourceStore) LoadResources(ctx context.Context) error { return s.memory.Load(ctx) }
 
-// resourcesAt returns the resources as the reading of the context sees them, nil
-// where the database is to be asked.
+// resourcesAt returns the resources at the instant that the context reads, or
+// nil if the database must answer.
 func (s *ResourceStore) resourcesAt(ctx context.Context) (*heldResources, error) {
 	if s.memory == nil {
 		return nil, nil
@@ -70,7 +73,7 @@ func (s *ResourceStore) resourcesAt(ctx context.Context) (*heldResources, error)
 	return s.memory.At(ctx)
 }
 
-// readChanged returns the resources after the changes that notes tell of.
+// readChanged returns the resources after the changes in notes.
 func (s *ResourceStore) readChanged(ctx context.Context, on sqldb.Conn, held *heldResources, notes []sqldb.Note) (*heldResources, error) {
 	next := *held
 	var uuids []string
@@ -98,7 +101,7 @@ func (s *ResourceStore) readChanged(ctx context.Context, on sqldb.Conn, held *he
 	return &next, nil
 }
 
-// loadSoon has the resources loaded beside requests where there are many items.
+// loadSoon starts loading resources in the background if there are many items.
 func (s *ResourceStore) loadSoon() {
 	if from := cmp.Or(s.options.ResidentFrom, DefaultResidentFrom); from > 0 && s.Sizes()["metadata_items"] >= from {
 		s.memory.Soon()

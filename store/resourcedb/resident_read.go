@@ -13,11 +13,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// itemsAtOnce is how many rows a statement reads of what resources have.
+// itemsAtOnce is the maximum number of tags or items that a statement reads.
 const itemsAtOnce = 50_000
 
-// readAllResources reads the resources as a transaction sees them, whoever may see
-// them, unless they take more memory than a number of bytes.
+// readAllResources reads all resources that a transaction sees, regardless of
+// visibility. It fails if they need more than most bytes of memory.
 func (s *ResourceStore) readAllResources(ctx context.Context, on sqldb.Conn, most int64) (*heldResources, error) {
 	types, err := s.readTypeNames(ctx, on)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *ResourceStore) readAllResources(ctx context.Context, on sqldb.Conn, mos
 	return &heldResources{reader.built.Resources(), types}, nil
 }
 
-// readResources reads the resources with some uuids, whoever may see them.
+// readResources reads the resources with the uuids, regardless of visibility.
 func (s *ResourceStore) readResources(ctx context.Context, on sqldb.Conn, uuids []string) (*resident.Resources, error) {
 	reader := &resourceReader{store: s, on: on, built: resident.NewBuilder(), numbers: map[int64]uint32{}}
 	if err := reader.read(ctx, uuids); err != nil {
@@ -58,16 +58,16 @@ func (s *ResourceStore) readTypeNames(ctx context.Context, on sqldb.Conn) (map[i
 	return names, nil
 }
 
-// resourceReader reads resources with what they have.
+// resourceReader reads resources with their tags and metadata.
 type resourceReader struct {
 	store   *ResourceStore
 	on      sqldb.Conn
 	built   *resident.Builder
 	numbers map[int64]uint32 // by row id
-	most    int64            // bytes, 0 for as many as there are
+	most    int64            // bytes, 0 for no maximum
 }
 
-// read reads the resources with some uuids; nil are all.
+// read reads the resources with the uuids, or all if uuids is nil.
 func (r *resourceReader) read(ctx context.Context, uuids []string) error {
 	var args []any
 	among, last := "", ""
@@ -111,8 +111,9 @@ func (r *resourceReader) read(ctx context.Context, uuids []string) error {
 	return nil
 }
 
-// each goes through the rows of a table about the resources that were read, some or
-// all, many in one statement, until they take more memory than they may.
+// each calls each for the rows of a table about the resources that were read.
+// isSome means that not all resources were read. It reads many rows per
+// statement, and stops when memory exceeds the maximum.
 func (r *resourceReader) each(ctx context.Context, table, columns string, isSome bool, each func(number uint32, first, second string)) error {
 	among, args := "", []any{int64(0)}
 	if isSome {

@@ -23,8 +23,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// countingServer is a store with resources in memory, and one on the same
-// connections that has none.
+// countingServer is a store with resources in memory, and another one on the
+// same connections without.
 type countingServer struct {
 	kept *store.Store
 	read *resourcedb.ResourceStore
@@ -38,8 +38,8 @@ func newCountingServer(t *testing.T, s *store.Store) countingServer {
 	return countingServer{s, resourcedb.New(s.DB, s.MetadefStore, store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone, ResidentBytes: -1})}
 }
 
-// counted is all that is counted of resources of a filter, as text, and whether
-// each of it took no statement.
+// counted returns all counts of the resources of a filter as strings, and
+// whether each of them took no statement.
 func counted(ctx context.Context, t *testing.T, s *resourcedb.ResourceStore, filter resource.Filter, wanted []resource.FacetRequest, search string) (said []string, silent []bool) {
 	t.Helper()
 	add := func(of func(ctx context.Context) (any, error)) {
@@ -66,7 +66,7 @@ func counted(ctx context.Context, t *testing.T, s *resourcedb.ResourceStore, fil
 	return said, silent
 }
 
-// pages is all pages of a filter in an order, as text.
+// pages returns all pages of a filter in an order, as a string.
 func pages(ctx context.Context, s *resourcedb.ResourceStore, filter resource.Filter, order page.Order, request page.Request) string {
 	said := ""
 	for range 100 {
@@ -84,8 +84,8 @@ func pages(ctx context.Context, s *resourcedb.ResourceStore, filter resource.Fil
 	return said + "without end"
 }
 
-// differentPages is difference for the pages of a list. It adds how often memory
-// found them.
+// differentPages is difference for the pages of a list. It adds the number of
+// times that memory found them to bySets.
 func (c countingServer) differentPages(t *testing.T, chance *rand.Rand, viewer access.Viewer, filter resource.Filter, bySets *atomic.Int64) string {
 	t.Helper()
 	ctx, reading := c.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
@@ -106,8 +106,9 @@ func (c countingServer) differentPages(t *testing.T, chance *rand.Rand, viewer a
 	return ""
 }
 
-// difference returns how what memory and the database say at one instant differs,
-// "" for not at all, and adds how often memory said it.
+// difference compares the answers of memory and the database at one instant. It
+// returns "" if they are equal, and adds the number of answers from memory to
+// silent.
 func (c countingServer) difference(t *testing.T, viewer access.Viewer, filter resource.Filter, wanted []resource.FacetRequest, silent *atomic.Int64) string {
 	t.Helper()
 	ctx, reading := c.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
@@ -130,7 +131,7 @@ func describeFilter(filter resource.Filter) string {
 	return string(text)
 }
 
-// change makes a random change of what resources have, by which they are counted.
+// change makes a random change to values by which resources are counted.
 func (w *randomWorld) change(ctx context.Context, s *store.Store) error {
 	uuid := storetest.UUID(1 + w.chance.IntN(80))
 	visibility := []access.Visibility{access.Private, access.Public}[w.chance.IntN(2)]
@@ -169,15 +170,15 @@ func (w *randomWorld) change(ctx context.Context, s *store.Store) error {
 	return err
 }
 
-// wasRefused reports whether an error is for what others did.
+// wasRefused reports whether an error is nil or due to a concurrent change.
 func wasRefused(err error) bool {
 	refusal, invalid := new(problem.Refusal), new(problem.InvalidInput)
 	return err == nil || errors.As(err, &refusal) || errors.As(err, &invalid)
 }
 
-// TestCountsOfAnInstantAreTheDatabases compares what memory counts with what the
-// database counts at one instant, under random filters and as each kind of viewer,
-// while several clients write, of one server or of two.
+// TestCountsOfAnInstantAreTheDatabases compares the counts of memory and the
+// database at one instant, under random filters and as each kind of viewer,
+// while several clients write to one server or to two.
 func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -207,7 +208,7 @@ func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 				viewers := kindsOfViewers()
 				for n := range instantsCounted {
 					filter, wanted := w.filter(), w.facets()
-					if n%2 == 0 { // which memory decides more often
+					if n%2 == 0 { // memory decides these more often
 						wanted = lists.Map(wanted, ofSets)
 					}
 					name := w.pick([]string{"admin", "service", "member", "reader", "foreign", "nobody"})
@@ -234,7 +235,7 @@ func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 	})
 }
 
-// anotherServer opens a database once more.
+// anotherServer opens the database as a second server.
 func anotherServer(t *testing.T, url string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
@@ -245,7 +246,8 @@ func anotherServer(t *testing.T, url string) *store.Store {
 	return s
 }
 
-// ofSets returns a facet that memory can count, in place of one that it cannot.
+// ofSets returns the facet, or one that memory can count if it cannot count
+// this one.
 func ofSets(of resource.FacetRequest) resource.FacetRequest {
 	if of.By == resource.FacetCapabilityValue {
 		of.By, of.Key = resource.FacetTag, nil
@@ -254,5 +256,6 @@ func ofSets(of resource.FacetRequest) resource.FacetRequest {
 	return of
 }
 
-// instantsCounted is how many instants are read of each server.
+// instantsCounted is the number of instants that the test reads from each
+// server.
 const instantsCounted = 40

@@ -17,7 +17,7 @@ import (
 )
 
 // TestConcurrentMovesMakeNoCircle moves resources of one tree below each other
-// from several sides at once.
+// concurrently.
 func TestConcurrentMovesMakeNoCircle(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -63,8 +63,8 @@ func TestConcurrentMovesMakeNoCircle(t *testing.T) {
 	})
 }
 
-// TestDeletingRefusesWhatIsInUse also holds that a resource takes what belongs
-// to it away, and that its capabilities are counted no more.
+// TestDeletingRefusesWhatIsInUse also checks that deleting a resource deletes
+// everything that belongs to it and updates the counts of its capabilities.
 func TestDeletingRefusesWhatIsInUse(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -94,7 +94,7 @@ func TestDeletingRefusesWhatIsInUse(t *testing.T) {
 	})
 }
 
-// TestExplicitRegistration refuses names that nobody registered.
+// TestExplicitRegistration checks that the store refuses unregistered names.
 func TestExplicitRegistration(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -124,8 +124,8 @@ func TestExplicitRegistration(t *testing.T) {
 	})
 }
 
-// TestCountsFollowConcurrentWrites has many hosts change the same capability at
-// once: the kept counts are what counting comes to.
+// TestCountsFollowConcurrentWrites has many hosts change the same capability
+// concurrently. The stored counts must equal the real ones.
 func TestCountsFollowConcurrentWrites(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

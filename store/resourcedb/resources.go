@@ -58,7 +58,7 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	return sqldb.NewPage(paging, rows, resourceNoun, position), err
 }
 
-// pageOf returns the rows of a page of resources, and one row more.
+// pageOf returns the rows of a page of resources, and one more.
 func (s *ResourceStore) pageOf(ctx context.Context, found answer, filter resource.Filter, order page.Order, paging sqldb.Paging) ([]*ent.Resource, error) {
 	if found.bySets() {
 		ids := found.page(order, paging)
@@ -76,8 +76,9 @@ func (s *ResourceStore) pageOf(ctx context.Context, found answer, filter resourc
 	return resourceTable.All(filtered(ctx, filter), s.DB, wanted, paging.Take)
 }
 
-// filtered returns the context of a list under a filter: which plan is good
-// depends on how frequent the values are that a filter looks for.
+// filtered returns the context of a list under a filter. The statement is not
+// prepared, because the best plan depends on how frequent the filter's values
+// are.
 func filtered(ctx context.Context, filter resource.Filter) context.Context {
 	if reflect.ValueOf(filter).IsZero() {
 		return ctx
@@ -85,7 +86,7 @@ func filtered(ctx context.Context, filter resource.Filter) context.Context {
 	return sqldb.Unprepared(ctx)
 }
 
-// CountResources returns how many resources Resources goes through in all.
+// CountResources returns the total number of resources in Resources.
 func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filter) (int, error) {
 	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {
@@ -116,8 +117,8 @@ func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scop
 	return sqldb.PagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, position), err
 }
 
-// ResourcesBehind returns for which keys there are resources on the side where
-// the page of ResourcesWithin begins.
+// ResourcesBehind reports, for each key, whether there are resources before the
+// start of the page of ResourcesWithin.
 func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]bool, error) {
 	paging, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resour
 	return paging, wanted, err
 }
 
-// CountResourcesWithin returns how many resources each scope has.
+// CountResourcesWithin returns the number of resources of each scope.
 func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter) (map[int64]int, error) {
 	wanted, err := s.resourcesMatching(ctx, filter)
 	if err != nil {
@@ -164,13 +165,13 @@ func refuseUnknownResource(uuid string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "resource %s does not exist", uuid)
 }
 
-// ResourcesByID returns the resources of the rows that the viewer may see.
+// ResourcesByID returns the visible resources with the row ids.
 func (s *ResourceStore) ResourcesByID(ctx context.Context, ids []int64) (map[int64]*resource.Resource, error) {
 	rows, err := resourceTable.All(ctx, s.DB, visible.Resources(ctx), sqldb.Among(entresource.FieldID, ids))
 	return sqldb.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) int64 { return row.ID })
 }
 
-// TagsOfResources returns the tags of the resources, by name without regard to
+// TagsOfResources returns the tags of the resources, sorted by name, ignoring
 // case.
 func (s *ResourceStore) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
 	rows, err := resourceTags.All(ctx, s.DB, sqldb.Among(resourcetag.FieldResourceID, resources), visible.OfResources(ctx),

@@ -11,9 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// TestSearchOfTheLongestText searches a text of as many different code points as
-// a search may have, each with others that fold to it, and finds it in another
-// case.
+// TestSearchOfTheLongestText searches for a string of as many different code
+// points as a search may have, choosing those that other code points fold to.
+// It must find the string in another case.
 func TestSearchOfTheLongestText(t *testing.T) {
 	t.Parallel()
 	var upper []rune

@@ -1,7 +1,6 @@
-// Package resourcedb keeps resources with their metadata, tags and
-// capabilities, and the registry of capabilities. It uses metadefdb for the
-// resource types that resources name and for the definitions that strict types
-// are held to.
+// Package resourcedb stores resources with their metadata, tags and
+// capabilities, and the registry of capabilities. It uses metadefdb for
+// resource types, and for the definitions that strict types enforce.
 package resourcedb
 
 import (
@@ -16,28 +15,28 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Options are the rules of an operator.
+// Options are the operator's rules.
 type Options struct {
-	// CapabilityDiscovery is who discovers public capabilities; empty is
-	// resource.DiscoveryAdmin.
+	// CapabilityDiscovery says who may discover public capabilities. The
+	// default is resource.DiscoveryAdmin.
 	CapabilityDiscovery resource.CapabilityDiscovery
-	// CapabilityDefaultVisibility is that of a capability whose name is
-	// registered by its first use; empty is access.Private.
+	// CapabilityDefaultVisibility is the visibility of capabilities registered
+	// on first use. The default is access.Private.
 	CapabilityDefaultVisibility access.Visibility
-	// CapabilityRegistration is how a name comes into the registry; empty is
+	// CapabilityRegistration says how names enter the registry. The default is
 	// resource.RegisterOnUse.
 	CapabilityRegistration resource.CapabilityRegistration
-	// ProtectedMetadataKeys are those that only administrators and services
-	// write, on every resource.
+	// ProtectedMetadataKeys are the keys that only administrators and services
+	// may write, on every resource.
 	ProtectedMetadataKeys []string
-	// Limits bound what is written; nil is resource.DefaultLimits.
+	// Limits are the limits on writes. The default is resource.DefaultLimits.
 	Limits *resource.Limits
-	// ResidentBytes is how much memory resources take at most to be kept there; 0 is
-	// DefaultResidentBytes. Less than 0 keeps none.
+	// ResidentBytes is the maximum memory for resources, in bytes. 0 means
+	// DefaultResidentBytes. A negative value keeps none in memory.
 	ResidentBytes int64
-	// ResidentFrom is from how many metadata items on resources are kept in memory,
-	// about; 0 is DefaultResidentFrom. Less than 0 waits to be asked to, by
-	// LoadResources.
+	// ResidentFrom is the approximate number of metadata items from which
+	// resources are kept in memory. 0 means DefaultResidentFrom. With a
+	// negative value, only LoadResources loads them.
 	ResidentFrom int64
 }
 
@@ -48,10 +47,10 @@ type ResourceStore struct {
 	options  Options
 	limits   resource.Limits
 	walk     query.Walk
-	memory   *copies.Copy[heldResources] // nil where none are kept
+	memory   *copies.Copy[heldResources] // nil if none are kept
 }
 
-// New returns the resources of a database.
+// New returns the store of the resources in a database.
 func New(db *sqldb.DB, metadefs *metadefdb.MetadefStore, options Options) *ResourceStore {
 	limits := resource.DefaultLimits()
 	s := &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits), walk: query.TextWalk}

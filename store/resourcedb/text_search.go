@@ -14,20 +14,20 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// textSearch is a search for a part of texts. Where the part is rare, indexes find
-// the resources. Where it is frequent, the first page of them is soon found among
-// the resources in the order of the list, while an index would find all of them.
+// textSearch is a search for a substring. If the substring is rare, indexes
+// find the resources. If it is frequent, a walk in the order of the list soon
+// finds the first page, while an index would find all resources.
 type textSearch struct {
-	// found returns a SELECT of the ids of the resources, some of them more than
-	// once.
+	// found returns a SELECT of the ids of the resources, with duplicates.
 	found entsql.Querier
-	// has holds for a resource whose texts have the part. It looks at that one.
+	// has holds for a resource with the substring. It tests only that resource.
 	has func(build *entsql.DialectBuilder, of func(column string) string) *entsql.Predicate
 }
 
-// searchOf returns the search for the part that a condition asks for. It is nil
-// for any other condition, for a part that is too short for the index, and where
-// PostgreSQL chooses by its statistics of names and values.
+// searchOf returns the search that a condition needs. It is nil for conditions
+// that do not search, and for strings too short for the index. It is also nil
+// if PostgreSQL can choose the way itself from its statistics of names and
+// values.
 func searchOf(c resource.Condition, isPostgres bool) *textSearch {
 	isItem := c.Kind == resource.ConditionMetadata && c.Test.Operator == resource.Has
 	switch {
@@ -69,7 +69,7 @@ func searchNames(folded string) *textSearch {
 	}
 }
 
-// searchItems searches the values of a metadata key, code point by code point.
+// searchItems searches the values of a metadata key, case-sensitively.
 func searchItems(key, part string) *textSearch {
 	return &textSearch{
 		found: sqldb.MetadataValues.FoundExactly(metadataitem.FieldResourceID, part, func(column func(string) string) *entsql.Predicate {
@@ -82,9 +82,9 @@ func searchItems(key, part string) *textSearch {
 	}
 }
 
-// hasItem holds for a resource that has a metadata item which passes a test. The
-// database tests the items of each resource: the walk avoids a set of all such
-// items.
+// hasItem holds for a resource with a metadata item that passes a test. The
+// database tests the items of each resource, so that the walk needs no set of
+// all such items.
 func hasItem(build *entsql.DialectBuilder, of func(string) string, test *entsql.Predicate) *entsql.Predicate {
 	items := build.Table(metadataitem.Table)
 	one := build.Select().From(items).Where(entsql.And(entsql.ColumnsEQ(items.C(metadataitem.FieldResourceID), of(entresource.FieldID)), test)).Limit(1)
@@ -92,8 +92,8 @@ func hasItem(build *entsql.DialectBuilder, of func(string) string, test *entsql.
 	return entsql.P(func(b *entsql.Builder) { b.WriteString("COALESCE((").Join(one).WriteString("), FALSE)") })
 }
 
-// searched returns the condition of a page for clauses: the first search of them
-// is answered in the better way, which the statement itself finds out.
+// searched returns the condition of a page for clauses. The first search among
+// them becomes a searchedPage, a statement that chooses the faster way itself.
 func (s *ResourceStore) searched(paging sqldb.Paging, clauses []clause, visible func(*entsql.Selector)) func(*entsql.Selector) {
 	var search *textSearch
 	at := slices.IndexFunc(clauses, func(c clause) bool {
@@ -104,7 +104,7 @@ func (s *ResourceStore) searched(paging sqldb.Paging, clauses []clause, visible 
 	})
 	isNarrow := slices.ContainsFunc(clauses, func(c clause) bool { return c.among != nil })
 	switch {
-	case isNarrow: // what is left is looked up by id, whatever the viewer's rights
+	case isNarrow: // looks up the remaining ids, whatever the viewer's rights
 		return func(s *entsql.Selector) {
 			asked(s, visible)
 			keep(s, clauses)
@@ -126,9 +126,9 @@ func (s *ResourceStore) searched(paging sqldb.Paging, clauses []clause, visible 
 	}
 }
 
-// asked adds a condition that the database tests of each resource which it looks
-// at. The rights of a viewer are alternatives, and SQLite would collect all
-// resources of each by an index.
+// asked adds a condition that the database tests for each resource that it
+// reads. The rights of a viewer are alternatives, and SQLite would use an index
+// to collect all resources of each.
 func asked(s *entsql.Selector, condition func(*entsql.Selector)) {
 	if s.Dialect() == dialect.Postgres {
 		condition(s)
@@ -149,14 +149,15 @@ type searchedPage struct {
 	others func(*entsql.Selector) // the other conditions of the list
 }
 
-// isFew is whether the index found few rows.
+// isFew is the expression for whether the index found few rows.
 const isFew = "(SELECT few FROM judged)"
 
-// holds holds for the resources of the page, and for others that the search finds.
+// holds holds for the resources of the page, and for others that the search
+// finds.
 func (p searchedPage) holds(s *entsql.Selector) *entsql.Predicate {
 	build, id := entsql.Dialect(s.Dialect()), s.C(entresource.FieldID)
 	begin, end, all, once := " IN (", ")", "-1", "NOT MATERIALIZED"
-	if s.Dialect() == dialect.Postgres { // which supposes that an array is short, and goes on with a search where it stopped
+	if s.Dialect() == dialect.Postgres { // PostgreSQL assumes that an array is short, and resumes a search where it stopped
 		begin, end, all, once = " = ANY (ARRAY(", "))", "NULL", "MATERIALIZED"
 	}
 	return entsql.P(func(b *entsql.Builder) {
@@ -182,8 +183,8 @@ func (p searchedPage) inOrder(build *entsql.DialectBuilder, columns ...string) *
 	return resources
 }
 
-// ordered returns the resources that the walk looks at: none where few are found.
-// Each database has its own way to find that out before it looks at any.
+// ordered returns the resources that the walk reads, none if the index found
+// few. Each database needs its own form to check that before it reads any.
 func (p searchedPage) ordered(build *entsql.DialectBuilder) entsql.Querier {
 	resources := p.inOrder(build, entresource.FieldID, entresource.FieldNameKey, entresource.FieldDescriptionKey, entresource.FieldDescription,
 		p.paging.Key.Column, p.paging.Key.TieColumn())
@@ -195,11 +196,12 @@ func (p searchedPage) ordered(build *entsql.DialectBuilder) entsql.Querier {
 	})
 }
 
-// walked returns those of them that the search is for, a page at most.
+// walked returns the resources of the walk that match the search, at most one
+// page.
 func (p searchedPage) walked(build *entsql.DialectBuilder) *entsql.Selector {
 	ordered := build.Table("ordered")
 	walked := build.Select(ordered.C(entresource.FieldID)).From(ordered).Where(p.has(build, ordered.C))
-	if walked.Dialect() == dialect.Postgres { // SQLite takes rows as they come, and would look at all of them to order them
+	if walked.Dialect() == dialect.Postgres { // SQLite returns rows in order anyway, and would read all of them to sort
 		p.paging.Sort(walked)
 	}
 	return walked.Limit(p.paging.Limit())

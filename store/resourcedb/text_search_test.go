@@ -20,10 +20,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestPartsAreFoundEitherWay goes through random searches page by page, and holds
-// that the pages are the same whether few rows or many are taken for few, and
-// however many resources are looked at in the order of the list, in one statement
-// always.
+// TestPartsAreFoundEitherWay pages through random searches. The pages must be
+// the same whatever number of rows counts as few and however many resources the
+// walk reads, always in one statement.
 func TestPartsAreFoundEitherWay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -45,10 +44,10 @@ func TestPartsAreFoundEitherWay(t *testing.T) {
 	})
 }
 
-// partsOfTexts are parts that many texts have, that some do, and that none does.
+// partsOfTexts are substrings of many names and values, of some, and of none.
 var partsOfTexts = []string{"common", "every second", "rare", "absent", "COMM", "nd 1"}
 
-// fillParts creates resources with texts of such parts.
+// fillParts creates resources with such names and values.
 func fillParts(t *testing.T, s *store.Store, chance *rand.Rand) {
 	t.Helper()
 	for i := range 60 {
@@ -72,7 +71,7 @@ func fillParts(t *testing.T, s *store.Store, chance *rand.Rand) {
 	}
 }
 
-// searchOfParts returns a random search with a random order and size of pages.
+// searchOfParts returns a random search with a random order and page size.
 func searchOfParts(chance *rand.Rand) (resource.Filter, page.Order, page.Request) {
 	part := func() *string { return new(partsOfTexts[chance.IntN(len(partsOfTexts))]) }
 	var filter resource.Filter
@@ -107,12 +106,12 @@ func searchOfParts(chance *rand.Rand) (resource.Filter, page.Order, page.Request
 	return filter, order, page.Request{First: &size}
 }
 
-// pairValue returns a value that many items have, some, or none.
+// pairValue returns a value of many items, of some, or of none.
 func pairValue(chance *rand.Rand) string {
 	return []string{"Common", "rare", "every second 1", "every second 2", "common"}[chance.IntN(5)]
 }
 
-// pairCondition returns a random condition of metadata and names.
+// pairCondition returns a random condition on metadata and names.
 func pairCondition(chance *rand.Rand, depth int) resource.ConditionInput {
 	if depth > 0 {
 		members := []resource.ConditionInput{pairCondition(chance, depth-1), pairCondition(chance, depth-1)}[:1+chance.IntN(2)]
@@ -141,8 +140,8 @@ func pairCondition(chance *rand.Rand, depth int) resource.ConditionInput {
 	return resource.ConditionInput{Metadata: &of}
 }
 
-// pagesOf goes through all pages of a search and returns the ids on them, each in
-// one statement, besides what orders by types take.
+// pagesOf pages through a search and returns the ids. Each page must take one
+// statement, and one more if the order is by type.
 func pagesOf(t *testing.T, viewer context.Context, s *resourcedb.ResourceStore, filter resource.Filter, order page.Order, request page.Request) (ids []int64) {
 	t.Helper()
 	for range 100 {
@@ -175,9 +174,9 @@ func pagesOf(t *testing.T, viewer context.Context, s *resourcedb.ResourceStore, 
 	return ids
 }
 
-// TestFrequentPartsAreFoundInTheOrder holds that the page of a part that every
-// resource has looks at few of them and of their items, and so does that of a
-// part that one has.
+// TestFrequentPartsAreFoundInTheOrder checks that the page of a substring that
+// every resource has reads few resources and items, and so does the page of a
+// substring that one resource has.
 func TestFrequentPartsAreFoundInTheOrder(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -202,7 +201,7 @@ func TestFrequentPartsAreFoundInTheOrder(t *testing.T) {
 			statement := (*recorded)[len(*recorded)-1]
 			most := 700
 			if strings.HasPrefix(url, "postgres") {
-				most += count // for rare names of so few resources, it looks at each
+				most += count // with so few resources, a rare name makes it look at each
 			}
 			if looked := lookedAt(t, recording, statement); looked == 0 && test.found > 1 || looked > most {
 				t.Errorf("%d rows of %d resources with 5 items each are looked at:\n%s\n%s", looked, count, statement.Query, resourcedb.Explain(t, recording, statement))
@@ -211,12 +210,12 @@ func TestFrequentPartsAreFoundInTheOrder(t *testing.T) {
 	})
 }
 
-// actualRows is what EXPLAIN (ANALYZE) of PostgreSQL says of a scan of a table,
-// and of what it looked at in vain.
+// actualRows matches the rows that EXPLAIN (ANALYZE) of PostgreSQL reports for
+// a scan of a table, and those that it read and dropped.
 var actualRows = regexp.MustCompile(`(?m)^.*Scan.* on (?:resources|metadata_items).*\(actual rows=([0-9.]+) loops=([0-9]+)\)$|Rows Removed by (?:Filter|Index Recheck): ([0-9]+)`)
 
-// lookedAt returns how many rows a statement looks at: on SQLite how many texts it
-// compares.
+// lookedAt returns the number of rows that a statement reads. On SQLite, it is
+// the number of strings that the statement compares.
 func lookedAt(t *testing.T, s *resourcedb.ResourceStore, statement resourcedb.Statement) int {
 	t.Helper()
 	if s.Pool.Dialect() != "postgres" {

@@ -19,17 +19,17 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// written is the texts of a resource.
+// written is the strings of a resource.
 type written struct {
 	name, description, capability string
 	values                        map[string]string // by key
 }
 
-// oddRunes are characters that mean something to patterns, to quoting or to
-// folding, and those that they fold to.
+// oddRunes are characters with a meaning in patterns, quoting or folding, and
+// those that they fold to.
 var oddRunes = []rune(`aAbBiIkKsS01%%__\\""''*^()-. ` + "éÉßΣςσİıKſµμåÅÅ日本語😀\u0301\u00a0")
 
-// oddText returns a random text of up to so many characters.
+// oddText returns a random string of at most the given number of characters.
 func oddText(chance *rand.Rand, most int) string {
 	runes := make([]rune, 1+chance.IntN(most))
 	for i := range runes {
@@ -38,7 +38,8 @@ func oddText(chance *rand.Rand, most int) string {
 	return string(runes)
 }
 
-// oddPart returns a part of one of the texts in any case, or another text.
+// oddPart returns a substring of one of the strings in any case, or another
+// string.
 func oddPart(chance *rand.Rand, texts []string) string {
 	switch chance.IntN(8) {
 	case 0:
@@ -57,9 +58,9 @@ func oddPart(chance *rand.Rand, texts []string) string {
 	return string(runes)
 }
 
-// TestPartsOfTextsAreFound searches for random parts of random texts, and holds
-// that the indexed way finds what Go finds, on PostgreSQL also where every index
-// is used that can be, while others write and after that.
+// TestPartsOfTextsAreFound searches for random substrings of random strings.
+// The indexed search must find what a search in Go finds, while others write
+// and afterwards, and on PostgreSQL also with sequential scans disabled.
 func TestPartsOfTextsAreFound(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -101,7 +102,7 @@ func partsOfTextsAreFound(t *testing.T, url string) {
 	}
 }
 
-// write creates a resource with random texts.
+// write creates a resource with random strings.
 func write(t *testing.T, s *store.Store, chance *rand.Rand, uuid string) written {
 	of := written{name: oddText(chance, 12), description: oddText(chance, 40), capability: oddText(chance, 12), values: map[string]string{}}
 	input := resource.Input{Type: "physical:host", UUID: &uuid, Name: of.name, Description: &of.description, Capabilities: []metadef.KeyValue{{Key: "cap", Value: of.capability}}}
@@ -116,8 +117,8 @@ func write(t *testing.T, s *store.Store, chance *rand.Rand, uuid string) written
 	return of
 }
 
-// churn creates, changes and deletes resources until it is stopped, and returns
-// those that are there then.
+// churn creates, changes and deletes resources until stop is closed, and
+// returns the remaining ones.
 func churn(t *testing.T, s *store.Store, stop chan struct{}) map[string]written {
 	ctx, chance, there := storetest.AsAdmin(), rand.New(rand.NewPCG(13, 14)), map[string]written{}
 	for n := 0; ; n++ {
@@ -166,7 +167,7 @@ func churn(t *testing.T, s *store.Store, stop chan struct{}) map[string]written 
 	}
 }
 
-// textsOf returns all texts of resources, in a fixed order.
+// textsOf returns all strings of resources, in a fixed order.
 func textsOf(all map[string]written) (texts []string) {
 	for _, uuid := range slices.Sorted(maps.Keys(all)) {
 		of := all[uuid]
@@ -178,14 +179,14 @@ func textsOf(all map[string]written) (texts []string) {
 	return texts
 }
 
-// partSearch is a search and what it means.
+// partSearch is a search and its meaning.
 type partSearch struct {
 	what   string
 	filter resource.Filter
 	holds  func(written) bool
 }
 
-// searchesFor returns the searches for a part of a text, and for another one.
+// searchesFor returns the searches for one substring, and for another.
 func searchesFor(part, other, key string) []partSearch {
 	folded := func(in string) bool { return strings.Contains(text.Fold(in), text.Fold(part)) }
 	metadata := func(part string) resource.ConditionInput {
@@ -206,8 +207,8 @@ func searchesFor(part, other, key string) []partSearch {
 	}
 }
 
-// checkParts makes each search for a part of a text and compares what it finds
-// with what there is, of the resources that count.
+// checkParts searches for substrings in each way and compares the results with
+// the resources that count.
 func checkParts(t *testing.T, s *store.Store, chance *rand.Rand, all map[string]written, counts func(string) bool) {
 	t.Helper()
 	texts := textsOf(all)
@@ -215,7 +216,7 @@ func checkParts(t *testing.T, s *store.Store, chance *rand.Rand, all map[string]
 	for _, search := range searchesFor(part, other, key) {
 		found, err := s.Resources(storetest.AsAdmin(), search.filter, page.Order{Field: "NAME"}, page.Request{First: new(1000)})
 		if err != nil {
-			if part != "" && other != "" { // a condition wants a text
+			if part != "" && other != "" { // conditions require a non-empty string
 				t.Errorf("%s %q: %v", search.what, part, err)
 			}
 			continue
@@ -237,8 +238,8 @@ func contains(values map[string]string, key, part string) bool {
 	return ok && strings.Contains(value, part)
 }
 
-// TestPartsOfTextsAreFoundByIndexes holds that rare parts of texts are found by
-// the indexes of trigrams, and that no table that is searched is looked through.
+// TestPartsOfTextsAreFoundByIndexes checks that trigram indexes find rare
+// substrings, and that no search scans a whole table.
 func TestPartsOfTextsAreFoundByIndexes(t *testing.T) {
 	t.Parallel()
 	count := planSize()
@@ -249,7 +250,7 @@ func TestPartsOfTextsAreFoundByIndexes(t *testing.T) {
 			Metadata: pairs("key-2", "The 50% \"Rare\" value"), Capabilities: pairs("cap", "an Uncommon one")}); err != nil {
 			t.Fatal(err)
 		}
-		if s.Postgres() { // what was written last is looked through until then
+		if s.Postgres() { // PostgreSQL scans the latest writes until then
 			if _, err := storetest.Database(t, url).Exec("VACUUM ANALYZE resources, metadata_items"); err != nil {
 				t.Fatal(err)
 			}
@@ -286,12 +287,13 @@ func TestPartsOfTextsAreFoundByIndexes(t *testing.T) {
 	})
 }
 
-// shortScans are what SQLite goes through without an index that finds a text: what
-// was found, and resources in the order of the list, none of which it looks at
-// where few were found: see TestFrequentPartsAreFoundInTheOrder.
+// shortScans matches the scans of SQLite that may run without an index that
+// finds a string: over the rows found, and over resources in the order of the
+// list. The latter read none if the index found few: see
+// TestFrequentPartsAreFoundInTheOrder.
 var shortScans = regexp.MustCompile(`SCAN (found|probed|judged|ordered|walked|looked_at|everything|CONSTANT ROW)\b|INDEX resource_name_uuid|_trigrams`)
 
-// checkFoundBy holds that a plan uses indexes and reads no table as a whole.
+// checkFoundBy checks that a plan uses indexes and scans no whole table.
 func checkFoundBy(t *testing.T, plan, query string, indexes []string) {
 	t.Helper()
 	for _, index := range indexes {

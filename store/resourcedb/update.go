@@ -22,13 +22,14 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// movesKey is the advisory lock that moves of resources take on PostgreSQL: two
-// moves at once could each be right and together make a cycle.
+// movesKey is the advisory lock that moves of resources take on PostgreSQL.
+// Without it, two concurrent moves could each be valid and make a cycle
+// together.
 const movesKey = 7_261_002
 
-// UpdateResource changes a resource's own fields: what the patch does not name
-// stays, and what changes nothing is not counted. A parent that the resource is
-// above of is ErrInvalidInput.
+// UpdateResource changes a resource's own fields and keeps the fields that the
+// patch does not name. A patch without effect keeps the revision. It returns
+// ErrInvalidInput for a parent that is a descendant of the resource.
 func (s *ResourceStore) UpdateResource(ctx context.Context, patch resource.Patch) (*resource.Resource, error) {
 	err := checkInput(func(problems *problem.Problems) { patch.Check(problems, "input") })
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *ResourceStore) UpdateResource(ctx context.Context, patch resource.Patch
 	return changed, nil
 }
 
-// checkInput returns what a check finds wrong with an input.
+// checkInput returns the problems that a check finds, as an error.
 func checkInput(check func(*problem.Problems)) error {
 	var problems problem.Problems
 	check(&problems)
@@ -101,7 +102,8 @@ func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch reso
 	return changed, nil
 }
 
-// patched returns a resource with the fields that a patch sets, but the parent.
+// patched returns a resource with the fields that a patch sets, except the
+// parent.
 func patched(wanted ent.Resource, patch resource.Patch) ent.Resource {
 	if patch.NewName.Set {
 		wanted.Name = *patch.NewName.Value
@@ -120,8 +122,8 @@ func patched(wanted ent.Resource, patch resource.Patch) ent.Resource {
 	return wanted
 }
 
-// newParent returns the row id of the parent that a resource is to have, 0 for
-// none. A resource cannot be below itself.
+// newParent returns the row id of the new parent of a resource, 0 for none. It
+// refuses the resource itself and its descendants.
 func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Resource, parent string) (int64, error) {
 	kind, err := tx.ResourceType.Get(ctx, row.ResourceTypeID)
 	if err != nil {
@@ -148,8 +150,8 @@ func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Re
 }
 
 // DeleteResource deletes a resource with its metadata, capabilities and tags,
-// and returns what it was. One that has children, or that a resource provider
-// is linked to, is ErrInUse.
+// and returns the deleted resource. It returns ErrInUse if the resource has
+// children or a resource provider is linked to it.
 func (s *ResourceStore) DeleteResource(ctx context.Context, uuid string, revision *int) (*resource.Resource, error) {
 	var deleted *resource.Resource
 	err := s.Write(ctx, "deleteResource", func(tx *sqldb.Tx) error {
@@ -208,8 +210,8 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 	return nil
 }
 
-// ResourcesInUse returns which of the resources have children or are linked to a
-// resource provider: those that DeleteResource refuses.
+// ResourcesInUse returns the resources that DeleteResource refuses: those that
+// have children or are linked to a resource provider.
 func (s *ResourceStore) ResourcesInUse(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	used, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT r.id FROM resources r WHERE `+s.Listed("r.id", "$1", "bigint")+` AND (
 		EXISTS (SELECT 1 FROM resources c WHERE c.parent_id = r.id) OR
@@ -220,7 +222,7 @@ func (s *ResourceStore) ResourcesInUse(ctx context.Context, ids []int64) (map[in
 	return lists.Set(used, lists.Itself[int64]), nil
 }
 
-// SetResourceTags makes a resource have exactly these tags.
+// SetResourceTags replaces the tags of a resource.
 func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*resource.Resource, error) {
 	err := checkInput(func(problems *problem.Problems) {
 		resource.CheckTags(problems, "input.tags", tags)
@@ -260,7 +262,7 @@ func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags [
 	return resources[0], nil
 }
 
-// replaceResourceTags makes a locked resource have these tags and no others.
+// replaceResourceTags replaces the tags of a locked resource.
 func replaceResourceTags(ctx context.Context, tx *sqldb.Tx, resource int64, tags []string) error {
 	if _, err := tx.ResourceTag.Delete().Where(resourcetag.ResourceID(resource)).Exec(ctx); err != nil {
 		return err
@@ -289,8 +291,8 @@ func fieldsOf(ctx context.Context, tx *sqldb.Tx, before, after *ent.Resource) (s
 	return resourceFields(before, uuids), resourceFields(after, uuids), nil
 }
 
-// resourceFields returns a resource for the audit log, whose parent is among
-// others.
+// resourceFields returns a resource for the audit log. uuids has the uuid of
+// its parent.
 func resourceFields(row *ent.Resource, uuids map[int64]string) sqldb.Fields {
 	out := sqldb.Fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": row.Visibility,
 		"revision": row.Revision, "parent": nil}

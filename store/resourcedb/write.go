@@ -34,7 +34,8 @@ func mayCreateResource(viewer access.Viewer, input resource.Input) error {
 	return nil
 }
 
-// recordOf returns what an input comes to for a viewer, without metadata.
+// recordOf returns the record of an input, with defaults for the viewer and
+// without metadata.
 func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
 	record := ResourceRecord{
 		UUID: text.OrEmpty(input.UUID), Type: input.Type, Parent: text.OrEmpty(input.Parent), Name: input.Name,
