@@ -1,5 +1,5 @@
-// Package auditdb reads the audit log, and deletes what is kept no longer. The
-// events are written by the transactions that they record (sqldb.Tx).
+// Package auditdb reads the audit log and deletes expired events. Transactions
+// write the events that record them (sqldb.Tx).
 package auditdb
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// defaultAuditRetention is how long audit events are kept.
+// defaultAuditRetention is the default retention of audit events.
 const defaultAuditRetention = 90 * 24 * time.Hour
 
 const (
-	// pruneEvery is how often a server deletes audit events that are too old.
+	// pruneEvery is the interval at which a server deletes expired events.
 	pruneEvery = time.Hour
-	// prunedAtOnce bounds how many it deletes in one statement, which others
-	// wait for.
+	// prunedAtOnce is the maximum number of events deleted in one statement,
+	// because other writers wait for it.
 	prunedAtOnce = 5000
 )
 
-// pruneAudit deletes the events that are kept no longer.
+// pruneAudit deletes expired events.
 func (s *AuditStore) pruneAudit(ctx context.Context, events *ent.AuditEventClient) error {
 	for {
 		ids, err := events.Query().Where(auditevent.CreatedAtLT(s.Now().Add(-s.auditRetention))).
@@ -47,8 +47,8 @@ var eventTable = sqldb.NewTable[ent.AuditEvent](auditevent.Table, auditevent.Col
 
 var auditOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: auditevent.FieldCreatedAt, IsTime: true}}
 
-// AuditEvents returns a page of the audit log, the newest event first, for
-// administrators.
+// AuditEvents returns a page of the audit log, newest event first. Only
+// administrators may read it.
 func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, request page.Request) (page.Page[*audit.Event], error) {
 	err := text.CheckAny("filter.userId", text.OrEmpty(filter.UserID), "filter.projectId", text.OrEmpty(filter.ProjectID),
 		"filter.action", text.OrEmpty(filter.Action), "filter.key", text.OrEmpty(filter.Key))
@@ -60,18 +60,18 @@ func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, reque
 		visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
 }
 
-// CountAuditEvents returns how many events AuditEvents goes through in all.
+// CountAuditEvents returns the total number of events in AuditEvents.
 func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) (int, error) {
 	return eventTable.Count(ctx, s.DB, visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
 }
 
-// AuditEventsByUUID returns events, for administrators; others see none.
+// AuditEventsByUUID returns events to administrators, and none to others.
 func (s *AuditStore) AuditEventsByUUID(ctx context.Context, uuids []string) (map[string]*audit.Event, error) {
 	rows, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), sqldb.Among(auditevent.FieldUUID, uuids)).All(ctx)
 	return sqldb.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) string { return row.UUID })
 }
 
-// keptEvents hides the events that are kept no longer and not yet deleted.
+// keptEvents hides expired events that are not deleted yet.
 func (s *AuditStore) keptEvents() predicate.AuditEvent {
 	return auditevent.CreatedAtGTE(s.Now().Add(-s.auditRetention))
 }
@@ -114,8 +114,8 @@ type AuditStore struct {
 	stopPruning    func()
 }
 
-// Open returns the audit log of a database, and begins to delete what is older
-// than retention; 0 is 90 days.
+// Open returns the audit log of a database and starts deleting events older
+// than retention. 0 means 90 days.
 func Open(db *sqldb.DB, retention time.Duration) *AuditStore {
 	if retention == 0 {
 		retention = defaultAuditRetention
@@ -127,5 +127,5 @@ func Open(db *sqldb.DB, retention time.Duration) *AuditStore {
 	return s
 }
 
-// Close ends the deletion.
+// Close stops deleting events.
 func (s *AuditStore) Close() { s.stopPruning() }

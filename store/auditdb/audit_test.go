@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestAnIdleServerDeletesOldEvents opens a database with an old event and does
-// nothing.
+// TestAnIdleServerDeletesOldEvents opens a database with an expired event and
+// waits.
 func TestAnIdleServerDeletesOldEvents(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -42,15 +42,15 @@ func TestAnIdleServerDeletesOldEvents(t *testing.T) {
 	})
 }
 
-// TestEventsAreKeptAsLongAsTheyShall makes a change, another one a day before the
-// first event's time is over, and a third a day after.
+// TestEventsAreKeptAsLongAsTheyShall makes three changes: the second one day
+// before the event of the first expires, the third one day after.
 func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		for i, kept := range []struct{ asked, is time.Duration }{{0, 90 * day}, {7 * day, 7 * day}} {
 			began := time.Now().Add(time.Duration(i) * 1000 * day)
-			var later atomic.Int64 // the store asks for the time from several goroutines
+			var later atomic.Int64 // several goroutines ask the store for the time
 			s, err := store.Open(t.Context(), store.Options{
 				URL: url, AuditRetention: kept.asked, Now: func() time.Time { return began.Add(time.Duration(later.Load())) }, Log: slog.New(slog.DiscardHandler),
 			})
