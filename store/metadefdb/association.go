@@ -15,8 +15,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// AssociateResourceType makes the definitions of a namespace applicable to a
-// resource type, which is created where there is none of the name.
+// AssociateResourceType associates a resource type with a namespace, so that
+// the namespace's definitions apply to it. It creates the type if there is none
+// of that name.
 func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (made *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "associateResourceType", namespace: input.Namespace, revision: input.Revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -44,15 +45,16 @@ func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.
 		if err != nil {
 			return nil, err
 		}
-		// The newest is the one; its type may have another name by now.
+		// The association with the highest id is the new one. Its type may have
+		// been renamed meanwhile.
 		made = AssociationNoun(slices.MaxFunc(now, func(a, b *ent.ResourceTypeAssociation) int { return cmp.Compare(a.ID, b.ID) }))
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + wanted.ResourceType, After: associationFields(made)}, nil
 	}, &made)
 	return made, in, err
 }
 
-// checkAssociationFree refuses an association that another one of the namespace
-// equals in type, prefix and target.
+// checkAssociationFree refuses an association with the same type, prefix and
+// target as another one of the namespace.
 func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wanted metadef.DocumentAssociation, in, field string) error {
 	if slices.ContainsFunc(there, func(row *ent.ResourceTypeAssociation) bool {
 		noun := AssociationNoun(row)
@@ -66,7 +68,7 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 }
 
 // UpdateAssociation changes the prefix or the properties target of an
-// association in its place.
+// association. The association keeps its id.
 func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateResourceTypeAssociation", revision: input.Revision, manages: true}
 	if e.namespace, err = s.namespaceOfAssociation(ctx, input.UUID); err != nil && !s.IsDone(ctx) {
@@ -110,7 +112,7 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 	return changed, in, err
 }
 
-// DisassociateResourceType deletes an association; the resource type stays.
+// DisassociateResourceType deletes an association, but not the resource type.
 func (s *MetadefStore) DisassociateResourceType(ctx context.Context, uuid string, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "disassociateResourceType", revision: revision, manages: true, deletes: true}
 	if e.namespace, err = s.namespaceOfAssociation(ctx, uuid); err != nil && !s.IsDone(ctx) {
@@ -135,8 +137,8 @@ func refuseUnknownAssociation() error {
 	return problem.Refuse(problem.ErrNotFound, "association does not exist").On("input.id")
 }
 
-// namespaceOfAssociation returns the name of the namespace of an association
-// that the viewer may see, or ErrNotFound.
+// namespaceOfAssociation returns the namespace's name for an association that
+// the viewer may see, or ErrNotFound.
 func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, uuid string) (string, error) {
 	row, err := s.Ent.ResourceTypeAssociation.Query().
 		Where(resourcetypeassociation.UUID(uuid), visible.InNamespaces(ctx)).WithNamespace().Only(ctx)
@@ -149,7 +151,8 @@ func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, uuid string) 
 	return row.Edges.Namespace.Name, nil
 }
 
-// findAssociation returns an association of a namespace, among all of them.
+// findAssociation returns all associations of a namespace, and the one with the
+// uuid.
 func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, uuid string) ([]*ent.ResourceTypeAssociation, *ent.ResourceTypeAssociation, error) {
 	there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestAssociationsOfAFilter holds the associations of resource types, which the
-// database filters, and those of namespaces, which are filtered in memory,
-// against every association that a viewer may see, under random filters.
+// TestAssociationsOfAFilter checks random filters on the associations of
+// resource types, which the database filters, and of namespaces, which are
+// filtered in memory. Both must match an evaluation of every visible
+// association.
 func TestAssociationsOfAFilter(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -77,8 +78,8 @@ func TestAssociationsOfAFilter(t *testing.T) {
 	})
 }
 
-// differentAssociations returns at most so many associations, of types, prefixes and
-// targets that are drawn.
+// differentAssociations returns at most the given number of different
+// associations, with drawn types, prefixes and targets.
 func differentAssociations(most int, draw func() [3]string) []metadef.DocumentAssociation {
 	var out []metadef.DocumentAssociation
 	seen := map[[3]string]bool{}
@@ -91,7 +92,8 @@ func differentAssociations(most int, draw func() [3]string) []metadef.DocumentAs
 	return out
 }
 
-// namesUnknown reports whether a filter has a name that the viewer does not see.
+// namesUnknown reports whether a filter has a name that the viewer does not
+// see.
 func namesUnknown(t *testing.T, s *store.Store, ctx context.Context, filter metadef.AssociationFilter) bool {
 	t.Helper()
 	namespaces, err := s.Namespaces(ctx, metadef.NamespaceFilter{}, page.Order{Field: "NAME"}, page.Request{})
@@ -111,8 +113,8 @@ func namesUnknown(t *testing.T, s *store.Store, ctx context.Context, filter meta
 	return slices.ContainsFunc(filter.Namespaces, unseen) || slices.ContainsFunc(filter.ResourceTypes, unused)
 }
 
-// foundByFilter returns the ids of the associations that both lists have under
-// a filter, and of those that it is true of by its words.
+// foundByFilter returns the ids of the associations that both lists find for a
+// filter, and the ids that they must find.
 func foundByFilter(t *testing.T, s *store.Store, ctx context.Context, types []string, filter metadef.AssociationFilter) (ofTypes, ofNamespaces, want []int64) {
 	t.Helper()
 	namespaces, err := s.Namespaces(ctx, metadef.NamespaceFilter{}, page.Order{Field: "NAME"}, page.Request{})
@@ -140,7 +142,7 @@ func foundByFilter(t *testing.T, s *store.Store, ctx context.Context, types []st
 	return ofTypes, ofNamespaces, want
 }
 
-// selects reports whether a filter is true of an association by its words.
+// selects reports whether a filter matches an association.
 func selects(filter metadef.AssociationFilter, namespace string, of *metadef.ResourceTypeAssociation) bool {
 	among := func(names []string, name string) bool { return names == nil || slices.Contains(names, name) }
 	same := func(want, text *string) bool {
@@ -150,8 +152,8 @@ func selects(filter metadef.AssociationFilter, namespace string, of *metadef.Res
 		same(filter.Prefix, of.Prefix) && same(filter.PropertiesTarget, of.PropertiesTarget)
 }
 
-// foundOfTypes returns the ids of the associations that resource types have under
-// a filter, whose counts and pages agree.
+// foundOfTypes returns the ids of the associations of resource types under a
+// filter, and checks that counts and pages agree.
 func foundOfTypes(t *testing.T, s *store.Store, ctx context.Context, types []string, filter metadef.AssociationFilter) (found []int64) {
 	t.Helper()
 	rows, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{Names: types}, page.Order{Field: "NAME"}, page.Request{})
@@ -194,7 +196,7 @@ func foundOfTypes(t *testing.T, s *store.Store, ctx context.Context, types []str
 	return found
 }
 
-// some returns a few of a list, or none.
+// some returns a few items of a list, or none.
 func some(chance *rand.Rand, of []string) []string {
 	out := []string{}
 	for range chance.IntN(4) {
@@ -210,7 +212,8 @@ func orNil(text string) *string {
 	return &text
 }
 
-// TestAssociationFilterIsChecked refuses what no association can have.
+// TestAssociationFilterIsChecked checks that the store refuses values that no
+// association can have.
 func TestAssociationFilterIsChecked(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -12,13 +12,14 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Kinds of what is noted in the log of changes.
+// Kinds of entries in the change log.
 const (
 	namespaceKind = string(change.Namespace)
 	typeKind      = string(change.ResourceType)
 )
 
-// namespaceAudiences reads who sees namespaces, as visible.Namespaces has it.
+// namespaceAudiences reads the viewers of namespaces, by the rule of
+// visible.Namespaces.
 func (s *MetadefStore) namespaceAudiences(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]*change.Audience, error) {
 	audiences := map[string]*change.Audience{}
 	err := s.Query(ctx, tx, `SELECT n.name, n.visibility, n.owner, m.project_id FROM namespaces n
@@ -38,7 +39,7 @@ func (s *MetadefStore) namespaceAudiences(ctx context.Context, tx *sqldb.Tx, nam
 	return audiences, err
 }
 
-// audienceOf returns who sees what has a visibility and an owner.
+// audienceOf returns the viewers of an object with a visibility and an owner.
 func audienceOf(visibility access.Visibility, owner string) *change.Audience {
 	switch {
 	case visibility == access.Public:
@@ -49,7 +50,7 @@ func audienceOf(visibility access.Visibility, owner string) *change.Audience {
 	return change.ToProjects(owner)
 }
 
-// addMember adds a project that something is shared with, if any.
+// addMember adds a project to an audience, if it is not nil.
 func addMember(audience *change.Audience, project *string) {
 	switch {
 	case project == nil:
@@ -60,8 +61,8 @@ func addMember(audience *change.Audience, project *string) {
 	}
 }
 
-// TypeAudiences reads who sees resource types, as visible.ResourceTypes has it
-// for members of projects.
+// TypeAudiences reads the viewers of resource types, by the rule of
+// visible.ResourceTypes for members of projects.
 func (s *MetadefStore) TypeAudiences(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]*change.Audience, error) {
 	audiences, restricted := map[string]*change.Audience{}, []string{}
 	err := s.Query(ctx, tx, `SELECT t.name, t.protected OR t.implied IS NULL
@@ -95,8 +96,8 @@ func (s *MetadefStore) TypeAudiences(ctx context.Context, tx *sqldb.Tx, names []
 	return audiences, err
 }
 
-// sawNamespaces notes who sees namespaces, and the resource types that they are
-// associated with, before that is changed.
+// sawNamespaces notes the viewers of namespaces and of their associated
+// resource types, before a change of them.
 func (s *MetadefStore) sawNamespaces(ctx context.Context, tx *sqldb.Tx, rows ...*ent.Namespace) error {
 	var private []string
 	for _, row := range rows {
@@ -118,8 +119,8 @@ func (s *MetadefStore) sawNamespaces(ctx context.Context, tx *sqldb.Tx, rows ...
 	return tx.Affects(ctx, typeKind, types...)
 }
 
-// seesNamespace notes who sees a public namespace that was changed; who sees a
-// private one is read when the transaction ends.
+// seesNamespace notes the viewers of a changed public namespace. The
+// transaction reads the viewers of a private one when it ends.
 func seesNamespace(tx *sqldb.Tx, row *ent.Namespace) {
 	if row.Visibility == string(access.Public) {
 		tx.SeenBy(namespaceKind, row.Name, change.ToEveryone())

@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// sharedNamespaces creates namespaces of random projects, visibility and members
-// that apply to the type X.
+// sharedNamespaces creates namespaces with random projects, visibility and
+// members that apply to the type X.
 func sharedNamespaces(t *testing.T, s *store.Store, chance *rand.Rand, count int, projects []string) {
 	t.Helper()
 	admin := storetest.AsAdmin()
@@ -38,9 +38,9 @@ func sharedNamespaces(t *testing.T, s *store.Store, chance *rand.Rand, count int
 	}
 }
 
-// TestRulesAreOfTheNamespacesThatAProjectSees makes random namespaces and holds
-// that the rules of a project are made of those that its readers list, and that
-// a viewer is shown those of them that the viewer lists.
+// TestRulesAreOfTheNamespacesThatAProjectSees makes random namespaces. The
+// rules of a project must come from the namespaces that its readers list, and
+// show a viewer the definitions of namespaces that the viewer lists.
 func TestRulesAreOfTheNamespacesThatAProjectSees(t *testing.T) {
 	t.Parallel()
 	const namespaces = 40

@@ -8,14 +8,14 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// What stands in the audit log has the names and values that the API gives it.
+// The audit log uses the names and values of the API.
 
-// namespaceFields returns a namespace without what it holds.
+// namespaceFields returns a namespace without its contents.
 func namespaceFields(d *metadef.Document) sqldb.Fields {
 	return sqldb.Fields{"name": d.Name, "displayName": d.DisplayName, "description": d.Description, "visibility": d.Visibility, "protected": d.Protected, "owner": d.Owner}
 }
 
-// documentFields returns a namespace with all that it holds.
+// documentFields returns a namespace with its contents.
 func documentFields(d *metadef.Document) sqldb.Fields {
 	out := namespaceFields(d)
 	out["properties"] = propertiesFields(d.Properties)
@@ -58,7 +58,7 @@ func namesOfTags(rows []*ent.Tag) map[int64]string {
 	return lists.Index(rows, func(row *ent.Tag) (int64, string) { return row.ID, row.Name })
 }
 
-// tagFields returns a tag, whose parent's name is among those by row id.
+// tagFields returns a tag. names has its parent's name by row id.
 func tagFields(row *ent.Tag, names map[int64]string) sqldb.Fields {
 	out := sqldb.Fields{"name": row.Name, "parent": nil}
 	if row.ParentID != nil {

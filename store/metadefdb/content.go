@@ -15,17 +15,16 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Content is what namespaces hold, by the ids of the namespaces, each list in
-// its order.
+// Content is the contents of namespaces by row id, each list in its order.
 type Content struct {
 	associations map[int64][]*metadef.ResourceTypeAssociation
-	Properties   map[int64][]*metadef.PropertyDefinition // those of objects too
+	Properties   map[int64][]*metadef.PropertyDefinition // including those of objects
 	Objects      map[int64][]*metadef.ObjectDefinition
 	tags         map[int64][]*metadef.Tag
 }
 
-// contentOf reads what namespaces hold, in four statements, from the database
-// or within a transaction. The namespaces are ones that the viewer may see.
+// contentOf reads the contents of visible namespaces, in four statements, from
+// the database or within a transaction.
 func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Content, error) {
 	var c Content
 	associations, err := associations(ctx, client).Where(sqldb.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
@@ -40,8 +39,8 @@ func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Con
 	return c, err
 }
 
-// ReadDefinitions reads properties, each by a function, and objects, in two
-// statements.
+// ReadDefinitions reads properties and objects, in two statements. It converts
+// each property row by a function.
 func (c *Content) ReadDefinitions(
 	ctx context.Context, client *ent.Client, namespaces []int64, property func(*ent.PropertyDefinition) *metadef.PropertyDefinition,
 ) error {
@@ -56,7 +55,7 @@ func (c *Content) ReadDefinitions(
 	return err
 }
 
-// documents reads namespaces with everything in them, in four statements.
+// documents reads namespaces with their contents, in four statements.
 func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) ([]*metadef.Document, error) {
 	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
 	held, err := contentOf(ctx, client, ids)
@@ -66,7 +65,7 @@ func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) (
 	return lists.Map(rows, held.document), nil
 }
 
-// document returns a namespace with everything in it.
+// document returns a namespace with its contents.
 func (c Content) document(row *ent.Namespace) *metadef.Document {
 	document := namespaceDocument(row)
 	for _, association := range c.associations[row.ID] {
@@ -92,7 +91,7 @@ func (c Content) document(row *ent.Namespace) *metadef.Document {
 	return document
 }
 
-// namespaceDocument returns a namespace without anything in it.
+// namespaceDocument returns a namespace without its contents.
 func namespaceDocument(row *ent.Namespace) *metadef.Document {
 	visibility, protected, owner := access.Visibility(row.Visibility), row.Protected, row.Owner
 	return &metadef.Document{

@@ -19,11 +19,12 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Definitions returns the namespaces that apply to a resource type, as each of
-// their associations makes them applicable, by display name: with a target only
-// through associations that have it ("" is none). Search keeps what has the
-// text in a name, title or description. It takes no statement where definitions
-// are kept in memory and say that the viewer knows the type.
+// Definitions returns the namespaces that apply to a resource type, one for
+// each association, by display name. If target is not nil, only associations
+// with that properties target count; "" means without one. search keeps
+// definitions that contain it in a name, title or description. Definitions
+// sends no statement if the definitions in memory show that the viewer knows
+// the type.
 func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, target *string, search string) ([]*metadef.AppliedNamespace, error) {
 	var problems problem.Problems
 	text.Check(&problems, "search", search, 0, metadef.MaxSearch)
@@ -52,8 +53,8 @@ func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, tar
 	return found, nil
 }
 
-// appliedTo returns the namespaces that apply to a resource type, which are not to
-// be changed. Four statements, where definitions are not kept in memory.
+// appliedTo returns the namespaces that apply to a resource type. Callers must
+// not modify them. It sends four statements if definitions are not in memory.
 func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, target *string) ([]metadef.AppliedNamespace, error) {
 	if err := text.CheckAny("resourceType", resourceType, "target", text.OrEmpty(target)); err != nil {
 		return nil, err

@@ -16,22 +16,25 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// DefinitionOptions are who writes definitions and how much. A limit of 0 is
-// the default.
+// DefinitionOptions say who may write definitions, and how many. A limit of 0
+// means its default.
 type DefinitionOptions struct {
-	// OwnerWrites: members of the project that owns a namespace write it.
+	// OwnerWrites allows members of a project to write the project's
+	// namespaces.
 	OwnerWrites bool
-	// NamespacesPerProject is how many namespaces one project owns; 1000.
+	// NamespacesPerProject is the maximum number of namespaces of a project.
+	// The default is 1000.
 	NamespacesPerProject int
-	// PropertiesPerNamespace is how many properties a namespace has, those of
-	// its objects included, and how many objects, tags and associations; 1000,
-	// which is also the most.
+	// PropertiesPerNamespace is the maximum number of properties in a
+	// namespace, including those of its objects. It is also the maximum for
+	// objects, for tags and for associations. The default, 1000, is the highest
+	// value.
 	PropertiesPerNamespace int
-	// DefinitionSize is how many bytes the definition of a property has; 64
-	// KiB, which is also the most.
+	// DefinitionSize is the maximum size of a property definition in bytes. The
+	// default, 64 KiB, is the highest value.
 	DefinitionSize int
-	// ResidentBytes is how much memory definitions take at most to be kept there;
-	// DefaultResidentBytes. Less than 0 keeps none.
+	// ResidentBytes is the maximum memory for definitions, in bytes. 0 means
+	// DefaultResidentBytes. A negative value keeps none in memory.
 	ResidentBytes int64
 }
 
@@ -56,23 +59,23 @@ func (o DefinitionOptions) withDefaults() DefinitionOptions {
 	return o
 }
 
-// edit is a change of one namespace or of what it holds, as it is asked for.
+// edit is a requested change of one namespace or its contents.
 type edit struct {
 	mutation  string
 	namespace string
-	revision  *int   // what the caller has seen; nil for whatever it is
-	manages   bool   // takes more than being an editor
-	because   string // the field of the input for which it does so, empty where the whole mutation does
-	deletes   bool   // is refused where the namespace is protected
+	revision  *int   // that the caller has seen, nil for any
+	manages   bool   // requires managing the namespace, not just editing
+	because   string // the input field that requires it, "" if the whole mutation does
+	deletes   bool   // refused if the namespace is protected
 }
 
-// editNamespace changes a namespace or what it holds, in one transaction that
-// other changes of the namespace wait for. It refuses in the order that all
-// definitions keep: a namespace that is not visible, a role that does not
-// suffice, what change finds wrong with the input, then what admit refuses,
-// which change calls before it writes. Where change returns an event, the
-// namespace's revision and time follow; nil is for an edit that changes
-// nothing. Results are pointers to what change sets.
+// editNamespace changes a namespace or its contents in one transaction, which
+// holds the namespace's lock. It refuses in the same order for all definitions:
+// an invisible namespace, an insufficient role, problems that change finds with
+// the input, then problems of admit, which change calls before it writes. If
+// change returns an event, editNamespace increments the namespace's revision. A
+// nil event means that nothing changed. results are pointers to variables that
+// change sets.
 func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error), results ...any) (*metadef.Namespace, error) {
 	if err := text.CheckAny("input.namespace", e.namespace); err != nil {
 		return nil, err
@@ -119,8 +122,8 @@ func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx
 	return changed, nil
 }
 
-// admit refuses an edit where the namespace is protected against it, or is at
-// another revision than its caller has seen.
+// admit refuses an edit if the namespace is protected against it, or is not at
+// the revision that the caller has seen.
 func (e edit) admit(row *ent.Namespace) error {
 	if e.deletes && row.Protected {
 		return refuseProtected(row.Name).On(namespaceField(e.mutation))
@@ -139,7 +142,7 @@ func refuseUnknownNamespace(name string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "namespace %q does not exist", name)
 }
 
-// namespaceField returns the field by which the input of a mutation names its
+// namespaceField returns the input field in which a mutation names its
 // namespace.
 func namespaceField(mutation string) string {
 	switch mutation {
@@ -151,8 +154,8 @@ func namespaceField(mutation string) string {
 	return "input.namespace"
 }
 
-// lockNamespace reads a namespace that the viewer may see, and keeps others
-// from changing it, or anything in it, until the transaction ends.
+// lockNamespace reads a visible namespace and locks it, with its contents,
+// until the transaction ends.
 func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, name string) (*ent.Namespace, error) {
 	row, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(name), s.Locked()).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -161,15 +164,14 @@ func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, name str
 	return row, err
 }
 
-// touchNamespace moves the revision and the time of a namespace that changes.
+// touchNamespace increments the revision of a namespace and sets its time.
 func (s *MetadefStore) touchNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
 	row.Revision, row.UpdatedAt = row.Revision+1, s.Now()
 	return tx.Namespace.Update().Where(namespace.ID(row.ID)).
 		SetRevision(row.Revision).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
 }
 
-// checkStanding refuses whoever may not make an edit, which takes more than being
-// an editor where it manages the namespace.
+// checkStanding refuses a viewer who may not make the edit.
 func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, e edit) error {
 	standing, err := s.standingIn(ctx, tx, row)
 	if err != nil {
@@ -184,8 +186,8 @@ func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent
 	return standing.CheckManage(tx.Mutation)
 }
 
-// mayOwnNamespaces refuses whoever may not manage the namespaces of the
-// viewer's own project, at a field of Mutation.
+// mayOwnNamespaces refuses a viewer who may not manage the namespaces of their
+// own project. field is the field of Mutation that the error names.
 func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error {
 	viewer, err := access.ViewerFrom(ctx).Authorize(field)
 	if err != nil {
@@ -194,7 +196,7 @@ func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error
 	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.options.OwnerWrites}.CheckManage(field)
 }
 
-// standingIn returns what the viewer is to a namespace.
+// standingIn returns the viewer's standing in a namespace.
 func (s *MetadefStore) standingIn(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
 	viewer, err := access.ViewerFrom(ctx).Authorize(tx.Mutation)
 	if err != nil {

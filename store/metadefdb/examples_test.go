@@ -18,9 +18,9 @@ var update = flag.Bool("update", false, "rewrite the answers to the examples")
 
 const examples = "../../metadef/testdata/examples.txtar"
 
-// TestExamplesOfTheSpecifications imports every body that the specifications
-// print: what becomes of it, every warning, every error, and what is stored, is
-// in the file. `go test ./store -run TestExamples -update` rewrites it.
+// TestExamplesOfTheSpecifications imports every example in the specifications.
+// The file has all outcomes, warnings, errors and stored documents. `go test
+// ./store -run TestExamples -update` rewrites it.
 func TestExamplesOfTheSpecifications(t *testing.T) {
 	t.Parallel()
 	archive, err := txtar.ParseFile(examples)
@@ -49,7 +49,7 @@ func TestExamplesOfTheSpecifications(t *testing.T) {
 	})
 }
 
-// exampleDocuments are the documents to import and the answers to them.
+// exampleDocuments returns the documents to import and the expected answers.
 func exampleDocuments(archive *txtar.Archive) (documents, answers map[string]string) {
 	documents, answers = map[string]string{}, map[string]string{}
 	for _, file := range archive.Files {
@@ -62,8 +62,8 @@ func exampleDocuments(archive *txtar.Archive) (documents, answers map[string]str
 	return documents, answers
 }
 
-// importExample imports a document, tells everything that is said of it and
-// what is exported then, and unloads it again.
+// importExample imports a document, returns the report and the export, and
+// unloads the document.
 func importExample(t *testing.T, s *store.Store, document string) string {
 	t.Helper()
 	request := metadef.ImportRequest{Documents: []string{document}, Mode: metadef.Skip}
@@ -94,7 +94,8 @@ func importExample(t *testing.T, s *store.Store, document string) string {
 	return answer + exported[0]
 }
 
-// TestDocumentationListsTheExamples with what becomes of each.
+// TestDocumentationListsTheExamples checks that the documentation lists each
+// example with its outcome.
 func TestDocumentationListsTheExamples(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/development/specifications.md")

@@ -19,10 +19,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// ExportNamespaces returns the definition files of namespaces that the viewer
-// may see, by name: those for which every condition given holds. A name that
-// there is none of is ErrNotFound; more than MaxDocuments are refused. Portable
-// files name no owner. More than so many bytes of definitions are refused.
+// ExportNamespaces returns the definition files of the visible namespaces that
+// meet every given condition, by name. It returns ErrNotFound for an unknown
+// name. It refuses more than MaxDocuments namespaces, and more than most bytes
+// of definitions. Portable files name no owner.
 func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string, portable bool, most int) ([]string, error) {
 	request := metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}
 	if err := s.CheckNames(ctx, request.Check(""), request.Mentions("")...); err != nil {
@@ -58,8 +58,8 @@ func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceType
 	}), nil
 }
 
-// checkExport refuses namespaces whose definitions are too much for one answer,
-// before they are read.
+// checkExport refuses namespaces with too many bytes of definitions for one
+// answer, before reading them.
 func (s *MetadefStore) checkExport(ctx context.Context, rows []*ent.Namespace, most int) error {
 	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
 	length := func(column string) ent.AggregateFunc {
@@ -83,7 +83,7 @@ func (s *MetadefStore) checkExport(ctx context.Context, rows []*ent.Namespace, m
 	return nil
 }
 
-// chosenNamespaces keeps the namespaces for which every condition given holds.
+// chosenNamespaces keeps the namespaces that meet every given condition.
 func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.Namespace {
 	typed := namespacesMatching(metadef.NamespaceFilter{ResourceTypes: resourceTypes})
 	return func(s *entsql.Selector) {
@@ -97,13 +97,13 @@ func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.N
 	}
 }
 
-// unloadedAtOnce bounds how many namespaces are read whole at a time.
+// unloadedAtOnce is the maximum number of namespaces that are read completely
+// at a time.
 const unloadedAtOnce = 50
 
-// UnloadNamespaces deletes namespaces with all that is in them, in one
-// transaction. What it refuses of those chosen - protected ones, unless
-// included
-// - is in the reports and does not stop the others.
+// UnloadNamespaces deletes namespaces with their contents, in one transaction.
+// It reports namespaces that it refuses to delete, such as protected ones, and
+// deletes the others.
 func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
 	if err := s.mayOwnNamespaces(ctx, "unloadNamespaces"); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 	return reports, nil
 }
 
-// refuseUnload returns why a namespace is not to be unloaded; nil where it is.
+// refuseUnload returns the reason not to unload a namespace, or nil.
 func (s *MetadefStore) refuseUnload(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, includeProtected bool) (*problem.Refusal, error) {
 	standing, err := s.standingIn(ctx, tx, row)
 	switch {

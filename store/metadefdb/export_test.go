@@ -10,20 +10,20 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Memory is what a store has in memory of definitions, for tests that take it back
-// to what it was.
+// Memory is the definitions in memory at some time, so that tests can restore
+// them.
 type Memory struct {
 	held *resident.State[definitions]
 }
 
-// Memory returns what the store has in memory.
+// Memory returns the definitions that the store has in memory.
 func (s *MetadefStore) Memory() Memory { return Memory{s.memory.State()} }
 
-// Remember gives the store back what it had in memory: it is behind, and knows.
+// Remember restores definitions as outdated: the store knows that it is behind.
 func (s *MetadefStore) Remember(m Memory) { s.memory.Replace(m.held) }
 
-// Mistake has the store take what it had in memory for what it has now: it is
-// behind, and does not know.
+// Mistake restores definitions as current: the store does not know that it is
+// behind.
 func (s *MetadefStore) Mistake(m Memory) {
 	s.memory.Replace(&resident.State[definitions]{Value: m.held.Value, UpTo: s.memory.State().UpTo})
 }
@@ -31,13 +31,13 @@ func (s *MetadefStore) Mistake(m Memory) {
 // KeepsDefinitions reports whether the store has definitions in memory.
 func (s *MetadefStore) KeepsDefinitions() bool { return s.memory.Held() != nil }
 
-// IsMemory reports whether the store has in memory what it had then.
+// IsMemory reports whether the store has the definitions of m in memory.
 func (s *MetadefStore) IsMemory(m Memory) bool {
 	return s.memory.Held() == m.held.Value
 }
 
-// MeasureDefinitions loads the definitions once more, and returns how much more
-// memory is used then, what was supposed, and how many properties there are.
+// MeasureDefinitions loads the definitions once more. It returns the memory
+// used, the estimate, and the number of properties.
 func (s *MetadefStore) MeasureDefinitions(b *testing.B) (used, supposed, properties int64) {
 	b.Helper()
 	var before, after runtime.MemStats
@@ -62,9 +62,9 @@ func (s *MetadefStore) MeasureDefinitions(b *testing.B) (used, supposed, propert
 	return int64(after.HeapAlloc) - int64(before.HeapAlloc), held.bytes, properties
 }
 
-// HoldCatchUps has all catch ups of definitions wait until the function is called
-// that it returns: that brings them forward once, calls then, and lets the others
-// go on.
+// HoldCatchUps makes all catch-ups of definitions wait until the test calls the
+// returned function. That function catches up once, calls then, and releases
+// the others.
 func (s *MetadefStore) HoldCatchUps(t *testing.T) (catchUp func(then func())) {
 	t.Helper()
 	isHeld, release := make(chan struct{}), make(chan func())

@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// namespacesMatching keeps the namespaces that match a filter. Conditions on
-// associations hold for one and the same association.
+// namespacesMatching keeps the namespaces that match a filter. One association
+// must meet all conditions on associations.
 func namespacesMatching(filter metadef.NamespaceFilter) predicate.Namespace {
 	return func(s *entsql.Selector) {
 		if filter.Visibility != nil {
@@ -44,8 +44,8 @@ func namespacesMatching(filter metadef.NamespaceFilter) predicate.Namespace {
 	}
 }
 
-// associationsMatching keeps the associations that match a filter, as
-// metadef.AssociationFilter.Matches does.
+// associationsMatching keeps the associations that match a filter, by the rule
+// of metadef.AssociationFilter.Matches.
 func associationsMatching(filter metadef.AssociationFilter) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		if filter.Namespaces != nil {
@@ -78,8 +78,8 @@ func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter m
 	return conditions
 }
 
-// mentions holds for a folded text in the name, title or description of a
-// namespace or of a property or object in it, or in the name of a tag.
+// mentions holds for a namespace with a folded string in its name, title or
+// description, in those of a property or object in it, or in the name of a tag.
 func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	those := func(table, namespaceID string, searched sqldb.SearchedText) *entsql.Selector {
@@ -95,9 +95,9 @@ func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 		UnionAll(those(tag.Table, tag.FieldNamespaceID, sqldb.NamesOfTags)))
 }
 
-// defines holds for a property of the key's own name, or one that has it under
-// the prefix of an association which the filter wants. Every name that a prefix
-// can make the key of is an end of the key, so an index finds the candidates.
+// defines holds for a property with the key as its name, or as its name after
+// the prefix of an association that the filter wants. A prefix makes the key of
+// a suffix of it, so an index finds the candidates.
 func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	properties, associations := build.Table(propertydefinition.Table), build.Table(resourcetypeassociation.Table)
@@ -106,7 +106,7 @@ func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predica
 		entsql.P(func(b *entsql.Builder) {
 			prefix, name := associations.C(resourcetypeassociation.FieldPrefix), properties.C(propertydefinition.FieldName)
 			b.Ident(prefix).WriteString(" || ").Ident(name).WriteString(" = ").Arg(*filter.DefinesKey)
-			// A name that carries the prefix does not get it twice.
+			// The prefix is not repeated on a name that already has it.
 			b.WriteString(" AND substr(").Ident(name).WriteString(", 1, length(").Ident(prefix).WriteString(")) <> ").Ident(prefix)
 		}))
 	return entsql.In(s.C(namespace.FieldID), build.Select(properties.C(propertydefinition.FieldNamespaceID)).From(properties).

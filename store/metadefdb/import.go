@@ -20,14 +20,14 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ImportNamespaces imports definition files. Each is stored as a whole or not at
-// all, in a transaction of its own, and one that fails never stops the others; an
-// atomic import stores all of them in one transaction or none. Of several sound
-// ones for one namespace only the first is taken.
+// ImportNamespaces imports definition files. It stores each in its own
+// transaction, entirely or not at all, and continues after a failed one. An
+// atomic import stores all of them in one transaction or none. If several valid
+// files define the same namespace, the first one counts.
 func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
 	total := len(request.Documents)
 	may := s.mayImport
-	if total == 0 { // of no namespace that the viewer could edit
+	if total == 0 { // there is no namespace that the viewer could edit
 		may = s.mayOwnNamespaces
 	}
 	if err := may(ctx, "importNamespaces"); err != nil {
@@ -71,7 +71,8 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.Imp
 
 func documentPath(n int) string { return problem.Index("documents", n) }
 
-// mayImport refuses whoever can import nothing, at a field of Mutation.
+// mayImport refuses a viewer who may import nothing. field is the field of
+// Mutation that the error names.
 func (s *MetadefStore) mayImport(ctx context.Context, field string) error {
 	viewer, err := access.ViewerFrom(ctx).Authorize(field)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *MetadefStore) mayImport(ctx context.Context, field string) error {
 type importing struct {
 	*MetadefStore
 	request  metadef.ImportRequest
-	defining map[string]string // the path of the document of each namespace
+	defining map[string]string // path of each namespace's document
 }
 
 // importedDocument is a document, and the report on it so far.
@@ -94,7 +95,7 @@ type importedDocument struct {
 	failed bool
 }
 
-// read reads a document that stands at a path of the request.
+// read parses the document at a path of the request.
 func (i *importing) read(ctx context.Context, path, text string) importedDocument {
 	document, warnings, problems := metadef.ParseDocument(text)
 	if len(problems) == 0 && !i.IsDone(ctx) {
@@ -113,11 +114,12 @@ func (i *importing) read(ctx context.Context, path, text string) importedDocumen
 	return of
 }
 
-// errNotAll rolls back an import of which a document failed.
+// errNotAll rolls back an import after a document failed.
 var errNotAll = problem.Refuse(problem.ErrInvalidInput, "a document failed")
 
-// together imports documents, the first of which is number first of the request,
-// in one transaction: all of them or none. The reports say why documents failed.
+// together imports documents in one transaction: all of them or none. first is
+// the index of the first document in the request. The reports say why documents
+// failed.
 func (i *importing) together(ctx context.Context, first int, texts []string) ([]*metadef.ImportReport, error) {
 	documents := make([]importedDocument, len(texts))
 	reports := make([]*metadef.ImportReport, len(texts))
@@ -150,7 +152,8 @@ func (i *importing) together(ctx context.Context, first int, texts []string) ([]
 
 // writeAll writes documents in one transaction.
 func (i *importing) writeAll(ctx context.Context, documents []importedDocument, reports []*metadef.ImportReport) (err error) {
-	// A namespace that another writer creates meanwhile is there the next time.
+	// If another writer has created a namespace meanwhile, the next attempt
+	// finds it.
 	for range sqldb.Attempts {
 		err = i.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) error { return i.write(ctx, tx, documents, reports) }, &reports)
 		if !sqldb.IsDuplicate(err) {
@@ -160,8 +163,8 @@ func (i *importing) writeAll(ctx context.Context, documents []importedDocument, 
 	return err
 }
 
-// notStored returns the report on a document that is not stored, because it or
-// another one failed.
+// notStored returns the report on a document that is not stored because it, or
+// another one, failed.
 func (d *importedDocument) notStored() *metadef.ImportReport {
 	if d.failed {
 		d.begun.Outcome = metadef.ImportFailed
@@ -170,8 +173,8 @@ func (d *importedDocument) notStored() *metadef.ImportReport {
 	return refused(d.begun, problem.Refuse(problem.ErrInvalidInput, "is not imported because another document failed"))
 }
 
-// write imports documents in a transaction, and sets the reports on them. It
-// returns errNotAll if one of them fails.
+// write imports documents in a transaction and sets their reports. It returns
+// errNotAll if one of them fails.
 func (i *importing) write(ctx context.Context, tx *sqldb.Tx, documents []importedDocument, reports []*metadef.ImportReport) error {
 	failed := false
 	for n, document := range documents {
@@ -193,15 +196,15 @@ func (i *importing) write(ctx context.Context, tx *sqldb.Tx, documents []importe
 	return nil
 }
 
-// refused returns the report on a document that is refused.
+// refused returns the report on a refused document.
 func refused(begun metadef.ImportReport, refusal *problem.Refusal) *metadef.ImportReport {
 	plan := metadef.ImportPlan{Outcome: metadef.ImportFailed}
 	plan.Problems.AddKind(refusal.Kind, cmp.Or(refusal.Field, "$"), "%s", refusal.Message)
 	return planned(begun, plan)
 }
 
-// tryImport imports in a trial: that of the context or, where there is none, one
-// of its own. Documents see what those before them would do.
+// tryImport imports in the trial of the context or, if there is none, in its
+// own. Each document sees the effects of earlier ones.
 func (s *MetadefStore) tryImport(ctx context.Context, request metadef.ImportRequest) (reports []*metadef.ImportReport, err error) {
 	request.DryRun = false
 	if s.IsTrial(ctx) {
@@ -214,7 +217,7 @@ func (s *MetadefStore) tryImport(ctx context.Context, request metadef.ImportRequ
 	return reports, err
 }
 
-// planned returns a report with what a plan adds to it.
+// planned returns a report with the results of a plan.
 func planned(report metadef.ImportReport, plan metadef.ImportPlan) *metadef.ImportReport {
 	report.Outcome = plan.Outcome
 	report.Warnings = append(slices.Clone(report.Warnings), problemTexts(plan.Warnings)...)
@@ -224,8 +227,9 @@ func planned(report metadef.ImportReport, plan metadef.ImportPlan) *metadef.Impo
 	return &report
 }
 
-// isOfTheDatabase reports whether a document was refused for no reason of its own.
-// An import that is made once fails then: sent again, it goes on where it ended.
+// isOfTheDatabase reports whether the refusal is not due to the document
+// itself. An import under an idempotency key then fails; a retry continues at
+// that document.
 func isOfTheDatabase(refusal *problem.Refusal) bool {
 	for _, kind := range []error{problem.ErrTimeout, problem.ErrUnavailable, problem.ErrOutcomeUnknown} {
 		if errors.Is(refusal.Kind, kind) {
@@ -235,10 +239,10 @@ func isOfTheDatabase(refusal *problem.Refusal) bool {
 	return refusal.Field == sqldb.IdempotencyKeyHeader
 }
 
-// importInto plans what a document does to the namespace of its name, and does
-// it, unless it is refused.
+// importInto plans the effect of a document on its namespace, and writes it
+// unless it is refused.
 func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
-	// Who may not create namespaces learns nothing of those that are not visible.
+	// Viewers who may not create namespaces must not learn of invisible ones.
 	mayCreate := s.mayOwnNamespaces(ctx, "importNamespaces")
 	seen := func(*entsql.Selector) {}
 	if mayCreate != nil {
@@ -264,7 +268,7 @@ func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *m
 		return metadef.ImportPlan{}, err
 	}
 	if !standing.MayManage() {
-		request.IncludeProtected = false // who edits deletes nothing in what is protected
+		request.IncludeProtected = false // editors delete nothing in a protected namespace
 		if request.Origin != nil {
 			return metadef.ImportPlan{}, standing.CheckManage("importing under an origin")
 		}
@@ -272,8 +276,9 @@ func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *m
 	return s.importOver(ctx, tx, row, document, request, standing)
 }
 
-// importStanding returns what the viewer is to a namespace, and refuses whoever
-// may not define in it; one that the viewer may not see is a name that is taken.
+// importStanding returns the viewer's standing in a namespace, and refuses a
+// viewer who may not define in it. For a namespace that the viewer may not see,
+// it reports that the name is taken.
 func (s *MetadefStore) importStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
 	visible, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.ID(row.ID)).Exist(ctx)
 	if err != nil {
@@ -356,8 +361,8 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 	return plan, nil
 }
 
-// checkResultQuota refuses what an import would make of a namespace, nil for
-// nothing, where it holds too much or its new owner owns too many.
+// checkResultQuota refuses the result of an import if the namespace would be
+// too large or its new owner would own too many. A nil result is no change.
 func (s *MetadefStore) checkResultQuota(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, result *metadef.Document) error {
 	if result == nil {
 		return nil
@@ -368,8 +373,8 @@ func (s *MetadefStore) checkResultQuota(ctx context.Context, tx *sqldb.Tx, row *
 	return s.checkNamespaceQuota(ctx, tx, *result.Owner)
 }
 
-// baseOf returns the document as the origin last delivered it, where it is that
-// origin which brought the namespace.
+// baseOf returns the document that the origin last delivered, or nil if the
+// namespace is not from that origin.
 func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
 	if origin == nil || row.Origin == nil || *row.Origin != *origin || row.OriginDocument == nil {
 		return nil
@@ -381,7 +386,8 @@ func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
 	return base
 }
 
-// SetOrigin keeps what an origin delivered: the base of the next upgrade.
+// SetOrigin stores the document that an origin delivered, as the base of the
+// next upgrade.
 func SetOrigin(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, origin string, document *metadef.Document) error {
 	delivered := document.Text()
 	if row.Origin != nil && *row.Origin == origin && text.OrEmpty(row.OriginDocument) == delivered {

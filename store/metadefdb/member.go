@@ -17,9 +17,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MembersOf returns the memberships of the namespaces, by project. With whom a
-// namespace is shared is seen whole by administrators and the owning project;
-// others see what concerns their own.
+// MembersOf returns the memberships of the namespaces, by project.
+// Administrators and the owning project see all of them, others see those of
+// their own project.
 func (s *MetadefStore) MembersOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.NamespaceMember, error) {
 	rows, err := s.Ent.NamespaceMember.Query().
 		Where(sqldb.Among(namespacemember.FieldNamespaceID, namespaces), visibleMembers(ctx)).
@@ -43,7 +43,7 @@ func visibleMembers(ctx context.Context) func(*entsql.Selector) {
 	}
 }
 
-// Standing returns what the viewer is to a namespace with these members.
+// Standing returns the viewer's standing in a namespace with these members.
 func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace, members []*metadef.NamespaceMember) metadef.NamespaceStanding {
 	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: of.Owner, OwnerWrites: s.options.OwnerWrites, Protected: of.Protected}
 	for _, member := range members {
@@ -54,7 +54,7 @@ func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace, memb
 	return standing
 }
 
-// Standings returns what the viewer is to the namespaces that the viewer may
+// Standings returns the viewer's standing in the namespaces that the viewer may
 // see.
 func (s *MetadefStore) Standings(ctx context.Context, namespaces []int64) (map[int64]metadef.NamespaceStanding, error) {
 	viewer := access.ViewerFrom(ctx)
@@ -83,12 +83,12 @@ func (s *MetadefStore) Standings(ctx context.Context, namespaces []int64) (map[i
 	return standings, nil
 }
 
-// OwnersWrite reports whether members of the project that owns a namespace
-// write it.
+// OwnersWrite reports whether members of a project may write the project's
+// namespaces.
 func (s *MetadefStore) OwnersWrite() bool { return s.options.OwnerWrites }
 
 // ShareNamespace shares a namespace with a project, or with all ("*"), or
-// changes the role of one that it is shared with.
+// changes the role of a project that has it already.
 func (s *MetadefStore) ShareNamespace(ctx context.Context, name, project string, role metadef.MemberRole, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
 	e := edit{mutation: "shareNamespace", namespace: name, revision: revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -123,7 +123,7 @@ func (s *MetadefStore) ShareNamespace(ctx context.Context, name, project string,
 	return member, in, err
 }
 
-// UnshareNamespace ends the sharing of a namespace with a project.
+// UnshareNamespace stops sharing a namespace with a project.
 func (s *MetadefStore) UnshareNamespace(ctx context.Context, name, project string, revision *int) (member *metadef.NamespaceMember, in *metadef.Namespace, err error) {
 	e := edit{mutation: "unshareNamespace", namespace: name, revision: revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {

@@ -28,8 +28,8 @@ func asMemberOf(t testing.TB, project string) context.Context {
 	return access.WithViewer(t.Context(), access.Viewer{UserID: "mel", ProjectID: project, Roles: []string{access.RoleMember, access.RoleReader}})
 }
 
-// realDefinitions are the texts of the reference system's definition files,
-// from the folder named by CADASTRE_TEST_DEFINITIONS.
+// realDefinitions returns the definition files of the reference system, from
+// the folder in CADASTRE_TEST_DEFINITIONS.
 func realDefinitions(t testing.TB) []string {
 	t.Helper()
 	folder := os.Getenv("CADASTRE_TEST_DEFINITIONS")
@@ -83,7 +83,7 @@ func export(t testing.TB, s *store.Store) []string {
 	return texts
 }
 
-// everything is a document with every field and keyword that there is.
+// everything is a document with every field and keyword.
 const everything = `{"namespace": "Every/thing", "display_name": "Every thing — all", "description": "", "visibility": "private", "protected": true, "owner": "demo",
 	"resource_type_associations": [{"name": "B"}, {"name": "A", "prefix": "a:"}, {"name": "A", "prefix": "a_", "properties_target": "x"}],
 	"properties": {"z": {"operators": [], "title": "Z", "type": "number", "minimum": 0.5, "maximum": 1e2, "default": 1.50, "enum": [1.50, 2], "description": "", "readonly": true},
@@ -132,8 +132,8 @@ func TestExportImportsAsTheSame(t *testing.T) {
 	})
 }
 
-// onlyDefaultsAdded reports whether the differences are no more than what a file
-// was silent about.
+// onlyDefaultsAdded reports whether the differences are only defaults that a
+// file left out.
 func onlyDefaultsAdded(given *metadef.Document, differences []string) bool {
 	return !slices.ContainsFunc(differences, func(line string) bool {
 		return !(given.Owner == nil && strings.HasPrefix(line, "added $.owner")) &&
@@ -218,8 +218,8 @@ func effectiveKeys(t *testing.T, s *store.Store, resourceType string, target *st
 	return len(keys)
 }
 
-// Case 29 of the reference system: pages under an order that most rows have no
-// value for, lose none and repeat none.
+// Case 29 of the reference system: under an order by a field that most rows
+// lack, the pages must have every row once.
 func TestPagesUnderEveryOrderAreComplete(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -21,24 +21,24 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// maxSuggested bounds the names among which the nearest one is looked for: the
-// first ones by code point.
+// maxSuggested is the maximum number of names, by code point, that are searched
+// for the nearest one.
 const maxSuggested = 10_000
 
-// namesSeen is which names the viewer of one field of Query or Mutation sees. It
-// is kept for all that the field reads.
+// namesSeen caches the names that the viewer sees, for one field of Query or
+// Mutation.
 type namesSeen struct {
 	mu    sync.Mutex
-	known map[metadef.NameKind]map[string]bool // whether it is seen, by name
+	known map[metadef.NameKind]map[string]bool // whether the viewer sees a name
 	all   map[metadef.NameKind][]string        // for suggestions
 }
 
 type namesSeenKey struct{ field string }
 
-// CheckNames returns what is wrong with arguments: an error that their own check
-// returned and, for each name that the viewer does not see, a problem with the
-// nearest one. What is wrong by itself is not looked up. The names that were not
-// looked up before are looked up in one statement.
+// CheckNames returns the problems of arguments: those in checked and, for each
+// name that the viewer does not see, a problem that suggests the nearest one.
+// It does not look up names with problems of their own. It looks up all others
+// that it has not cached in one statement.
 func (s *MetadefStore) CheckNames(ctx context.Context, checked error, mentions ...metadef.Mention) error {
 	problems, ok := problem.Of(checked)
 	if !ok {
@@ -78,8 +78,8 @@ func (s *MetadefStore) CheckResourceType(ctx context.Context, checked error, nam
 	return s.CheckNames(ctx, problems.Err(), metadef.MentionOfOne(metadef.NameOfResourceType, "resourceType", name))
 }
 
-// lookUpNames looks up which names of mentions the viewer sees, unless that is
-// known.
+// lookUpNames looks up whether the viewer sees the names of mentions, unless
+// cached.
 func (s *MetadefStore) lookUpNames(ctx context.Context, seen *namesSeen, mentions []metadef.Mention) error {
 	wanted := map[metadef.NameKind][]string{}
 	for _, mention := range mentions {
@@ -109,8 +109,8 @@ func (s *MetadefStore) lookUpNames(ctx context.Context, seen *namesSeen, mention
 	return nil
 }
 
-// listNames reads the names that the viewer sees of the kinds of which a mention
-// has an unknown name, unless they were read before.
+// listNames reads all names that the viewer sees of each kind with an unknown
+// name, unless cached.
 func (s *MetadefStore) listNames(ctx context.Context, seen *namesSeen, mentions []metadef.Mention) error {
 	parts := map[metadef.NameKind]*entsql.Selector{}
 	for _, mention := range mentions {
@@ -133,8 +133,8 @@ func (s *MetadefStore) listNames(ctx context.Context, seen *namesSeen, mentions 
 	return nil
 }
 
-// selectNames returns the names that statements select, each for a kind, in one
-// statement; in none where there are none.
+// selectNames returns the names that the statements select, by kind. It
+// combines them into one statement, and sends none if there are none.
 func (s *MetadefStore) selectNames(ctx context.Context, parts map[metadef.NameKind]*entsql.Selector) (map[metadef.NameKind][]string, error) {
 	kinds := slices.Sorted(maps.Keys(parts))
 	var statement *entsql.Selector
@@ -160,7 +160,7 @@ func (s *MetadefStore) selectNames(ctx context.Context, parts map[metadef.NameKi
 	return found, err
 }
 
-// visibleNames returns a statement on what the viewer sees of a kind, and its
+// visibleNames returns a statement for the visible objects of a kind, and its
 // column of names.
 func (s *MetadefStore) visibleNames(ctx context.Context, kind metadef.NameKind) (statement *entsql.Selector, column string) {
 	build := entsql.Dialect(s.Pool.Dialect())

@@ -16,9 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// UpdateNamespace changes the fields of a namespace itself. Editors change what
-// it is called and described as; the rest takes whoever manages it. A new name
-// that is taken is ErrAlreadyExists.
+// UpdateNamespace changes the fields of a namespace itself. Editors may change
+// its display name and description. The other fields require managing the
+// namespace. It returns ErrAlreadyExists if the new name is taken.
 func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*metadef.Namespace, error) {
 	e := edit{mutation: "updateNamespace", namespace: input.Name, revision: input.Revision}
 	for _, managed := range []struct {
@@ -67,8 +67,7 @@ func refuseTaken(name, field string) *problem.Refusal {
 	return problem.Refuse(problem.ErrAlreadyExists, "namespace %q already exists", name).On(field)
 }
 
-// setFields sets the fields of a row that can be changed to those of a
-// document.
+// setFields copies the changeable fields of a document to a row.
 func setFields(row *ent.Namespace, to *metadef.Document) {
 	row.Name, row.Title, row.Description = to.Name, text.OrEmpty(to.DisplayName), to.Description
 	row.DisplayName = cmp.Or(row.Title, row.Name)
@@ -76,7 +75,7 @@ func setFields(row *ent.Namespace, to *metadef.Document) {
 	row.SearchKey = searchKey(row.Name, row.Title, text.OrEmpty(row.Description))
 }
 
-// writeNamespace stores the fields of a row that can be changed.
+// writeNamespace stores the changeable fields of a row.
 func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
 	update := tx.Namespace.Update().Where(namespace.ID(row.ID)).SetName(row.Name).SetTitle(row.Title).SetDisplayName(row.DisplayName).
 		SetVisibility(row.Visibility).SetProtected(row.Protected).SetOwner(row.Owner).SetSearchKey(row.SearchKey)
@@ -88,8 +87,8 @@ func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error
 	return update.Exec(ctx)
 }
 
-// DeleteNamespace deletes a namespace and all that is in it, and returns it as
-// it was. Resource types stay.
+// DeleteNamespace deletes a namespace with its contents, but not resource
+// types, and returns the deleted namespace.
 func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
 	e := edit{mutation: "deleteNamespace", namespace: name, revision: revision, manages: true}
 	if err := text.CheckAny("input.name", name); err != nil {
@@ -106,8 +105,7 @@ func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revisio
 	})
 }
 
-// removeNamespaces deletes namespaces with all that is in them, and records
-// each.
+// removeNamespaces deletes namespaces with their contents, and records each.
 func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows []*ent.Namespace) error {
 	held, err := documents(ctx, tx.Client(), rows)
 	if err != nil {
@@ -129,8 +127,8 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 }
 
 // DeleteNamespaceContents deletes all properties, objects or tags of a
-// namespace. Properties are those of the namespace itself; objects take theirs
-// with them.
+// namespace. Properties are those of the namespace itself. Deleting objects
+// deletes their properties, too.
 func (s *MetadefStore) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind, revision *int) (*metadef.Namespace, error) {
 	e := edit{mutation: "deleteNamespaceContents", namespace: name, revision: revision, deletes: true}
 	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {

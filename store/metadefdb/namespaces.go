@@ -27,7 +27,7 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 	if err := s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...); err != nil {
 		return page.Page[*metadef.Namespace]{}, err
 	}
-	if filter.Search != nil { // which plan is good depends on how frequent the text is
+	if filter.Search != nil { // the best plan depends on how frequent the string is
 		ctx = sqldb.Unprepared(ctx)
 	}
 	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
@@ -35,7 +35,8 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 		visible.Namespaces(ctx), namespacesMatching(filter))
 }
 
-// namespacePosition returns where a namespace stands under an order.
+// namespacePosition returns a function for the position of a namespace under an
+// order.
 func namespacePosition(order page.Order) func(*ent.Namespace) (key any, tie string) {
 	return func(row *ent.Namespace) (any, string) {
 		if order.Field == "DISPLAY_NAME" {
@@ -45,7 +46,7 @@ func namespacePosition(order page.Order) func(*ent.Namespace) (key any, tie stri
 	}
 }
 
-// CountNamespaces returns how many namespaces Namespaces goes through in all.
+// CountNamespaces returns the total number of namespaces in Namespaces.
 func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.NamespaceFilter) (int, error) {
 	return namespaceTable.Count(ctx, s.DB, visible.Namespaces(ctx), namespacesMatching(filter))
 }
@@ -65,7 +66,7 @@ func (s *MetadefStore) NamespaceNamed(ctx context.Context, name string) (*metade
 	return namespaceNoun(row), nil
 }
 
-// NamespacesByID returns the namespaces of the rows that the viewer may see.
+// NamespacesByID returns the visible namespaces with the row ids.
 func (s *MetadefStore) NamespacesByID(ctx context.Context, ids []int64) (map[int64]*metadef.Namespace, error) {
 	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids))
 	return sqldb.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })
@@ -119,8 +120,8 @@ func tagNoun(row *ent.Tag) *metadef.Tag {
 	return t
 }
 
-// AssociationNoun returns the association of a row that was read with the name
-// of its type.
+// AssociationNoun returns the association of a row that was read with its
+// type's name.
 func AssociationNoun(row *ent.ResourceTypeAssociation) *metadef.ResourceTypeAssociation {
 	a := &metadef.ResourceTypeAssociation{
 		ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, ResourceTypeID: row.ResourceTypeID,

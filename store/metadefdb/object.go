@@ -12,8 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// CreateObject defines an object, with its properties, at the end of a
-// namespace.
+// CreateObject adds an object with its properties at the end of a namespace.
 func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "createObject", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -57,8 +56,8 @@ func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject
 	return object, in, err
 }
 
-// checkObjectQuota refuses an object that is too large, or whose properties are to
-// take the place of so many.
+// checkObjectQuota refuses an object that is too large or has too many
+// properties. instead is the number of properties that they replace.
 func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object metadef.DocumentObject, instead int) error {
 	if err := s.checkSize("input.description", text.JSON(text.OrEmpty(object.Description))); err != nil {
 		return err
@@ -83,9 +82,9 @@ func checkObjectFree(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name
 	return err
 }
 
-// UpdateObject changes an object. Properties that are given replace all of its
-// own: those of a name that is there keep their identity, others go, which a
-// protected namespace refuses.
+// UpdateObject changes an object. Given properties replace all of its own.
+// Those that keep their name keep their identity. A protected namespace refuses
+// to lose the others.
 func (s *MetadefStore) UpdateObject(ctx context.Context, input metadef.ObjectChange) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateObject", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {

@@ -13,8 +13,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestNamesOfPrivateTypesStayPrivate also when the namespace that brought them
-// is gone. All viewers know a type that an administrator created, whoever uses it.
+// TestNamesOfPrivateTypesStayPrivate checks this also after the namespace that
+// named the type is deleted. All viewers know a type that an administrator
+// created, whoever uses it.
 func TestNamesOfPrivateTypesStayPrivate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// CreateProperty defines a property at the end of a namespace, or of an object
-// in it, and returns it with the namespace as it is then.
+// CreateProperty adds a property at the end of a namespace, or of an object in
+// it, and returns it with the changed namespace.
 func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProperty) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "createProperty", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -60,8 +60,8 @@ func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProp
 	return property, in, err
 }
 
-// UpdateProperty changes a property, and where it has a new name what its
-// object requires, too.
+// UpdateProperty changes a property. If it is renamed, the required list of its
+// object changes, too.
 func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateProperty", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -104,7 +104,8 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 	return property, in, err
 }
 
-// DeleteProperty deletes a property; its object requires it no longer.
+// DeleteProperty deletes a property and removes it from the required list of
+// its object.
 func (s *MetadefStore) DeleteProperty(ctx context.Context, namespace string, object *string, name string, revision *int) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "deleteProperty", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -127,8 +128,7 @@ func (s *MetadefStore) DeleteProperty(ctx context.Context, namespace string, obj
 	return property, in, err
 }
 
-// container is what a property belongs to: a namespace itself, or an object of
-// it.
+// container is the parent of a property: a namespace or an object in it.
 type container struct {
 	namespace *ent.Namespace
 	object    *ent.ObjectDefinition // nil for the namespace itself
@@ -178,7 +178,7 @@ func (p container) String() string {
 	return "namespace \"" + p.namespace.Name + "\""
 }
 
-// key names a property of the container in the audit log.
+// key returns the key of a property in the audit log.
 func (p container) key(name string) string {
 	if p.object != nil {
 		return p.namespace.Name + "/" + p.object.Name + "/" + name
@@ -194,7 +194,7 @@ func (p container) properties(tx *sqldb.Tx) *ent.PropertyDefinitionQuery {
 	return query.Where(propertydefinition.ObjectIDIsNil())
 }
 
-// checkFree refuses a name that another property of the container has.
+// checkFree refuses the name of another property of the container.
 func (p container) checkFree(ctx context.Context, tx *sqldb.Tx, name, field string) error {
 	taken, err := p.properties(tx).Where(propertydefinition.Name(name)).Exist(ctx)
 	if err == nil && taken {
@@ -212,7 +212,7 @@ func (p container) end(ctx context.Context, tx *sqldb.Tx) (int, error) {
 	return last[0] + 1, nil
 }
 
-// require changes what the object of the container requires.
+// require changes the required list of the container's object.
 func (p container) require(ctx context.Context, tx *sqldb.Tx, to func([]string) []string) error {
 	if p.object == nil {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ownersKey is the class of the advisory locks under which PostgreSQL counts
+// ownersKey is the class of the advisory locks that PostgreSQL takes to count
 // the namespaces of a project.
 const ownersKey = 7_261_003
 
-// checkNamespaceQuota refuses one more namespace to a project that owns as many
-// as it may. Until the transaction ends, others that would make the project own
-// a namespace wait; on SQLite there is one writer anyway.
+// checkNamespaceQuota refuses another namespace to a project at its limit. On
+// PostgreSQL, transactions that would give the project a namespace wait until
+// this one ends. SQLite has only one writer.
 func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, owner string) error {
 	if err := tx.LockName(ctx, ownersKey, owner); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, ow
 	return nil
 }
 
-// checkCount refuses more of one kind than a namespace may hold.
+// checkCount refuses more objects of a kind than a namespace may have.
 func (s *MetadefStore) checkCount(what string, count int) error {
 	if most := s.options.PropertiesPerNamespace; count > most {
 		return problem.Refuse(problem.ErrQuotaExceeded, "namespace would have %d %s, at most %d are allowed", count, what, most)
@@ -48,7 +48,7 @@ func (s *MetadefStore) checkSize(field string, definition text.JSON) error {
 	return nil
 }
 
-// checkInputQuota is checkQuota for an input, before anything in it is judged.
+// checkInputQuota is checkQuota for an input, before any other check.
 func (s *MetadefStore) checkInputQuota(input metadef.NamespaceInput) error {
 	count := len(input.Properties)
 	for _, object := range input.Objects {
@@ -69,8 +69,8 @@ func (s *MetadefStore) checkCounts(properties, objects, tags, associations int) 
 	return nil
 }
 
-// checkQuota refuses a document that holds too much. Path is that of the
-// document, in the words of the API (`input`) or of a file (`$`).
+// checkQuota refuses a document that is too large. path is the document's path,
+// in terms of the API (`input`) or of a file (`$`).
 func (s *MetadefStore) checkQuota(document *metadef.Document, path string) error {
 	count := len(document.Properties)
 	for i, property := range document.Properties {

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// together runs writers at once and returns how many succeeded, with the errors
-// of the others.
+// together runs writers concurrently and returns how many succeeded, with the
+// errors of the others.
 func together(writers int, write func(i int) error) (done int, others []error) {
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -34,8 +34,9 @@ func together(writers int, write func(i int) error) (done int, others []error) {
 	return done, others
 }
 
-// TestQuotasHoldWhenWritersMeet has more writers than a quota allows start at
-// once, the first ones of a project among them: as many win as there is room.
+// TestQuotasHoldWhenWritersMeet starts more concurrent writers than a quota
+// allows, also in a project without any namespaces. Exactly as many must
+// succeed as the quota allows.
 func TestQuotasHoldWhenWritersMeet(t *testing.T) {
 	t.Parallel()
 	const writers = 12
@@ -100,8 +101,8 @@ func TestQuotasHoldWhenWritersMeet(t *testing.T) {
 	})
 }
 
-// TestQuotaOfNamespacesHoldsForImports that give a namespace another owner, and
-// for those that are only tried.
+// TestQuotaOfNamespacesHoldsForImports checks imports that give a namespace
+// another owner, also in a dry run.
 func TestQuotaOfNamespacesHoldsForImports(t *testing.T) {
 	t.Parallel()
 	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 1}, func(t *testing.T, s *store.Store) {

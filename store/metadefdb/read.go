@@ -35,8 +35,8 @@ func (s *MetadefStore) PropertiesByUUID(ctx context.Context, uuids []string) (ma
 	return sqldb.ByID(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) string { return row.UUID })
 }
 
-// PropertiesOf returns the properties that the namespaces themselves define, in
-// their order.
+// PropertiesOf returns the properties of the namespaces themselves, in their
+// order.
 func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := propertyTable.All(ctx, s.DB, sqldb.Among(propertydefinition.FieldNamespaceID, namespaces),
 		propertydefinition.ObjectIDIsNil(), visible.InNamespaces(ctx),
@@ -44,16 +44,15 @@ func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (ma
 	return sqldb.ByParent(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
 }
 
-// PropertiesOfObjects returns the properties that the objects define, in their
-// order, without Required, which metadef.PropertiesOfObject sets.
+// PropertiesOfObjects returns the properties of the objects, in their order. It
+// does not set Required; metadef.PropertiesOfObject does.
 func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := propertyTable.All(ctx, s.DB, sqldb.Among(propertydefinition.FieldObjectID, objects), visible.InNamespaces(ctx),
 		sqldb.Where(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()))
 	return sqldb.ByParent(rows, err, "properties of objects", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
 }
 
-// ObjectsByID returns the object definitions of the rows that the viewer may
-// see.
+// ObjectsByID returns the visible object definitions with the row ids.
 func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
 		Where(sqldb.Among(objectdefinition.FieldID, ids), visible.InNamespaces(ctx)).All(ctx)
@@ -74,7 +73,7 @@ func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[i
 	return sqldb.ByParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
 }
 
-// TagsByID returns the tags of the rows that the viewer may see.
+// TagsByID returns the visible tags with the row ids.
 func (s *MetadefStore) TagsByID(ctx context.Context, ids []int64) (map[int64]*metadef.Tag, error) {
 	rows, err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, ids), visible.InNamespaces(ctx)).All(ctx)
 	return sqldb.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
@@ -86,15 +85,14 @@ func (s *MetadefStore) TagsByUUID(ctx context.Context, uuids []string) (map[stri
 	return sqldb.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) string { return row.UUID })
 }
 
-// TagsOf returns the tags of the namespaces, by name without regard to case.
+// TagsOf returns the tags of the namespaces, sorted by name, ignoring case.
 func (s *MetadefStore) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := tagTable.All(ctx, s.DB, sqldb.Among(tag.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
 		sqldb.Where(tag.ByNameKey(), tag.ByID()))
 	return sqldb.ByParent(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID })
 }
 
-// TagsBelow returns the tags whose parents are the tags given, by name without
-// regard to case.
+// TagsBelow returns the children of the tags, sorted by name, ignoring case.
 func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := tagTable.All(ctx, s.DB, sqldb.Among(tag.FieldParentID, parents), visible.InNamespaces(ctx),
 		sqldb.Where(tag.ByNameKey(), tag.ByID()))
@@ -114,14 +112,14 @@ func (s *MetadefStore) AssociationsOf(ctx context.Context, namespaces []int64) (
 	return sqldb.ByParent(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })
 }
 
-// associations reads associations of namespaces that the viewer sees, with the
-// names of their types.
+// associations queries the associations in visible namespaces, with the names
+// of their types.
 func associations(ctx context.Context, client *ent.Client) *ent.ResourceTypeAssociationQuery {
 	return namedAssociations(client).Where(visible.InNamespaces(ctx))
 }
 
-// namedAssociations reads associations with the names of their types, whoever may
-// see them.
+// namedAssociations queries associations with the names of their types,
+// regardless of visibility.
 func namedAssociations(client *ent.Client) *ent.ResourceTypeAssociationQuery {
 	query := client.ResourceTypeAssociation.Query()
 	query.Modify(func(s *entsql.Selector) {
@@ -134,6 +132,6 @@ func namedAssociations(client *ent.Client) *ent.ResourceTypeAssociationQuery {
 	return query
 }
 
-// typeNameColumn is the alias under which queries of other tables select the
-// name of a resource type.
+// typeNameColumn is the alias of a resource type's name in queries of other
+// tables.
 const typeNameColumn = "resource_type_name"

@@ -11,22 +11,24 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Definitions are kept in memory (store/resident): they are read often and changed
-// rarely. Each writer waits until a snapshot shows its commit.
+// The store keeps definitions in memory (store/resident), because requests read
+// them often and change them rarely. Each writer waits until memory shows its
+// commit.
 //
 //   - A reading at one instant gets the definitions of that instant.
-//   - Everything else reads them as the process has them, which is as fresh as the
-//     last commit that it made or was told of.
-//   - A write that is judged by them makes sure in its transaction that the database
-//     has the same (unchangedIn), and reads them there otherwise.
+//   - Every other reader gets the definitions that the process has in memory.
+//     They include its own commits, and those of others that it was notified of.
+//   - A write that definitions check makes sure in its transaction that the
+//     database has the same definitions (unchangedIn). Otherwise it reads them
+//     there.
 //
-// Where they would take too much memory they are not kept, and everything reads
-// the database: the two must give the same answers.
+// If definitions need too much memory, none are kept, and every reader asks the
+// database. Both must give the same answers.
 
-// DefaultResidentBytes is how much memory definitions take at most to be kept.
+// DefaultResidentBytes is the default maximum memory for definitions, in bytes.
 const DefaultResidentBytes = 256 << 20
 
-// keepDefinitions makes the definitions follow the database, once they are loaded.
+// keepDefinitions has memory follow the database, once definitions are loaded.
 func (s *MetadefStore) keepDefinitions() {
 	s.memory = resident.New(s.DB, resident.Domain[definitions]{
 		Name:    "definitions",
@@ -40,15 +42,15 @@ func (s *MetadefStore) keepDefinitions() {
 	s.memory.FollowCommits()
 }
 
-// LoadDefinitions loads the definitions to keep them in memory, unless they take
-// more than they may.
+// LoadDefinitions loads the definitions into memory, unless they need more than
+// the maximum.
 func (s *MetadefStore) LoadDefinitions(ctx context.Context, others resident.Others) error {
 	s.memory.Tells(others)
 	return s.ReloadDefinitions(ctx)
 }
 
-// ReloadDefinitions makes the definitions in memory anew from the database: for
-// what is written past the store.
+// ReloadDefinitions reloads the definitions from the database, after writes
+// that bypass the store.
 func (s *MetadefStore) ReloadDefinitions(ctx context.Context) error {
 	if s.options.ResidentBytes < 0 {
 		return nil
@@ -56,16 +58,16 @@ func (s *MetadefStore) ReloadDefinitions(ctx context.Context) error {
 	return s.memory.Load(ctx)
 }
 
-// FollowDefinitions brings the definitions forward to what is committed.
+// FollowDefinitions updates the definitions in memory to the committed ones.
 func (s *MetadefStore) FollowDefinitions(ctx context.Context) error { return s.memory.CatchUp(ctx) }
 
-// ShowDefinitions brings the definitions forward until they show what some
-// transactions changed that are committed; for nil, all that were before the call.
+// ShowDefinitions updates the definitions in memory until they include the
+// given committed transactions, or all that committed before the call if nil.
 func (s *MetadefStore) ShowDefinitions(ctx context.Context, transactions []sqldb.TransactionID) error {
 	return s.memory.Show(ctx, transactions)
 }
 
-// namesIn returns the names of namespaces and of types that notes are about.
+// namesIn returns the names of the namespaces and types in notes.
 func namesIn(notes []sqldb.Note) (namespaces, types []string) {
 	for _, note := range notes {
 		if note.Kind == namespaceKind {
@@ -77,8 +79,8 @@ func namesIn(notes []sqldb.Note) (namespaces, types []string) {
 	return sqldb.Distinct(namespaces), sqldb.Distinct(types)
 }
 
-// differs returns the notes without those of types that are as they were: a type is
-// noted, too, where others may know it than before.
+// differs returns the notes without those of unchanged types. A type is also
+// noted when its audience changes.
 func (s *MetadefStore) differs(ctx context.Context, on sqldb.Conn, held *definitions, notes []sqldb.Note) ([]sqldb.Note, error) {
 	_, names := namesIn(notes)
 	if len(names) == 0 {
@@ -91,7 +93,7 @@ func (s *MetadefStore) differs(ctx context.Context, on sqldb.Conn, held *definit
 	return slices.DeleteFunc(notes, func(note sqldb.Note) bool { return note.Kind == typeKind && held.isSame(note.Key, types) }), nil
 }
 
-// readChanged returns the definitions after the changes that notes tell of.
+// readChanged returns the definitions after the changes in notes.
 func (s *MetadefStore) readChanged(ctx context.Context, on sqldb.Conn, held *definitions, notes []sqldb.Note) (*definitions, error) {
 	var changed changedThings
 	var err error
@@ -109,29 +111,31 @@ func (s *MetadefStore) readChanged(ctx context.Context, on sqldb.Conn, held *def
 	return held.with(changed), nil
 }
 
-// unchangedIn returns the definitions of this process if the transaction of a
-// client sees them as they are, and nil otherwise: then it is to read them itself.
+// unchangedIn returns the definitions in memory if the transaction of a client
+// sees the same, and nil otherwise. The caller must then read them in the
+// transaction.
 func (s *MetadefStore) unchangedIn(ctx context.Context, client *ent.Client) (*definitions, error) {
 	return s.memory.Unchanged(ctx, clientConn{client})
 }
 
-// clientConn is the connection of a client of ent.
+// clientConn is the connection of an ent client.
 type clientConn struct{ *ent.Client }
 
-// ExecContext runs a statement that answers nothing.
+// ExecContext runs a statement that returns no rows.
 func (c clientConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	return c.Client.ExecContext(ctx, query, args...)
 }
 
-// definitionsOf returns the definitions as the reading of the context sees them,
-// nil where they are not kept: then all that follows is read at one instant.
+// definitionsOf returns the definitions at the instant that the context reads.
+// It returns nil if none are kept; everything that follows is then read at one
+// instant.
 func (s *MetadefStore) definitionsOf(ctx context.Context) (*definitions, error) {
 	return s.memory.Of(ctx)
 }
 
-// knownType returns the row id of a resource type that the viewer knows by the
-// definitions as the reading of the context sees them. It reports false
-// where the database is to be asked; what follows is then read at one instant.
+// knownType returns the row id of a resource type if definitions in memory show
+// that the viewer knows it. Otherwise it reports false, and the caller must ask
+// the database. Everything that follows is then read at one instant.
 func (s *MetadefStore) knownType(ctx context.Context, name string) (id int64, ok bool, err error) {
 	held, err := s.definitionsOf(ctx)
 	if err != nil || held == nil {

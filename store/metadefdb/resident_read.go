@@ -18,7 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// How much memory things take besides their texts, roughly.
+// Approximate memory of objects, without their strings.
 const (
 	namespaceBytes   = 900
 	propertyBytes    = 700
@@ -27,8 +27,8 @@ const (
 	memberBytes      = 100
 )
 
-// readAll reads the definitions as a transaction sees them, whoever may see them,
-// unless they take more memory than a number of bytes.
+// readAll reads all definitions that a transaction sees, regardless of
+// visibility. It fails if they need more than most bytes of memory.
 func (s *MetadefStore) readAll(ctx context.Context, on sqldb.Conn, most int64) (*definitions, error) {
 	var count, length int64
 	err := s.Query(ctx, on, `SELECT COUNT(*), COALESCE(SUM(LENGTH(keywords)), 0) FROM property_definitions`,
@@ -52,7 +52,7 @@ func (s *MetadefStore) readAll(ctx context.Context, on sqldb.Conn, most int64) (
 		lists.Index(types, func(of heldType) (int64, heldType) { return of.ID, of })), nil
 }
 
-// readTypes reads the resource types with some names; nil are all.
+// readTypes reads the resource types with the names, or all if names is nil.
 func (s *MetadefStore) readTypes(ctx context.Context, on sqldb.Conn, names []string) (types []heldType, err error) {
 	statement, args := `SELECT id, name, protected, strict, COALESCE(implied, false) FROM resource_types`, []any(nil)
 	if names != nil {
@@ -70,8 +70,8 @@ func (s *MetadefStore) readTypes(ctx context.Context, on sqldb.Conn, names []str
 	return types, nil
 }
 
-// readNamespaces reads the namespaces with some names, whoever may see them; nil
-// are all.
+// readNamespaces reads the namespaces with the names, or all if names is nil,
+// regardless of visibility.
 func (s *MetadefStore) readNamespaces(ctx context.Context, client *ent.Client, names []string) ([]*heldNamespace, error) {
 	query := client.Namespace.Query()
 	if names != nil {
@@ -112,8 +112,8 @@ func (s *MetadefStore) readNamespaces(ctx context.Context, client *ent.Client, n
 	return namespaces, nil
 }
 
-// newHeldNamespace returns a namespace with what it defines, without associations
-// and members.
+// newHeldNamespace returns a namespace with its definitions, but without
+// associations and members.
 func newHeldNamespace(of *metadef.Namespace, content Content) *heldNamespace {
 	in := &heldNamespace{Namespace: of, properties: content.Properties[of.ID], objects: content.Objects[of.ID],
 		audience: metadef.Audience{Visibility: of.Visibility, Owner: of.Owner, Members: map[string]bool{}}}

@@ -26,8 +26,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// reader is a store with definitions in memory, and one on the same connections
-// that has none.
+// reader is a store with definitions in memory, and another one on the same
+// connections without.
 type reader struct{ kept, read *store.Store }
 
 func newReader(s *store.Store) reader {
@@ -37,8 +37,8 @@ func newReader(s *store.Store) reader {
 	return reader{s, &read}
 }
 
-// difference returns how what the two say at one instant differs, "" for not at
-// all.
+// difference compares the answers of both stores at one instant. It returns ""
+// if they are equal.
 func (r reader) difference(t *testing.T, viewer access.Viewer, resourceType string) string {
 	t.Helper()
 	ctx, reading := r.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
@@ -60,7 +60,7 @@ func (r reader) difference(t *testing.T, viewer access.Viewer, resourceType stri
 	return "from memory\n" + said[0] + "\nfrom the database\n" + said[1]
 }
 
-// withoutIn are the namespaces that came together with definitions, or not.
+// withoutIn matches the namespaces that may or may not come with definitions.
 var withoutIn = regexp.MustCompile(`,"In":(?:null|\{[^{}]*\})`)
 
 // writeDefinitions makes a random change of a few definitions.
@@ -93,18 +93,19 @@ func writeDefinitions(ctx context.Context, s *store.Store, chance *rand.Rand, n 
 	return err
 }
 
-// isRefused reports whether a write was done or refused for what others did.
+// isRefused reports whether a write succeeded or was refused due to a
+// concurrent change.
 func isRefused(err error) bool {
 	refusal, invalid := new(problem.Refusal), new(problem.InvalidInput)
 	return err == nil || errors.As(err, &refusal) || errors.As(err, &invalid)
 }
 
-// instantsRead is how many instants are read of each server.
+// instantsRead is the number of instants that the test reads from each server.
 const instantsRead = 120
 
 // TestDefinitionsOfAnInstantAreTheDatabases compares definitions in memory with
-// those of the database at one instant, while several clients write, of one server
-// or of two.
+// those of the database at one instant, while several clients write to one
+// server or to two.
 func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -142,8 +143,8 @@ func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 	})
 }
 
-// TestDefinitionsThatAreBehindAreFound holds that the comparison finds a server
-// that takes old definitions for those of now.
+// TestDefinitionsThatAreBehindAreFound checks that the comparison finds a
+// server that takes old definitions for current ones.
 func TestDefinitionsThatAreBehindAreFound(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -173,8 +174,9 @@ func TestDefinitionsThatAreBehindAreFound(t *testing.T) {
 	})
 }
 
-// TestAStrictWriteIsJudgedByTheDatabase has a server that is behind judge writes:
-// what counts is what the transaction of the write sees.
+// TestAStrictWriteIsJudgedByTheDatabase has a server with outdated definitions
+// check writes. The definitions that the transaction of the write sees must
+// decide.
 func TestAStrictWriteIsJudgedByTheDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -234,8 +236,8 @@ func isInvalid(err error) bool {
 	return errors.As(err, &invalid)
 }
 
-// TestManyDefinitionsAreNotKept holds that definitions which take more memory than
-// they may are read from the database, with the same answers.
+// TestManyDefinitionsAreNotKept checks that definitions that need too much
+// memory are read from the database, with the same answers.
 func TestManyDefinitionsAreNotKept(t *testing.T) {
 	t.Parallel()
 	withDefinitions(t, store.DefinitionOptions{ResidentBytes: 13_000}, func(t *testing.T, s *store.Store) {
@@ -259,7 +261,7 @@ func TestManyDefinitionsAreNotKept(t *testing.T) {
 	})
 }
 
-// BenchmarkDefinitionsInMemory measures the memory that definitions take.
+// BenchmarkDefinitionsInMemory measures the memory of definitions.
 func BenchmarkDefinitionsInMemory(b *testing.B) {
 	s := storetest.Open(b, storetest.SQLite(b))
 	ctx := storetest.AsAdmin()
@@ -282,9 +284,9 @@ func BenchmarkDefinitionsInMemory(b *testing.B) {
 	}
 }
 
-// TestOneCatchUpServesAllThatWait has many write definitions while none of them is
-// brought to memory: what brings the last of them is all that any waits for. Once it
-// has, nobody reads the log of changes, which is locked here.
+// TestOneCatchUpServesAllThatWait has many goroutines write definitions while
+// catch-ups are held. They must all wait for the same catch-up, which shows the
+// last write. Afterwards nobody may read the change log, which the test locks.
 func TestOneCatchUpServesAllThatWait(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)
@@ -313,7 +315,7 @@ func TestOneCatchUpServesAllThatWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer locking.Close() // and so the lock
+	defer locking.Close() // releases the lock, too
 	catchUp(func() {
 		if tx, err := locking.BeginTx(t.Context(), nil); err != nil {
 			t.Error(err)

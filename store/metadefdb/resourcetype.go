@@ -29,8 +29,8 @@ func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.Resourc
 	}, visible.ResourceTypes(ctx), resourceTypesMatching(filter))
 }
 
-// CountResourceTypes returns how many resource types ResourceTypes goes through
-// in all.
+// CountResourceTypes returns the total number of resource types in
+// ResourceTypes.
 func (s *MetadefStore) CountResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter) (int, error) {
 	return typeTable.Count(ctx, s.DB, visible.ResourceTypes(ctx), resourceTypesMatching(filter))
 }
@@ -58,8 +58,8 @@ func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*met
 	return resourceTypeNoun(row), nil
 }
 
-// ResourceTypeRow returns the row of a resource type by the name that a field of
-// the input has, or ErrNotFound.
+// ResourceTypeRow returns the row of the resource type with the name in a field
+// of the input, or ErrNotFound.
 func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, field, name string) (*ent.ResourceType, error) {
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -73,14 +73,14 @@ func RefuseUnknownType(name string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "resource type %q does not exist", name)
 }
 
-// ResourceTypesByID returns the resource types of the rows that the viewer may
-// know.
+// ResourceTypesByID returns the resource types with the row ids that the viewer
+// may know.
 func (s *MetadefStore) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
 	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
 	return sqldb.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
 }
 
-// ResourceTypesInUse returns which of the types an association, a resource or a
+// ResourceTypesInUse returns the types that an association, a resource or a
 // capability refers to.
 func (s *MetadefStore) ResourceTypesInUse(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	used, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT t.id FROM resource_types t WHERE `+s.Listed("t.id", "$1", "bigint")+` AND (
@@ -99,25 +99,25 @@ func (s *MetadefStore) ResourceTypesByUUID(ctx context.Context, uuids []string) 
 	return sqldb.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) string { return row.UUID })
 }
 
-// TypesOfResources returns the resource types of the rows, for resources that
-// the viewer has been shown: whoever sees a resource knows its type, also when
-// it was the last one and has just been deleted. So nothing is asked of the
-// types.
+// TypesOfResources returns the resource types with the row ids, for resources
+// that the viewer has seen. It does not check visibility: whoever sees a
+// resource knows its type, even if the last resource of the type has just been
+// deleted.
 func (s *MetadefStore) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
 	rows, err := typeTable.All(ctx, s.DB, sqldb.Among(resourcetype.FieldID, ids))
 	return sqldb.ByID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
 }
 
-// IsOfType holds for the rows that refer, in a qualified column, to a resource
-// type of one of the names.
+// IsOfType holds for the rows with a qualified column that refers to a resource
+// type with one of the names.
 func IsOfType(s *entsql.Selector, column string, names []string) *entsql.Predicate {
 	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 	return entsql.In(column, entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).
 		Where(sqldb.IsAmong(s, types.C(resourcetype.FieldName), names)))
 }
 
-// IsOfOneType is IsOfType for one name, as a comparison: so an index that begins with
-// the column has the rows in the order of what follows it there.
+// IsOfOneType is IsOfType for one name. It compares the column with =, so that
+// an index on the column and others has the rows in the order of the others.
 func IsOfOneType(s *entsql.Selector, column, name string) *entsql.Predicate {
 	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 	return entsql.EQ(column, entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).

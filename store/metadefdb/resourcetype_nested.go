@@ -27,13 +27,13 @@ func (s *MetadefStore) associationPaging(ctx context.Context, filter metadef.Ass
 	return sqldb.NewPaging("associations", associationOrders, page.Order{Field: "CREATED_AT"}, request)
 }
 
-// CheckAssociationFilter returns what is wrong with a filter of associations.
+// CheckAssociationFilter returns the problems of a filter of associations.
 func (s *MetadefStore) CheckAssociationFilter(ctx context.Context, filter metadef.AssociationFilter) error {
 	return s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...)
 }
 
 // AssociationsOfTypes returns a page of the associations of each resource type
-// that match a filter, the oldest first.
+// that match a filter, oldest first.
 func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
 	paging, err := s.associationPaging(ctx, filter, request)
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, f
 
 func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.ResourceTypeID }
 
-// AssociationsOfTypesBehind returns which types have associations on the side
-// where the page of AssociationsOfTypes begins.
+// AssociationsOfTypesBehind returns the types that have associations before the
+// start of the page of AssociationsOfTypes.
 func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]bool, error) {
 	paging, err := s.associationPaging(ctx, filter, request)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []in
 	return sqldb.KeysOf(rows, typeOfAssociation), nil
 }
 
-// CountAssociationsOfTypes returns how many associations each resource type
-// has that match a filter.
+// CountAssociationsOfTypes returns the number of associations of each resource
+// type that match a filter.
 func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter) (map[int64]int, error) {
 	if err := s.CheckAssociationFilter(ctx, filter); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int
 }
 
 // NamespacesOfTypes returns a page of the namespaces that are associated with
-// each resource type, once each.
+// each resource type, without duplicates.
 func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]page.Page[*metadef.Namespace], error) {
 	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
 	if err != nil {
@@ -119,8 +119,8 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 	}), nil
 }
 
-// NamespacesOfTypesBehind returns which types have namespaces on the side where
-// the page of NamespacesOfTypes begins.
+// NamespacesOfTypesBehind returns the types that have namespaces before the
+// start of the page of NamespacesOfTypes.
 func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]bool, error) {
 	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
 	if err != nil {
@@ -130,8 +130,8 @@ func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int6
 	return lists.Set(slices.Collect(maps.Keys(counts)), lists.Itself), err
 }
 
-// CountNamespacesOfTypes returns how many namespaces are associated with each
-// resource type.
+// CountNamespacesOfTypes returns the number of namespaces that are associated
+// with each resource type.
 func (s *MetadefStore) CountNamespacesOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
 	return s.namespaceCounts(ctx, types, func(*entsql.Selector) {})
 }
@@ -148,7 +148,7 @@ func (s *MetadefStore) namespaceCounts(ctx context.Context, types []int64, condi
 }
 
 // typesWithNamespaces joins the visible namespaces with their associations of
-// the types, and returns the column of the type.
+// the types, and returns the type column.
 func typesWithNamespaces(ctx context.Context, dialect string, types []int64) (*entsql.Selector, string) {
 	build := entsql.Dialect(dialect)
 	links := build.Table(resourcetypeassociation.Table)

@@ -23,8 +23,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// CreateResourceType creates a resource type, for administrators. A name that
-// is taken is ErrAlreadyExists.
+// CreateResourceType creates a resource type. Only administrators may call it.
+// It returns ErrAlreadyExists if the name is taken.
 func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, strict, protected bool) (*metadef.ResourceType, error) {
 	var problems problem.Problems
 	if text.CheckName(&problems, "input.name", name); len(problems) > 0 {
@@ -60,13 +60,13 @@ func resourceTypeFields(row *ent.ResourceType) sqldb.Fields {
 	return sqldb.Fields{"name": row.Name, "strict": row.Strict, "protected": row.Protected}
 }
 
-// UpdateResourceType changes a resource type, for administrators. The built-in
-// ones keep their name and their protection: ErrProtected.
+// UpdateResourceType changes a resource type. Only administrators may call it.
+// It returns ErrProtected for a new name or protection of a built-in type.
 func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
 	var changed *metadef.ResourceType
 	err := s.Write(ctx, "updateResourceType", func(tx *sqldb.Tx) error {
 		var within []*ent.Namespace
-		if input.NewName.Set { // namespaces are locked before resource types
+		if input.NewName.Set { // lock namespaces before resource types
 			var err error
 			if within, err = s.lockNamespacesOfType(ctx, tx, input.Name); err != nil {
 				return err
@@ -115,8 +115,8 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 	return changed, nil
 }
 
-// renamedType returns the name and the protection that a change leaves a resource
-// type with.
+// renamedType returns the name and the protection of a resource type after a
+// change.
 func renamedType(row *ent.ResourceType, input metadef.ResourceTypeChange) (name string, protected bool, err error) {
 	var problems problem.Problems
 	name, protected = metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName), valueAfter(row.Protected, input.Protected)
@@ -129,8 +129,8 @@ func renamedType(row *ent.ResourceType, input metadef.ResourceTypeChange) (name 
 	return name, protected, nil
 }
 
-// noteRenamedType notes that a resource type and its capabilities have gone, and
-// are there under another name.
+// noteRenamedType notes that a resource type and its capabilities were deleted,
+// and created under another name.
 func noteRenamedType(tx *sqldb.Tx, from, to string, capabilities []string) {
 	for _, capability := range capabilities {
 		tx.Deleted("Capability", from+"/"+capability)
@@ -147,14 +147,15 @@ func (s *MetadefStore) lockNamespacesOfType(ctx context.Context, tx *sqldb.Tx, n
 		Order(namespace.ByName()).All(ctx)
 }
 
-// renamedWithin moves the revisions of the locked namespaces that are associated
-// with a resource type which is renamed: its name is a part of them.
+// renamedWithin increments the revisions of the locked namespaces that are
+// associated with a renamed resource type, because their documents contain its
+// name.
 func (s *MetadefStore) renamedWithin(ctx context.Context, tx *sqldb.Tx, row *ent.ResourceType, within []*ent.Namespace) error {
 	count, err := tx.Namespace.Query().Where(namespace.HasAssociationsWith(resourcetypeassociation.ResourceTypeID(row.ID))).Count(ctx)
 	if err != nil {
 		return err
 	}
-	if count != len(within) { // another came or went meanwhile, and is not locked
+	if count != len(within) { // one was associated or deleted meanwhile and is not locked
 		return sqldb.ErrRetry
 	}
 	for _, in := range within {
@@ -166,8 +167,9 @@ func (s *MetadefStore) renamedWithin(ctx context.Context, tx *sqldb.Tx, row *ent
 	return nil
 }
 
-// capabilitiesBefore returns the names of the capabilities of a resource type that
-// is to have another name, which is a part of their keys, and notes who sees them.
+// capabilitiesBefore returns the names of the capabilities of a resource type
+// that will be renamed, and notes their viewers. The type's name is part of
+// their keys.
 func capabilitiesBefore(ctx context.Context, tx *sqldb.Tx, row *ent.ResourceType) ([]string, error) {
 	names, err := tx.Capability.Query().Where(capability.ResourceTypeID(row.ID)).Order(capability.ByName()).Select(capability.FieldName).Strings(ctx)
 	if err != nil {
@@ -187,8 +189,9 @@ func isBuiltInType(name string) bool {
 	return slices.ContainsFunc(defaults.ResourceTypes(), func(builtIn defaults.ResourceType) bool { return builtIn.Name == name })
 }
 
-// DeleteResourceType deletes a resource type that is not protected and that no
-// association, resource or capability refers to (ErrInUse), for administrators.
+// DeleteResourceType deletes a resource type. Only administrators may call it.
+// It refuses a protected type, and returns ErrInUse if an association, a
+// resource or a capability refers to the type.
 func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	var deleted *metadef.ResourceType
 	err := s.Write(ctx, "deleteResourceType", func(tx *sqldb.Tx) error {
@@ -233,17 +236,17 @@ func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name 
 	return row, access.ViewerFrom(ctx).RequireAt(tx.Mutation)
 }
 
-// typeOrigin is what brings a resource type.
+// typeOrigin is the origin of a resource type.
 type typeOrigin int
 
 // The origins of resource types.
 const (
-	BuiltInType  typeOrigin = iota // the product, which protects it
-	DeclaredType                   // whoever declares it
-	impliedType                    // an association, perhaps of a private namespace, that names it
+	BuiltInType  typeOrigin = iota // from the product, which protects it
+	DeclaredType                   // declared explicitly
+	impliedType                    // named by an association, perhaps of a private namespace
 )
 
-// InsertResourceTypes writes resource types that are not there yet.
+// InsertResourceTypes creates missing resource types.
 func (s *MetadefStore) InsertResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string, origin typeOrigin) error {
 	if len(names) == 0 {
 		return nil

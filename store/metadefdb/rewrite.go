@@ -17,10 +17,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// What a namespace holds is rewritten by the difference: what keeps its name
-// keeps its row and its id, and only rows that differ are touched.
+// A rewrite of a namespace writes only the differences. Objects that keep their
+// name keep their row and id, and equal rows are not touched.
 
-// rewriteDocument makes a namespace equal a document; its own name stays.
+// rewriteDocument makes a namespace equal a document, except for its name.
 func (s *MetadefStore) rewriteDocument(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document) error {
 	named := *document
 	named.Name = row.Name
@@ -47,7 +47,7 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, do
 	if err != nil {
 		return err
 	}
-	owned := map[int64][]*ent.PropertyDefinition{} // by object; 0 for those of the namespace
+	owned := map[int64][]*ent.PropertyDefinition{} // by object; 0 for the namespace itself
 	for _, row := range properties {
 		id := int64(0)
 		if row.ObjectID != nil {
@@ -83,7 +83,7 @@ func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
 	return ids
 }
 
-// writeObject makes a row equal an object, where it differs.
+// writeObject updates a row to an object, if they differ.
 func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, object metadef.DocumentObject, position int, now time.Time) error {
 	required := sqldb.JSONOf(object.Required)
 	same := row.Name == object.Name && row.Required == required && text.OrEmpty(row.Description) == text.OrEmpty(object.Description) &&
@@ -106,7 +106,7 @@ func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, o
 }
 
 // writeProperties makes the properties of a namespace itself (a nil object) or
-// of an object equal a list; rows are those that there are.
+// of an object equal a list. rows are the existing ones.
 func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64, rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
 	there := lists.ByKey(rows, func(row *ent.PropertyDefinition) string { return row.Name })
 	var creates []*ent.PropertyDefinitionCreate
@@ -180,8 +180,8 @@ func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []me
 	return nil
 }
 
-// writeTag sets the name and the parent of a tag (0 for none), where they
-// differ.
+// writeTag sets the name and the parent of a tag, if they differ. 0 means no
+// parent.
 func writeTag(ctx context.Context, tx *sqldb.Tx, row *ent.Tag, name string, parent int64, now time.Time) error {
 	if row.Name == name && parentOf(row) == parent {
 		return nil

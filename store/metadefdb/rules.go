@@ -22,18 +22,18 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// RulesKey says what rules hold on: the resources of a type and a project.
-// Without a project they are made of what every project sees.
+// RulesKey identifies the rules for the resources of a type and a project. An
+// empty project means the definitions that every project sees.
 type RulesKey struct {
 	TypeID    int64
 	ProjectID string
 }
 
-// RulesFor returns the rules that hold on resources, by the namespaces that
-// their projects see; what the viewer does not see of them is hidden. With a
-// target only associations that have it count ("" is none). Five statements,
-// whatever there is, in a transaction and where definitions are not kept in
-// memory; else none.
+// RulesFor returns the rules for resources, made from the namespaces that their
+// projects see. It hides definitions that the viewer does not see. If target is
+// not nil, only associations with that properties target count; "" means
+// without one. It sends no statement if definitions are in memory and client is
+// not a transaction, and five otherwise, however many definitions there are.
 func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []RulesKey, target *string) (map[RulesKey]*metadef.Rules, error) {
 	if client == s.Ent {
 		held, err := s.definitionsOf(ctx)
@@ -53,9 +53,9 @@ func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []
 	return s.rulesIn(ctx, client, keys, strict, target)
 }
 
-// StrictRulesFor is RulesFor for those of the keys that are of strict types, to
-// judge a write in the transaction of a client. One statement, where definitions
-// are kept in memory and are those that the transaction sees.
+// StrictRulesFor is RulesFor for the keys with strict types, to check a write
+// in the transaction of a client. It sends one statement if the definitions in
+// memory are those that the transaction sees.
 func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client, keys []RulesKey) (map[RulesKey]*metadef.Rules, error) {
 	held, err := s.unchangedIn(ctx, client)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client, k
 	return s.rulesIn(ctx, client, keys, strict, nil)
 }
 
-// strictAmong returns the row ids of the strict types among those of keys.
+// strictAmong returns the row ids of the strict types of keys.
 func strictAmong(ctx context.Context, client *ent.Client, keys []RulesKey) ([]int64, error) {
 	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, typesOf(keys)), resourcetype.Strict(true)).IDs(ctx)
 	if err != nil {
@@ -90,13 +90,13 @@ func strictAmong(ctx context.Context, client *ent.Client, keys []RulesKey) ([]in
 	return strict, nil
 }
 
-// typesOf returns the row ids of the types of keys, each once.
+// typesOf returns the row ids of the types of keys, without duplicates.
 func typesOf(keys []RulesKey) []int64 {
 	return sqldb.Distinct(lists.Map(keys, func(key RulesKey) int64 { return key.TypeID }))
 }
 
-// rulesIn reads the rules of RulesFor with a client. The caller says which types
-// are strict.
+// rulesIn reads the rules of RulesFor with a client. strict has the strict
+// types.
 func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []RulesKey, strict []int64, target *string) (map[RulesKey]*metadef.Rules, error) {
 	projects := sqldb.Without(sqldb.Distinct(lists.Map(keys, func(key RulesKey) string { return key.ProjectID })), []string{""})
 	read := rulesRead{viewer: access.ViewerFrom(ctx)}
@@ -121,7 +121,7 @@ func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []R
 	return rules, nil
 }
 
-// rulesRead is what rules are made of.
+// rulesRead is the definitions that rules are made from.
 type rulesRead struct {
 	Content
 	viewer     access.Viewer
@@ -131,15 +131,15 @@ type rulesRead struct {
 	audiences  map[int64]metadef.Audience
 }
 
-// The aliases under which associations are read with their namespaces.
+// Aliases of the namespace columns that are read with associations.
 const (
 	visibilityColumn = "namespace_visibility"
 	ownerColumn      = "namespace_owner"
 	nameColumn       = "namespace_name"
 )
 
-// links reads the associations of types with namespaces that any of the projects
-// sees, and who sees those namespaces.
+// links reads the associations of types with namespaces that any of the
+// projects sees, and the audiences of those namespaces.
 func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64, projects []string, target *string) error {
 	query := client.ResourceTypeAssociation.Query().Where(
 		sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types),
@@ -184,8 +184,9 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 	return nil
 }
 
-// TypesConcerned returns the row ids of the resource types with some names, and of
-// those that namespaces with others are associated with, whoever sees them.
+// TypesConcerned returns the row ids of the named resource types, and of the
+// types that are associated with the named namespaces, regardless of
+// visibility.
 func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, types, namespaces []string) ([]int64, error) {
 	ids, err := client.ResourceType.Query().Where(func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
@@ -202,7 +203,7 @@ func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, t
 }
 
 // TypeNamed returns the row id of the resource type with a name, or ErrNotFound
-// at a field. It takes a statement where definitions in memory do not say that the
+// at a field. It sends a statement unless definitions in memory show that the
 // viewer knows the type.
 func (s *MetadefStore) TypeNamed(ctx context.Context, name, field string) (int64, error) {
 	if err := text.CheckAny(field, name); err != nil {

@@ -36,12 +36,12 @@ func wantRefusal(t *testing.T, what string, err, kind error) {
 	}
 }
 
-// ownedBy is a new namespace of a project.
+// ownedBy returns a new namespace of a project.
 func ownedBy(owner, name string) metadef.NamespaceInput {
 	return metadef.NamespaceInput{Name: name, NamespacePatch: metadef.NamespacePatch{Owner: metadeftest.To(owner)}}
 }
 
-// given makes a project the owner of a namespace.
+// given returns a change of a namespace's owner.
 func given(name, owner string) metadef.NamespaceChange {
 	return metadef.NamespaceChange{Name: name, NamespacePatch: metadef.NamespacePatch{Owner: metadeftest.To(owner)}}
 }
@@ -174,7 +174,7 @@ func TestOwnersImportWhereTheyMay(t *testing.T) {
 	})
 }
 
-// TestOwnersWriteNothingUnlessTheyMay is the default.
+// TestOwnersWriteNothingUnlessTheyMay checks the default.
 func TestOwnersWriteNothingUnlessTheyMay(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -185,8 +185,8 @@ func TestOwnersWriteNothingUnlessTheyMay(t *testing.T) {
 	})
 }
 
-// FuzzImportNamespaces holds that whatever is imported ends in a report, that
-// what is stored is exported, and that the export is what is stored.
+// FuzzImportNamespaces checks that every import ends in a report, and that the
+// export of a stored document equals it.
 func FuzzImportNamespaces(f *testing.F) {
 	f.Add(strings.Replace(everything, "Every/thing", "Everything", 1))
 	f.Add(`{"namespace": "N", "properties": {"p": {"type": "string", "title": "\u0000"}}}`)

@@ -18,12 +18,12 @@ import (
 )
 
 // TestDefinitionsAreFoundByPartsOfTheirTexts searches namespaces and tags for
-// random parts, holds that it finds what Go finds, and that the statements use
-// the indexes of texts where they can.
+// random substrings. It must find what a search in Go finds, and the statements
+// must use the search indexes where they can.
 func TestDefinitionsAreFoundByPartsOfTheirTexts(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		if strings.HasPrefix(url, "postgres") { // few rows would be read without an index
+		if strings.HasPrefix(url, "postgres") { // for few rows, PostgreSQL would not use an index
 			url += "&enable_seqscan=off&enable_indexscan=off&enable_indexonlyscan=off"
 		}
 		s := storetest.Open(t, url)
@@ -58,15 +58,15 @@ func TestDefinitionsAreFoundByPartsOfTheirTexts(t *testing.T) {
 	})
 }
 
-// someWords returns two words with characters that mean something to patterns,
-// to quoting or to folding.
+// someWords returns two words with characters that have a meaning in patterns,
+// quoting or folding.
 func someWords(chance *rand.Rand) string {
 	words := []string{"Größe", "100%", "a_b", `back\slash`, `"quoted"`, "ΣΊΣΥΦΟΣ", "Kelvin", "日本語", "x86-64", "it's"}
 	return words[chance.IntN(len(words))] + " " + words[chance.IntN(len(words))] + fmt.Sprint(chance.IntN(100))
 }
 
-// createSearched creates namespaces and returns the texts of each, by its name,
-// and all tags.
+// createSearched creates namespaces and returns the strings of each by its
+// name, and all tags.
 func createSearched(t *testing.T, s *store.Store, chance *rand.Rand) (texts map[string][]string, tags []string) {
 	t.Helper()
 	texts = map[string][]string{}
@@ -83,8 +83,8 @@ func createSearched(t *testing.T, s *store.Store, chance *rand.Rand) (texts map[
 	return texts, tags
 }
 
-// explaining returns a context in which statements that search for a part are
-// explained: they use the index of every text that they search.
+// explaining returns a context that explains statements that search for a
+// substring. Each must use the index of every column that it searches.
 func explaining(t *testing.T, s *store.Store, part string) (ctx context.Context) {
 	ctx = storetest.AsAdmin()
 	if !text.HasTrigram(text.Fold(part)) {

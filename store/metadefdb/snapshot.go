@@ -14,32 +14,34 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// definitions are all namespaces with what they define and whom they are shared
-// with, and all resource types, as one snapshot of the database sees them. Nobody
-// changes them: whatever is returned of them is for reading only.
+// definitions are all namespaces with their definitions and members, and all
+// resource types, as one snapshot of the database sees them. They are
+// immutable: callers must not modify returned values.
 type definitions struct {
 	namespaces map[int64]*heldNamespace
 	types      map[int64]heldType
 	typeNamed  map[string]int64
-	links      map[int64][]definedLink // by type; in the order of the row ids of namespaces and associations
-	bytes      int64                   // of memory, roughly
+	links      map[int64][]definedLink // by type; sorted by row id of namespace and association
+	bytes      int64                   // of memory, approximately
 
-	// What was made of them for viewers who see the same: dialogs, and rules.
+	// Caches of dialogs and rules, shared by viewers who see the same
+	// definitions.
 	dialogs *lru.Cache[[]metadef.AppliedNamespace]
 	rules   *lru.Cache[*metadef.Rules]
 }
 
-// heldNamespace is a namespace with what it defines, and who sees it.
+// heldNamespace is a namespace with its definitions and audience.
 type heldNamespace struct {
 	*metadef.Namespace
 	audience     metadef.Audience
 	associations []*metadef.ResourceTypeAssociation // by row id
-	properties   []*metadef.PropertyDefinition      // those of objects too
+	properties   []*metadef.PropertyDefinition      // including those of objects
 	objects      []*metadef.ObjectDefinition
 	bytes        int64
 }
 
-// heldType is what decides who knows a resource type and what its rules are.
+// heldType has the fields that decide who knows a resource type and whether its
+// rules are strict.
 type heldType struct {
 	ID                         int64
 	Name                       string
@@ -72,11 +74,12 @@ func (l definedLink) isFor(target *string) bool {
 	return target == nil || text.OrEmpty(l.PropertiesTarget) == *target
 }
 
-// How much memory is taken by what is made for viewers, roughly.
+// Approximate maximum memory of the caches.
 const (
 	dialogBytes = 32 << 20
 	rulesBytes  = 32 << 20
-	// appliedBytes is what a definition takes in a dialog or in rules.
+	// appliedBytes is the approximate size of a definition in a dialog or in
+	// rules.
 	appliedBytes = 1200
 )
 
@@ -98,15 +101,14 @@ func newDefinitions(namespaces map[int64]*heldNamespace, types map[int64]heldTyp
 	return d
 }
 
-// changedThings are all namespaces and types that a snapshot has of some names.
+// changedThings are all current namespaces and types with the changed names.
 type changedThings struct {
 	namespaceNames, typeNames []string
 	namespaces                []*heldNamespace
 	types                     []heldType
 }
 
-// with returns the definitions with the namespaces and types of some names as they
-// are now.
+// with returns the definitions with the changed namespaces and types replaced.
 func (d *definitions) with(c changedThings) *definitions {
 	namespaces, types := maps.Clone(d.namespaces), maps.Clone(d.types)
 	changed := lists.Set(c.namespaceNames, lists.Itself)
@@ -122,17 +124,17 @@ func (d *definitions) with(c changedThings) *definitions {
 	return newDefinitions(namespaces, types)
 }
 
-// isSame reports whether the definitions have the type of a name as it is among
-// others, which are all that there are of some names.
+// isSame reports whether the definitions have the same type of a name as among
+// has. among must contain every current type of that name.
 func (d *definitions) isSame(name string, among []heldType) bool {
 	id, held := d.typeNamed[name]
 	i := slices.IndexFunc(among, func(of heldType) bool { return of.Name == name })
 	return held == (i >= 0) && (!held || d.types[id] == among[i])
 }
 
-// knows returns the row id of the resource type with a name, and reports whether a
-// viewer knows it by what is defined for it; by what resources there are, others
-// may, too.
+// knows returns the row id of the resource type with a name, and reports
+// whether definitions let a viewer know it. A viewer may also know a type by
+// its resources, which knows does not consider.
 func (d *definitions) knows(viewer access.Viewer, name string) (id int64, ok bool) {
 	id, ok = d.typeNamed[name]
 	if !ok {
@@ -148,8 +150,8 @@ func (d *definitions) knows(viewer access.Viewer, name string) (id int64, ok boo
 	})
 }
 
-// appliedTo returns the namespaces that a viewer sees and that apply to a resource
-// type, with a target only through associations that have it.
+// appliedTo returns the visible namespaces that apply to a resource type. If
+// target is not nil, only associations with that target count.
 func (d *definitions) appliedTo(viewer access.Viewer, resourceType string, target *string) []metadef.AppliedNamespace {
 	signature := &strings.Builder{}
 	fmt.Fprint(signature, resourceType)
@@ -170,8 +172,8 @@ func (d *definitions) appliedTo(viewer access.Viewer, resourceType string, targe
 	return applied
 }
 
-// applyInOrder returns namespaces as links make them applicable, by display name,
-// with what is in conflict.
+// applyInOrder returns the namespaces as links apply them, by display name,
+// with conflicts noted.
 func applyInOrder(links []definedLink) []metadef.AppliedNamespace {
 	links = slices.Clone(links)
 	slices.SortStableFunc(links, func(a, b definedLink) int {
@@ -183,8 +185,8 @@ func applyInOrder(links []definedLink) []metadef.AppliedNamespace {
 	return applied
 }
 
-// rulesFor returns the rules that hold on resources, by what their projects see;
-// nil where a type is not among the types.
+// rulesFor returns the rules for resources, made from the namespaces that their
+// projects see. It returns nil if a type is unknown.
 func (d *definitions) rulesFor(viewer access.Viewer, keys []RulesKey, target *string) map[RulesKey]*metadef.Rules {
 	rules := make(map[RulesKey]*metadef.Rules, len(keys))
 	for _, key := range keys {
@@ -204,9 +206,10 @@ func (d *definitions) rulesFor(viewer access.Viewer, keys []RulesKey, target *st
 	return rules
 }
 
-// rulesOf returns the rules that hold on the resources of a type and a project, by
-// the associations of the type; what a viewer does not see is hidden. It is kept
-// for those of whom the same holds.
+// rulesOf returns the rules for the resources of a type and a project, made
+// from the type's associations. It hides definitions that the viewer does not
+// see. Viewers with the same visible and hidden definitions share a cached
+// result.
 func rulesOf(viewer access.Viewer, key RulesKey, strict bool, links []definedLink, kept *lru.Cache[*metadef.Rules]) *metadef.Rules {
 	var holds []definedLink
 	hidden, weight := map[int64]bool{}, 1

@@ -1,4 +1,4 @@
-// Package metadefdb keeps metadata definitions: namespaces with their
+// Package metadefdb stores metadata definitions: namespaces with their
 // properties, objects, tags, members and associations, and resource types.
 package metadefdb
 
@@ -16,17 +16,17 @@ import (
 type MetadefStore struct {
 	*sqldb.DB
 	options DefinitionOptions
-	// schemas are what the keywords of properties say, by their text: parsing them
-	// took most of the time of a list of properties.
+	// schemas caches the parsed keywords of properties by their JSON. Parsing
+	// them took most of the time of a list of properties.
 	schemas *lru.Cache[metadef.PropertySchema]
 	memory  *resident.Copy[definitions]
 }
 
 const (
-	// schemaBytes bounds the memory that parsed keywords take, roughly.
+	// schemaBytes is the approximate maximum memory of parsed keywords.
 	schemaBytes = 32 << 20
-	// schemaWeight is about how many bytes a parsed schema takes for each of its
-	// text, besides schemaFixed.
+	// A parsed schema takes approximately schemaWeight bytes for each byte of
+	// its JSON, plus schemaFixed.
 	schemaWeight, schemaFixed = 4, 400
 )
 
@@ -43,8 +43,8 @@ func newSchemas() *lru.Cache[metadef.PropertySchema] {
 	return lru.New[metadef.PropertySchema](schemaBytes)
 }
 
-// PropertyNoun returns the property of a row, with a schema that others may have,
-// too, and nobody changes.
+// PropertyNoun returns the property of a row. Its schema is shared and must not
+// be modified.
 func (s *MetadefStore) PropertyNoun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
 	schema, ok := s.schemas.Get(row.Keywords)
 	if !ok {

@@ -25,15 +25,15 @@ import (
 
 var tagOrders = map[string]sqldb.SortKey{"NAME": {Column: tag.FieldNameKey}}
 
-// Tags returns a page of the tags of all namespaces that the viewer may see, by
-// name without regard to case; those whose name has the searched text, where it
-// is not empty.
+// Tags returns a page of the tags of all visible namespaces, sorted by name,
+// ignoring case. If search is not empty, it keeps the tags with that string in
+// the name.
 func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Request) (page.Page[*metadef.Tag], error) {
 	var problems problem.Problems
 	if text.Check(&problems, "search", search, 0, metadef.MaxSearch); len(problems) > 0 {
 		return page.Page[*metadef.Tag]{}, problems.Err()
 	}
-	if search != "" { // which plan is good depends on how frequent the text is
+	if search != "" { // the best plan depends on how frequent the string is
 		ctx = sqldb.Unprepared(ctx)
 	}
 	paging, err := sqldb.NewPaging("tags", tagOrders, page.Order{Field: "NAME"}, request)
@@ -41,7 +41,7 @@ func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Req
 		visible.InNamespaces(ctx), tagsNamedLike(search))
 }
 
-// CountTags returns how many tags Tags goes through in all.
+// CountTags returns the total number of tags in Tags.
 func (s *MetadefStore) CountTags(ctx context.Context, search string) (int, error) {
 	return tagTable.Count(ctx, s.DB, visible.InNamespaces(ctx), tagsNamedLike(search))
 }
@@ -53,8 +53,8 @@ func tagsNamedLike(search string) predicate.Tag {
 	return func(s *entsql.Selector) { s.Where(sqldb.NamesOfTags.Contains(s.C, text.Fold(search))) }
 }
 
-// CountTagged returns how many of the resources that the viewer may see carry
-// each of the tags, by the tags' ids.
+// CountTagged returns the number of visible resources that carry each of the
+// tags, by tag id.
 func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64]int, error) {
 	return tagTable.CountBy(ctx, s.DB, tag.FieldID, sqldb.Among(tag.FieldID, tags), visible.InNamespaces(ctx), func(selector *entsql.Selector) {
 		build := entsql.Dialect(selector.Dialect())
@@ -65,9 +65,9 @@ func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64
 	})
 }
 
-// SetTags sets the tags of a namespace: instead of all that it has, or besides
-// them. Those that keep their names keep their identity; others go, which a
-// protected namespace refuses. It returns all that the namespace has then.
+// SetTags sets the tags of a namespace, or adds tags to them. Tags that keep
+// their names keep their identity. A protected namespace refuses to lose the
+// others. SetTags returns all tags of the namespace after the change.
 func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (tags []*metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "setTags", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
@@ -119,8 +119,7 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (t
 	return tags, in, err
 }
 
-// losesTags reports whether tags are not among those that are to take their
-// place.
+// losesTags reports whether some of the rows are missing from tags.
 func losesTags(rows []*ent.Tag, tags []metadef.DocumentTag) bool {
 	kept := lists.Set(tags, func(tag metadef.DocumentTag) string { return text.Fold(tag.Name) })
 	return slices.ContainsFunc(rows, func(row *ent.Tag) bool { return !kept[row.NameKey] })
@@ -162,7 +161,7 @@ func (s *MetadefStore) UpdateTag(ctx context.Context, input metadef.TagChange) (
 	return changed, in, err
 }
 
-// parentIn returns the id of the parent that a tag is to have, 0 for none.
+// parentIn returns the id of the new parent of a tag, 0 for none.
 func parentIn(there map[string]*ent.Tag, current *ent.Tag, to metadef.Change[*string], problems *problem.Problems) int64 {
 	switch {
 	case !to.Set:
@@ -197,7 +196,7 @@ func refuseUnknownTag(name, in string) error {
 	return problem.Refuse(problem.ErrNotFound, "tag %q does not exist in namespace %q", name, in).On("input.name")
 }
 
-// DeleteTag deletes a tag. Those below it have no parent then.
+// DeleteTag deletes a tag. Its children have no parent then.
 func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string, revision *int) (deleted *metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "deleteTag", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {

@@ -11,12 +11,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// Namespaces of the product's own bundle that were deleted are noted by name, so
-// that the next import of the bundle leaves them alone. Those of other bundles are
-// not: who imports such a bundle would learn what others deleted.
+// The store notes the names of deleted namespaces of the product's own bundle,
+// so that the next import of the bundle does not bring them back. It does not
+// note namespaces of other bundles: whoever imports such a bundle would learn
+// of the deletions of others.
 
-// noteUnloaded notes those of the namespaces that the product's own bundle
-// brought.
+// noteUnloaded notes the namespaces that came from the product's own bundle.
 func (s *MetadefStore) noteUnloaded(ctx context.Context, tx *sqldb.Tx, rows []*ent.Namespace) error {
 	var names []string
 	for _, row := range rows {
@@ -36,12 +36,12 @@ func (s *MetadefStore) noteUnloaded(ctx context.Context, tx *sqldb.Tx, rows []*e
 	}), tx.UnloadedNamespace.CreateBulk)
 }
 
-// isUnloaded keeps the notes of namespaces of a bundle.
+// isUnloaded keeps the notes of a bundle's namespaces.
 func isUnloaded(origin string, names ...string) predicate.UnloadedNamespace {
 	return unloadednamespace.And(unloadednamespace.Origin(origin), sqldb.Among(unloadednamespace.FieldName, names))
 }
 
-// wasUnloaded reports whether the bundle of an import brought a namespace that was
+// wasUnloaded reports whether the imported bundle brought a namespace that was
 // deleted since.
 func wasUnloaded(ctx context.Context, tx *sqldb.Tx, name string, request metadef.ImportRequest) (bool, error) {
 	if request.Origin == nil || *request.Origin != metadef.OwnOrigin {
@@ -50,7 +50,8 @@ func wasUnloaded(ctx context.Context, tx *sqldb.Tx, name string, request metadef
 	return tx.UnloadedNamespace.Query().Where(isUnloaded(*request.Origin, name)).Exist(ctx)
 }
 
-// forgetUnloaded removes the note of a namespace that its bundle brings again.
+// forgetUnloaded deletes the note of a namespace when its bundle brings it
+// back.
 func forgetUnloaded(ctx context.Context, tx *sqldb.Tx, name, origin string) error {
 	_, err := tx.UnloadedNamespace.Delete().Where(isUnloaded(origin, name)).Exec(ctx)
 	return err

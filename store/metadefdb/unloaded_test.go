@@ -10,15 +10,16 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// bundles is what is to be the case after imports and deletions: the origins of
-// the namespaces that exist, and the names that were deleted after the product's
-// own bundle had brought them.
+// bundles is the expected state after imports and deletions: the origins of the
+// existing namespaces, and the deleted names that came from the product's own
+// bundle.
 type bundles struct {
 	origins  map[string]string
 	unloaded map[string]bool
 }
 
-// imported returns the outcome that an import has, and does it.
+// imported applies an import to the expected state and returns its expected
+// outcome.
 func (b bundles) imported(name, origin string, request metadef.ImportRequest) metadef.ImportOutcome {
 	_, exists := b.origins[name]
 	switch {
@@ -45,8 +46,8 @@ func (b bundles) deleted(name string) {
 	delete(b.origins, name)
 }
 
-// TestWhatWasUnloadedStaysAway imports and deletes at random, by all ways, and
-// compares every outcome with the rule.
+// TestWhatWasUnloadedStaysAway imports and deletes at random, in every way, and
+// compares each outcome with the rule.
 func TestWhatWasUnloadedStaysAway(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -89,8 +90,8 @@ func TestWhatWasUnloadedStaysAway(t *testing.T) {
 	})
 }
 
-// TestADatabaseWithoutItsDefinitionsIsNotEmpty unloads what a server began with,
-// and fills as at its next start.
+// TestADatabaseWithoutItsDefinitionsIsNotEmpty unloads the definitions of a new
+// server, and fills the database as the next start does.
 func TestADatabaseWithoutItsDefinitionsIsNotEmpty(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

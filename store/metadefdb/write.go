@@ -16,8 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// CreateNamespace creates a namespace with everything in it. A name that is
-// taken is ErrAlreadyExists, by whomever it is taken.
+// CreateNamespace creates a namespace with its contents. It returns
+// ErrAlreadyExists if the name is taken, even by an invisible namespace.
 func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*metadef.Namespace, error) {
 	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.Namesp
 	return created, nil
 }
 
-// createDocument writes a document as a new namespace, for a mutation, and
+// createDocument writes a document as a new namespace for a mutation, and
 // records it.
 func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx, document *metadef.Document) (*ent.Namespace, error) {
 	document = owned(ctx, document)
@@ -69,8 +69,7 @@ func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx, documen
 	return row, nil
 }
 
-// owned returns a document with an owner: the viewer's project where it names
-// none.
+// owned returns a document with an owner. The default is the viewer's project.
 func owned(ctx context.Context, document *metadef.Document) *metadef.Document {
 	if document.Owner != nil {
 		return document
@@ -141,9 +140,8 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 	return tx.ResourceTypeAssociation.CreateBulk(creates...).Exec(ctx)
 }
 
-// EnsureResourceTypes returns the rows of resource types by name and creates
-// those that are not there, in the order of their names, so that two writers
-// never deadlock.
+// EnsureResourceTypes returns the row ids of resource types by name. It creates
+// missing ones in the order of their names, so that two writers never deadlock.
 func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]int64, error) {
 	names = sqldb.Distinct(names)
 	find := func() (map[string]int64, error) {
@@ -164,8 +162,8 @@ func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, na
 	return find()
 }
 
-// insertTags writes tags level by level, parents first. Rows has the ids of the
-// tags that are there, by their folded names, and gets those of the new ones.
+// insertTags writes tags level by level, parents first. rows has the ids of
+// existing tags by folded name, and insertTags adds those of new ones.
 func insertTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []metadef.DocumentTag, rows map[string]int64, now time.Time) error {
 	for len(tags) > 0 {
 		var level []metadef.DocumentTag
@@ -242,6 +240,6 @@ func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef
 		SetCreatedAt(now).SetUpdatedAt(now)
 }
 
-// searchKey returns what a text search looks through: the texts folded, a line
-// each.
+// searchKey returns the string that a text search reads: the texts, folded, one
+// per line.
 func searchKey(texts ...string) string { return text.Fold(strings.Join(texts, "\n")) }

@@ -60,7 +60,8 @@ func oddPart(chance *rand.Rand, texts []string) string {
 
 // TestPartsOfTextsAreFound searches for random substrings of random strings.
 // The indexed search must find what a search in Go finds, while others write
-// and afterwards, and on PostgreSQL also with sequential scans disabled.
+// and afterwards. On PostgreSQL it runs again with only bitmap scans enabled,
+// so that every index is used.
 func TestPartsOfTextsAreFound(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
