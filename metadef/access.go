@@ -7,13 +7,13 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// NamespaceStanding is what a viewer is to a namespace that the viewer sees.
+// NamespaceStanding has the facts that decide a viewer's rights in a visible
+// namespace.
 type NamespaceStanding struct {
 	Viewer access.Viewer
 	Owner  string     // the project that owns the namespace
-	Role   MemberRole // of the viewer's project among its members; empty for none
-	// OwnerWrites: members of the owning project write it, which the operator
-	// allows.
+	Role   MemberRole // of the viewer's project as a member; "" for none
+	// OwnerWrites allows members of the owning project to write the namespace.
 	OwnerWrites bool
 	Protected   bool // whether the namespace is protected
 }
@@ -24,28 +24,28 @@ func (s NamespaceStanding) At(field string) NamespaceStanding {
 	return s
 }
 
-// MayManage reports whether the viewer may do everything with the namespace:
-// share it, protect it, delete it.
+// MayManage reports whether the viewer may do everything with the namespace,
+// including sharing, protecting and deleting it.
 func (s NamespaceStanding) MayManage() bool {
 	return s.Viewer.May(access.RuleDefinitionsWrite) || s.OwnerWrites && s.Viewer.Has(access.RoleMember) && s.Viewer.ProjectID != "" && s.Viewer.ProjectID == s.Owner
 }
 
-// MayDefine reports whether the viewer may define in the namespace: properties,
-// objects and tags, and what the namespace is called and described as.
+// MayDefine reports whether the viewer may write properties, objects and tags
+// in the namespace, and its display name and description.
 func (s NamespaceStanding) MayDefine() bool {
 	return s.MayManage() || s.Role == Editor && s.Viewer.Has(access.RoleMember)
 }
 
-// MayDelete reports whether the viewer may delete the namespace, or what it takes
-// the same to delete: nobody may while it is protected.
+// MayDelete reports whether the viewer may delete the namespace, or do anything
+// that requires the same right. It is false while the namespace is protected.
 func (s NamespaceStanding) MayDelete() bool { return s.MayManage() && !s.Protected }
 
-// MayUndefine reports whether the viewer may delete what is defined in the
-// namespace: nobody may while it is protected.
+// MayUndefine reports whether the viewer may delete definitions in the
+// namespace. It is false while the namespace is protected.
 func (s NamespaceStanding) MayUndefine() bool { return s.MayDefine() && !s.Protected }
 
-// CheckManage refuses whoever may not manage the namespace, at a field of
-// Mutation.
+// CheckManage refuses a viewer who may not manage the namespace. field is the
+// field of Mutation that the error names.
 func (s NamespaceStanding) CheckManage(field string) error {
 	if s.MayManage() {
 		return nil
@@ -53,8 +53,8 @@ func (s NamespaceStanding) CheckManage(field string) error {
 	return s.refuse(field, "")
 }
 
-// CheckDefine refuses whoever may not define in the namespace, at a field of
-// Mutation.
+// CheckDefine refuses a viewer who may not define in the namespace. field is
+// the field of Mutation that the error names.
 func (s NamespaceStanding) CheckDefine(field string) error {
 	if s.MayDefine() {
 		return nil
@@ -62,8 +62,8 @@ func (s NamespaceStanding) CheckDefine(field string) error {
 	return s.refuse(field, ", or the role member in a project with EDITOR")
 }
 
-// CheckImport refuses whoever can import nothing: neither may they create
-// namespaces, nor can their project be one that edits some.
+// CheckImport refuses a viewer who may import nothing: one who may neither
+// create namespaces nor belong to a project that edits some.
 func (s NamespaceStanding) CheckImport(field string) error {
 	if s.MayManage() || s.Viewer.Has(access.RoleMember) {
 		return nil
@@ -71,9 +71,8 @@ func (s NamespaceStanding) CheckImport(field string) error {
 	return s.refuse(field, ", or the role member in a project that edits the namespace")
 }
 
-// CheckChange refuses a change of a namespace to those who define in it, where it
-// is one of what takes whoever manages it: visibility, protection, owner and
-// associations.
+// CheckChange refuses editors a change that requires managing the namespace: of
+// visibility, protection, owner or associations.
 func (s NamespaceStanding) CheckChange(before, after *Document) error {
 	if s.MayManage() || after == nil {
 		return nil
@@ -95,8 +94,8 @@ func (s NamespaceStanding) refuse(field, besides string) error {
 	return problem.Refuse(problem.ErrForbidden, "%s needs %s", field, who+besides)
 }
 
-// MayGiveNamespace refuses to make a project the owner of a namespace: members
-// give to no other project than their own.
+// MayGiveNamespace refuses to make another project the owner of a namespace,
+// unless the viewer may write all definitions.
 func MayGiveNamespace(v access.Viewer, project string) error {
 	if v.ProjectID == project {
 		return nil
@@ -104,8 +103,8 @@ func MayGiveNamespace(v access.Viewer, project string) error {
 	return v.Require(access.RuleDefinitionsWrite, "making another project the owner of a namespace")
 }
 
-// MayImportFrom refuses viewers who are not administrators and import under the
-// product's own origin, whose namespaces are upgraded with the product.
+// MayImportFrom refuses the product's own origin to viewers who are not
+// administrators. Namespaces of that origin are upgraded with the product.
 func MayImportFrom(v access.Viewer, origin *string) error {
 	if origin == nil || *origin != OwnOrigin {
 		return nil
@@ -113,7 +112,7 @@ func MayImportFrom(v access.Viewer, origin *string) error {
 	return v.Require(access.RuleDefinitionsWrite, "importing under the origin "+OwnOrigin)
 }
 
-// StrongerRole returns the one of two roles that allows more.
+// StrongerRole returns the role that allows more.
 func StrongerRole(a, b MemberRole) MemberRole {
 	if a == Editor || b == Editor {
 		return Editor
@@ -121,15 +120,15 @@ func StrongerRole(a, b MemberRole) MemberRole {
 	return max(a, b)
 }
 
-// Audience is who sees a namespace.
+// Audience is the set of viewers of a namespace.
 type Audience struct {
 	Visibility access.Visibility
 	Owner      string          // a project
-	Members    map[string]bool // the projects that it is shared with, as far as they are known
+	Members    map[string]bool // the known projects that it is shared with
 }
 
-// Includes reports whether a project sees the namespace; without one, whether
-// every project does.
+// Includes reports whether a project sees the namespace. For "", it reports
+// whether every project does.
 func (a Audience) Includes(project string) bool {
 	return a.Visibility == access.Public || a.Members[EveryProject] || project != "" && (a.Owner == project || a.Members[project])
 }
@@ -139,9 +138,10 @@ func (a Audience) IncludesViewer(v access.Viewer) bool {
 	return v.May(access.RuleDefinitionsRead) && (v.IsAdmin() || a.Includes(v.ProjectID))
 }
 
-// KnowsType reports whether a viewer knows a resource type by what is defined: a
-// protected one, one that an administrator created, or one of a namespace that
-// the viewer sees. A viewer who sees a resource of a type knows the type, too.
+// KnowsType reports whether definitions let a viewer know a resource type. They
+// do if the type is protected, if an administrator created it, or if the viewer
+// sees one of its namespaces. A viewer who sees a resource of a type knows the
+// type, too.
 func KnowsType(v access.Viewer, isProtected, isCreated bool, namespaces iter.Seq[Audience]) bool {
 	if isProtected || isCreated || v.IsAdmin() && v.May(access.RuleDefinitionsRead) {
 		return true

@@ -9,8 +9,8 @@ import (
 )
 
 // prefixed returns the effective name of a definition under an association's
-// prefix. A name that carries the prefix already is not given it twice: a
-// departure from the reference system.
+// prefix. Unlike the reference system, it does not repeat the prefix on a name
+// that already has it.
 func prefixed(prefix, name string) string {
 	if strings.HasPrefix(name, prefix) {
 		return name
@@ -18,19 +18,19 @@ func prefixed(prefix, name string) string {
 	return prefix + name
 }
 
-// NameThrough returns the name that a definition has through an association with
-// a prefix.
+// NameThrough returns the name of a definition under an association's prefix.
 func NameThrough(prefix, name string) string { return prefixed(prefix, name) }
 
-// AppliedNamespace is a namespace as one of its associations makes it
-// applicable to a resource type: everything a metadata dialog shows of it.
+// AppliedNamespace is a namespace as one of its associations applies it to a
+// resource type. It has everything that a metadata dialog shows of the
+// namespace.
 type AppliedNamespace struct {
 	Namespace   *Namespace
 	Association *ResourceTypeAssociation
 	Properties  []*PropertyDefinition // of the namespace itself, with effective names
 	Objects     []AppliedObject
 	Conflicts   []DefinitionConflict
-	Search      string // the text that properties and objects were chosen by; empty for all
+	Search      string // the string that chose properties and objects; "" for all
 }
 
 // AppliedObject is an object and its properties, with effective names.
@@ -39,21 +39,20 @@ type AppliedObject struct {
 	Properties []*PropertyDefinition
 }
 
-// DefinitionConflict is one effective name that several definitions share for
-// the same resource type and target, so that a value of that key means
-// different things.
+// DefinitionConflict is an effective name that several definitions share for
+// the same resource type and target. A value of that key is ambiguous.
 type DefinitionConflict struct {
 	Name        string
-	Definitions []*PropertyDefinition // two at least, in the order of their namespaces
+	Definitions []*PropertyDefinition // at least two, in the order of their namespaces
 }
 
-// Apply returns the definitions of a namespace under the names they have
-// through an association. Properties are those of the namespace and of its
-// objects; each carries whether its object requires it. Nothing that is passed
-// in is changed.
+// Apply returns the definitions of a namespace under their names in an
+// association. properties are those of the namespace and of its objects. Each
+// returned property says whether its object requires it. Apply does not modify
+// its arguments.
 func Apply(namespace *Namespace, association *ResourceTypeAssociation, properties []*PropertyDefinition, objects []*ObjectDefinition) AppliedNamespace {
 	through := []*ResourceTypeAssociation{association}
-	owned := map[int64][]*PropertyDefinition{} // by object; 0 for those of the namespace
+	owned := map[int64][]*PropertyDefinition{} // by object; 0 for the namespace itself
 	for _, property := range properties {
 		owned[property.ObjectID] = append(owned[property.ObjectID], property)
 	}
@@ -64,7 +63,7 @@ func Apply(namespace *Namespace, association *ResourceTypeAssociation, propertie
 	return applied
 }
 
-// Definitions returns every property of the namespace, its own first, then
+// Definitions returns every property of the namespace: first its own, then
 // those of each object.
 func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 	definitions := slices.Clone(a.Properties)
@@ -75,9 +74,9 @@ func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 }
 
 // NoteConflicts sets the conflicts of all namespaces that apply to one resource
-// type. Two definitions are in conflict when they have the same effective name
-// for the same target; each of their namespaces lists it, sorted by name. One
-// definition that two associations name alike is no conflict.
+// type. Two definitions are in conflict if they have the same effective name
+// for the same target. Each of their namespaces lists it, sorted by name. One
+// definition that has the same name in two associations is not in conflict.
 func NoteConflicts(applied []AppliedNamespace) {
 	keyOf := func(a AppliedNamespace, p *PropertyDefinition) [2]string {
 		return [2]string{text.OrEmpty(a.Association.PropertiesTarget), p.Name}
@@ -104,11 +103,11 @@ func NoteConflicts(applied []AppliedNamespace) {
 	}
 }
 
-// Matching returns what has the searched text in its name, title or
-// description, whatever its case: everything where the namespace itself has it;
-// else single properties, and whole objects where the object or one of its
-// properties has it, because an object never shows as another than it is. False
-// means that nothing has it. The empty text keeps all.
+// Matching returns the definitions that contain search in their name, title or
+// description, ignoring case. It returns everything if the namespace itself
+// matches. Otherwise it returns matching properties, and whole objects if the
+// object or one of its properties matches, because an object is never shown in
+// part. It reports whether anything matches. An empty search keeps everything.
 func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 	wanted := text.Fold(search)
 	has := func(texts ...string) bool {
@@ -128,16 +127,16 @@ func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 	return a, len(a.Properties)+len(a.Objects) > 0
 }
 
-// AssociationChoice chooses among the associations of a namespace: those of a
-// resource type, and of them, where given, those with a properties target or a
-// prefix ("" is one without).
+// AssociationChoice selects associations of a namespace by resource type and,
+// if not nil, by properties target and prefix. "" selects associations without
+// one.
 type AssociationChoice struct {
 	ResourceType string
 	Target       *string
 	Prefix       *string
 }
 
-// Of returns the chosen associations, in their order.
+// Of returns the selected associations, in their order.
 func (c AssociationChoice) Of(associations []*ResourceTypeAssociation) []*ResourceTypeAssociation {
 	var chosen []*ResourceTypeAssociation
 	for _, association := range associations {
@@ -150,8 +149,8 @@ func (c AssociationChoice) Of(associations []*ResourceTypeAssociation) []*Resour
 	return chosen
 }
 
-// PropertiesThrough returns the properties as they apply through associations:
-// once for each, under the association's prefix.
+// PropertiesThrough returns the properties as each association applies them,
+// under its prefix.
 func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*PropertyDefinition) []*PropertyDefinition {
 	var seen []*PropertyDefinition
 	for _, association := range associations {
@@ -165,8 +164,8 @@ func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*Pr
 	return seen
 }
 
-// ObjectsThrough returns the objects as they apply through associations: once
-// for each, with the names of their required properties under its prefix.
+// ObjectsThrough returns the objects as each association applies them, with the
+// names of their required properties under its prefix.
 func ObjectsThrough(associations []*ResourceTypeAssociation, objects []*ObjectDefinition) []*ObjectDefinition {
 	var seen []*ObjectDefinition
 	for _, association := range associations {
@@ -183,8 +182,8 @@ func ObjectsThrough(associations []*ResourceTypeAssociation, objects []*ObjectDe
 	return seen
 }
 
-// PropertiesOfObject returns the properties of an object as the object is seen:
-// under the prefix that it is seen with, each knowing whether it is required.
+// PropertiesOfObject returns the properties of an object under the object's
+// prefix. Each says whether the object requires it.
 func PropertiesOfObject(object *ObjectDefinition, properties []*PropertyDefinition) []*PropertyDefinition {
 	seen := make([]*PropertyDefinition, len(properties))
 	for i, property := range properties {

@@ -11,9 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// applyDocuments brings the documents into the shape that they have when they
-// come from the store, applied to one resource type, with definitions numbered
-// throughout.
+// applyDocuments applies documents to one resource type, in the form in which
+// they come from the store, with consecutive ids for the definitions.
 func applyDocuments(documents []*Document, resourceType string) []AppliedNamespace {
 	var applied []AppliedNamespace
 	next := int64(1)
@@ -45,7 +44,8 @@ func applyDocuments(documents []*Document, resourceType string) []AppliedNamespa
 	return applied
 }
 
-// realApplied returns the real definition files applied to one resource type.
+// realApplied returns the reference system's definition files applied to one
+// resource type.
 func realApplied(t testing.TB, resourceType string) []AppliedNamespace {
 	t.Helper()
 	var documents []*Document

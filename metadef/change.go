@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Change is what an input says about one field: the zero Change keeps it, a set
-// one replaces it, and a set one whose value is nil clears it. T is a pointer
-// or a slice. Creating is a change of nothing.
+// Change is an optional field of an input. The zero Change keeps the field, a
+// set one replaces it, and a set one with a nil value clears it. T is a pointer
+// or a slice. A new object is a change of an empty one.
 type Change[T any] struct {
 	Set   bool
 	Value T
@@ -20,7 +20,7 @@ type Change[T any] struct {
 
 // jsonChange is a Change of any type.
 type jsonChange interface {
-	// json returns the value as JSON, empty where it is nil.
+	// json returns the value as JSON, "" if it is nil.
 	json() (value text.JSON, set bool, err error)
 }
 
@@ -33,11 +33,11 @@ func (c Change[T]) json() (value text.JSON, set bool, err error) {
 
 // MarshalGQL writes the value as JSON.
 func (c Change[T]) MarshalGQL(w io.Writer) {
-	value, _, _ := c.json() // what was read can be written
+	value, _, _ := c.json() // cannot fail for a value that was read
 	value.MarshalGQL(w)
 }
 
-// UnmarshalGQL reads a field that the input has, after its type was checked.
+// UnmarshalGQL reads a field of the input after its type was checked.
 func (c *Change[T]) UnmarshalGQL(v any) error {
 	var value text.JSON
 	if err := value.UnmarshalGQL(withEmptyLists(v)); err != nil {
@@ -46,8 +46,8 @@ func (c *Change[T]) UnmarshalGQL(v any) error {
 	return c.UnmarshalJSON([]byte(value))
 }
 
-// withEmptyLists returns the value of a literal with empty lists in place of
-// nil ones, which its parser makes of them.
+// withEmptyLists returns the value of a literal with its nil lists made empty.
+// The parser of literals returns nil for an empty list.
 func withEmptyLists(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -62,8 +62,8 @@ func withEmptyLists(v any) any {
 	return v
 }
 
-// UnmarshalJSON reads a field that the input has. One value stands for a list
-// of one, as everywhere in GraphQL.
+// UnmarshalJSON reads a field of the input. As in GraphQL, a single value
+// counts as a list of one.
 func (c *Change[T]) UnmarshalJSON(value []byte) error {
 	c.Set = true
 	isList := reflect.TypeFor[T]().Kind() == reflect.Slice
@@ -73,8 +73,8 @@ func (c *Change[T]) UnmarshalJSON(value []byte) error {
 	return json.Unmarshal(value, &c.Value)
 }
 
-// RenamedAs returns the name that a thing is to have: the new one, or its own
-// where the change keeps it.
+// RenamedAs returns the new name of an object, or its current name if the
+// change keeps it.
 func RenamedAs(problems *problem.Problems, field, name string, to Change[*string]) string {
 	switch {
 	case !to.Set:

@@ -14,7 +14,7 @@ func TestChangeReadsAbsentNullAndValue(t *testing.T) {
 		return ObjectPatch{Properties: list(PropertyInput{"p", patch})}
 	}
 	for name, c := range map[string]struct {
-		properties any // as the server reads an input
+		properties any // in the form of the server's input
 		want       ObjectPatch
 	}{
 		"null":          {nil, ObjectPatch{Properties: Change[[]PropertyInput]{Set: true}}},

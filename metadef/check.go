@@ -11,24 +11,24 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Check returns everything that is wrong with a new association: names have 1
-// to 80 characters, and a prefix ends in a separator.
+// Check returns the problems of a new association: names must have 1 to 80
+// characters, and a prefix must end in a separator.
 func (a DocumentAssociation) Check(path string) problem.Problems {
 	c := checker{level: Strict}
 	c.validateAssociation(a, path)
 	return c.found
 }
 
-// CheckPrefix adds what is wrong with an association's prefix: 1 to 80
-// characters, no control characters, a separator at its end.
+// CheckPrefix adds the problems of an association's prefix. It must have 1 to
+// 80 characters, no control characters, and a separator at its end.
 func CheckPrefix(problems *problem.Problems, path, prefix string) {
 	c := checker{level: Strict}
 	c.validatePrefix(prefix, path)
 	*problems = append(*problems, c.found...)
 }
 
-// CheckTarget adds what is wrong with an association's properties target: 1 to
-// 80 characters, no control characters.
+// CheckTarget adds the problems of an association's properties target. It must
+// have 1 to 80 characters and no control characters.
 func CheckTarget(problems *problem.Problems, path, target string) {
 	before := len(*problems)
 	text.Check(problems, path, target, 1, text.MaxName)
@@ -37,14 +37,14 @@ func CheckTarget(problems *problem.Problems, path, target string) {
 	}
 }
 
-// validateText checks a text that is there.
+// validateText checks a string, unless it is nil.
 func (c *checker) validateText(input *string, path string, least, most int) {
 	text.CheckOptional(&c.found, path, input, least, most)
 }
 
 func (c *checker) validateName(name, path string) { text.CheckName(&c.found, path, name) }
 
-// validateFields checks the fields of a namespace itself but for its name.
+// validateFields checks the fields of a namespace itself, except for its name.
 func (c *checker) validateFields(d *Document, path string) {
 	c.validateText(d.DisplayName, c.field(path, "displayName", "display_name"), 0, text.MaxName)
 	c.validateText(d.Description, problem.Join(path, "description"), 0, MaxDescription)
@@ -52,8 +52,8 @@ func (c *checker) validateFields(d *Document, path string) {
 	access.CheckVisibility(&c.found, problem.Join(path, "visibility"), d.Visibility)
 }
 
-// few reports whether a list or map has no more members than a namespace may,
-// and adds a problem where it has more.
+// few reports whether a list or map has no more members than a namespace may
+// have, and adds a problem otherwise.
 func (c *checker) few(count int, path string) bool { return c.atMost(count, MaxDefinitions, path) }
 
 // propertiesOf checks new properties and returns them.
@@ -93,8 +93,8 @@ func (c *checker) objectOf(input ObjectInput, path string) DocumentObject {
 	return input.applyTo(DocumentObject{Name: input.Name}, path, c)
 }
 
-// requiredNames returns the required names that are properties, each once.
-// Others are problems through the API and left out of files.
+// requiredNames returns the required names that are properties, without
+// duplicates. Other names are problems in the API, and left out of files.
 func (c *checker) requiredNames(required []string, path func(i int) string, properties []DocumentProperty) []string {
 	var names []string
 	defined, seen := lists.ByKey(properties, propertyName), map[string]bool{}
@@ -111,7 +111,7 @@ func (c *checker) requiredNames(required []string, path func(i int) string, prop
 	return names
 }
 
-// validateOnce checks that no name was there before.
+// validateOnce adds a problem for each repeated name.
 func (c *checker) validateOnce(names, paths []string, what string) {
 	seen := map[string]bool{}
 	for i, name := range names {
@@ -144,8 +144,8 @@ func (c *checker) validateAssociation(a DocumentAssociation, path string) {
 	}
 }
 
-// validateAssociations checks a list of associations: no two of one type that
-// differ in neither prefix nor target.
+// validateAssociations checks a list of associations. Two associations with the
+// same type, prefix and target are a problem.
 func (c *checker) validateAssociations(associations []DocumentAssociation, paths []string) {
 	seen := map[[3]string]bool{}
 	for i, a := range associations {
@@ -158,40 +158,40 @@ func (c *checker) validateAssociations(associations []DocumentAssociation, paths
 	}
 }
 
-// identity returns what an association of a namespace is known by: type, target
-// and prefix.
+// identity returns the key of an association in a namespace: type, target and
+// prefix.
 func (a DocumentAssociation) identity() [3]string {
 	return [3]string{a.ResourceType, text.OrEmpty(a.PropertiesTarget), text.OrEmpty(a.Prefix)}
 }
 
-// Limits of a definition, so that nothing a caller sends is unbounded.
+// Limits of a definition, so that all input is bounded.
 const (
 	MaxDefinition  = 64 << 10  // bytes of one property's definition
 	MaxEnumMembers = 1000      // members of an enum, operators of a property
 	MaxPattern     = 1000      // characters of a regular expression
-	MaxDefinitions = 1000      // properties, objects, tags, associations of a namespace; properties of an object
-	MaxCount       = 1<<31 - 1 // of lengths and numbers of items, as GraphQL's Int
+	MaxDefinitions = 1000      // properties, objects, tags, associations of a namespace, each; properties of an object
+	MaxCount       = 1<<31 - 1 // lengths and numbers of items, as GraphQL's Int
 )
 
-// Strictness is how a definition is read.
+// Strictness says how a definition is read.
 type Strictness int
 
 const (
-	// Strict is for input of the API: everything questionable is a problem, and
+	// Strict is for input of the API. Everything questionable is a problem, and
 	// paths use the API's names (`input.itemEnum[1]`).
 	Strict Strictness = iota
-	// Lenient is for definition files: what is questionable but legal in the
-	// reference system is accepted with a warning, and paths use the file's
+	// Lenient is for definition files. Input that is questionable but legal in
+	// the reference system is accepted with a warning. Paths use the file's
 	// names (`$.properties.hw_cpu.items.enum[1]`).
 	Lenient
 )
 
-// checker collects the problems of a definition while it is read, and warnings
-// of what was accepted or repaired.
+// checker collects the problems of a definition, and warnings of accepted or
+// repaired input.
 type checker struct {
 	level         Strictness
 	warned, found problem.Problems
-	edited        []ImportEdit // that an upgrade keeps
+	edited        []ImportEdit // local edits that an upgrade keeps
 }
 
 func (c *checker) problem(path, format string, args ...any) {
@@ -202,8 +202,8 @@ func (c *checker) warn(path, format string, args ...any) {
 	c.warned.AddBounded(path, format, args...)
 }
 
-// strictly adds what only the reference system accepts: through the API as a
-// problem, from a file as a warning that says what becomes of it.
+// strictly adds an oddity that only the reference system accepts: a problem in
+// the API, and in a file a warning that says how it is handled.
 func (c *checker) strictly(path, fate, format string, args ...any) {
 	if c.level == Strict {
 		c.problem(path, format, args...)
@@ -212,7 +212,8 @@ func (c *checker) strictly(path, fate, format string, args ...any) {
 	}
 }
 
-// field returns the path of a field by its name in the API or in files.
+// field returns the path of a field by its name in the API or in files,
+// whichever is read.
 func (c *checker) field(path, api, file string) string {
 	if c.level == Lenient {
 		return problem.Join(path, file)
@@ -220,8 +221,7 @@ func (c *checker) field(path, api, file string) string {
 	return problem.Join(path, api)
 }
 
-// expect reports whether a value is of a kind, and adds a problem where it is
-// not.
+// expect reports whether a value is of a kind, and adds a problem if it is not.
 func (c *checker) expect(value jsonvalue.Value, kind jsonvalue.Kind, path string) bool {
 	if value.Kind != kind {
 		c.problem(path, "must be %s, is %s", kind, value.Kind)
@@ -229,8 +229,8 @@ func (c *checker) expect(value jsonvalue.Value, kind jsonvalue.Kind, path string
 	return value.Kind == kind
 }
 
-// atMost reports whether a list or map has at most as many members as it may,
-// and adds a problem where it has more.
+// atMost reports whether count is at most the given maximum, and adds a problem
+// if it is not.
 func (c *checker) atMost(count, most int, path string) bool {
 	if count > most {
 		c.problem(path, "must have at most %d members, has %d", most, count)

@@ -11,13 +11,13 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// maxDifferences bounds how many differences one plan lists.
+// maxDifferences is the maximum number of differences that one plan lists.
 const maxDifferences = 1000
 
-// Differences returns what turns one document into another, a line each: `added
-// $.properties.x`, `removed $.tags.x`, `changed $.properties.x.default: 5 ->
-// 6`. Things are named by their names; the order of tags and of associations
-// makes no difference. Equal documents have none.
+// Differences returns the changes from one document to another, one per line:
+// `added $.properties.x`, `removed $.tags.x`, `changed $.properties.x.default:
+// 5 -> 6`. Paths use names. The order of tags and of associations does not
+// count. Equal documents have no differences.
 func Differences(before, after *Document) []string {
 	var d differenceList
 	d.addText("$.display_name", before.DisplayName, after.DisplayName)
@@ -44,7 +44,8 @@ func propertyName(p DocumentProperty) string { return p.Name }
 func objectName(o DocumentObject) string     { return o.Name }
 func tagKey(t DocumentTag) string            { return text.Fold(t.Name) }
 
-// label returns the name of an association: all that it is known by.
+// label returns a name for an association, made from its type, target and
+// prefix.
 func (a DocumentAssociation) label() string {
 	text := a.ResourceType
 	if a.Prefix != nil {
@@ -107,15 +108,15 @@ func (d *differenceList) addProperties(path string, before, after []DocumentProp
 	d.addOrder(path, lists.Map(before, propertyName), lists.Map(after, propertyName))
 }
 
-// addOrder adds that what both have has another order.
+// addOrder adds a difference if the common names are in another order.
 func (d *differenceList) addOrder(path string, before, after []string) {
 	if !sameOrder(before, after) {
 		d.add("reordered " + path)
 	}
 }
 
-// compare adds what only one of two lists has and, where inner is given, what
-// differs in what both have.
+// compare adds the members that only one of two lists has and, if inner is not
+// nil, the differences in common members.
 func compare[T any](d *differenceList, path string, before, after []T, key func(T) string, inner func(path string, a, b T)) {
 	old := lists.ByKey(before, key)
 	for _, item := range after {
@@ -134,11 +135,11 @@ func compare[T any](d *differenceList, path string, before, after []T, key func(
 	}
 }
 
-// union returns the first list and what only the second has, after what it
-// follows there.
+// union returns the first list, with each name that only the second has after
+// the common name that it follows there.
 func union(first, second []string) []string {
 	has := lists.Set(first, lists.Itself)
-	follows := map[string][]string{} // by the name of the first list that they come after
+	follows := map[string][]string{} // names only in the second list, by the name that they follow
 	last := ""
 	for _, name := range second {
 		if has[name] {
@@ -147,7 +148,7 @@ func union(first, second []string) []string {
 			follows[last] = append(follows[last], name)
 		}
 	}
-	// What the second list starts with comes first; "" is no name.
+	// Names at the start of the second list come first; "" is no name.
 	all := slices.Clone(follows[""])
 	for _, name := range first {
 		all = append(all, name)
@@ -158,7 +159,8 @@ func union(first, second []string) []string {
 	return all
 }
 
-// sameOrder reports whether the names that both lists have come in one order.
+// sameOrder reports whether the common names of both lists are in the same
+// order.
 func sameOrder(first, second []string) bool {
 	common := func(names, others []string) []string {
 		has := lists.Set(others, lists.Itself)

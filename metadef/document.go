@@ -10,13 +10,13 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// MaxDocument is how many bytes a definition document may have: about what
-// a namespace has at full quotas.
+// MaxDocument is the maximum size of a definition document in bytes. A
+// namespace at all of its quotas has about that size.
 const MaxDocument = 64 << 20
 
-// Document is the content of one definition file: a namespace with everything
-// in it, in the order of the file. A nil pointer is what the file is silent
-// about; the lists are nil where they are empty.
+// Document is the content of a definition file: a namespace with its contents,
+// in the order of the file. A nil pointer means that the file does not have the
+// field. Empty lists are nil.
 type Document struct {
 	Name         string
 	DisplayName  *string
@@ -36,7 +36,8 @@ type DocumentProperty struct {
 	PropertySchema
 }
 
-// DocumentObject is an object with its properties. Required names some of them.
+// DocumentObject is an object with its properties. Required has the names of
+// required ones.
 type DocumentObject struct {
 	Name        string
 	Description *string
@@ -44,8 +45,7 @@ type DocumentObject struct {
 	Properties  []DocumentProperty
 }
 
-// LosesProperties reports whether an object that takes its place lacks a
-// property.
+// LosesProperties reports whether after lacks a property of the object.
 func (o DocumentObject) LosesProperties(after DocumentObject) bool {
 	now := lists.ByKey(after.Properties, propertyName)
 	return slices.ContainsFunc(o.Properties, func(old DocumentProperty) bool {
@@ -54,25 +54,25 @@ func (o DocumentObject) LosesProperties(after DocumentObject) bool {
 	})
 }
 
-// DocumentTag is a tag; Parent is the name of another tag of the namespace, as
-// that tag spells it, or empty.
+// DocumentTag is a tag. Parent is the name of another tag of the namespace in
+// that tag's spelling, or empty.
 type DocumentTag struct {
 	Name   string
 	Parent string
 }
 
-// DocumentAssociation makes the definitions applicable to a resource type.
+// DocumentAssociation applies the definitions to a resource type.
 type DocumentAssociation struct {
 	ResourceType     string
 	Prefix           *string
 	PropertiesTarget *string
 }
 
-// ParseDocument reads the text of one definition file. Everything wrong with it
-// is in problems, each with its path (`$.properties.hw_cpu.enum`) and a syntax
-// error with line and column; what was accepted although it is questionable, or
-// repaired, is in warnings. With problems the document is what could be read,
-// fit for naming the namespace in a report only, and nil where nothing could.
+// ParseDocument parses a definition file. problems are at their paths
+// (`$.properties.hw_cpu.enum`); a syntax error has line and column. warnings
+// are questionable input that was accepted or repaired. If there are problems,
+// document has only what could be read. It then serves only to name the
+// namespace in a report, and is nil if nothing could be read.
 func ParseDocument(input string) (document *Document, warnings, problems problem.Problems) {
 	c := checker{level: Lenient}
 	document = c.readDocument(input)

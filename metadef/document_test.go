@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// realDocuments returns the texts of the reference system's definition files by
-// file name, from the folder named by CADASTRE_TEST_DEFINITIONS.
+// realDocuments returns the reference system's definition files by file name,
+// from the folder in CADASTRE_TEST_DEFINITIONS.
 func realDocuments(t testing.TB) map[string]string {
 	t.Helper()
 	folder := os.Getenv("CADASTRE_TEST_DEFINITIONS")
@@ -38,7 +38,7 @@ func realDocuments(t testing.TB) map[string]string {
 	return texts
 }
 
-// documentCounts is what definition files hold.
+// documentCounts are the numbers of definitions in definition files.
 type documentCounts struct {
 	files, properties, objects, objectProperties, associations, integerDefaults, textDefaults int
 }
@@ -188,7 +188,7 @@ func TestParseDocumentKeepsOrderAndTypes(t *testing.T) {
 	checkRoundTrip(t, document)
 }
 
-// documentCase is the text of a file and the paths of what is found in it.
+// documentCase is a file and the paths of its problems and warnings.
 type documentCase struct {
 	name, text string
 	problems   []string

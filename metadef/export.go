@@ -9,10 +9,11 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Text returns the definition file of the document: the keys of each map in a
-// fixed order, lists and properties in the document's own, the keywords of each
-// property verbatim, indented by four spaces, with a newline at the end. Equal
-// documents have equal texts, and reading the text returns the document again.
+// Text returns the definition file of the document, indented by four spaces,
+// with a newline at the end. The keys of each map are in a fixed order, lists
+// and properties in the document's own. The keywords of properties are
+// verbatim. Equal documents have equal files, and parsing the file returns the
+// document again.
 func (d *Document) Text() string {
 	var text bytes.Buffer
 	if err := json.Indent(&text, []byte(d.compact()), "", "    "); err != nil {
@@ -22,19 +23,20 @@ func (d *Document) Text() string {
 	return text.String()
 }
 
-// MaxExport is how many bytes of definitions exportNamespaces returns: with each of
-// them escaped, they fit into an answer.
+// MaxExport is the maximum number of bytes of definitions that exportNamespaces
+// returns. They fit into an answer even if every byte is escaped.
 const MaxExport = 8 << 20
 
 // Portable returns the document without its owner, which other clouds do not
-// have: whoever imports it there owns it, and one that is there keeps its owner.
+// have. An import makes the importer's project the owner of a new namespace,
+// and keeps the owner of an existing one.
 func (d *Document) Portable() *Document {
 	portable := *d
 	portable.Owner = nil
 	return &portable
 }
 
-// compact returns the file's text without white space.
+// compact returns the file without white space.
 func (d *Document) compact() text.JSON {
 	return jsonvalue.MapOf(
 		"namespace", jsonvalue.Quote(d.Name),

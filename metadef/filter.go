@@ -10,10 +10,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MaxSearch is how many characters a text search takes.
+// MaxSearch is the maximum length of a text search in characters.
 const MaxSearch = 200
 
-// NamespaceFilter chooses namespaces; every condition given must hold. A nil
+// NamespaceFilter selects namespaces that meet every given condition. A nil
 // list is no condition, an empty one matches nothing.
 type NamespaceFilter struct {
 	ResourceTypes    []string
@@ -22,10 +22,10 @@ type NamespaceFilter struct {
 	Search           *string // folded, in names, titles and descriptions
 	PropertiesTarget *string // "" is an association without one
 	DefinesKey       *string // with or without an association's prefix
-	Tag              *string // whatever its case
+	Tag              *string // ignoring case
 }
 
-// Check refuses texts that no name can be.
+// Check refuses strings that no name can equal.
 func (f NamespaceFilter) Check() error {
 	var problems problem.Problems
 	text.CheckList(&problems, "filter.resourceTypes", f.ResourceTypes, text.MaxFilterList)
@@ -37,8 +37,8 @@ func (f NamespaceFilter) Check() error {
 	return problems.Err()
 }
 
-// AssociationFilter chooses associations; every condition given must hold. A
-// nil list is no condition, an empty one matches nothing.
+// AssociationFilter selects associations that meet every given condition. A nil
+// list is no condition, an empty one matches nothing.
 type AssociationFilter struct {
 	Namespaces       []string // by name
 	ResourceTypes    []string // by name
@@ -46,7 +46,7 @@ type AssociationFilter struct {
 	PropertiesTarget *string  // "" is an association without one
 }
 
-// Check refuses texts that no name, prefix or target can be.
+// Check refuses strings that no name, prefix or target can equal.
 func (f AssociationFilter) Check() error {
 	var problems problem.Problems
 	text.CheckList(&problems, "filter.namespaces", f.Namespaces, text.MaxFilterList)
@@ -56,8 +56,8 @@ func (f AssociationFilter) Check() error {
 	return problems.Err()
 }
 
-// Of returns those of the associations of a namespace, given by name, that the
-// filter chooses, in their order.
+// Of returns the associations of the named namespace that match the filter, in
+// their order.
 func (f AssociationFilter) Of(namespace string, associations []*ResourceTypeAssociation) []*ResourceTypeAssociation {
 	chosen := []*ResourceTypeAssociation{}
 	for _, association := range associations {
@@ -68,8 +68,8 @@ func (f AssociationFilter) Of(namespace string, associations []*ResourceTypeAsso
 	return chosen
 }
 
-// Matches reports whether every condition holds of an association of the
-// namespace with a name.
+// Matches reports whether an association of the named namespace meets every
+// condition.
 func (f AssociationFilter) Matches(namespace string, a *ResourceTypeAssociation) bool {
 	return (f.Namespaces == nil || slices.Contains(f.Namespaces, namespace)) &&
 		(f.ResourceTypes == nil || slices.Contains(f.ResourceTypes, a.ResourceTypeName)) &&
@@ -77,21 +77,21 @@ func (f AssociationFilter) Matches(namespace string, a *ResourceTypeAssociation)
 		(f.PropertiesTarget == nil || *f.PropertiesTarget == text.OrEmpty(a.PropertiesTarget))
 }
 
-// ResourceTypeFilter chooses resource types; every condition given must hold. A
+// ResourceTypeFilter selects resource types that meet every given condition. A
 // nil list is no condition, an empty one matches nothing.
 type ResourceTypeFilter struct {
 	Names []string
 }
 
-// Check refuses texts that no name can be.
+// Check refuses strings that no name can equal.
 func (f ResourceTypeFilter) Check() error {
 	var problems problem.Problems
 	text.CheckList(&problems, "filter.names", f.Names, text.MaxFilterList)
 	return problems.Err()
 }
 
-// KeyEnds returns the ends of a key that are not empty, the key itself first:
-// the names that some prefix makes the key of.
+// KeyEnds returns the non-empty suffixes of a key, the key itself first. They
+// are the names that become the key under some prefix.
 func KeyEnds(key string) []string {
 	ends := []string{}
 	for key != "" {

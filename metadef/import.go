@@ -9,39 +9,38 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// ImportMode says what an import does with a namespace that is there already.
+// ImportMode says how an import treats an existing namespace.
 type ImportMode string
 
 const (
-	// Skip leaves it as it is.
+	// Skip keeps the namespace as it is.
 	Skip ImportMode = "SKIP"
-	// Merge adds what is missing in it and changes nothing.
+	// Merge adds missing definitions and changes none.
 	Merge ImportMode = "MERGE"
-	// PreferNew adds what is missing and replaces what the file has too; what
-	// the file lacks stays.
+	// PreferNew adds missing definitions and replaces those that the file has.
+	// It keeps definitions that the file lacks.
 	PreferNew ImportMode = "PREFER_NEW"
-	// Overwrite makes it what the file says.
+	// Overwrite makes the namespace equal the file.
 	Overwrite ImportMode = "OVERWRITE"
 )
 
-// ImportPlan is what an import would do with one document.
+// ImportPlan is the planned effect of importing one document.
 type ImportPlan struct {
 	Outcome     ImportOutcome
-	Result      *Document // what the namespace is to be; nil where nothing is to be written
-	Differences []string  // from what is there to what would be
+	Result      *Document // the namespace after the import; nil if nothing is written
+	Differences []string  // from the namespace before to the namespace after
 	Warnings    problem.Problems
-	Edits       []ImportEdit     // of here, that an upgrade keeps
-	Problems    problem.Problems // why it failed
+	Edits       []ImportEdit     // local edits that an upgrade keeps
+	Problems    problem.Problems // why the import fails
 }
 
-// PlanImport returns what to do with a document that has no problems. Existing
-// is the namespace as it is, with all of its fields, or nil. What the file is
-// silent about is kept in every mode, but for display name and description,
-// which Overwrite clears. A new namespace is public, with a warning, where the
-// file does not say; its owner is for the caller to fill in where the file
-// names none. Overwrite fails on a protected namespace that it would change,
-// unless includeProtected; so does PreferNew where an object would lose a
-// property.
+// PlanImport returns the plan for a document without problems. existing is the
+// current namespace with all of its fields, or nil. Every mode keeps fields
+// that the file does not have; only Overwrite clears display name and
+// description. A new namespace is public, with a warning, if the file does not
+// say; the caller sets its owner if the file has none. Overwrite fails if it
+// would change a protected namespace, unless includeProtected is set. PreferNew
+// fails likewise if an object would lose a property.
 func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected bool) ImportPlan {
 	if existing == nil {
 		return planCreation(incoming)
@@ -73,8 +72,8 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 	return planChange(existing, result)
 }
 
-// losingObject returns the name of the first object before that has a property
-// which the object of that name lacks after, or the empty string.
+// losingObject returns the name of the first object that loses a property, or
+// "".
 func losingObject(before, after []DocumentObject) string {
 	now := lists.ByKey(after, objectName)
 	for _, old := range before {
@@ -85,8 +84,8 @@ func losingObject(before, after []DocumentObject) string {
 	return ""
 }
 
-// failure returns the plan of an import that is refused, by a kind of refusal or
-// nil for an invalid input.
+// failure returns the plan of a refused import. kind is the kind of refusal,
+// nil for invalid input.
 func failure(kind error, format string, args ...any) ImportPlan {
 	plan := ImportPlan{Outcome: ImportFailed}
 	plan.Problems.AddKind(kind, "$", format, args...)
@@ -108,8 +107,8 @@ func planCreation(incoming *Document) ImportPlan {
 	return plan
 }
 
-// planChange checks what a namespace is to become: alone each document is
-// sound, but together they may be too large or put a tag under itself.
+// planChange checks the result of a change. Documents that are valid on their
+// own may together be too large or make a cycle of tags.
 func planChange(existing, result *Document) ImportPlan {
 	c := checker{level: Lenient}
 	for _, list := range []struct {
@@ -143,8 +142,8 @@ func pathsOf(path string, count int) []string {
 	return paths
 }
 
-// withFieldsOf returns the incoming document with everything it is silent
-// about.
+// withFieldsOf returns the incoming document, with the fields that it lacks
+// taken from existing.
 func withFieldsOf(existing, incoming *Document) *Document {
 	result := *withAccessOf(existing, incoming)
 	result.DisplayName = cmp.Or(incoming.DisplayName, existing.DisplayName)
@@ -152,8 +151,8 @@ func withFieldsOf(existing, incoming *Document) *Document {
 	return &result
 }
 
-// withAccessOf returns the incoming document with the access that it is silent
-// about.
+// withAccessOf returns the incoming document, with visibility, protection and
+// owner taken from existing if it lacks them.
 func withAccessOf(existing, incoming *Document) *Document {
 	result := *incoming
 	result.Visibility = cmp.Or(incoming.Visibility, existing.Visibility)
@@ -162,8 +161,8 @@ func withAccessOf(existing, incoming *Document) *Document {
 	return &result
 }
 
-// mergeDocuments adds to what is there; where both have a thing, the incoming
-// one replaces it only if preferred.
+// mergeDocuments adds the incoming definitions to existing ones. If both have a
+// definition, the incoming one replaces it only if prefer is set.
 func mergeDocuments(existing, incoming *Document, prefer bool) *Document {
 	result := *existing
 	if prefer {
@@ -190,13 +189,13 @@ func mergeLists[T any](existing, incoming []T, key func(T) string, prefer bool) 
 	return merged
 }
 
-// mergeAssociations takes an association of the file for a changed one of the
-// namespace where they have the type and, if possible, the target in common;
-// others are new.
+// mergeAssociations merges associations. An association of the file replaces
+// one of the namespace with the same type, preferably one with the same target
+// and prefix, too. Others are new.
 func mergeAssociations(existing, incoming []DocumentAssociation, prefer bool) []DocumentAssociation {
 	merged := slices.Clone(existing)
 	taken, placed := make([]bool, len(existing)), make([]bool, len(incoming))
-	for inCommon := 3; inCommon > 0; inCommon-- { // type, target and prefix, or fewer of them
+	for inCommon := 3; inCommon > 0; inCommon-- { // the number of type, target and prefix that they share
 		for i, item := range incoming {
 			for j, old := range existing {
 				a, b := old.identity(), item.identity()

@@ -26,7 +26,7 @@ func wantLines(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// The namespace as it is, edited since it was loaded: description, visibility,
+// The current namespace, edited since it was loaded: description, visibility,
 // owner, an added property.
 const importExisting = `{"namespace":"N","display_name":"Name","description":"local","visibility":"private","protected":false,"owner":"us",
 	"resource_type_associations":[{"name":"T","prefix":"hw:"},{"name":"U"}],
@@ -136,8 +136,8 @@ func TestPlanImportRefusesToOverwriteWhatIsProtected(t *testing.T) {
 	}
 }
 
-// TestPlanImportDeletesNothingFromWhatIsProtected: an object that is replaced
-// by one with fewer properties would lose some.
+// TestPlanImportDeletesNothingFromWhatIsProtected checks an object that is
+// replaced by one with fewer properties.
 func TestPlanImportDeletesNothingFromWhatIsProtected(t *testing.T) {
 	t.Parallel()
 	existing := parsed(t, `{"namespace":"N","visibility":"public","protected":true,"owner":"us","resource_type_associations":[{"name":"T"}],

@@ -32,8 +32,8 @@ type PropertyChange struct {
 	PropertyPatch
 }
 
-// ObjectPatch is what a request says about an object. Properties, where set,
-// replace all of its properties; cleared, they take them away.
+// ObjectPatch is a change of an object. If Properties is set, it replaces all
+// of the object's properties; if it is cleared, it deletes them.
 type ObjectPatch struct {
 	Description Change[*string]
 	Required    Change[[]string]
@@ -63,16 +63,16 @@ type ObjectChange struct {
 	ObjectPatch
 }
 
-// NamespacePatch is what a request says about the fields of a namespace itself.
+// NamespacePatch is a change of the fields of a namespace itself.
 type NamespacePatch struct {
 	DisplayName Change[*string]
 	Description Change[*string]
 	Visibility  Change[*access.Visibility] // cleared: private
 	Protected   Change[*bool]              // cleared: false
-	Owner       Change[*string]            // cleared, where it is new: the viewer's project
+	Owner       Change[*string]            // cleared in a new namespace: the viewer's project
 }
 
-// NamespaceInput is a new namespace with everything in it.
+// NamespaceInput is a new namespace with its contents.
 type NamespaceInput struct {
 	Name string
 	NamespacePatch
@@ -91,7 +91,7 @@ type NamespaceChange struct {
 	NamespacePatch
 }
 
-// TagInput is a tag to be; Parent names another tag of the namespace.
+// TagInput is a new tag. Parent names another tag of the namespace.
 type TagInput struct {
 	Name   string
 	Parent *string
@@ -101,7 +101,7 @@ type TagInput struct {
 type TagsChange struct {
 	Namespace string
 	Tags      []TagInput
-	Append    bool // add them to those that are there; else they replace all
+	Append    bool // adds to the existing tags instead of replacing them
 	Revision  *int
 }
 
@@ -114,15 +114,15 @@ type TagChange struct {
 	Revision  *int
 }
 
-// NewAssociation is an association to make of a namespace with a resource type.
+// NewAssociation is a new association of a namespace with a resource type.
 type NewAssociation struct {
 	Namespace string
 	Revision  *int
 	DocumentAssociation
 }
 
-// AssociationChange is a change of an association, which has no prefix or
-// target where that is cleared.
+// AssociationChange is a change of an association. Clearing the prefix or
+// target removes it.
 type AssociationChange struct {
 	UUID             string
 	Prefix           Change[*string]
@@ -130,7 +130,7 @@ type AssociationChange struct {
 	Revision         *int
 }
 
-// ContentKind is a kind of what a namespace holds.
+// ContentKind is a kind of contents of a namespace.
 type ContentKind string
 
 const (
@@ -139,14 +139,15 @@ const (
 	ContentTags       ContentKind = "TAGS"
 )
 
-// CheckContentKinds refuses a kind that is named twice.
+// CheckContentKinds refuses repeated kinds.
 func CheckContentKinds(path string, kinds []ContentKind) error {
 	var problems problem.Problems
 	text.CheckDistinct(&problems, path, kinds)
 	return problems.Err()
 }
 
-// ResourceTypeChange is a change of a resource type; cleared is false.
+// ResourceTypeChange is a change of a resource type. A cleared field becomes
+// false.
 type ResourceTypeChange struct {
 	Name      string
 	NewName   Change[*string]

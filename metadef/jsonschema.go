@@ -10,16 +10,17 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// schemaTemplate is the schema of a document without that of a property.
+// schemaTemplate is the schema of a document without the schema of a property.
 //
 //go:embed document.schema.json
 var schemaTemplate string
 
 // DocumentSchema returns the JSON Schema (draft 2020-12) of a definition
-// document, for editors; that of a property is made from the keyword table. It
-// accepts what ParseDocument reads without a problem, and refuses the rest as
-// far as a JSON Schema can: it knows nothing of names that are there twice, tag
-// parents, sizes in bytes and texts that no database can hold.
+// document, for editors. The schema of a property is generated from the keyword
+// table. The schema accepts every document that ParseDocument reads without a
+// problem. It refuses others as far as a JSON Schema can: it cannot check
+// repeated names, tag parents, sizes in bytes and strings that no database can
+// store.
 func DocumentSchema() string {
 	schema := strings.Replace(schemaTemplate, `"property": {}`, `"property": `+string(schemaOfProperty()), 1)
 	var indented bytes.Buffer
@@ -39,8 +40,8 @@ func schemaOfProperty() text.JSON {
 	return jsonvalue.MapOf("type", `"object"`, "required", `["type"]`, "properties", jsonvalue.Map(keywords), "additionalProperties", "false")
 }
 
-// jsonSchema returns the JSON Schema of each keyword. Null counts as absent
-// where the keywords are nullable.
+// jsonSchema returns the JSON Schema of each keyword. If nullable is set, null
+// counts as absent.
 func (t keywordTable) jsonSchema(nullable bool) []jsonvalue.Member {
 	members := make([]jsonvalue.Member, len(t))
 	for i, k := range t {

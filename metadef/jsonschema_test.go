@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// accepts is as much of JSON Schema as the document schema uses; any other
-// keyword fails the test.
+// accepts implements the part of JSON Schema that the document schema uses. Any
+// other keyword fails the test.
 func accepts(t testing.TB, root, schema, value jsonvalue.Value) bool {
 	t.Helper()
 	if schema.Kind == jsonvalue.KindBoolean {
@@ -24,7 +24,7 @@ func accepts(t testing.TB, root, schema, value jsonvalue.Value) bool {
 	return !slices.ContainsFunc(schema.Members, func(m jsonvalue.Member) bool { return !c.holds(m.Key, m.Value) })
 }
 
-// schemaCheck asks whether a value satisfies keywords of a schema.
+// schemaCheck checks whether a value satisfies the keywords of a schema.
 type schemaCheck struct {
 	t                   testing.TB
 	root, schema, value jsonvalue.Value
@@ -68,7 +68,7 @@ func (c schemaCheck) holds(word string, k jsonvalue.Value) bool {
 	return c.holdsOfSize(word, k)
 }
 
-// holdsWithin is holds for a keyword about the members of a list or map.
+// holdsWithin is holds for keywords about the members of a list or map.
 func (c schemaCheck) holdsWithin(word string, k jsonvalue.Value) bool {
 	switch word {
 	case "required":
@@ -93,7 +93,7 @@ func (c schemaCheck) holdsWithin(word string, k jsonvalue.Value) bool {
 	return !slices.ContainsFunc(c.value.List, func(v jsonvalue.Value) bool { return !c.under(k, v) })
 }
 
-// holdsOfSize is holds for a keyword about a length, a number or a text.
+// holdsOfSize is holds for keywords about a length, a number or a string.
 func (c schemaCheck) holdsOfSize(word string, k jsonvalue.Value) bool {
 	value := c.value
 	switch word {
@@ -140,14 +140,14 @@ func TestDocumentSchemaAgreesWithParseDocument(t *testing.T) {
 	agree := func(what, text string) {
 		value, ok := jsonvalue.Read(text, "$", new(problem.Problems))
 		if !ok {
-			return // an editor says so by itself
+			return // editors report this themselves
 		}
 		_, _, problems := ParseDocument(text)
 		if got := accepts(t, root, root, value); got != (len(problems) == 0) {
 			t.Errorf("%s: the schema says %v, problems %v in %.300s", what, got, problems, text)
 		}
 	}
-	// What a JSON Schema cannot express.
+	// Cases that a JSON Schema cannot express.
 	beyond := []string{"everything twice", "tags in a circle", "unusable text", "too large", "keyword twice"}
 	for _, c := range documentCases() {
 		if !slices.Contains(beyond, c.name) {
@@ -162,7 +162,7 @@ func TestDocumentSchemaAgreesWithParseDocument(t *testing.T) {
 			agree(c.name, `{"namespace": "N", "properties": {"p": `+c.text+`}}`)
 		}
 	}
-	// Every place with a value of every kind.
+	// Values of every kind at every path.
 	values := []string{`null`, `true`, `0`, `-1`, `1.0`, `1.5`, `1e400`, `"x"`, `""`, `"a/b"`, `"a\n"`, `"public"`, `"string"`, `[]`, `["a"]`, `[1]`, `[null]`, `[{}]`,
 		`[{"name":"x"}]`, `[{"name":""}]`, `{}`, `{"type":"string"}`, `{"type":"x"}`, `{"type":"integer","enum":[1],"x":1}`, `{"enum":{}}`, `{"name":"x"}`, `{"name":"x","properties":{"a":1}}`,
 		`"` + strings.Repeat("ä", 80) + `"`, `"` + strings.Repeat("ä", 81) + `"`, `"` + strings.Repeat("ä", 256) + `"`, `"` + strings.Repeat("ä", 501) + `"`,
@@ -233,7 +233,7 @@ func TestDocumentSchemaAcceptsEveryRealFile(t *testing.T) {
 	}
 }
 
-// sound reports whether no map in the text has a name twice.
+// sound reports whether no map in the input repeats a name.
 func sound(text string) bool {
 	var problems problem.Problems
 	_, ok := jsonvalue.Read(text, "", &problems)

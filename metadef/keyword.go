@@ -12,19 +12,19 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// A keyword is added by its row in propertyKeywords, and a field of the same
-// name in PropertySchema and in PropertyPatch.
+// To add a keyword, add a row in propertyKeywords, and a field of the same name
+// in PropertySchema and in PropertyPatch.
 
-// PropertySchema is what a definition says about a property's values: the
-// keywords of the catalog's property schema. A nil pointer or nil slice is an
-// absent keyword; an empty slice is a present, empty one.
+// PropertySchema is the definition of a property's values: the keywords of the
+// catalog's property schema. A nil pointer or nil slice means that the keyword
+// is absent; an empty slice means that it is present and empty.
 type PropertySchema struct {
 	Title           string
 	Description     *string
 	Type            PropertyType
 	ItemType        *PropertyType // items.type; only for ARRAY
 	ItemEnum        []text.JSON   // items.enum
-	Enum            []text.JSON   // the value's own enum; nil for ARRAY
+	Enum            []text.JSON   // enum of the value itself; nil for ARRAY
 	EnumLabels      []EnumLabel   // of members of either enum
 	Default         *text.JSON
 	Minimum         *float64
@@ -38,14 +38,13 @@ type PropertySchema struct {
 	AdditionalItems *bool
 	ReadOnly        *bool
 	Operators       []string
-	// Keywords is the definition as text: one JSON object with every keyword
-	// verbatim, in the order in which it came in. The fields above are read
-	// from it.
+	// Keywords is the definition as a JSON object with every keyword verbatim,
+	// in the order of the input. The fields above are parsed from it.
 	Keywords text.JSON
 }
 
-// PropertyPatch is what a request says about the keywords of a property: a new
-// property is a patch of a definition without keywords.
+// PropertyPatch is a change of the keywords of a property. A new property is a
+// patch of a definition without keywords.
 type PropertyPatch struct {
 	Title           Change[*string]
 	Description     Change[*string]
@@ -68,27 +67,27 @@ type PropertyPatch struct {
 	Operators       Change[[]string]
 }
 
-// keyword is a row of the keyword table: one word of the property schema
+// keyword is a row of the keyword table: a keyword of the property schema
 // (metadata definitions catalog specification, "JSON Schema common
 // definitions", and the multivalue operators specification).
 type keyword struct {
 	word  string         // in definition files and in Keywords
-	field string         // in the API, where it has another name there
-	about string         // what it says, for editors
-	shape shape          // what its value must be
-	types []PropertyType // of the properties that it applies to; nil for all
+	field string         // in the API, if its name differs
+	about string         // description for editors
+	shape shape          // form of its value
+	types []PropertyType // types of properties that it applies to; nil for all
 
-	needed  string       // what is wrong without the keyword; empty where it is optional
-	members keywordTable // of a keyword whose value is a map
+	needed  string       // problem if the keyword is missing; "" if it is optional
+	members keywordTable // keywords in it, if its value is a map
 
-	// fills is the field of a schema that the keyword fills, and setBy the one
-	// of a patch that sets it. A keyword without them has no effect; only files
-	// have it.
+	// fills returns the schema field that the keyword fills. setBy returns the
+	// patch field that sets it. A keyword with neither has no effect and is
+	// only in files.
 	fills func(*PropertySchema) any
 	setBy func(*PropertyPatch) jsonChange
 
-	// breaks returns how a value breaks the keyword of a definition, empty
-	// where it does not; itemBreaks is the same for the items of a list.
+	// breaks returns the way in which a value breaks the keyword, "" if it does
+	// not. itemBreaks does the same for the items of a list.
 	breaks     func(PropertySchema, jsonvalue.Value) string
 	itemBreaks func(PropertySchema) itemRule
 }
@@ -102,9 +101,9 @@ var (
 	typesOfLists   = []PropertyType{Array}
 )
 
-// propertyKeywords is the one table of keywords: definitions are read, written,
-// changed and checked by it, and the published JSON Schema is generated from
-// it.
+// propertyKeywords is the table of all keywords. The code to read, write,
+// change and check definitions uses it, and the published JSON Schema is
+// generated from it.
 var propertyKeywords = keywordTable{
 	{word: "title", shape: aTitle, needed: "is required", about: "What people call the property.",
 		fills: func(s *PropertySchema) any { return &s.Title }, setBy: func(p *PropertyPatch) jsonChange { return p.Title }},
@@ -167,18 +166,19 @@ var propertyKeywords = keywordTable{
 	{word: "required", shape: distinctTexts, about: "Kept, without effect: properties are required by their object."},
 }
 
-// hasEffect reports whether the keyword says anything about a property.
+// hasEffect reports whether the keyword has any effect on a property.
 func (k keyword) hasEffect() bool { return k.fills != nil || k.members != nil }
 
-// inAPI returns the name that the API has for the keyword.
+// inAPI returns the API's name of the keyword.
 func (k keyword) inAPI() string { return cmp.Or(k.field, k.word) }
 
-// appliesTo reports whether the keyword says anything about values of a type.
+// appliesTo reports whether the keyword applies to values of a type.
 func (k keyword) appliesTo(of PropertyType) bool {
 	return k.types == nil || slices.Contains(k.types, of)
 }
 
-// index returns the place of a keyword in the table; unknown ones come last.
+// index returns the index of a keyword in the table. Unknown keywords come
+// last.
 func (t keywordTable) index(name string) int {
 	if i := slices.IndexFunc(t, func(k keyword) bool { return k.word == name }); i >= 0 {
 		return i
@@ -186,7 +186,7 @@ func (t keywordTable) index(name string) int {
 	return len(t)
 }
 
-// named returns the keyword of a name.
+// named returns the keyword with a name.
 func (t keywordTable) named(name string) (keyword, bool) {
 	if i := t.index(name); i < len(t) {
 		return t[i], true
@@ -194,8 +194,8 @@ func (t keywordTable) named(name string) (keyword, bool) {
 	return keyword{}, false
 }
 
-// walk returns all keywords with their paths below path, those within a map
-// before the map's own.
+// walk returns all keywords with their paths below path. Keywords within a map
+// precede the map's own.
 func (t keywordTable) walk(path string) iter.Seq2[string, keyword] {
 	return func(yield func(string, keyword) bool) {
 		for _, k := range t {
@@ -212,15 +212,15 @@ func (t keywordTable) walk(path string) iter.Seq2[string, keyword] {
 	}
 }
 
-// propertyTypes are all types, in the order in which they are listed.
+// propertyTypes are all types, in the order of lists.
 var propertyTypes = []PropertyType{String, Integer, Number, Boolean, Array}
 
 func typeNames() []string { return lists.Map(propertyTypes, PropertyType.typeName) }
 
-// typeName returns the type as files write it.
+// typeName returns the name of the type in files.
 func (t PropertyType) typeName() string { return strings.ToLower(string(t)) }
 
-// propertyTypeNamed returns the type that files write so.
+// propertyTypeNamed returns the type with a name in files.
 func propertyTypeNamed(name string) (PropertyType, bool) {
 	i := slices.Index(typeNames(), name)
 	if i < 0 {

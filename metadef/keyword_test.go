@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEveryFieldOfADefinitionHasARow finds a keyword that the typed structures
-// have and the table lacks, and the other way round.
+// TestEveryFieldOfADefinitionHasARow finds keywords that only the structs have,
+// and keywords that only the table has.
 func TestEveryFieldOfADefinitionHasARow(t *testing.T) {
 	t.Parallel()
 	rows := map[string]bool{}

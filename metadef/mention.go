@@ -5,10 +5,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// NameKind is what a name of an argument is the name of.
+// NameKind is the kind of object that an argument names.
 type NameKind string
 
-// The kinds of names that are looked up: a resource type or a namespace that the
+// The kinds of names that are looked up. A resource type or namespace that the
 // viewer may not see is as unknown as one that does not exist.
 const (
 	NameOfResourceType NameKind = "resource type"
@@ -23,12 +23,12 @@ type Mention struct {
 	single bool
 }
 
-// MentionOf returns the mention of a list of names; of none for nil.
+// MentionOf returns the mention of a list of names. A nil list mentions none.
 func MentionOf(kind NameKind, path string, names []string) Mention {
 	return Mention{Kind: kind, Path: path, Names: names}
 }
 
-// MentionOfOne returns the mention of a single name; of none for nil.
+// MentionOfOne returns the mention of a single name. A nil name mentions none.
 func MentionOfOne(kind NameKind, path string, name *string) Mention {
 	if name == nil {
 		return Mention{Kind: kind, Path: path}
@@ -36,8 +36,8 @@ func MentionOfOne(kind NameKind, path string, name *string) Mention {
 	return Mention{Kind: kind, Path: path, Names: []string{*name}, single: true}
 }
 
-// Check adds a problem for each of the names that is not known, with the known
-// one that it may mean: one of all, which lists those that the viewer may see.
+// Check adds a problem for each unknown name and suggests the nearest of all,
+// which must list the names that the viewer may see.
 func (m Mention) Check(problems *problem.Problems, known func(name string) bool, all []string) {
 	var spelling *text.Speller
 	for i, name := range m.Names {
@@ -55,12 +55,12 @@ func (m Mention) Check(problems *problem.Problems, known func(name string) bool,
 	}
 }
 
-// Mentions returns the names in the filter, which is at a path.
+// Mentions returns the names in the filter at a path.
 func (f NamespaceFilter) Mentions(path string) []Mention {
 	return []Mention{MentionOf(NameOfResourceType, problem.Join(path, "resourceTypes"), f.ResourceTypes)}
 }
 
-// Mentions returns the names in the filter, which is at a path.
+// Mentions returns the names in the filter at a path.
 func (f AssociationFilter) Mentions(path string) []Mention {
 	return []Mention{
 		MentionOf(NameOfNamespace, problem.Join(path, "namespaces"), f.Namespaces),
@@ -68,13 +68,14 @@ func (f AssociationFilter) Mentions(path string) []Mention {
 	}
 }
 
-// Mentions returns the names of resource types in the request, which is at a
-// path. Those of namespaces are the ones that are asked for, and no condition.
+// Mentions returns the names of resource types in the request at a path. It
+// leaves out the names of namespaces: they are the objects of the request, not
+// a condition.
 func (r UnloadRequest) Mentions(path string) []Mention {
 	return []Mention{MentionOf(NameOfResourceType, problem.Join(path, "resourceTypes"), r.ResourceTypes)}
 }
 
-// Mentions returns the names in the filter, which is at a path.
+// Mentions returns the names in the filter at a path.
 func (f ResourceTypeFilter) Mentions(path string) []Mention {
 	return []Mention{MentionOf(NameOfResourceType, problem.Join(path, "names"), f.Names)}
 }

@@ -1,7 +1,6 @@
-// Package metadef holds the nouns and the pure rules of metadata definitions:
-// namespaces, objects, properties, tags and resource types, the documents that
-// carry them, and what values they allow. It knows no database, no HTTP and no
-// clock.
+// Package metadef has the types and the pure rules of metadata definitions:
+// namespaces, objects, properties, tags and resource types, their documents,
+// and the values that they allow. It uses no database, no HTTP and no clock.
 package metadef
 
 import (
@@ -19,8 +18,8 @@ const (
 	MaxOrigin      = 255 // the name of a bundle of definitions
 )
 
-// Namespace holds definitions and says who may use them and on which resource
-// types.
+// Namespace is a set of definitions, with their audience and the resource types
+// that they apply to.
 type Namespace struct {
 	ID          int64
 	UUID        string
@@ -30,7 +29,7 @@ type Namespace struct {
 	Visibility  access.Visibility
 	Protected   bool
 	Owner       string  // a project id
-	Origin      *string // where the product's own definitions come from, nil for all others
+	Origin      *string // name of the product's own bundle or another one; nil without
 	Revision    int
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
@@ -39,7 +38,8 @@ type Namespace struct {
 // NodeID returns the global id.
 func (n *Namespace) NodeID() string { return page.GlobalID(page.KindNamespace, n.UUID, "") }
 
-// DisplayName returns the title, or the name where there is none; never empty.
+// DisplayName returns the title or, if there is none, the name. It is never
+// empty.
 func (n *Namespace) DisplayName() string {
 	if n.Title == "" {
 		return n.Name
@@ -58,27 +58,28 @@ const (
 	Array   PropertyType = "ARRAY"
 )
 
-// PropertyDefinition defines one property: of a namespace, or of an object in
-// it. Seen through an association it carries the association's prefix in its
-// Name and is another node.
+// PropertyDefinition defines one property of a namespace, or of an object in
+// it. Read through an association, its Name has the association's prefix and it
+// is another node.
 type PropertyDefinition struct {
 	ID          int64
 	UUID        string
 	NamespaceID int64
 	ObjectID    int64  // 0 for a property of the namespace itself
-	Association string // the uuid of the association that it is seen through; empty for none
+	Association string // uuid of the association that it is read through; "" for none
 	Name        string
 	BaseName    string // the name without the association's prefix
-	Required    bool   // named in its object's `required`
+	Required    bool   // listed in `required` of its object
 	PropertySchema
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// In is its namespace, where that was changed or read together with it; else
-	// nil.
+	// In is its namespace, if the namespace was changed or read together with
+	// it, and nil otherwise.
 	In *Namespace
 }
 
-// Within returns the property, with the namespace that was changed together with it.
+// Within returns the property with the namespace that was changed together with
+// it.
 func (p *PropertyDefinition) Within(namespace *Namespace) *PropertyDefinition {
 	p.In = namespace
 	return p
@@ -94,18 +95,20 @@ type ObjectDefinition struct {
 	ID          int64
 	UUID        string
 	NamespaceID int64
-	Association string // the uuid of the association that it is seen through; empty for none
-	Prefix      string // of that association, which its properties carry
+	Association string // uuid of the association that it is read through; "" for none
+	Prefix      string // of that association; its properties have it, too
 	Name        string
 	Description *string
 	Required    []string // names of its properties, with the association's prefix
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	// In is its namespace, where that was changed together with it; else nil.
+	// In is its namespace, if the namespace was changed together with it, and
+	// nil otherwise.
 	In *Namespace
 }
 
-// Within returns the object, with the namespace that was changed together with it.
+// Within returns the object with the namespace that was changed together with
+// it.
 func (o *ObjectDefinition) Within(namespace *Namespace) *ObjectDefinition {
 	o.In = namespace
 	return o
@@ -116,8 +119,8 @@ func (o *ObjectDefinition) NodeID() string {
 	return page.GlobalID(page.KindObjectDefinition, o.UUID, o.Association)
 }
 
-// Tag is a name that resources can be tagged with. Names keep their case and
-// are compared without it.
+// Tag is a name to tag resources with. Names keep their case, but comparisons
+// ignore it.
 type Tag struct {
 	ID          int64
 	UUID        string
@@ -125,11 +128,12 @@ type Tag struct {
 	ParentID    int64 // 0 for a tag without parent
 	Name        string
 	CreatedAt   time.Time
-	// In is its namespace, where that was changed together with it; else nil.
+	// In is its namespace, if the namespace was changed together with it, and
+	// nil otherwise.
 	In *Namespace
 }
 
-// Within returns the tag, with the namespace that was changed together with it.
+// Within returns the tag with the namespace that was changed together with it.
 func (t *Tag) Within(namespace *Namespace) *Tag {
 	t.In = namespace
 	return t
@@ -138,7 +142,7 @@ func (t *Tag) Within(namespace *Namespace) *Tag {
 // NodeID returns the global id.
 func (t *Tag) NodeID() string { return page.GlobalID(page.KindTag, t.UUID, "") }
 
-// ResourceType is a kind of resource, named as in Heat where Heat has it.
+// ResourceType is a kind of resource. It has Heat's name if Heat has that kind.
 type ResourceType struct {
 	ID        int64
 	UUID      string
@@ -152,8 +156,7 @@ type ResourceType struct {
 // NodeID returns the global id.
 func (t *ResourceType) NodeID() string { return page.GlobalID(page.KindResourceType, t.UUID, "") }
 
-// ResourceTypeAssociation makes a namespace's definitions applicable to a
-// resource type.
+// ResourceTypeAssociation applies a namespace's definitions to a resource type.
 type ResourceTypeAssociation struct {
 	ID               int64
 	UUID             string
@@ -164,11 +167,13 @@ type ResourceTypeAssociation struct {
 	PropertiesTarget *string
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
-	// In is its namespace, where that was changed together with it; else nil.
+	// In is its namespace, if the namespace was changed together with it, and
+	// nil otherwise.
 	In *Namespace
 }
 
-// Within returns the association, with the namespace that was changed together with it.
+// Within returns the association with the namespace that was changed together
+// with it.
 func (a *ResourceTypeAssociation) Within(namespace *Namespace) *ResourceTypeAssociation {
 	a.In = namespace
 	return a
@@ -179,12 +184,13 @@ func (a *ResourceTypeAssociation) NodeID() string {
 	return page.GlobalID(page.KindResourceTypeAssociation, a.UUID, "")
 }
 
-// MemberRole is what a project may do with a private namespace shared with it.
+// MemberRole says what a project may do with a private namespace that is shared
+// with it.
 type MemberRole string
 
 const (
 	Reader MemberRole = "READER" // sees and uses the definitions
-	Editor MemberRole = "EDITOR" // defines in the namespace, too
+	Editor MemberRole = "EDITOR" // also writes definitions in the namespace
 )
 
 // EveryProject is the ProjectID of a membership that covers all projects.

@@ -10,19 +10,19 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// The operators of several values (multivalue operators specification).
+// The operators on several values (multivalue operators specification).
 const (
 	OperatorIn    = "<in>"
 	OperatorOr    = "<or>"
 	OperatorAllIn = "<all-in>"
 )
 
-// numberOperators compare numbers; = is "at least", as schedulers have always
-// read it. textOperators compare texts by code point.
+// numberOperators compare numbers. "=" means "at least", as schedulers have
+// always read it. textOperators compare strings by code point.
 func numberOperators() []string { return []string{"=", "==", "!=", ">=", "<=", ">", "<"} }
 func textOperators() []string   { return []string{"s==", "s!=", "s<", "s<=", "s>", "s>="} }
 
-// Operators returns the operators that values and requirements know.
+// Operators returns the known operators of values and requirements.
 func Operators() []string {
 	return slices.Concat(numberOperators(), textOperators(), []string{OperatorIn, OperatorOr, OperatorAllIn})
 }
@@ -30,22 +30,22 @@ func Operators() []string {
 // ComparesNumbers reports whether an operator compares numbers.
 func ComparesNumbers(operator string) bool { return slices.Contains(numberOperators(), operator) }
 
-// Expression is what a text says that stands as a value in metadata or as a
-// requirement on a capability: an operator and its operands, or without one the
-// text itself as the one operand.
+// Expression is the meaning of a value in metadata or of a requirement on a
+// capability: an operator and its operands. Without an operator, the whole
+// string is the only operand.
 type Expression struct {
 	Operator string
 	Operands []string
 }
 
-// ParseExpression reads an expression. What is wrong with it is in the problem,
-// with which it is the plain text.
+// ParseExpression parses an expression. If problem is not empty, the expression
+// is the whole string as plain text.
 //
-// An operator stands in front, followed by white space. An operand in quotation
-// marks is the text between them, in which \" and \\ stand for " and \; without
-// them it is one word, and as one of several alternatives of <or> all text up
-// to the next <or>. One <or> takes its alternatives with commas between them,
-// too, and <all-in> words with commas or white space.
+// An operator comes first, followed by white space. A quoted operand may
+// contain \" and \\ for " and \. An unquoted operand is one word, or, as one of
+// several alternatives of <or>, everything up to the next <or>. A single <or>
+// may also be followed by alternatives separated by commas. The words after
+// <all-in> are separated by commas or white space.
 func ParseExpression(input string) (expression Expression, problem string) {
 	plain := Expression{Operands: []string{input}}
 	word, rest := cutWord(strings.TrimLeftFunc(input, unicode.IsSpace))
@@ -71,7 +71,7 @@ func ParseExpression(input string) (expression Expression, problem string) {
 	return expression, ""
 }
 
-// cutWord returns the first word of a text and what follows it.
+// cutWord returns the first word of a string and the rest.
 func cutWord(input string) (word, rest string) {
 	if end := strings.IndexFunc(input, unicode.IsSpace); end >= 0 {
 		return input[:end], input[end:]
@@ -79,11 +79,11 @@ func cutWord(input string) (word, rest string) {
 	return input, ""
 }
 
-// oneOperand reads the operand of an operator that takes one.
+// oneOperand parses the operand of an operator that takes one.
 func oneOperand(word, rest string) (operands []string, problem string) {
 	operands, problem = split(rest, unicode.IsSpace)
 	if n := len(operands); word == OperatorIn && n > 1 && operands[n-1] == word {
-		operands = operands[:n-1] // as <or> may stand at the end
+		operands = operands[:n-1] // optional at the end, as with <or>
 	}
 	switch {
 	case problem != "" || len(operands) == 0:
@@ -97,20 +97,20 @@ func oneOperand(word, rest string) (operands []string, problem string) {
 	return operands, problem
 }
 
-// Bounds of the numbers that are compared.
+// Limits of comparable numbers.
 const (
 	MaxNumberDigits   = 64
 	MaxNumberExponent = 4999
 )
 
-// isComparable reports whether a text is a number that can be compared.
+// isComparable reports whether a string is a number within the limits.
 func isComparable(input string) bool {
 	number, ok := text.ParseDecimal(input)
 	return ok && len(number.Digits) <= MaxNumberDigits && (number.Digits == "" || number.Exponent <= MaxNumberExponent && number.Exponent >= -MaxNumberExponent)
 }
 
-// alternatives reads what follows the first <or>: `a <or> b`, with an <or> at
-// the end or not, and `a,b`.
+// alternatives parses the text after the first <or>: `a <or> b`, with an
+// optional <or> at the end, or `a,b`.
 func alternatives(rest string) (operands []string, problem string) {
 	segments := segmentsOf(rest)
 	if n := len(segments); n > 1 && segments[n-1] == "" {
@@ -143,8 +143,8 @@ func alternatives(rest string) (operands []string, problem string) {
 	return operands, ""
 }
 
-// segmentsOf returns what stands between the words <or> of a text, without white
-// space around it. A quoted text at the beginning of a segment is passed over.
+// segmentsOf splits a string at the words <or> and trims white space. It does
+// not split inside a quoted string at the start of a segment.
 func segmentsOf(rest string) []string {
 	var segments []string
 	begin, at := 0, 0
@@ -172,8 +172,8 @@ func segmentsOf(rest string) []string {
 	return append(segments, strings.TrimSpace(rest[begin:]))
 }
 
-// split reads operands between separators; those in quotation marks may have
-// some in them. White space around an operand is no part of it.
+// split splits operands at separators. Quoted operands may contain separators.
+// It trims white space around operands.
 func split(input string, separates func(rune) bool) (operands []string, problem string) {
 	skip := func(r rune) bool { return separates(r) || unicode.IsSpace(r) }
 	for left := strings.TrimLeftFunc(input, skip); left != ""; left = strings.TrimLeftFunc(left, skip) {
@@ -199,8 +199,8 @@ func split(input string, separates func(rune) bool) (operands []string, problem 
 	return operands, ""
 }
 
-// unquote returns the text in the quotation marks at the beginning of another,
-// and what follows them; without any it is all of it.
+// unquote returns the content of the quoted string at the start of input, and
+// the rest. Without a quotation mark, it returns all of the input.
 func unquote(input string) (operand, after, problem string) {
 	if input == "" || input[0] != '"' {
 		return input, "", ""
@@ -218,8 +218,8 @@ func unquote(input string) (operand, after, problem string) {
 	return "", "", "a quotation mark is not closed: " + Shorten(input)
 }
 
-// operatorHint returns what may be meant by a first word that looks like an
-// operator but is not; empty where it does not look like one.
+// operatorHint returns a hint for a first word that looks like an operator but
+// is not one, and "" for other words.
 func operatorHint(word string) string {
 	for _, operator := range []string{"s==", "s!=", "s<=", "s>=", "==", "!=", ">=", "<=", OperatorAllIn, OperatorIn, OperatorOr, "s<", "s>", "="} {
 		if strings.HasPrefix(word, operator) {
@@ -232,8 +232,8 @@ func operatorHint(word string) string {
 	return ""
 }
 
-// ownOperator reads a value under an operator that a definition offers and
-// nobody else knows: the rest of the text, or the parts between its commas.
+// ownOperator parses a value under an operator that only a definition offers.
+// The operands are the comma-separated parts of the rest.
 func ownOperator(value string, offered []string) (expression Expression, ok bool) {
 	value = strings.TrimSpace(value)
 	for _, operator := range offered {
@@ -251,8 +251,8 @@ func ownOperator(value string, offered []string) (expression Expression, ok bool
 	return expression, true
 }
 
-// splitList reads the values of an array that stand without an operator: a JSON
-// list, or text with commas.
+// splitList splits the value of an array without an operator: a JSON list, or
+// comma-separated text.
 func splitList(input string) []string {
 	var values []string
 	if list := jsonvalue.Of(text.JSON(input)); list.Kind == jsonvalue.KindList {
@@ -267,8 +267,7 @@ func splitList(input string) []string {
 	return commaPieces(input)
 }
 
-// commaPieces returns what stands between the commas of a text, trimmed, without
-// what is empty.
+// commaPieces splits a string at commas, trims the parts and drops empty ones.
 func commaPieces(input string) []string {
 	var pieces []string
 	for piece := range strings.SplitSeq(input, ",") {

@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Schema returns the schema of a new property, its keywords in the order of the
-// keyword table, and everything wrong with it, with paths below path that
-// include the name's (`input.properties[2].name`).
+// Schema returns the schema of a new property, with its keywords in the order
+// of the keyword table, and all problems, at paths below path. The name's path
+// is among them (`input.properties[2].name`).
 func (p PropertyInput) Schema(path string) (PropertySchema, problem.Problems) {
 	var problems problem.Problems
 	text.CheckName(&problems, problem.Join(path, "name"), p.Name)
@@ -21,11 +21,11 @@ func (p PropertyInput) Schema(path string) (PropertySchema, problem.Problems) {
 	return schema, slices.Concat(problems, unwritten, found)
 }
 
-// Apply changes a stored definition. What the patch does not name stays as it
-// is, and so do keywords without a field in the API; a new keyword is placed in
-// the order of the keyword table. The result is checked strictly. A problem that
-// the definition had before, which definition files can bring, counts only where
-// the patch sets its field.
+// Apply changes a stored definition. It keeps keywords that the patch does not
+// name or that have no field in the API. It places new keywords in the order of
+// the keyword table. It checks the result strictly, but ignores existing
+// problems, which can come from definition files, unless the patch sets their
+// field.
 func (p PropertyPatch) Apply(current PropertySchema, path string) (PropertySchema, problem.Problems) {
 	keywords, unwritten := p.write(current.Keywords, path)
 	schema, _, problems := ParsePropertySchema(keywords, "", path, Strict)
@@ -36,7 +36,8 @@ func (p PropertyPatch) Apply(current PropertySchema, path string) (PropertySchem
 	return schema, slices.Concat(unwritten, problems)
 }
 
-// sets reports whether the patch sets the field that a path is at or inside.
+// sets reports whether the patch sets the field at a path, or a field that
+// contains the path.
 func (p PropertyPatch) sets(field, path string) bool {
 	for _, k := range propertyKeywords.walk(path) {
 		if k.setBy != nil && isBelow(field, problem.Join(path, k.inAPI())) {
@@ -47,16 +48,17 @@ func (p PropertyPatch) sets(field, path string) bool {
 	return false
 }
 
-// write writes the patch into the text of a definition. A value that is not
-// JSON is a problem and left out, so that the rest can be checked with it.
+// write writes the patch into the JSON of a definition. It adds a problem for a
+// value that is not JSON and leaves it out, so that the rest can still be
+// checked.
 func (p PropertyPatch) write(keywords text.JSON, path string) (text.JSON, problem.Problems) {
 	var problems problem.Problems
 	members, _ := propertyKeywords.write(jsonvalue.Of(keywords).Members, &p, path, &problems)
 	return jsonvalue.Map(members), problems
 }
 
-// write returns the members of a map of keywords with a patch, and whether the
-// patch sets any of them.
+// write applies a patch to the members of a map of keywords, and reports
+// whether the patch sets any of them.
 func (t keywordTable) write(members []jsonvalue.Member, patch *PropertyPatch, path string, problems *problem.Problems) (written []jsonvalue.Member, set bool) {
 	written = slices.Clone(members)
 	for _, k := range t {
@@ -82,8 +84,8 @@ func (t keywordTable) write(members []jsonvalue.Member, patch *PropertyPatch, pa
 	return written, set
 }
 
-// with returns members with a keyword, in its place where it is one of them and
-// otherwise before the first that comes after it in the table; an empty value
+// with returns members with a keyword set. An existing keyword keeps its
+// position; a new one is placed by the order of the table. An empty value
 // removes it.
 func (t keywordTable) with(members []jsonvalue.Member, k keyword, value text.JSON) []jsonvalue.Member {
 	if k.shape.write != nil {
@@ -107,8 +109,8 @@ func (t keywordTable) with(members []jsonvalue.Member, k keyword, value text.JSO
 	return slices.Insert(members, at, member)
 }
 
-// Document returns what a new namespace defines, and everything wrong with it,
-// each with its path below path (`input.properties[2].enum[1]`).
+// Document returns the document of a new namespace and all problems, at paths
+// below path (`input.properties[2].enum[1]`).
 func (n NamespaceInput) Document(path string) (*Document, problem.Problems) {
 	c := checker{level: Strict}
 	document := &Document{Name: n.Name}
@@ -125,8 +127,8 @@ func (n NamespaceInput) Document(path string) (*Document, problem.Problems) {
 	return document, c.found
 }
 
-// Apply changes the fields of a namespace itself: what the change does not name
-// stays as it is.
+// Apply changes the fields of a namespace itself and keeps those that the
+// change does not name.
 func (n NamespaceChange) Apply(current *Document, path string) (*Document, problem.Problems) {
 	c := checker{level: Strict}
 	changed, given := *current, &Document{}
@@ -162,14 +164,14 @@ func (p NamespacePatch) setOn(to *Document) {
 	}
 }
 
-// Object returns what a new object defines, and everything wrong with it.
+// Object returns the new object and all of its problems.
 func (o ObjectInput) Object(path string) (DocumentObject, problem.Problems) {
 	c := checker{level: Strict}
 	object := c.objectOf(o, path)
 	return object, c.found
 }
 
-// Apply changes an object: what the change does not name stays as it is.
+// Apply changes an object and keeps the fields that the change does not name.
 func (o ObjectChange) Apply(current DocumentObject, path string) (DocumentObject, problem.Problems) {
 	c := checker{level: Strict}
 	current.Name = RenamedAs(&c.found, problem.Join(path, "newName"), current.Name, o.NewName)
@@ -177,8 +179,8 @@ func (o ObjectChange) Apply(current DocumentObject, path string) (DocumentObject
 	return object, c.found
 }
 
-// applyTo changes an object. A name that is required must be a property of the
-// object as it is to be.
+// applyTo changes an object. Required names must be properties of the changed
+// object.
 func (p ObjectPatch) applyTo(object DocumentObject, path string, c *checker) DocumentObject {
 	if p.Description.Set {
 		object.Description = p.Description.Value

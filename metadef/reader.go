@@ -12,18 +12,17 @@ import (
 // documentReader reads the maps of a definition file.
 type documentReader struct {
 	*checker
-	into *Document // as far as it is read
+	into *Document // as far as it has been read
 }
 
-// fileKey is a key that a map of a file can have.
+// fileKey is a possible key of a map in a file.
 type fileKey struct {
 	word string
 	read func(value jsonvalue.Value, path string)
 }
 
-// fields reads the fields of a map, of which the first is required. Null counts
-// as absent, except in the first. A key that means nothing is left out, with a
-// warning.
+// fields reads the fields of a map. The first field is required. Null counts as
+// absent, except in the first. Unknown keys are dropped with a warning.
 func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fileKey) (named bool) {
 	known := make([]string, len(fields))
 	readers := map[string]func(jsonvalue.Value, string){}
@@ -48,8 +47,8 @@ func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fil
 	return ok && name.Kind == jsonvalue.KindText
 }
 
-// leftOut warns of a key that means nothing: what the reference system's API
-// adds to its answers, or an unknown one.
+// leftOut warns of a dropped key. The reference system's API adds some keys to
+// its answers; others are unknown.
 func (r documentReader) leftOut(key, path string, known []string) {
 	switch key {
 	case "created_at", "updated_at", "self", "schema", "first", "next":
@@ -96,7 +95,7 @@ func (r documentReader) readNamespace(value jsonvalue.Value) {
 	r.validateFields(d, "$")
 }
 
-// readText reads a text.
+// readText reads a string.
 func (r documentReader) readText(to *string) func(jsonvalue.Value, string) {
 	return func(value jsonvalue.Value, path string) {
 		r.expect(value, jsonvalue.KindText, path)
@@ -104,7 +103,7 @@ func (r documentReader) readText(to *string) func(jsonvalue.Value, string) {
 	}
 }
 
-// readOptional reads a text that may be empty.
+// readOptional reads a string that may be empty.
 func (r documentReader) readOptional(to **string) func(jsonvalue.Value, string) {
 	return func(value jsonvalue.Value, path string) {
 		if r.expect(value, jsonvalue.KindText, path) {
@@ -113,7 +112,7 @@ func (r documentReader) readOptional(to **string) func(jsonvalue.Value, string) 
 	}
 }
 
-// readNonEmpty reads a text that counts as absent where it is empty.
+// readNonEmpty reads a string. An empty one counts as absent.
 func (r documentReader) readNonEmpty(to **string) func(jsonvalue.Value, string) {
 	return func(value jsonvalue.Value, path string) {
 		if r.expect(value, jsonvalue.KindText, path) && value.Text != "" {
@@ -148,8 +147,8 @@ func (r documentReader) readProperties(value jsonvalue.Value, path string) []Doc
 	return properties
 }
 
-// maps returns the maps of a list, each with its path, and adds a problem for
-// what else is in it.
+// maps returns the maps in a list with their paths, and adds a problem for
+// every other member.
 func (r documentReader) maps(value jsonvalue.Value, path string) iter.Seq2[string, jsonvalue.Value] {
 	return func(yield func(string, jsonvalue.Value) bool) {
 		if !r.expect(value, jsonvalue.KindList, path) || !r.few(len(value.List), path) {
@@ -163,8 +162,8 @@ func (r documentReader) maps(value jsonvalue.Value, path string) iter.Seq2[strin
 	}
 }
 
-// readObjects reads the list of objects, or the one map that stands for a list
-// of one in the specification's own examples.
+// readObjects reads the list of objects. The specification's own examples have
+// a single map instead of a list of one, which it accepts, too.
 func (r documentReader) readObjects(value jsonvalue.Value, path string) []DocumentObject {
 	if value.Kind == jsonvalue.KindMap {
 		r.warn(path, "is one map; read as a list of one object")

@@ -7,24 +7,24 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ImportRequest asks to import definition files.
+// ImportRequest is a request to import definition files.
 type ImportRequest struct {
-	Documents []string // the text of one file each
-	// Atomic stores either all documents, in one transaction, or none.
+	Documents []string // one file each
+	// Atomic stores all documents in one transaction, or none.
 	Atomic bool
 	Mode   ImportMode
-	// Origin says where the documents come from as a bundle. A namespace that
-	// the same origin brought takes them, under Skip, as a three-way upgrade.
+	// Origin names the bundle of the documents. If a namespace came from the
+	// same origin, Skip applies the document as a three-way upgrade.
 	Origin           *string
 	IncludeProtected bool // overwrites protected namespaces, too
-	// IncludeUnloaded creates what came with the product's own bundle and was
+	// IncludeUnloaded creates namespaces of the product's own bundle that were
 	// deleted since.
 	IncludeUnloaded bool
-	DryRun          bool // reports what would be done and does nothing
+	DryRun          bool // only reports what the import would do
 }
 
-// TriedNamespaces returns the names of the namespaces that the documents of a dry
-// run define, none for an import.
+// TriedNamespaces returns the names of the namespaces in the documents of a dry
+// run. It returns none if the request is not a dry run.
 func (r ImportRequest) TriedNamespaces() (names []string) {
 	if !r.DryRun {
 		return nil
@@ -40,16 +40,17 @@ func (r ImportRequest) TriedNamespaces() (names []string) {
 // OwnOrigin is the origin of the product's own definitions.
 const OwnOrigin = "cadastre"
 
-// StaysAway reports whether a namespace that does not exist, and was deleted after
-// the product's own bundle brought it, is left alone.
+// StaysAway reports whether the import leaves out namespaces of the product's
+// own bundle that were deleted.
 func (r ImportRequest) StaysAway() bool {
 	return r.Origin != nil && *r.Origin == OwnOrigin && !r.IncludeUnloaded
 }
 
-// MaxDocuments is how many documents one request imports or exports.
+// MaxDocuments is the maximum number of documents that one request imports or
+// exports.
 const MaxDocuments = 1000
 
-// ImportOutcome is what an import did with one document.
+// ImportOutcome is the outcome of importing one document.
 type ImportOutcome string
 
 const (
@@ -61,7 +62,7 @@ const (
 	ImportFailed    ImportOutcome = "FAILED"
 )
 
-// ImportReport is what became of one imported document. Warnings and errors
+// ImportReport is the report on one imported document. Warnings and errors
 // begin with their path in the document.
 type ImportReport struct {
 	Namespace   string
@@ -69,20 +70,20 @@ type ImportReport struct {
 	Warnings    []string
 	Errors      []string
 	Problems    []ReportProblem // the same as Errors
-	Differences []string        // from what was there to what is, or would be
-	Edits       []ImportEdit    // of here, that an upgrade keeps, by their paths in the document
+	Differences []string        // from the namespace before to the namespace after, actual or planned
+	Edits       []ImportEdit    // local edits that an upgrade keeps, by path
 }
 
-// ImportEdit is what an upgrade leaves as it was edited here: what the bundle had
-// there when it was last imported, what is there, and what the bundle has now.
-// Each is JSON, empty where there is nothing.
+// ImportEdit is a local edit that an upgrade keeps. Base is the value of the
+// bundle at the last import, Here the current value, Shipped the new value of
+// the bundle. Each is JSON, or empty if there is no value.
 type ImportEdit struct {
 	Path                string
 	Base, Here, Shipped text.JSON
 }
 
-// UnloadRequest chooses namespaces to delete: all, or those for which every
-// condition given holds.
+// UnloadRequest selects namespaces to delete: all, or those that meet every
+// given condition.
 type UnloadRequest struct {
 	Names            []string // nil is no condition
 	ResourceTypes    []string // nil is no condition
@@ -91,8 +92,8 @@ type UnloadRequest struct {
 	IncludeProtected bool // deletes protected namespaces, too
 }
 
-// Check refuses a request that chooses nothing, or all and something, or names
-// anything twice.
+// Check refuses a request that selects nothing, that combines All with
+// conditions, or that repeats a name.
 func (r UnloadRequest) Check(path string) error {
 	var problems problem.Problems
 	chosen := r.Names != nil || r.ResourceTypes != nil || r.Origin != nil
@@ -115,7 +116,7 @@ func (r UnloadRequest) Check(path string) error {
 	return problems.Err()
 }
 
-// UnloadOutcome is what an unload did with one namespace.
+// UnloadOutcome is the outcome of unloading one namespace.
 type UnloadOutcome string
 
 const (
@@ -123,7 +124,7 @@ const (
 	UnloadFailed UnloadOutcome = "FAILED"
 )
 
-// UnloadReport is what became of one namespace.
+// UnloadReport is the report on one unloaded namespace.
 type UnloadReport struct {
 	Namespace string
 	Outcome   UnloadOutcome
@@ -131,18 +132,18 @@ type UnloadReport struct {
 	Problems  []ReportProblem // the same as Errors
 }
 
-// ReportProblem is why something in a report was not done.
+// ReportProblem is the reason for a failure in a report.
 type ReportProblem struct {
 	Code    ReportCode
-	Path    *string // in the document; nil where there is none
+	Path    *string // in the document; nil without one
 	Message string
 }
 
 // ReportCode is the kind of refusal of a ReportProblem.
 type ReportCode string
 
-// reportCodes are the codes of the kinds of refusal that are in reports. Whatever
-// else is wrong is an invalid input.
+// reportCodes maps kinds of refusal to the codes in reports. Any other problem
+// is an invalid input.
 var reportCodes = []struct {
 	kind error
 	code ReportCode
@@ -162,7 +163,7 @@ func reportCodeOf(kind error) ReportCode {
 	return "BAD_USER_INPUT"
 }
 
-// Fail adds why a document failed.
+// Fail adds the problems that make a document fail.
 func (r *ImportReport) Fail(problems problem.Problems) {
 	for _, one := range problems {
 		r.Errors = append(r.Errors, one.Reported())

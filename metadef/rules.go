@@ -10,18 +10,18 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// The rules of violations that are no keyword of a property.
+// Rules of violations that are not keywords of a property.
 const (
 	RuleKey            = "key"      // the key is too long, or not defined for a strict type
 	RuleValue          = "value"    // the value is empty or too long
-	RuleRequired       = "required" // a property that the object of the key requires is not there
-	RuleHidden         = "hidden"   // the viewer may not see which rule it is
+	RuleRequired       = "required" // a property that the key's object requires is missing
+	RuleHidden         = "hidden"   // the viewer may not see the broken rule
 	RuleUserModifiable = "userModifiable"
 )
 
-// Rules are the definitions that hold on the metadata of a resource: those that
-// the project of the resource sees for its type. What a write is refused for
-// and what a report says of it are both decided by Judge.
+// Rules are the definitions for the metadata of a resource: those that the
+// resource's project sees for its type. Judge decides both what a write may
+// store and what a report says.
 type Rules struct {
 	strict  bool
 	keys    keyIndex // of all definitions
@@ -31,9 +31,9 @@ type Rules struct {
 	objects map[*PropertyDefinition]*ObjectDefinition
 }
 
-// NewRules returns the rules of a type, which may be strict, by the namespaces
-// that apply to it. Of the namespaces that are hidden, by their row ids, a
-// verdict tells no more than that they refuse a value.
+// NewRules returns the rules of a type, made from the namespaces that apply to
+// it. hidden has row ids of namespaces that the viewer does not see: verdicts
+// reveal only that one of them refuses a value.
 func NewRules(strict bool, applied []AppliedNamespace, hidden map[int64]bool) *Rules {
 	rules := &Rules{strict: strict, hidden: hidden, names: map[int64]string{}, objects: map[*PropertyDefinition]*ObjectDefinition{}}
 	var all, shown []*PropertyDefinition
@@ -58,31 +58,32 @@ func NewRules(strict bool, applied []AppliedNamespace, hidden map[int64]bool) *R
 	return rules
 }
 
-// MetadataWrite is a write of metadata of one resource.
+// MetadataWrite is a write to the metadata of one resource.
 type MetadataWrite struct {
 	Before  []KeyValue // the metadata of the resource, empty for a new one
-	Items   []KeyValue // what is written
-	Deleted []string   // the keys of Before that go
+	Items   []KeyValue // the written items
+	Deleted []string   // the deleted keys of Before
 }
 
-// MetadataVerdict is what rules say of a write.
+// MetadataVerdict is the verdict of rules on a write.
 type MetadataVerdict struct {
 	MetadataReport
 	// Needed are keys that must not be deleted.
 	Needed []NeededKey
 }
 
-// NeededKey is a key that what stays requires, and the message that says so.
+// NeededKey is a key that a remaining item requires, with the message that says
+// so.
 type NeededKey struct {
 	Key     string
 	Message string
 }
 
-// Judge returns the verdict on a write. There is one item for each that is
-// written, in their order. A key in conflict is held to the definition that has
-// the least against it. An item that was there with the same value is accepted
-// whatever it breaks, unless the write takes away what its object requires.
-// Hints are given for as many custom keys as a resource can have.
+// Judge returns the verdict on a write, with one item for each written item, in
+// their order. For a key in conflict, the definition with the fewest violations
+// counts. An unchanged item is accepted despite violations, unless the write
+// deletes a key that its object requires. Judge suggests keys for at most as
+// many custom keys as a resource can have.
 func (r *Rules) Judge(write MetadataWrite) MetadataVerdict {
 	j := judge{Rules: r, before: map[string]string{}, after: map[string]string{}}
 	for _, item := range write.Before {
@@ -112,21 +113,21 @@ func (r *Rules) Judge(write MetadataWrite) MetadataVerdict {
 type judge struct {
 	*Rules
 	before, after map[string]string
-	hints         int // given so far
+	hints         int // number of suggestions so far
 }
 
-// ruling is what one definition says of a key and its value.
+// ruling is the verdict of one definition on a key and its value.
 type ruling struct {
 	definition *PropertyDefinition
 	operator   string
 	values     []string
 	violations []Violation
-	missing    []string // the keys that the object requires and that are not there
+	missing    []string // the missing keys that the object requires
 }
 
 func (r ruling) against() int { return len(r.violations) + len(r.missing) }
 
-// item returns the verdict on one item that is written.
+// item returns the verdict on one written item.
 func (j *judge) item(written KeyValue) MetadataReportItem {
 	item, definitions := j.match(written.Key, j.hints < MaxMetadataItems)
 	if item.IsCustom {
@@ -153,8 +154,8 @@ func (j *judge) item(written KeyValue) MetadataReportItem {
 	return item
 }
 
-// describe puts what the mildest of the definitions says into an item; nil is
-// none.
+// describe copies the ruling with the fewest violations into an item. least is
+// nil if there is no definition.
 func (j *judge) describe(item *MetadataReportItem, least *ruling, value string) {
 	if least == nil || j.isHidden(least.definition) {
 		expression, _ := ParseExpression(value)
@@ -184,8 +185,8 @@ func (j *judge) isHidden(definition *PropertyDefinition) bool {
 	return j.hidden[definition.NamespaceID]
 }
 
-// leastAgainst returns what the definition says that has the least against a
-// value on a resource with certain keys; nil without definitions.
+// leastAgainst returns the ruling with the fewest violations on a value, given
+// the keys of the resource. It returns nil without definitions.
 func (j *judge) leastAgainst(definitions []*PropertyDefinition, value string, there map[string]string) *ruling {
 	var least *ruling
 	for _, definition := range definitions {
@@ -198,8 +199,7 @@ func (j *judge) leastAgainst(definitions []*PropertyDefinition, value string, th
 	return least
 }
 
-// missing returns the keys that the object of a definition requires and that
-// are not there.
+// missing returns the missing keys that the object of a definition requires.
 func (j *judge) missing(definition *PropertyDefinition, there map[string]string) []string {
 	object := j.objects[definition]
 	if object == nil {
@@ -216,15 +216,16 @@ func (j *judge) missing(definition *PropertyDefinition, there map[string]string)
 	return keys
 }
 
-// isComplete reports whether a key of definitions is one of an object that has
-// all that it requires, or of no object.
+// isComplete reports whether, for one of the definitions of a key, all keys
+// that its object requires are there. It is true for a definition without an
+// object.
 func (j *judge) isComplete(definitions []*PropertyDefinition, there map[string]string) bool {
 	return len(definitions) == 0 || slices.ContainsFunc(definitions, func(definition *PropertyDefinition) bool {
 		return len(j.missing(definition, there)) == 0
 	})
 }
 
-// needed returns the keys that go although what stays as it is requires them.
+// needed returns the deleted keys that remaining items require.
 func (j *judge) needed(write MetadataWrite) []NeededKey {
 	written := lists.Set(write.Items, func(item KeyValue) string { return item.Key })
 	var needed []NeededKey
@@ -249,8 +250,7 @@ func (j *judge) needed(write MetadataWrite) []NeededKey {
 
 const hiddenMessage = "is refused by a definition that is not visible to you"
 
-// defining returns the definitions of a key, and those of them that the viewer
-// sees.
+// defining returns the definitions of a key, and those that the viewer sees.
 func (r *Rules) defining(key string) (all, shown []*PropertyDefinition) {
 	unscoped := strings.TrimPrefix(key, CapabilitiesScope)
 	for _, name := range []string{key, unscoped} {
@@ -267,8 +267,8 @@ func (r *Rules) Definitions(key string) []*PropertyDefinition {
 	return shown
 }
 
-// match returns the item of a key, with its definitions or what may be meant,
-// and the definitions that it is held to.
+// match returns an item with the definitions of its key or a suggestion, and
+// the definitions to check it against.
 func (r *Rules) match(key string, suggest bool) (item MetadataReportItem, definitions []*PropertyDefinition) {
 	item.Key = key
 	if definitions, item.Definitions = r.defining(key); len(definitions) > 0 {
@@ -287,7 +287,7 @@ func (r *Rules) match(key string, suggest bool) (item MetadataReportItem, defini
 	return item, nil
 }
 
-// violations returns what is wrong with an item in itself.
+// violations returns the violations of the item itself, apart from definitions.
 func (item KeyValue) violations() []Violation {
 	var problems problem.Problems
 	item.Check(&problems, "")
@@ -304,8 +304,8 @@ func unknownKey(nearest *string) Violation {
 	return Violation{Rule: RuleKey, Message: message}
 }
 
-// Problem returns what is wrong with an item as the problem of an input in
-// which the item stands at a path.
+// Problem returns the violation as a problem of an input that has the item at
+// path.
 func (v Violation) Problem(path string) problem.Problem {
 	switch v.Rule {
 	case RuleKey, RuleValue:

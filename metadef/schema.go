@@ -10,17 +10,16 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ParsePropertySchema reads the definition of the property called name: one
-// JSON object of keywords. Everything wrong with it is in problems, each with
-// its path below path; only without problems is the schema of use. What was
-// accepted although it is questionable, or repaired, is in warnings, with the
-// same paths; Strict has none. The schema's Keywords are the text, verbatim and
-// in its order but for repairs.
+// ParsePropertySchema parses the definition of the property called name, a JSON
+// object of keywords. problems and warnings are at paths below path. If there
+// are problems, schema must not be used. warnings are questionable input that
+// was accepted or repaired; Strict has none. The schema's Keywords are the
+// input, verbatim and in its order, except for repairs.
 //
-// A pattern is a regular expression of Go (RE2 syntax), searched for anywhere
-// in the value: it is what JSON Schema's patterns have in common with an engine
-// that takes time linear in the value. Look-around and back references are
-// problems; from files they are kept with a warning and not checked.
+// A pattern is a regular expression of Go (RE2 syntax). It may match anywhere
+// in the value. RE2 is the part of JSON Schema's patterns that an engine can
+// match in linear time. Look-around and back references are problems; files
+// keep them with a warning, and they are not checked.
 func ParsePropertySchema(text text.JSON, name, path string, mode Strictness) (schema PropertySchema, warnings, problems problem.Problems) {
 	c := checker{level: mode}
 	if value, ok := jsonvalue.Read(string(text), path, &c.found); ok {
@@ -32,16 +31,16 @@ func ParsePropertySchema(text text.JSON, name, path string, mode Strictness) (sc
 	return schema, c.warned, c.found
 }
 
-// ReadPropertySchema returns the schema that stored Keywords say, without
-// checking them again.
+// ReadPropertySchema returns the schema of stored Keywords, without checking
+// them again.
 func ReadPropertySchema(keywords text.JSON) PropertySchema {
 	schema := schemaOf(jsonvalue.Of(keywords))
 	schema.Keywords = keywords
 	return schema
 }
 
-// schemaOf returns what keywords say as far as their values have the right
-// type; others are left out.
+// schemaOf returns the schema of keywords. It leaves out values of the wrong
+// type.
 func schemaOf(value jsonvalue.Value) PropertySchema {
 	schema := PropertySchema{Keywords: value.Raw}
 	propertyKeywords.read(value, &schema)
@@ -63,8 +62,8 @@ func (t keywordTable) read(value jsonvalue.Value, schema *PropertySchema) {
 	}
 }
 
-// nameAsInAPI rewrites the paths of problems below a property, which name
-// keywords as files do, in the words of the API.
+// nameAsInAPI rewrites the paths of problems below a property from the names in
+// files to the API's names.
 func nameAsInAPI(problems problem.Problems, path string) {
 	for i, one := range problems {
 		for at, k := range propertyKeywords.walk(path) {
@@ -94,8 +93,7 @@ func (c *checker) readProperty(value jsonvalue.Value, name, path string) Propert
 	if c.level == Lenient {
 		value = c.repaired(value, name, path)
 	}
-	// Through the API the size is for the quota to refuse, which has its own
-	// code.
+	// For the API, the quota refuses the size, with its own code.
 	if len(value.Raw) > MaxDefinition && c.level == Lenient {
 		c.found.AddKind(problem.ErrQuotaExceeded, path, "must have at most %d bytes, has %d", MaxDefinition, len(value.Raw))
 		return PropertySchema{}
@@ -111,7 +109,7 @@ func (c *checker) readProperty(value jsonvalue.Value, name, path string) Propert
 	return schema
 }
 
-// validateKeywords checks the keywords of a map, each by itself.
+// validateKeywords checks each keyword of a map on its own.
 func (c *checker) validateKeywords(table keywordTable, value jsonvalue.Value, path string, unknown func(key string) string) {
 	for _, m := range value.Members {
 		at := problem.Join(path, m.Key)
@@ -147,7 +145,7 @@ func hintOf(name string) string {
 }
 
 // validateAgainstType checks that each keyword applies to the type, and that a
-// list says what is in it.
+// list defines its items.
 func (c *checker) validateAgainstType(value jsonvalue.Value, of PropertyType, path string) {
 	for _, m := range value.Members {
 		k, ok := propertyKeywords.named(m.Key)
@@ -155,7 +153,7 @@ func (c *checker) validateAgainstType(value jsonvalue.Value, of PropertyType, pa
 			continue
 		}
 		paths := []string{problem.Join(path, k.word)}
-		if k.members != nil && c.level == Strict { // where each has a field of its own
+		if k.members != nil && c.level == Strict { // the API has a field for each
 			paths = nil
 			for _, inner := range m.Value.Members {
 				paths = append(paths, problem.Join(problem.Join(path, k.word), inner.Key))
@@ -201,9 +199,9 @@ func (c *checker) validateTypes(members []text.JSON, of PropertyType, path strin
 	}
 }
 
-// repaired returns a definition from a file in the form that the product keeps,
-// with a warning for each repair: the key for a missing title, default for
-// defaultValue, and nothing that is null.
+// repaired returns a definition from a file in the stored form, with a warning
+// for each repair. It uses the key for a missing title, renames defaultValue to
+// default, and removes nulls.
 func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.Value {
 	var members []jsonvalue.Member
 	_, hasDefault := value.Member("default")
@@ -211,7 +209,7 @@ func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.V
 	for _, m := range value.Members {
 		at := problem.Join(path, m.Key)
 		if m.Key == "title" && (m.Value.Kind == jsonvalue.KindNull || m.Value.Raw == `""`) {
-			continue // with the warning of the title that is added
+			continue // the added title has the warning
 		}
 		if reason := superfluous(m, name, hasDefault); reason != "" {
 			c.warn(at, "%s; left out", reason)
@@ -235,8 +233,8 @@ func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.V
 	return value
 }
 
-// superfluous returns why a member of a definition from a file is left out,
-// empty where it is not.
+// superfluous returns why a member of a definition from a file is left out, or
+// "" if it is kept.
 func superfluous(m jsonvalue.Member, name string, hasDefault bool) string {
 	_, known := propertyKeywords.named(m.Key)
 	switch {
@@ -252,8 +250,8 @@ func superfluous(m jsonvalue.Member, name string, hasDefault bool) string {
 	return ""
 }
 
-// setField sets a field of a schema to a value, or to nothing where the value
-// is of another type.
+// setField sets a field of a schema to a value, or clears it if the value has
+// another type.
 func setField(field any, v jsonvalue.Value) {
 	switch field := field.(type) {
 	case *string:
@@ -287,7 +285,7 @@ func setField(field any, v jsonvalue.Value) {
 	}
 }
 
-// listOf returns something of each item of a list, and nil for any other value.
+// listOf maps each item of a list. It returns nil for any other value.
 func listOf[T any](v jsonvalue.Value, of func(jsonvalue.Value) T) []T {
 	if v.Kind != jsonvalue.KindList {
 		return nil
@@ -295,8 +293,8 @@ func listOf[T any](v jsonvalue.Value, of func(jsonvalue.Value) T) []T {
 	return lists.Map(v.List, of)
 }
 
-// numberOf returns a number rounded to a double, and nil for any other value
-// and for numbers beyond all doubles.
+// numberOf returns a number rounded to a double. It returns nil for any other
+// value and for numbers beyond the range of doubles.
 func numberOf(v jsonvalue.Value) *float64 {
 	number, err := strconv.ParseFloat(string(v.Raw), 64)
 	if v.Kind != jsonvalue.KindNumber || err != nil {
@@ -305,8 +303,8 @@ func numberOf(v jsonvalue.Value) *float64 {
 	return &number
 }
 
-// countOf returns an integer of at least 0, and nil for any other value. Beyond
-// MaxCount it returns that.
+// countOf returns a non-negative integer, at most MaxCount. It returns nil for
+// any other value.
 func countOf(v jsonvalue.Value) *int {
 	number := v.Decimal()
 	if v.Kind != jsonvalue.KindNumber || !number.IsInteger() || number.Negative {
@@ -319,20 +317,20 @@ func countOf(v jsonvalue.Value) *int {
 	return new(min(count, MaxCount))
 }
 
-// matches reports whether a value is of the type. 1.0 is an integer, as in JSON
-// Schema.
+// matches reports whether a value is of the type. As in JSON Schema, 1.0 is an
+// integer.
 func (t PropertyType) matches(v jsonvalue.Value) bool {
 	kinds := map[PropertyType]jsonvalue.Kind{String: jsonvalue.KindText, Boolean: jsonvalue.KindBoolean,
 		Number: jsonvalue.KindNumber, Integer: jsonvalue.KindNumber, Array: jsonvalue.KindList}
 	return v.Kind == kinds[t] && (t != Integer || v.Decimal().IsInteger())
 }
 
-// mismatch returns the message for a value that must be of the type and is not.
+// mismatch returns the message for a value that is not of the type.
 func (t PropertyType) mismatch(v jsonvalue.Value) string {
 	return "must be of type " + t.typeName() + ", is " + Shorten(string(v.Raw))
 }
 
-// Shorten returns a text short enough for a message to quote.
+// Shorten shortens a string to quote it in a message.
 func Shorten(input string) string {
 	const most = 60
 	if text.Length(input) <= most {

@@ -9,7 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// at returns the paths of problems, each once and sorted.
+// at returns the paths of problems, sorted and without duplicates.
 func at(problems problem.Problems) []string {
 	paths := []string{}
 	for _, p := range problems {
@@ -27,8 +27,8 @@ func wantPaths(t *testing.T, what string, got problem.Problems, want ...string) 
 	}
 }
 
-// propertyCase is a definition and what is found in it, with the paths below
-// the property.
+// propertyCase is a definition with the paths of its problems and warnings
+// below the property.
 type propertyCase struct {
 	name, text string
 	strict     []string // problems through the API

@@ -12,14 +12,14 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// shape is what the value of a keyword must be.
+// shape is the form of a keyword's value.
 type shape struct {
-	// is is the JSON Schema type of the value, or empty where pairs say it all.
+	// is is the JSON Schema type of the value, or "" if pairs say everything.
 	is       string
 	pairs    []text.JSON // further pairs of the JSON Schema
 	validate func(c *checker, value jsonvalue.Value, path string)
-	write    func(text.JSON) text.JSON // from the API's spelling to that of files; nil for as it is
-	keyed    bool                      // whether files have a map in place of the API's list
+	write    func(text.JSON) text.JSON // converts the API's form to that of files; nil for none
+	keyed    bool                      // whether files have a map instead of the API's list
 }
 
 var (
@@ -59,8 +59,8 @@ var (
 
 var pairsOfTexts = []text.JSON{"maxItems", jsonvalue.Number(MaxEnumMembers), "items", `{"type":"string"}`}
 
-// jsonSchema returns the pairs of the shape's JSON Schema. Null counts as
-// absent where a file may have it.
+// jsonSchema returns the pairs of the shape's JSON Schema. If nullable is set,
+// null counts as absent.
 func (s shape) jsonSchema(nullable bool) []text.JSON {
 	switch {
 	case s.is == "":
@@ -138,7 +138,7 @@ func (c *checker) validateDistinctTexts(list jsonvalue.Value, path string) {
 	}
 }
 
-// listItems returns the members of a list, and none of one that is too long.
+// listItems returns the members of a list, or none if it is too long.
 func (c *checker) listItems(list jsonvalue.Value, path string) []jsonvalue.Value {
 	if !c.expect(list, jsonvalue.KindList, path) || !c.atMost(len(list.List), MaxEnumMembers, path) {
 		return nil
@@ -146,12 +146,11 @@ func (c *checker) listItems(list jsonvalue.Value, path string) []jsonvalue.Value
 	return list.List
 }
 
-// maxPatternSize bounds what a regular expression amounts to when its
-// repetitions are written out: searching a value takes time in proportion to
-// it.
+// maxPatternSize is the maximum size of a regular expression with its
+// repetitions expanded. The time to search a value is proportional to it.
 const maxPatternSize = 2000
 
-// validatePattern checks that values can be checked with a regular expression.
+// validatePattern checks that a regular expression can check values.
 func (c *checker) validatePattern(pattern, path string) {
 	if length := text.Length(pattern); length > MaxPattern {
 		c.strictly(path, "not checked", "must have at most %d characters, has %d", MaxPattern, length)
@@ -166,8 +165,8 @@ func (c *checker) validatePattern(pattern, path string) {
 	}
 }
 
-// matches reports whether the pattern is found in the text, or is none that can
-// be checked with.
+// matches reports whether the pattern is found in the string. It is true for a
+// pattern that cannot check values.
 func matches(pattern, text string) bool {
 	var c checker
 	if c.validatePattern(pattern, ""); len(c.found) > 0 {
@@ -177,8 +176,7 @@ func matches(pattern, text string) bool {
 	return err != nil || expression.MatchString(text)
 }
 
-// patternSize returns how large an expression is with its repetitions written
-// out.
+// patternSize returns the size of an expression with its repetitions expanded.
 func patternSize(expression *syntax.Regexp) int {
 	size := 1
 	if expression.Op == syntax.OpLiteral {
@@ -190,5 +188,5 @@ func patternSize(expression *syntax.Regexp) int {
 	if expression.Op == syntax.OpRepeat {
 		size *= max(1, expression.Min, expression.Max)
 	}
-	return min(size, 1<<30) // no overflow, however deep
+	return min(size, 1<<30) // prevents overflow at any depth
 }

@@ -5,10 +5,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// CheckTags checks the tags of a request: names, each once whatever its case,
-// and parents that are among them or among the tags that exist already (nil
-// where they are to be replaced). It returns the tags with each parent spelled
-// as that tag is. Problems have paths below path (`input.tags[1].parent`).
+// CheckTags checks the tags of a request. Names must be unique, ignoring case.
+// Parents must be among the tags or the existing ones; existing is nil if the
+// request replaces them. It returns the tags with each parent in that tag's
+// spelling. Problems have paths below path (`input.tags[1].parent`).
 func CheckTags(inputs []TagInput, existing []string, path string) ([]DocumentTag, problem.Problems) {
 	c := checker{level: Strict}
 	tags := c.tagsOf(inputs, existing, path)
@@ -27,15 +27,14 @@ func (c *checker) tagsOf(inputs []TagInput, existing []string, path string) []Do
 	return c.validateTags(tags, pathsOf(path, len(tags)), existing)
 }
 
-// MakesTagCycle reports whether a tag would become its own ancestor with that
-// parent; parents has the parent of every tag of the namespace that has one.
+// MakesTagCycle reports whether parent would make a tag its own ancestor.
+// parents has the parents of the tags of the namespace.
 func MakesTagCycle(parents map[int64]int64, tag, parent int64) bool {
 	return lastAncestor(parents, tag, parent) != 0
 }
 
 // lastAncestor follows the parents of a tag and returns where it stops: at the
-// zero value above all of them, at the tag itself, or within a circle of
-// others.
+// zero value above the root, at the tag itself, or in a cycle of other tags.
 func lastAncestor[K comparable](parents map[K]K, tag, parent K) K {
 	var none K
 	for steps := 0; parent != none && parent != tag && steps <= len(parents); steps++ {
@@ -44,8 +43,8 @@ func lastAncestor[K comparable](parents map[K]K, tag, parent K) K {
 	return parent
 }
 
-// DescendantsOf returns the tags of a list that are below a tag, at any depth,
-// in their order.
+// DescendantsOf returns the tags of a list that are descendants of a tag, in
+// their order.
 func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
 	below := map[int64]bool{tag.ID: true}
 	for grown := true; grown; {
@@ -65,8 +64,8 @@ func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
 	return found
 }
 
-// validateTags checks a list of tags and returns them with each parent spelled
-// as that tag is.
+// validateTags checks a list of tags and returns them with each parent in that
+// tag's spelling.
 func (c *checker) validateTags(tags []DocumentTag, paths []string, existing []string) []DocumentTag {
 	spelled, own := map[string]string{}, map[string]bool{} // by folded name
 	for _, name := range existing {

@@ -9,12 +9,12 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// PropertyValue is a value that a definition has, such as its default, for
-// programs that do not read any JSON.
+// PropertyValue is a value in a definition, such as its default, for programs
+// that do not parse JSON.
 type PropertyValue struct{ value jsonvalue.Value }
 
-// Text returns the value as metadata has it: a text as it is, and any other value
-// as JSON.
+// Text returns the value in the form of metadata: a string unquoted, any other
+// value as JSON.
 func (v *PropertyValue) Text() string {
 	if v.value.Kind == jsonvalue.KindText {
 		return v.value.Text
@@ -22,7 +22,7 @@ func (v *PropertyValue) Text() string {
 	return string(v.value.Raw)
 }
 
-// StringValue returns the value of a text, nil for any other value.
+// StringValue returns the value of a string, or nil for any other value.
 func (v *PropertyValue) StringValue() *string {
 	if v.value.Kind != jsonvalue.KindText {
 		return nil
@@ -30,8 +30,8 @@ func (v *PropertyValue) StringValue() *string {
 	return &v.value.Text
 }
 
-// IntegerValue returns the value of a whole number that is an int64, nil for any
-// other value.
+// IntegerValue returns the value of an integer in the range of int64, or nil
+// for any other value.
 func (v *PropertyValue) IntegerValue() *int64 {
 	if v.value.Kind != jsonvalue.KindNumber {
 		return nil
@@ -51,14 +51,14 @@ func (v *PropertyValue) IntegerValue() *int64 {
 	return &integer
 }
 
-// maxDigits is how many digits an int64 has at most.
+// maxDigits is the maximum number of digits of an int64.
 const maxDigits = 19
 
-// FloatValue returns the value of a number, rounded to a double; nil for any
-// other value and for numbers beyond all doubles.
+// FloatValue returns a number rounded to a double. It returns nil for any other
+// value and for numbers beyond the range of doubles.
 func (v *PropertyValue) FloatValue() *float64 { return numberOf(v.value) }
 
-// BooleanValue returns the value of true and false, nil for any other value.
+// BooleanValue returns the value of a boolean, or nil for any other value.
 func (v *PropertyValue) BooleanValue() *bool {
 	if v.value.Kind != jsonvalue.KindBoolean {
 		return nil
@@ -66,12 +66,12 @@ func (v *PropertyValue) BooleanValue() *bool {
 	return new(v.value.Raw == "true")
 }
 
-// ListValue returns the items of a list, nil for any other value.
+// ListValue returns the items of a list, or nil for any other value.
 func (v *PropertyValue) ListValue() []*PropertyValue {
 	return listOf(v.value, func(item jsonvalue.Value) *PropertyValue { return &PropertyValue{item} })
 }
 
-// DefaultValue returns the default, nil where there is none.
+// DefaultValue returns the default, or nil if there is none.
 func (s PropertySchema) DefaultValue() *PropertyValue {
 	if s.Default == nil {
 		return nil
@@ -79,15 +79,15 @@ func (s PropertySchema) DefaultValue() *PropertyValue {
 	return &PropertyValue{jsonvalue.Of(*s.Default)}
 }
 
-// EnumMember is one of the values that a property may have, with what to show
-// people in its place, if anything.
+// EnumMember is an allowed value of a property, with an optional label for
+// display.
 type EnumMember struct {
 	Value *PropertyValue
 	Label *string
 }
 
-// EnumMembers returns the members of the enum with their labels, nil where there
-// is no enum.
+// EnumMembers returns the members of the enum with their labels, or nil without
+// an enum.
 func (s PropertySchema) EnumMembers() []*EnumMember { return s.labelled(s.Enum) }
 
 // ItemEnumMembers is EnumMembers for the items of an array.
@@ -104,14 +104,14 @@ func (s PropertySchema) labelled(enum []text.JSON) []*EnumMember {
 	})
 }
 
-// EnumLabel is what to show people in the place of a member of an enum, which is
-// given as metadata has it.
+// EnumLabel is the label of an enum member for display. Value is the member in
+// the form of metadata.
 type EnumLabel struct {
 	Value string `json:"value"`
 	Label string `json:"label"`
 }
 
-// labelsOf returns the labels of a map in a file, nil for any other value.
+// labelsOf returns the labels in a map of a file, or nil for any other value.
 func labelsOf(v jsonvalue.Value) []EnumLabel {
 	if v.Kind != jsonvalue.KindMap {
 		return nil
@@ -119,7 +119,7 @@ func labelsOf(v jsonvalue.Value) []EnumLabel {
 	return lists.Map(v.Members, func(m jsonvalue.Member) EnumLabel { return EnumLabel{m.Key, m.Value.Text} })
 }
 
-// mapOfLabels returns the map of files for the list of labels that the API has.
+// mapOfLabels converts the API's list of labels to the map in files.
 func mapOfLabels(list text.JSON) text.JSON {
 	if list == "" {
 		return ""
@@ -131,7 +131,7 @@ func mapOfLabels(list text.JSON) text.JSON {
 	}))
 }
 
-// validateLabels checks the labels of the members of an enum, each by itself.
+// validateLabels checks each label on its own.
 func (c *checker) validateLabels(value jsonvalue.Value, path string) {
 	if !c.expect(value, jsonvalue.KindMap, path) || !c.atMost(len(value.Members), MaxEnumMembers, path) {
 		return
@@ -143,7 +143,7 @@ func (c *checker) validateLabels(value jsonvalue.Value, path string) {
 	}
 }
 
-// validateLabelled checks that labels are those of members.
+// validateLabelled checks that every label belongs to a member of an enum.
 func (c *checker) validateLabelled(schema PropertySchema, path string) {
 	members := map[string]bool{}
 	for _, member := range append(schema.EnumMembers(), schema.ItemEnumMembers()...) {

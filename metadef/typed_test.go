@@ -10,7 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// typed returns all typed forms of a value.
+// typed returns a value in all of its typed forms.
 func typed(v *metadef.PropertyValue) string {
 	out := []string{v.Text()}
 	if s := v.StringValue(); s != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// PlanUpgrade returns how a namespace that the product brought takes a newer
-// shipped document. Base is the document as it was last loaded; against it both
-// sides are compared, field by field and keyword by keyword. What only one side
-// changed is changed, local edits are kept, and where both sides changed the
-// same thing differently the local one stays. Warnings report the drift: every
-// local edit that keeps the namespace from being what is shipped, and Edits have
-// the three of them.
+// PlanUpgrade plans the upgrade of a namespace of the product to a newer
+// shipped document. base is the document that was last loaded. PlanUpgrade
+// compares both sides with it, field by field and keyword by keyword. It
+// applies changes that only one side made, and keeps the local value if both
+// sides changed it differently. Warnings report every local edit that keeps the
+// namespace from equaling the shipped document. Edits have the three values of
+// each.
 func PlanUpgrade(base, local, shipped *Document) ImportPlan {
 	c := &checker{level: Lenient}
 	known, fresh := withAccessOf(local, base), withAccessOf(local, shipped)
@@ -41,10 +41,11 @@ func PlanUpgrade(base, local, shipped *Document) ImportPlan {
 	return plan
 }
 
-// maxEdits bounds how many edits one plan lists.
+// maxEdits is the maximum number of edits that one plan lists.
 const maxEdits = 1000
 
-// edit notes a local edit that stays, and warns of it. What is not there is empty.
+// edit notes a kept local edit and warns of it. Values that do not exist are
+// "".
 func (c *checker) edit(path string, base, here, shipped text.JSON, format string, args ...any) {
 	c.warn(path, format, args...)
 	c.note(ImportEdit{Path: path, Base: base, Here: here, Shipped: shipped})
@@ -54,8 +55,8 @@ func (c *checker) note(edits ...ImportEdit) {
 	c.edited = append(c.edited, edits[:min(len(edits), maxEdits-len(c.edited))]...)
 }
 
-// pick returns the shipped value if the local one was not edited; else the local
-// one, with a warning if the shipped one differs.
+// pick returns the shipped value if the local one was not edited. Otherwise it
+// returns the local one, with a warning if the shipped one differs.
 func pick[T any](c *checker, path string, base, local, shipped T, write func(T) text.JSON) T {
 	was, here, now := write(base), write(local), write(shipped)
 	switch {
@@ -68,9 +69,9 @@ func pick[T any](c *checker, path string, base, local, shipped T, write func(T) 
 	return local
 }
 
-// parts is a kind of things that a document lists: what they are known by and
-// written as. Merge makes one of three things that all exist and of which the
-// local one was edited; without it the local one stays.
+// parts is a kind of list members in a document, with functions for their name
+// and JSON. combine merges three versions of a member with a local edit; if it
+// is nil, the local one stays.
 type parts[T any] struct {
 	nameOf  func(T) string
 	write   func(T) text.JSON
@@ -82,7 +83,7 @@ var (
 	keywordParts  = parts[jsonvalue.Member]{func(m jsonvalue.Member) string { return m.Key }, func(m jsonvalue.Member) text.JSON { return m.Value.Raw }, nil}
 )
 
-// upgrade returns one list of the three.
+// upgrade merges the three lists.
 func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T {
 	was, here, now := lists.ByKey(base, p.nameOf), lists.ByKey(local, p.nameOf), lists.ByKey(shipped, p.nameOf)
 	var result []T
@@ -96,7 +97,7 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 			result = append(result, p.combine(c, at, old, mine, theirs))
 		case isHere && comes && wasThere:
 			result = append(result, pick(c, at, old, mine, theirs, p.write))
-		case isHere && wasThere && !edited: // the product has retired it
+		case isHere && wasThere && !edited: // the product has removed it
 		case isHere:
 			p.noteEdit(c, at, p.written(old, wasThere), p.write(mine), p.written(theirs, comes))
 			result = append(result, mine)
@@ -109,8 +110,8 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 	return result
 }
 
-// orderedNames returns the names of the local and shipped things, in the local
-// order where that was edited, and in the shipped one otherwise.
+// orderedNames returns the names of local and shipped members. They are in the
+// local order if that was edited, and in the shipped order otherwise.
 func (p parts[T]) orderedNames(base, local, shipped []T) []string {
 	localNames, shippedNames := lists.Map(local, p.nameOf), lists.Map(shipped, p.nameOf)
 	if sameOrder(lists.Map(base, p.nameOf), localNames) {
@@ -119,7 +120,7 @@ func (p parts[T]) orderedNames(base, local, shipped []T) []string {
 	return union(localNames, shippedNames)
 }
 
-// written returns what is written of a thing, empty where there is none.
+// written returns the JSON of a member, "" if there is none.
 func (p parts[T]) written(thing T, ok bool) text.JSON {
 	if !ok {
 		return ""
@@ -127,8 +128,8 @@ func (p parts[T]) written(thing T, ok bool) text.JSON {
 	return p.write(thing)
 }
 
-// noteEdit notes a local thing that stays although the product ships none or did
-// not ship it before.
+// noteEdit notes a kept local member that the product does not ship or did not
+// ship before.
 func (p parts[T]) noteEdit(c *checker, path string, base, here, shipped text.JSON) {
 	switch {
 	case base != "":
@@ -140,9 +141,9 @@ func (p parts[T]) noteEdit(c *checker, path string, base, here, shipped text.JSO
 	}
 }
 
-// upgradeProperty merges keywords. A merge that is not a sound definition, such
-// as a new type with the old local default, is not made: the local definition
-// stays whole.
+// upgradeProperty merges keywords. If the result is not a valid definition,
+// such as a new type with the old local default, it keeps the whole local
+// definition.
 func upgradeProperty(c *checker, path string, base, local, shipped DocumentProperty) DocumentProperty {
 	members := func(p DocumentProperty) []jsonvalue.Member { return jsonvalue.Of(p.Keywords).Members }
 	merged := checker{level: Lenient}
@@ -176,7 +177,7 @@ func upgradeObject(c *checker, path string, base, local, shipped DocumentObject)
 	return object
 }
 
-// removeLostParents puts tags whose parent is gone at the top.
+// removeLostParents clears the parents of tags that no longer exist.
 func (c *checker) removeLostParents(tags []DocumentTag) {
 	has := lists.ByKey(tags, tagKey)
 	for i, tag := range tags {

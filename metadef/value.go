@@ -9,30 +9,30 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Limits of metadata, in code points unless said otherwise.
+// Limits of metadata, in code points unless noted otherwise.
 const (
 	MaxMetadataKey   = 255
 	MaxMetadataValue = 1023
-	MaxMetadataItems = 128 // items of one resource, unless configured otherwise
+	MaxMetadataItems = 128 // items of a resource, unless configured otherwise
 )
 
-// KeyValue is a key and its value, as they come in and in filters.
+// KeyValue is a key and its value, in input and in filters.
 type KeyValue struct {
 	Key   string
 	Value string
 }
 
-// Check adds what is wrong with a pair of metadata.
+// Check adds the problems of a metadata item.
 func (item KeyValue) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "key"), item.Key, 1, MaxMetadataKey)
 	text.Check(problems, problem.Join(path, "value"), item.Value, 1, MaxMetadataValue)
 }
 
-// MaxReportValues is how many values one metadata report covers.
+// MaxReportValues is the maximum number of values in one metadata report.
 const MaxReportValues = 1000
 
-// CheckReportValues adds what is wrong with values to report on: there are at
-// most MaxReportValues, each of another key.
+// CheckReportValues adds the problems of values to report on. There must be at
+// most MaxReportValues, with different keys.
 func CheckReportValues(problems *problem.Problems, path string, values []KeyValue) {
 	if !text.CheckCount(problems, path, len(values), MaxReportValues) {
 		return
@@ -43,13 +43,14 @@ func CheckReportValues(problems *problem.Problems, path string, values []KeyValu
 	}
 }
 
-// CapabilitiesScope may stand before the name of a capability in a requirement.
+// CapabilitiesScope is an optional prefix of a capability's name in a
+// requirement.
 const CapabilitiesScope = "capabilities:"
 
-// MetadataReport says what definitions have to say about keys and values.
+// MetadataReport is the verdict of definitions on keys and values.
 type MetadataReport struct {
 	Valid    bool // no item has a violation
-	Accepted bool // a write of all items is accepted
+	Accepted bool // a write of all items would succeed
 	Strict   bool // the type is strict
 	Items    []MetadataReportItem
 }
@@ -57,27 +58,27 @@ type MetadataReport struct {
 // MetadataReportItem is the report on one key and its value.
 type MetadataReportItem struct {
 	Key  string
-	Path *string // of the argument that the item is about; nil without one
-	// Definitions of the key, several where it is in conflict. Where only case
-	// or the scope of capabilities differ they are candidates, and Suggestion
-	// is their spelling.
+	Path *string // of the argument with the item; nil without one
+	// Definitions are the definitions of the key, several if it is in conflict.
+	// If the key differs only in case or in the capabilities scope, they are
+	// candidates, and Suggestion is their spelling.
 	Definitions []*PropertyDefinition
 	IsCustom    bool
-	// Suggestion is the known key that may be meant, nil where the key is known
-	// or nothing is like it.
+	// Suggestion is the nearest known key. It is nil if the key is known or no
+	// known key is similar.
 	Suggestion *string
-	// Operator is the one in the value or, without one, the definition's first;
-	// nil where the value is plain.
+	// Operator is the operator in the value or, without one, the definition's
+	// first. It is nil if the value is plain.
 	Operator   *string
 	Values     []string
 	Violations []Violation
-	Accepted   bool // a write of the item is accepted
+	Accepted   bool // a write of the item would succeed
 }
 
 // keyIndex finds definitions by key.
 type keyIndex struct {
 	every    map[string][]*PropertyDefinition
-	exact    map[string][]*PropertyDefinition // each once, however many associations name it so
+	exact    map[string][]*PropertyDefinition // each once, even if several associations give it that name
 	alike    map[string][]*PropertyDefinition // by alikeKey
 	spelling text.Speller
 }
@@ -101,11 +102,11 @@ func indexKeys(definitions []*PropertyDefinition) keyIndex {
 	return index
 }
 
-// alikeKey returns a key in folded case and without the scope of capabilities, so
-// that keys which differ in nothing else are found under one text.
+// alikeKey returns a key folded and without the capabilities scope, to find
+// keys that differ only in these.
 func alikeKey(key string) string { return strings.TrimPrefix(text.Fold(key), CapabilitiesScope) }
 
-// checkText checks a value as it stands in metadata, where everything is text.
+// checkText checks a value in metadata, where all values are strings.
 func (s PropertySchema) checkText(value string) (operator string, values []string, violations []Violation) {
 	add := func(rule, message string) { violations = append(violations, Violation{Rule: rule, Message: message}) }
 	expression, own := ownOperator(value, s.Operators)
@@ -152,8 +153,8 @@ func offer(offered []string) string {
 }
 
 // OfferedOperators returns the operators that a value of the property may have:
-// those of the definition or, where it names none, those that compare values of
-// its type.
+// those of the definition or, if it has none, those that compare values of its
+// type.
 func (s PropertySchema) OfferedOperators() []string {
 	if len(s.Operators) > 0 {
 		return s.Operators
@@ -171,8 +172,8 @@ func (s PropertySchema) OfferedOperators() []string {
 	return nil
 }
 
-// plainOperator returns the operator that readers of the catalog suppose for a
-// value without one: the first that the definition names, for an array <in>.
+// plainOperator returns the default operator of a value without one: the
+// definition's first or, for an array, <in>.
 func (s PropertySchema) plainOperator() string {
 	switch {
 	case len(s.Operators) > 0:
@@ -183,8 +184,8 @@ func (s PropertySchema) plainOperator() string {
 	return ""
 }
 
-// ordersOrSearches reports whether an operator compares a value with an operand
-// that need not be a valid value itself.
+// ordersOrSearches reports whether the operand of an operator need not be a
+// valid value itself.
 func ordersOrSearches(operator string) bool {
 	return slices.Contains([]string{"=", ">=", "<=", ">", "<", "s<", "s<=", "s>", "s>=", OperatorIn, OperatorAllIn}, operator)
 }
@@ -229,13 +230,14 @@ func (s PropertySchema) checkItems(items []string, add func(rule, message string
 		list.List = append(list.List, item)
 	}
 	for _, violation := range s.brokenBy(list) {
-		if violation.Rule != "itemType" { // which was checked above
+		if violation.Rule != "itemType" { // checked above
 			add(violation.Rule, violation.Message)
 		}
 	}
 }
 
-// EnumTexts returns the listed values as texts, the way they are set.
+// EnumTexts returns the members of the enum as strings, in the form of
+// metadata.
 func (s PropertySchema) EnumTexts() []string {
 	texts := make([]string, len(s.Enum))
 	for i, value := range s.Enum {
@@ -247,15 +249,15 @@ func (s PropertySchema) EnumTexts() []string {
 	return texts
 }
 
-// listsText reports whether an enum lists a text, as some files do the values
-// of an integer.
+// listsText reports whether an enum has a string as a member. Some files list
+// the values of an integer as strings.
 func listsText(enum []text.JSON, one string) bool {
 	return slices.Contains(enum, jsonvalue.Quote(one))
 }
 
-// read returns the value of the type that a string in metadata stands for.
-// Numbers are in JSON's notation, booleans are true and false. There is one form
-// of each: a value with white space around it, or TRUE, is not of the type.
+// read parses a string in metadata as a value of the type. Numbers are in
+// JSON's notation, booleans are true and false. Each has only one form: a value
+// with white space around it, or TRUE, is not of the type.
 func (t PropertyType) read(input string) (jsonvalue.Value, bool) {
 	switch t {
 	case Integer, Number:
@@ -269,8 +271,8 @@ func (t PropertyType) read(input string) (jsonvalue.Value, bool) {
 	return jsonvalue.OfText(input), true
 }
 
-// misread returns the message about a string that is not of the type, with the
-// value to write where it is clear.
+// misread returns the message for a string that is not of the type, with a
+// correction if it is clear.
 func (t PropertyType) misread(input string) string {
 	message := Shorten(input) + " is not of type " + t.typeName()
 	meant := strings.ToLower(strings.TrimSpace(input))

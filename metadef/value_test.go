@@ -8,8 +8,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// describe returns an item of a report on one line: operator, values, rules
-// broken, suggestion.
+// describe returns an item of a report on one line: operator, values, broken
+// rules, suggestion.
 func describe(item MetadataReportItem) string {
 	out := []string{}
 	if item.IsCustom {
@@ -32,8 +32,8 @@ func definition(id int64, name string, keywords text.JSON) *PropertyDefinition {
 	return &PropertyDefinition{ID: id, Name: name, BaseName: name, PropertySchema: ReadPropertySchema(keywords)}
 }
 
-// validate returns what definitions say of metadata that a resource is created
-// with, of a type that is not strict.
+// validate returns the report on the metadata of a new resource, of a type that
+// is not strict.
 func validate(definitions []*PropertyDefinition, values []KeyValue) MetadataReport {
 	rules := NewRules(false, []AppliedNamespace{{Namespace: &Namespace{}, Properties: definitions}}, nil)
 	return rules.Judge(MetadataWrite{Items: values}).MetadataReport

@@ -11,19 +11,21 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Violation is one rule of a definition that a value breaks. Rule is the API's
-// name of the keyword concerned: type, enum, itemType, itemEnum, minimum,
-// maximum, minLength, maxLength, pattern, minItems, maxItems, uniqueItems,
-// operators; or one of the rules that are no keyword, such as RuleKey.
+// Violation is a rule of a definition that a value breaks. Rule is the API's
+// name of the keyword: type, enum, itemType, itemEnum, minimum, maximum,
+// minLength, maxLength, pattern, minItems, maxItems, uniqueItems, operators. It
+// can also be a rule that is not a keyword, such as RuleKey.
 type Violation struct {
 	Rule    string
 	Message string
-	// Definition is the one that is not met, and Namespace the name of its
-	// namespace; nil where it is about none, or the viewer may not see it.
+	// Definition is the broken definition, and Namespace the name of its
+	// namespace. They are nil if the rule is not part of a definition or the
+	// viewer may not see it.
 	Definition *PropertyDefinition
 	Namespace  *string
 	at         string // where in the value: "" for the value itself, `[2]` for an item
-	// isFormal: the item is refused whatever its type and definitions.
+	// isFormal means that the item is refused whatever its type and definitions
+	// are.
 	isFormal bool
 }
 
@@ -57,16 +59,16 @@ func (s PropertySchema) brokenBy(value jsonvalue.Value) []Violation {
 	return broken
 }
 
-// itemRule returns how an item of a list breaks a keyword of a definition,
-// empty where it does not. It is asked for each item in turn.
+// itemRule returns how an item of a list breaks a keyword, or "" if it does
+// not. The caller passes each item in turn.
 type itemRule func(item jsonvalue.Value) string
 
 func (s PropertySchema) inEnum(value jsonvalue.Value) string {
 	return oneOf(s.Enum, "the enum")(value)
 }
 
-// oneOf returns the rule that a value is a member of an enum. An enum without
-// members allows everything.
+// oneOf returns the rule that a value must be a member of an enum. An empty
+// enum allows everything.
 func oneOf(members []text.JSON, enum string) itemRule {
 	set := lists.Set(members, func(member text.JSON) string { return jsonvalue.Of(member).Same() })
 	return func(value jsonvalue.Value) string {
@@ -91,8 +93,8 @@ func (s PropertySchema) notOver(value jsonvalue.Value) string {
 	return Shorten(string(value.Raw)) + " is over the maximum " + bounded(*s.Maximum)
 }
 
-// bound returns a minimum or maximum to the last digit. A double holds 15
-// digits of any number; what has more is read from the keywords again.
+// bound returns a minimum or maximum without rounding. A double is exact to 15
+// digits; for more, bound parses the keywords again.
 func (s PropertySchema) bound(name string, rounded float64) text.Decimal {
 	number, _ := text.ParseDecimal(strconv.FormatFloat(rounded, 'e', -1, 64))
 	if len(number.Digits) > 15 {
@@ -104,7 +106,8 @@ func (s PropertySchema) bound(name string, rounded float64) text.Decimal {
 
 func bounded(number float64) string { return Shorten(strconv.FormatFloat(number, 'f', -1, 64)) }
 
-// notFewer and notMore demand at least, or at most, as many of what is counted.
+// notFewer and notMore require at least, or at most, a number of characters or
+// items.
 
 func notFewer(least *int, count int, what string) string {
 	if least == nil || count >= *least {
@@ -140,7 +143,7 @@ func (s PropertySchema) inItemEnum() itemRule {
 	listed, wellTyped := oneOf(s.ItemEnum, "the items' enum"), s.ofItemType()
 	return func(item jsonvalue.Value) string {
 		if wellTyped(item) != "" {
-			return "" // which is what is wrong with it
+			return "" // the type rule reports it
 		}
 		return listed(item)
 	}

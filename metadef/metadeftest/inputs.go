@@ -1,4 +1,4 @@
-// Package metadeftest makes inputs of definitions for tests of any package.
+// Package metadeftest makes inputs of definitions for the tests of any package.
 package metadeftest
 
 import "github.com/cadastre-dev/cadastre/metadef"

@@ -11,13 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxNesting is how deep the lists and maps of a definition may be nested.
+// maxNesting is the maximum nesting of lists and maps in a definition.
 const maxNesting = 32
 
-// Read reads the text of one JSON value. Where the text is not JSON it
-// returns false and adds one problem, with line and column. Names that a map
-// has twice, of which it keeps the first, and texts that no database can hold
-// are problems, too, each with its path, but do not end the reading.
+// Read parses one JSON value. It returns false if the input is not JSON, and
+// adds one problem with line and column. It also adds a problem, with its path,
+// for a name that a map has twice and for a string that no database can store.
+// These do not stop it. Of a repeated name, it keeps the first member.
 func Read(input, path string, problems *problem.Problems) (Value, bool) {
 	r := reader{input: input, path: path, problems: problems,
 		decoder: jsontext.NewDecoder(bytes.NewBufferString(input), jsontext.AllowDuplicateNames(true)),
@@ -30,8 +30,8 @@ func Read(input, path string, problems *problem.Problems) (Value, bool) {
 	return value, ok
 }
 
-// Of returns the value of a JSON text that was read without a problem
-// before, and the zero value of any other.
+// Of returns the value of JSON that was read without a problem before. It
+// returns the zero value for other input.
 func Of(value text.JSON) Value {
 	read, ok := Read(string(value), "", new(problem.Problems))
 	if !ok {
@@ -40,19 +40,19 @@ func Of(value text.JSON) Value {
 	return read
 }
 
-// reader reads a text strictly: bad UTF-8 and halves of surrogate pairs are
-// refused by its decoder.
+// reader reads JSON strictly: its decoder refuses invalid UTF-8 and unpaired
+// surrogates.
 type reader struct {
 	input    string
-	path     string // of the whole text
+	path     string // of the whole input
 	problems *problem.Problems
 	decoder  *jsontext.Decoder
-	compact  []byte // what was read, without white space
-	unquoted []byte // the last text
+	compact  []byte // the input so far, without white space
+	unquoted []byte // the last string
 }
 
-// readValue reads the next value, which is at path. False means that the text
-// is not JSON, for which there is a problem then.
+// readValue reads the next value, which is at path. If the input is not JSON,
+// it adds a problem and returns false.
 func (r *reader) readValue(path string) (v Value, ok bool) {
 	start := len(r.compact)
 	switch r.decoder.PeekKind() {
@@ -115,11 +115,11 @@ func (r *reader) readItems(path string) ([]Value, bool) {
 	}
 }
 
-// next steps into a list or map, or over what separates two of its members; no
-// more means that it stepped out of it.
+// next enters a list or map, or skips the separator before the next member. It
+// returns more false once it has left the list or map.
 func (r *reader) next(opening, closing byte, first bool) (more, ok bool) {
 	if first {
-		_, _ = r.decoder.ReadToken() // it was peeked at
+		_, _ = r.decoder.ReadToken() // was peeked before
 		r.compact = append(r.compact, opening)
 		if r.decoder.StackDepth() > maxNesting {
 			r.problems.AddBounded(r.path, "is nested deeper than %d levels", maxNesting)
@@ -137,7 +137,7 @@ func (r *reader) next(opening, closing byte, first bool) (more, ok bool) {
 	return false, true
 }
 
-// quoted reads a text at path, or the name of a member of the map at path.
+// quoted reads a string at path, or the name of a member of the map at path.
 func (r *reader) quoted(path, what string) (string, bool) {
 	raw, ok := r.scalar(path)
 	if !ok {
@@ -166,7 +166,7 @@ func (r *reader) scalar(path string) (jsontext.Value, bool) {
 	return nil, r.refuse(path, len(r.input), "unexpected EOF")
 }
 
-// refuse adds the problem that the text is not JSON from an offset on.
+// refuse adds a problem: from an offset on, the input is not JSON.
 func (r *reader) refuse(path string, offset int, reason string) bool {
 	before := r.input[:offset]
 	line := strings.Count(before, "\n") + 1
@@ -175,7 +175,7 @@ func (r *reader) refuse(path string, offset int, reason string) bool {
 	return false
 }
 
-// kindOf returns the kind of a scalar that is no text.
+// kindOf returns the kind of a scalar that is not a string.
 func kindOf(raw jsontext.Value) Kind {
 	switch raw.Kind() {
 	case 'n':

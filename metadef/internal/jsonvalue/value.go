@@ -1,5 +1,5 @@
-// Package jsonvalue reads JSON texts with everything they say: numbers as they
-// are written, members of maps in their order.
+// Package jsonvalue parses JSON without losing details: it keeps the spelling
+// of numbers and the order of members.
 package jsonvalue
 
 import (
@@ -23,12 +23,12 @@ const (
 	KindMap
 )
 
-// String returns the kind in words, as problems name it.
+// String returns the kind in the words of problems.
 func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "text", "a list", "a map"}[k]
 }
 
-// Value is a JSON value. The zero Value is none.
+// Value is a JSON value. The zero Value means no value.
 type Value struct {
 	Kind    Kind
 	Raw     text.JSON // without white space
@@ -53,8 +53,8 @@ func (v Value) Member(key string) (Value, bool) {
 	return Value{}, false
 }
 
-// Same returns a text that two values share exactly when they are equal as JSON
-// values: numbers by what they amount to, maps without their order.
+// Same returns a string that is equal for two values exactly if they are equal
+// in JSON: numbers by value, maps regardless of order.
 func (v Value) Same() string {
 	switch v.Kind {
 	case KindNumber:
@@ -72,7 +72,7 @@ func (v Value) Same() string {
 	return string(v.Raw)
 }
 
-// Decimal returns the number that the value is, without rounding.
+// Decimal returns the value of a number, without rounding.
 func (v Value) Decimal() text.Decimal {
 	number, _ := text.ParseDecimal(string(v.Raw))
 	return number

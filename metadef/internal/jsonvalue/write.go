@@ -9,17 +9,16 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Quote returns the JSON text of a string, with nothing escaped that need not
-// be.
+// Quote returns the JSON of a string, with as few escapes as possible.
 func Quote(input string) text.JSON {
-	quoted, _ := jsontext.AppendQuote(nil, input) // bad UTF-8 becomes U+FFFD
+	quoted, _ := jsontext.AppendQuote(nil, input) // invalid UTF-8 becomes U+FFFD
 	return text.JSON(quoted)
 }
 
-// OfText returns the value of a text.
+// OfText returns the value of a string.
 func OfText(input string) Value { return Value{Kind: KindText, Raw: Quote(input), Text: input} }
 
-// Text returns the JSON text of a string, empty for nil.
+// Text returns the JSON of a string, "" for nil.
 func Text(input *string) text.JSON {
 	if input == nil {
 		return ""
@@ -27,7 +26,7 @@ func Text(input *string) text.JSON {
 	return Quote(*input)
 }
 
-// Boolean returns the JSON text of a boolean, empty for nil.
+// Boolean returns the JSON of a boolean, "" for nil.
 func Boolean(yes *bool) text.JSON {
 	if yes == nil {
 		return ""
@@ -35,10 +34,10 @@ func Boolean(yes *bool) text.JSON {
 	return text.JSON(strconv.FormatBool(*yes))
 }
 
-// Number returns the JSON text of an integer.
+// Number returns the JSON of an integer.
 func Number(n int) text.JSON { return text.JSON(strconv.Itoa(n)) }
 
-// List returns the JSON text of a list.
+// List returns the JSON of a list.
 func List(values []text.JSON) text.JSON {
 	list := []byte{'['}
 	for i, value := range values {
@@ -50,8 +49,8 @@ func List(values []text.JSON) text.JSON {
 	return text.JSON(append(list, ']'))
 }
 
-// ListOf returns the JSON text of a list of items that are written so, empty
-// for no items.
+// ListOf returns the JSON of a list of items, each written by write. It returns
+// "" for no items.
 func ListOf[T any](items []T, write func(T) text.JSON) text.JSON {
 	if len(items) == 0 {
 		return ""
@@ -60,10 +59,10 @@ func ListOf[T any](items []T, write func(T) text.JSON) text.JSON {
 	return List(values)
 }
 
-// MemberOf returns a member that Map writes.
+// MemberOf returns a member for Map.
 func MemberOf(key string, value text.JSON) Member { return Member{key, Value{Raw: value}} }
 
-// Map returns the JSON text of a map.
+// Map returns the JSON of a map.
 func Map(members []Member) text.JSON {
 	list := []byte{'{'}
 	for i, m := range members {
@@ -75,8 +74,8 @@ func Map(members []Member) text.JSON {
 	return text.JSON(append(list, '}'))
 }
 
-// MapOf returns the JSON text of a map of keys, each followed by its value; a
-// key without a value is left out.
+// MapOf returns the JSON of a map. pairs are keys, each followed by its value.
+// It leaves out keys with an empty value.
 func MapOf(pairs ...text.JSON) text.JSON {
 	members := make([]Member, 0, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
