@@ -218,7 +218,7 @@ func (j *judge) missing(definition *PropertyDefinition, there map[string]string)
 
 // isComplete reports whether, for one of the definitions of a key, all keys
 // that its object requires are there. It is true for a definition without an
-// object.
+// object, and without definitions.
 func (j *judge) isComplete(definitions []*PropertyDefinition, there map[string]string) bool {
 	return len(definitions) == 0 || slices.ContainsFunc(definitions, func(definition *PropertyDefinition) bool {
 		return len(j.missing(definition, there)) == 0

@@ -5,8 +5,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// MayWriteForProject refuses whoever may not write what belongs to a project:
-// members write what is their own project's.
+// MayWriteForProject refuses a viewer who may not write the resources of a
+// project. Members may write those of their own project.
 func MayWriteForProject(v access.Viewer, projectID, what string) error {
 	if v.May(access.RuleResourcesWriteAny) || v.May(access.RuleResourcesWrite) && v.ProjectID != "" && v.ProjectID == projectID {
 		return nil
@@ -14,29 +14,29 @@ func MayWriteForProject(v access.Viewer, projectID, what string) error {
 	return RefuseForeign(what)
 }
 
-// RefuseForeign refuses what belongs to another project.
+// RefuseForeign refuses an object that belongs to another project.
 func RefuseForeign(what string) error {
 	return problem.Refuse(problem.ErrForbidden, "%s belongs to another project", what)
 }
 
 // SeesProject reports whether a viewer knows of a project: it is the viewer's
-// own, or the viewer may write what is any project's.
+// own, or the viewer may write the resources of any project.
 func SeesProject(v access.Viewer, project string) bool {
 	return project != "" && v.ProjectID == project || v.May(access.RuleResourcesWriteAny)
 }
 
-// CapabilityDiscovery is who may discover public capabilities.
+// CapabilityDiscovery says who may discover public capabilities.
 type CapabilityDiscovery string
 
-// Who may discover capabilities, besides administrators and services.
+// Who may discover capabilities, in addition to administrators and services.
 const (
 	DiscoveryAdmin    CapabilityDiscovery = "admin" // the default
 	DiscoveryEveryone CapabilityDiscovery = "everyone"
 )
 
 // MayDiscover refuses a viewer who may not discover capabilities at all.
-// Administrators and services may: services write capabilities and ask for hosts
-// by them. Others may where the operator opens discovery.
+// Administrators and services always may: services write capabilities and ask
+// for hosts by them. Others may if the operator opens discovery.
 func MayDiscover(v access.Viewer, discovery CapabilityDiscovery) error {
 	if v.IsAdmin() || v.IsService() || discovery == DiscoveryEveryone && v.CanRead() {
 		return nil
@@ -44,24 +44,23 @@ func MayDiscover(v access.Viewer, discovery CapabilityDiscovery) error {
 	return problem.Refuse(problem.ErrForbidden, "capabilities can be discovered by administrators and services only").ForAll()
 }
 
-// CapabilityRegistration is how the name of a capability comes into the
-// registry.
+// CapabilityRegistration says how the name of a capability enters the registry.
 type CapabilityRegistration string
 
 // How names are registered.
 const (
-	RegisterOnUse      CapabilityRegistration = "on-use"   // by its first use; the default
-	RegisterExplicitly CapabilityRegistration = "explicit" // before its first use
+	RegisterOnUse      CapabilityRegistration = "on-use"   // on first use; the default
+	RegisterExplicitly CapabilityRegistration = "explicit" // before first use
 )
 
-// Reach is which resources a viewer may see: all, none, or those of one visibility
-// and of their own project, which is empty where they have none.
+// Reach is the set of resources that a viewer may see: all, none, or those with
+// Visibility and those of Project. Project is "" if the viewer has none.
 type Reach struct {
 	All, None           bool
 	Visibility, Project string
 }
 
-// ReachOf returns which resources a viewer may see.
+// ReachOf returns the set of resources that a viewer may see.
 func ReachOf(v access.Viewer) Reach {
 	switch {
 	case !v.May(access.RuleResourcesRead):

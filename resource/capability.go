@@ -21,7 +21,7 @@ const (
 )
 
 // Capability is the registry entry of a resource type's capability: a name that
-// can be asked for, and whether users may discover it.
+// conditions can use, and whether users may discover it.
 type Capability struct {
 	ID             int64
 	UUID           string
@@ -34,15 +34,15 @@ type Capability struct {
 func (c *Capability) NodeID() string { return page.GlobalID(page.KindCapability, c.UUID, "") }
 
 // CapabilityAnswer is the answer to a viewer who asks for a capability by name:
-// the capability, or why not.
+// the capability or an error.
 type CapabilityAnswer struct {
 	Capability *Capability
 	Refused    error
 }
 
-// AnswerCapability returns what a viewer learns of a capability that was asked
-// for by name. A private one is refused, which shows that it exists, as the
-// specification has it.
+// AnswerCapability returns the answer to a viewer who asks for a capability by
+// name. It refuses a private one, as the specification says, which reveals that
+// it exists.
 func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer {
 	if capability.Private && !v.May(access.RuleCapabilitiesPrivate) {
 		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden, "capability %q is private", capability.Name)}
@@ -50,9 +50,9 @@ func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer 
 	return CapabilityAnswer{Capability: capability}
 }
 
-// CapabilityValue is a value in use and how many resources have it.
+// CapabilityValue is a value in use, with the number of resources that have it.
 type CapabilityValue struct {
-	Capability    *Capability // set where the value is shown
+	Capability    *Capability // set if the value is returned
 	Value         string
 	ResourceCount int
 }
@@ -66,19 +66,17 @@ type ResourceCapability struct {
 	Private      bool
 }
 
-// MaxRemoved bounds the values that a deletion shows.
+// MaxRemoved is the maximum number of removed values that a deletion returns.
 const MaxRemoved = 1000
 
-// CapabilityDeletion is a capability that was deleted, with the values that went
-// with it.
+// CapabilityDeletion is a deleted capability with its removed values.
 type CapabilityDeletion struct {
 	Capability   *Capability
 	Removed      []*RemovedCapability // the first MaxRemoved, by uuid of the resource
-	RemovedCount int                  // of all
+	RemovedCount int                  // of all removed values
 }
 
-// RemovedCapability is the value that a resource had of a capability which was
-// deleted.
+// RemovedCapability is the value of a deleted capability on a resource.
 type RemovedCapability struct {
 	ResourceID int64
 	Value      string
@@ -88,10 +86,10 @@ type RemovedCapability struct {
 type CapabilitiesChange struct {
 	Resource     string // a uuid
 	Capabilities []metadef.KeyValue
-	Revision     *int // of the resource, to refuse changes made meanwhile
+	Revision     *int // of the resource, to refuse concurrent changes
 }
 
-// CheckCapabilities adds what is wrong with capabilities to set.
+// CheckCapabilities adds the problems of capabilities to set.
 func CheckCapabilities(problems *problem.Problems, path string, capabilities []metadef.KeyValue) {
 	if len(capabilities) > MaxCapabilities {
 		problems.Add(path, "must have at most %d capabilities, has %d", MaxCapabilities, len(capabilities))
@@ -113,7 +111,7 @@ func CheckCapabilities(problems *problem.Problems, path string, capabilities []m
 	}
 }
 
-// CheckCapabilityNames adds what is wrong with names of capabilities.
+// CheckCapabilityNames adds the problems of capability names.
 func CheckCapabilityNames(problems *problem.Problems, path string, names []string) {
 	text.CheckNames(problems, path, names, MaxCapabilityName)
 	if len(names) == 0 {
@@ -121,9 +119,10 @@ func CheckCapabilityNames(problems *problem.Problems, path string, names []strin
 	}
 }
 
-// CapabilityMembers returns what discovery shows and conditions test of a
-// value: the members of a list, each once and in their order, or the value
-// itself. A list is the JSON text of an array of strings.
+// CapabilityMembers returns the members of a value, which discovery shows and
+// conditions test. If the value is a JSON array of strings, they are its
+// members, without duplicates and in their order. Otherwise the value itself is
+// the only member.
 func CapabilityMembers(value string) (members []string, inList bool) {
 	if !strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "[") {
 		return []string{value}, false
@@ -146,11 +145,11 @@ func CapabilityMembers(value string) (members []string, inList bool) {
 	return members, true
 }
 
-// NumberKey returns a text that compares, by code point, as the number compares
-// that a value is: exactly, without rounding, on every database. False means
-// that the value is no number. A number is written as in JSON; `007` and `+7`
-// are text, and so is what goes beyond metadef.MaxNumberDigits or
-// metadef.MaxNumberExponent.
+// NumberKey returns a string that sorts by code point as the number in value
+// sorts: exactly, without rounding, on every database. It returns false if
+// value is not a number. Numbers are in JSON's notation, so `007` and `+7` are
+// text. Numbers beyond metadef.MaxNumberDigits or metadef.MaxNumberExponent
+// count as text, too.
 func NumberKey(value string) (string, bool) {
 	number, ok := text.ParseDecimal(value)
 	switch {
@@ -163,8 +162,8 @@ func NumberKey(value string) (string, bool) {
 	case !number.Negative:
 		return fmt.Sprintf("2%04d%s", number.Exponent+5000, number.Digits), true
 	}
-	// A greater amount is a lesser number: every digit becomes its complement,
-	// and the end sorts behind every digit.
+	// Among negative numbers, the larger magnitude is the smaller number. So
+	// every digit becomes its complement, and the end sorts behind every digit.
 	complement := strings.Map(func(digit rune) rune { return '9' - digit + '0' }, number.Digits)
 	return fmt.Sprintf("0%04d%s~", 4999-number.Exponent, complement), true
 }

@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// Condition is what a resource must satisfy: a tree of tests. A filter, the typed
+// Condition is a condition on resources: a tree of tests. A filter, the typed
 // tree of the API, the requirements of schedulers and the expressions of
-// reservations all become this one type. One compiler turns it into SQL, another
-// into sets; package resourcetest has the oracle of what it means.
+// reservations all become this one type. One compiler turns it into SQL,
+// another into sets. Package resourcetest has the oracle, which evaluates it
+// directly.
 type Condition struct {
 	Kind    ConditionKind
-	Members []Condition // of ConditionAll and ConditionAny; ConditionNot has one
-	// Test is the whole test of ConditionMetadata and ConditionCapability. Other
-	// kinds have their values as its operands, of which one is enough.
+	Members []Condition // of ConditionAll and ConditionAny; one of ConditionNot
+	// Test is the whole test of ConditionMetadata and ConditionCapability. For
+	// other kinds, its operands are the alternative values.
 	Test  Test
 	Since time.Time // of ConditionUpdatedSince
-	Below bool      // of ConditionTag: tags that definitions place below it, too
+	Below bool      // of ConditionTag: includes tags that definitions place below it
 	Path  string    // of ConditionCapability: the argument that names it, "" for one in a text
 }
 
@@ -25,11 +26,11 @@ type ConditionKind int
 
 // The kinds of conditions.
 const (
-	ConditionAll          ConditionKind = iota // every member holds; without members always
-	ConditionAny                               // some member holds; without members never
-	ConditionNot                               // the member does not hold, also where the thing tested is absent
-	ConditionMetadata                          // the test holds of a metadata item
-	ConditionCapability                        // the test holds of a capability
+	ConditionAll          ConditionKind = iota // every member holds; always true without members
+	ConditionAny                               // some member holds; never true without members
+	ConditionNot                               // the member does not hold; true if the tested item is absent
+	ConditionMetadata                          // the test holds for a metadata item
+	ConditionCapability                        // the test holds for a capability
 	ConditionNever                             // never holds
 	ConditionType                              // the type has one of the names
 	ConditionProject                           // the project has one of the ids
@@ -40,13 +41,13 @@ const (
 	ConditionUpdatedSince                      // the last update is not before a time
 	ConditionUUID                              // the uuid is one of the operands
 	ConditionParent                            // the parent has the uuid, and the viewer may see it
-	ConditionAncestor                          // an ancestor has the uuid, and the viewer may see the way to it
+	ConditionAncestor                          // an ancestor has the uuid, and the viewer may see every resource on the way to it
 	ConditionTag                               // a tag has one of the folded names
 )
 
-// Test is a question about one metadata item or one capability. It never holds
-// where that is absent, whatever the operator. It holds of a list when it holds
-// of any member.
+// Test is a test of one metadata item or one capability. It never holds if that
+// is absent, whatever the operator is. For a list, it holds if it holds for any
+// member.
 type Test struct {
 	Name       string
 	Operator   Operator
@@ -54,7 +55,7 @@ type Test struct {
 	Operands   []string // one is enough, except for HasAll
 }
 
-// Operator is what a test asks.
+// Operator is the operator of a test.
 type Operator int
 
 // The operators. A resource without the item or capability satisfies none.
@@ -67,21 +68,21 @@ const (
 	Greater
 	GreaterOrEqual
 	HasPrefix // begins with the operand
-	Has       // a list has the operand as a member, a text has it somewhere
-	HasAll    // a list or text has every operand
+	Has       // a list has the operand as a member, or a string contains it
+	HasAll    // a list or string has every operand
 )
 
-// Comparison is how a value and an operand are compared.
+// Comparison says how to compare a value and an operand.
 type Comparison int
 
 // The comparisons.
 const (
-	// Pairwise compares numbers when both are, texts when neither is; a number
-	// and a text never match.
+	// Pairwise compares two numbers as numbers and two other strings as text. A
+	// number and another string never match.
 	Pairwise Comparison = iota
 	// AsText compares by code point.
 	AsText
-	// AsNumbers compares numbers; anything else never matches.
+	// AsNumbers compares numbers. Other strings never match.
 	AsNumbers
 )
 
@@ -94,8 +95,8 @@ func (t Test) ComparesNumbers() bool {
 	return isNumber
 }
 
-// CapabilityNames returns every capability that the condition tests, each once
-// and sorted.
+// CapabilityNames returns every capability that the condition tests, sorted and
+// without duplicates.
 func (c Condition) CapabilityNames() []string {
 	var names []string
 	c.capabilities(func(test Condition) { names = append(names, test.Test.Name) })
@@ -103,7 +104,7 @@ func (c Condition) CapabilityNames() []string {
 	return slices.Compact(names)
 }
 
-// capabilities calls a function with every test of a capability, in order.
+// capabilities calls visit with every test of a capability, in order.
 func (c Condition) capabilities(visit func(Condition)) {
 	if c.Kind == ConditionCapability {
 		visit(c)

@@ -12,8 +12,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// FilterPlan is a filter as a list of conditions that must all hold. Requirements
-// become conditions once it is known which capabilities exist.
+// FilterPlan is a filter as a list of conditions that must all hold.
+// Requirements become conditions in Conditions, once the known capabilities are
+// given.
 type FilterPlan struct {
 	path         string
 	parsed       []FilterCondition
@@ -21,22 +22,22 @@ type FilterPlan struct {
 	unknownKeys  UnknownKeys
 }
 
-// FilterCondition is one condition of a filter, as narrow as possible.
+// FilterCondition is one condition of a filter, split as far as possible.
 type FilterCondition struct {
-	Clause    string // as it is shown: its field, then its value
+	Clause    string // for display: its field, then its value
 	Condition Condition
-	Ignored   bool   // a requirement that is not about capabilities
+	Ignored   bool   // a requirement that does not concern capabilities
 	Path      string // of its argument
 }
 
-// Field returns the field of the filter that the condition comes from.
+// Field returns the field of the filter that has the condition.
 func (c FilterCondition) Field() string {
 	field, _, _ := strings.Cut(c.Clause, " ")
 	field, _, _ = strings.Cut(field, "[")
 	return field
 }
 
-// Plan returns the conditions of a filter and adds their problems.
+// Plan returns the plan of a filter and adds the filter's problems.
 func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	plan := FilterPlan{path: path, requirements: f.Requirements, unknownKeys: f.UnknownKeys, parsed: f.plain(path)}
 	add := func(field string, condition Condition) {
@@ -57,7 +58,7 @@ func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	return plan
 }
 
-// plain returns the conditions of the fields that have one meaning each.
+// plain returns the conditions of all fields that need no parsing.
 func (f Filter) plain(path string) (conditions []FilterCondition) {
 	add := func(clause, path string, condition Condition) {
 		conditions = append(conditions, FilterCondition{Clause: clause, Condition: condition, Path: path})
@@ -96,7 +97,7 @@ func (f Filter) plain(path string) (conditions []FilterCondition) {
 	return conditions
 }
 
-// folded is one with the operand folded.
+// folded returns the folded operand as a list, nil for nil.
 func folded(operand *string) []string {
 	if operand == nil {
 		return nil
@@ -109,31 +110,30 @@ func (t TagFilter) Condition() Condition {
 	return Condition{Kind: ConditionTag, Test: Test{Operands: []string{text.Fold(t.Name)}}, Below: t.IncludeDescendants}
 }
 
-// All returns the conditions of the plan as if every capability that it names
-// were known.
+// All returns the conditions of the plan as if every capability in it were
+// known.
 func (p FilterPlan) All() []Condition {
 	var problems problem.Problems
 	known := CapabilityNames{Knows: func(string) bool { return true }}
 	return lists.Map(p.Conditions(known, &problems), func(c FilterCondition) Condition { return c.Condition })
 }
 
-// CapabilityNames are the names of the capabilities that a viewer may know of:
-// whether one is among them and, where one that must be is not, all of them.
+// CapabilityNames are the capabilities that a viewer may know of. All has their
+// names for suggestions, if a required one is unknown.
 type CapabilityNames struct {
 	Knows func(name string) bool
 	All   []string
 }
 
-// Check adds a problem for a name that is not known, with the known one that it
-// may mean.
+// Check adds a problem for an unknown name, with a suggestion.
 func (n CapabilityNames) Check(problems *problem.Problems, path, name string) {
 	if message, ok := n.Unknown([]string{name})[name]; ok {
 		problems.Add(path, "%s", message)
 	}
 }
 
-// Unknown returns a message for each unknown name, with the known names that the
-// first of them may mean.
+// Unknown returns a message for each unknown name. The first ones suggest known
+// names.
 func (n CapabilityNames) Unknown(names []string) map[string]string {
 	messages := map[string]string{}
 	var speller text.Speller
@@ -153,8 +153,7 @@ func (n CapabilityNames) Unknown(names []string) map[string]string {
 	return messages
 }
 
-// NamesToKnow returns the capabilities that the plan asks for and that must be
-// known.
+// NamesToKnow returns the capabilities in the plan that must be known.
 func (p FilterPlan) NamesToKnow() []string {
 	var names []string
 	for _, c := range p.parsed {
@@ -166,7 +165,7 @@ func (p FilterPlan) NamesToKnow() []string {
 	return names
 }
 
-// CapabilityNames returns every capability that the plan asks for, each once.
+// CapabilityNames returns every capability in the plan, without duplicates.
 func (p FilterPlan) CapabilityNames() []string {
 	names := append(p.NamesToKnow(), CapabilitiesOf(p.requirements)...)
 	slices.Sort(names)
@@ -174,8 +173,8 @@ func (p FilterPlan) CapabilityNames() []string {
 }
 
 // Conditions returns the plan's conditions, given the capabilities that the
-// viewer may know of: any other name is as unknown as one that does not exist.
-// An unknown name is refused, except in requirements with IgnoreUnknownKeys.
+// viewer may know of. Any other name counts as nonexistent. An unknown name is
+// a problem, except in requirements with IgnoreUnknownKeys.
 func (p FilterPlan) Conditions(names CapabilityNames, problems *problem.Problems) []FilterCondition {
 	conditions := slices.Clone(p.parsed)
 	for _, c := range conditions {
@@ -202,8 +201,8 @@ func (p FilterPlan) Conditions(names CapabilityNames, problems *problem.Problems
 	return conditions
 }
 
-// topLevel returns the conditions that must all hold, those within others
-// included.
+// topLevel returns the conditions that must all hold, with nested ones
+// flattened.
 func topLevel(c Condition) []Condition {
 	if c.Kind != ConditionAll {
 		return []Condition{c}

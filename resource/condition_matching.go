@@ -9,10 +9,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MaxMatching is how long a matching expression may be, in code points.
+// MaxMatching is the maximum length of a matching expression in code points.
 const MaxMatching = 65536
 
-// The words of a matching expression: comparisons, and kinds of conditions.
+// The keywords of matching expressions: comparisons, and kinds of conditions.
 var (
 	matchingOperators = map[string]Operator{
 		"=": Equals, "==": Equals, "!=": Differs, ">=": GreaterOrEqual, "<=": LessOrEqual, ">": Greater, "<": Less,
@@ -20,10 +20,10 @@ var (
 	matchingKinds = map[string]ConditionKind{"and": ConditionAll, "or": ConditionAny, "not": ConditionNot}
 )
 
-// ParseMatching returns the condition of a matching expression, the JSON text
-// by which reservations ask for hosts: ["==", "$arch", "x86_64"], and ["and",
-// A, B, ...], ["or", A, B, ...], ["not", A] of such. The empty text and [] are
-// no condition. What is wrong with it is added to the problems.
+// ParseMatching returns the condition of a matching expression. Reservations
+// ask for hosts by these JSON expressions: ["==", "$arch", "x86_64"], and
+// combinations ["and", A, B, ...], ["or", A, B, ...] and ["not", A]. The empty
+// string and [] are no condition. ParseMatching adds the expression's problems.
 func ParseMatching(input string, problems *problem.Problems, path string) Condition {
 	if input == "" {
 		return Condition{Kind: ConditionAll}
@@ -71,7 +71,7 @@ func (r *conditionReader) matching(value any, path string, depth int) Condition 
 	return Condition{Kind: ConditionCapability, Test: Test{name, operator, Pairwise, []string{operand}}}
 }
 
-// combined reads the expressions after a word that combines them.
+// combined reads the expressions after a keyword that combines them.
 func (r *conditionReader) combined(kind ConditionKind, members []any, path string, depth int) Condition {
 	switch {
 	case depth > MaxConditionDepth:

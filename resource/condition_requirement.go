@@ -9,39 +9,40 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Requirement is what a scheduler requires of a capability: a key and
-// a text with an operator, as in the extra specs of a flavor.
+// Requirement is a scheduler's requirement on a capability: a key, and an
+// operator with operands, as in the extra specs of a flavor.
 type Requirement struct {
 	Key         string
 	Requirement string
 }
 
-// UnknownKeys is what becomes of a requirement whose key names no capability that
-// the viewer may know of.
+// UnknownKeys says how to treat a requirement if the viewer may not know of a
+// capability with its key.
 type UnknownKeys int
 
-// What becomes of it.
+// How to treat requirements with unknown keys.
 const (
 	RefuseUnknownKeys UnknownKeys = iota // the default
-	// IgnoreUnknownKeys is the rule of Nova: another filter of the scheduler may
-	// read the key. In the scope of capabilities, the requirement is never met.
+	// IgnoreUnknownKeys ignores the requirement, as Nova does: another filter
+	// of the scheduler may read the key. With the capabilities scope, the
+	// requirement is never met.
 	IgnoreUnknownKeys
 )
 
-// Limits of requirements, the text in code points.
+// Limits of requirements. MaxRequirement is in code points.
 const (
 	MaxRequirements = 64
 	MaxRequirement  = 4096
 )
 
-// Capability returns the name of the capability that is meant, without the
-// scope of capabilities before it, and reports whether that was there.
+// Capability returns the name of the capability without the capabilities scope,
+// and reports whether the key has the scope.
 func (r Requirement) Capability() (name string, scoped bool) {
 	return strings.CutPrefix(r.Key, metadef.CapabilitiesScope)
 }
 
-// CapabilitiesOf returns the names of the capabilities that requirements mean, each
-// once and sorted.
+// CapabilitiesOf returns the names of the capabilities in requirements, sorted
+// and without duplicates.
 func CapabilitiesOf(requirements []Requirement) []string {
 	names := make([]string, len(requirements))
 	for i, requirement := range requirements {
@@ -51,14 +52,14 @@ func CapabilitiesOf(requirements []Requirement) []string {
 	return slices.Compact(names)
 }
 
-// requirementOperators are the operators of a requirement and how each compares
-// its operands; the empty one is that of a plain text.
+// requirementOperators are the operators of a requirement and the way in which
+// each compares its operands. "" is for text without an operator.
 var requirementOperators = map[string]struct {
 	operator   Operator
 	comparison Comparison
 }{
 	"":   {Equals, Pairwise},
-	"=":  {GreaterOrEqual, AsNumbers}, // historical: at least
+	"=":  {GreaterOrEqual, AsNumbers}, // at least, for historical reasons
 	"==": {Equals, AsNumbers}, "!=": {Differs, AsNumbers},
 	">=": {GreaterOrEqual, AsNumbers}, "<=": {LessOrEqual, AsNumbers}, ">": {Greater, AsNumbers}, "<": {Less, AsNumbers},
 	"s==": {Equals, AsText}, "s!=": {Differs, AsText},
@@ -66,9 +67,9 @@ var requirementOperators = map[string]struct {
 	metadef.OperatorIn: {Has, AsText}, metadef.OperatorOr: {Equals, Pairwise}, metadef.OperatorAllIn: {HasAll, AsText},
 }
 
-// Condition returns what the requirement means; what is wrong with its text is
-// added to the problems, with a hint. A text without operator is to be the
-// whole value, as the same number where both are numbers.
+// Condition returns the condition of the requirement, and adds the problems of
+// its text, with hints. Text without an operator must equal the whole value, or
+// be the same number if both are numbers.
 func (r Requirement) Condition(problems *problem.Problems, path string) Condition {
 	before := len(*problems)
 	test := r.test(problems, problem.Join(path, "requirement"))

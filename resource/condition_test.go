@@ -34,7 +34,7 @@ func TestMatchingMeans(t *testing.T) {
 		`["=", "$m", "4096"]`:             true,
 		`["==", "$m", "4096.0"]`:          true,
 		`["==", "$my key", "a b"]`:        true,
-		`[">=", "$n", "20"]`:              true, // as text it were less
+		`[">=", "$n", "20"]`:              true, // as text, it would be less
 		`["<", "$n", "20"]`:               false,
 		`[">=", "$arch", "20"]`:           false, // a text and a number
 		`["!=", "$arch", "20"]`:           false,

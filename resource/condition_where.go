@@ -6,24 +6,24 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Bounds of conditions.
+// Limits of conditions.
 const (
 	MaxConditionTests    = 50  // tests in one filter
-	MaxConditionDepth    = 5   // all, any and not within one another
+	MaxConditionDepth    = 5   // nesting of all, any and not
 	MaxConditionOperands = 100 // values of one test
 )
 
-// ConditionInput is a condition as the API has it, a typed tree: exactly one of
-// its fields is given.
+// ConditionInput is a condition in the typed tree of the API. Exactly one of
+// its fields must be set.
 type ConditionInput struct {
-	All        []ConditionInput // every one holds
-	Any        []ConditionInput // some one holds
+	All        []ConditionInput // all of them hold
+	Any        []ConditionInput // at least one of them holds
 	Not        *ConditionInput  // it does not hold
 	Metadata   *MetadataCondition
 	Capability *CapabilityCondition
 }
 
-// MetadataCondition tests one metadata item; exactly one operator is given.
+// MetadataCondition tests one metadata item. Exactly one operator must be set.
 type MetadataCondition struct {
 	Key      string
 	Exists   *bool
@@ -33,7 +33,7 @@ type MetadataCondition struct {
 	Contains *string
 }
 
-// CapabilityCondition tests one capability; exactly one operator is given.
+// CapabilityCondition tests one capability. Exactly one operator must be set.
 type CapabilityCondition struct {
 	Name     string
 	Exists   *bool
@@ -44,8 +44,7 @@ type CapabilityCondition struct {
 	Contains *string
 }
 
-// Condition returns what the tree means; what is wrong with it is added to the
-// problems.
+// Condition returns the condition of the tree and adds the tree's problems.
 func (c ConditionInput) Condition(problems *problem.Problems, path string) Condition {
 	r := conditionReader{problems: problems}
 	return r.where(c, path, 1)
@@ -54,7 +53,7 @@ func (c ConditionInput) Condition(problems *problem.Problems, path string) Condi
 // conditionReader reads the conditions of one field of a filter.
 type conditionReader struct {
 	problems *problem.Problems
-	tests    int // read so far
+	tests    int // number of tests so far
 }
 
 // refuse adds a problem and returns a condition that never holds.
@@ -125,16 +124,16 @@ func one(operand *string) []string {
 	return []string{*operand}
 }
 
-// givenOperator is an operator that a test can be given, and what was given;
-// nil for nothing.
+// givenOperator is a possible operator of a test. operands is nil if it is not
+// set.
 type givenOperator struct {
 	field    string
 	operator Operator
 	operands []string
 }
 
-// test returns a condition with the test that was given, which must be one: that
-// the thing exists or not, or one of the operators.
+// test returns condition with the operator that is set: exists or one of
+// operators. Exactly one must be set.
 func (r *conditionReader) test(condition Condition, path string, exists *bool, operators ...givenOperator) Condition {
 	fields, given := "exists", 0
 	if exists != nil {

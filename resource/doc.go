@@ -1,3 +1,3 @@
-// Package resource holds the nouns and the pure rules of resources: their
-// metadata, their capabilities, and the conditions that choose among them.
+// Package resource has the types and the pure rules of resources: their
+// metadata, their capabilities, and the conditions that select resources.
 package resource

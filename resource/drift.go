@@ -11,20 +11,20 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MetadataProblem is a rule that an item of metadata breaks.
+// MetadataProblem is a rule that a metadata item breaks.
 type MetadataProblem struct {
 	metadef.KeyValue
 	metadef.Violation
 }
 
-// ResourceProblems are a resource and what is wrong with its metadata.
+// ResourceProblems are the problems with the metadata of a resource.
 type ResourceProblems struct {
 	Resource *Resource
 	Problems []*MetadataProblem
 }
 
-// ProblemsOf returns what a report on items says is wrong with them, in their
-// order.
+// ProblemsOf returns the problems in a report on items, in the order of the
+// items.
 func ProblemsOf(items []metadef.KeyValue, report *metadef.MetadataReport) []*MetadataProblem {
 	var problems []*MetadataProblem
 	for i, item := range report.Items {
@@ -35,9 +35,9 @@ func ProblemsOf(items []metadef.KeyValue, report *metadef.MetadataReport) []*Met
 	return problems
 }
 
-// NewProblems returns those problems after a change of definitions that were not
-// there before: of keys that break another rule. They have no definition, for it is
-// not stored like that.
+// NewProblems returns the problems in after that are not in before, by key and
+// rule. It clears their definitions, because the change of definitions is not
+// stored.
 func NewProblems(before, after []*MetadataProblem) []*MetadataProblem {
 	rule := func(p *MetadataProblem) [2]string { return [2]string{p.Key, p.Rule} }
 	broken := lists.Set(before, rule)
@@ -52,36 +52,37 @@ func NewProblems(before, after []*MetadataProblem) []*MetadataProblem {
 	return anew
 }
 
-// ProblemFilter says which problems are wanted; nil is no condition.
+// ProblemFilter selects problems. A nil field is no condition.
 type ProblemFilter struct {
-	Namespace *string // the name of that of the definition
+	Namespace *string // name of the definition's namespace
 	Key       *string
 	Rule      *string
 	Resources Filter
 }
 
-// keeps reports whether a problem is wanted.
+// keeps reports whether the filter selects a problem.
 func (f ProblemFilter) keeps(p *MetadataProblem) bool {
 	is := func(wanted *string, value string) bool { return wanted == nil || *wanted == value }
 	return is(f.Namespace, text.OrEmpty(p.Namespace)) && is(f.Key, p.Key) && is(f.Rule, p.Rule)
 }
 
-// MaxScan is how many resources one scan for problems looks through.
+// MaxScan is the maximum number of resources that one scan for problems reads.
 const MaxScan = 1000
 
 // problemList is the name of the list of resources with problems in its cursors.
 const problemList = "metadataProblems"
 
-// ProblemScan asks for the resources with problems among some resources by uuid.
+// ProblemScan is a request for the resources with problems, sorted by uuid.
 type ProblemScan struct {
 	Filter ProblemFilter
-	First  int     // of the resources with problems, at most
-	Scan   int     // of the resources looked through, at most
+	First  int     // maximum number of resources with problems
+	Scan   int     // maximum number of resources to read
 	After  *string // a cursor
 }
 
-// Check adds what is wrong with the scan at a path, but for its filter of
-// resources, and returns the uuid that it begins after; empty is the start.
+// Check adds the problems of the scan at a path, except those of its filter of
+// resources. It returns the uuid after which the scan starts, "" for the
+// beginning.
 func (s ProblemScan) Check(problems *problem.Problems, path string) (after string) {
 	filter := problem.Join(path, "filter")
 	text.Check(problems, problem.Join(filter, "namespace"), text.OrEmpty(s.Filter.Namespace), 0, text.MaxName)
@@ -103,25 +104,25 @@ func (s ProblemScan) Check(problems *problem.Problems, path string) (after strin
 	return position.ID
 }
 
-// ProblemPage is what a scan found.
+// ProblemPage is the result of a scan.
 type ProblemPage struct {
 	Nodes    []*ResourceProblems
 	Cursors  []string // one for each node
 	Scanned  int      // resources
-	Complete bool     // the last resource was looked at
-	// ScannedTo is the cursor of the last resource that was looked at, nil for
-	// none.
+	Complete bool     // the scan reached the last resource
+	// ScannedTo is the cursor of the last resource that the scan read, nil if
+	// it read none.
 	ScannedTo *string
-	// End is the cursor after which the next page begins, and HasMore whether
-	// there may be one.
+	// End is the cursor after which the next page starts. HasMore reports
+	// whether there may be one.
 	End     *string
 	HasMore bool
-	found   []*ResourceProblems // those beyond the page, too
+	found   []*ResourceProblems // including those beyond the page
 }
 
-// PageOf returns what the scan finds in the resources that it looks through, by
-// uuid, given what is wrong with each of them. More says that there are others
-// after them.
+// PageOf returns the page of a scan that read the given resources, sorted by
+// uuid. problemsOf returns the problems of each, more reports whether others
+// follow.
 func (s ProblemScan) PageOf(scanned []*Resource, problemsOf func(*Resource) []*MetadataProblem, more bool) *ProblemPage {
 	p := &ProblemPage{Scanned: len(scanned), Complete: !more}
 	for _, of := range scanned {
@@ -154,7 +155,7 @@ func (p *ProblemPage) Resources() []*Resource {
 	return lists.Map(p.Nodes, func(of *ResourceProblems) *Resource { return of.Resource })
 }
 
-// Definitions returns the definitions that problems of the page are about.
+// Definitions returns the definitions that problems of the page break.
 func (p *ProblemPage) Definitions() []*metadef.PropertyDefinition {
 	var definitions []*metadef.PropertyDefinition
 	for _, node := range p.Nodes {
@@ -167,11 +168,10 @@ func (p *ProblemPage) Definitions() []*metadef.PropertyDefinition {
 	return definitions
 }
 
-// ResourceCount returns how many of the resources that were looked through have
-// problems.
+// ResourceCount returns the number of scanned resources with problems.
 func (p *ProblemPage) ResourceCount() int { return len(p.found) }
 
-// ProblemCount returns how many problems they have.
+// ProblemCount returns the number of their problems.
 func (p *ProblemPage) ProblemCount() int {
 	count := 0
 	for _, of := range p.found {
@@ -180,25 +180,25 @@ func (p *ProblemPage) ProblemCount() int {
 	return count
 }
 
-// ProblemGrouping says what the problems of one group have in common.
+// ProblemGrouping is a property by which problems are grouped.
 type ProblemGrouping string
 
-// What problems can be counted by.
+// The properties by which problems can be grouped.
 const (
 	ByNamespace ProblemGrouping = "NAMESPACE"
 	ByKey       ProblemGrouping = "KEY"
 	ByRule      ProblemGrouping = "RULE"
 )
 
-// ProblemCount is how many problems a group has; nil is what problems are not
-// grouped by, or do not have.
+// ProblemCount is the number of problems in a group. A field is nil if problems
+// are not grouped by it or do not have it.
 type ProblemCount struct {
 	Namespace, Key, Rule        *string
 	ResourceCount, ProblemCount int
 }
 
-// group is what the problems of one group have in common; empty is what they are
-// not grouped by, or do not have.
+// group is the key of a group of problems. A field is "" if problems are not
+// grouped by it or do not have it.
 type group struct{ namespace, key, rule string }
 
 func groupOf(p *MetadataProblem, by []ProblemGrouping) (g group) {
@@ -215,8 +215,8 @@ func groupOf(p *MetadataProblem, by []ProblemGrouping) (g group) {
 	return g
 }
 
-// Counts returns the first groups of the problems of all resources that were
-// looked through, those of most resources first.
+// Counts returns the first groups of the problems of all scanned resources,
+// those with the most resources first.
 func (p *ProblemPage) Counts(by []ProblemGrouping, first int) ([]*ProblemCount, error) {
 	var problems problem.Problems
 	text.CheckDistinct(&problems, "by", by)

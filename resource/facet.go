@@ -8,7 +8,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// FacetKind is what resources are counted by.
+// FacetKind is the property by which resources are counted.
 type FacetKind string
 
 // The kinds of facets.
@@ -22,19 +22,19 @@ const (
 	FacetCapabilityValue FacetKind = "CAPABILITY_VALUE"
 )
 
-// HasKey reports whether the values are those of one key.
+// HasKey reports whether the facet has the values of one key.
 func (k FacetKind) HasKey() bool { return k == FacetMetadataValue || k == FacetCapabilityValue }
 
-// FacetRequest asks for the values of one kind.
+// FacetRequest is a request for the values of one kind.
 type FacetRequest struct {
 	By            FacetKind
 	Key           *string // of metadata, or the name of a capability
-	StartsWith    *string // tags whatever their case
+	StartsWith    *string // ignores the case of tags
 	First         int
-	IncludeUnused bool // known values that no resource has, too
+	IncludeUnused bool // includes known values that no resource has
 }
 
-// Facet is what resources have and how many have it.
+// Facet is the values of one kind with their counts.
 type Facet struct {
 	By      FacetKind
 	Key     *string
@@ -42,16 +42,16 @@ type Facet struct {
 	HasMore bool
 }
 
-// FacetValue is a value and how many resources have it.
+// FacetValue is a value, with the number of resources that have it.
 type FacetValue struct {
 	Value         string
 	ResourceCount int
 }
 
-// MaxFacets bounds the facets that are counted together.
+// MaxFacets is the maximum number of facets in one request.
 const MaxFacets = 20
 
-// CheckFacets adds what is wrong with requests for facets.
+// CheckFacets adds the problems of requests for facets.
 func CheckFacets(problems *problem.Problems, path string, wanted []FacetRequest) {
 	if !text.CheckCount(problems, path, len(wanted), MaxFacets) {
 		return
@@ -73,7 +73,7 @@ func CheckFacets(problems *problem.Problems, path string, wanted []FacetRequest)
 	}
 }
 
-// Capabilities returns the names of the capabilities whose values are asked for.
+// Capabilities returns the names of the capabilities in the requests.
 func Capabilities(wanted []FacetRequest) (names []string) {
 	for _, of := range wanted {
 		if of.By == FacetCapabilityValue {
@@ -83,8 +83,8 @@ func Capabilities(wanted []FacetRequest) (names []string) {
 	return names
 }
 
-// Without returns the plan without the own choice of a facet: without the
-// conditions that ask of nothing else.
+// Without returns the plan without the conditions that only concern the facet
+// itself.
 func (p FilterPlan) Without(of FacetRequest) FilterPlan {
 	p.parsed = slices.DeleteFunc(slices.Clone(p.parsed), func(c FilterCondition) bool { return of.chosenBy(c.Condition) })
 	if of.By == FacetCapabilityValue {
@@ -99,10 +99,10 @@ func (p FilterPlan) Without(of FacetRequest) FilterPlan {
 	return p
 }
 
-// choiceOf is the kind of the conditions that are a facet's own choice.
+// choiceOf maps each kind of facet to the conditions that concern it.
 var choiceOf = map[FacetKind]ConditionKind{FacetType: ConditionType, FacetProject: ConditionProject, FacetTag: ConditionTag, FacetVisibility: ConditionVisibility}
 
-// chosenBy reports whether a condition asks for nothing else than the facet.
+// chosenBy reports whether a condition concerns only the facet.
 func (r FacetRequest) chosenBy(c Condition) bool {
 	switch c.Kind {
 	case ConditionAll, ConditionAny, ConditionNot:

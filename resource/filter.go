@@ -10,17 +10,18 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Filter chooses resources; every condition given must hold. A nil list is no
-// condition; an empty list of types, projects or uuids matches nothing, an empty
-// list of pairs is no condition. Pairs of one key are alternatives.
+// Filter selects resources that meet every given condition. A nil list is no
+// condition. An empty list of types, projects or uuids matches nothing, an
+// empty list of pairs is no condition. Pairs with the same key are
+// alternatives.
 type Filter struct {
 	Types        []string
 	ProjectID    *string
 	ProjectIDs   []string
 	Visibility   *access.Visibility
 	Name         *string
-	NameContains *string // whatever its case
-	Search       *string // whatever its case, in names, descriptions and metadata values
+	NameContains *string // ignoring case
+	Search       *string // in names, descriptions and metadata values, ignoring case
 	UpdatedSince *time.Time
 	UUIDs        []string
 	Parent       *string // a uuid
@@ -34,7 +35,7 @@ type Filter struct {
 	Where        *ConditionInput
 }
 
-// OrderField is what resources are ordered by. The uuid breaks ties.
+// OrderField is the sort key of resources. The uuid breaks ties.
 type OrderField string
 
 // The orders.
@@ -46,17 +47,17 @@ const (
 	OrderByProject OrderField = "PROJECT" // the id of the project
 )
 
-// TagFilter asks for a tag, whatever its case, and on demand for those that the
-// definitions place below it.
+// TagFilter selects resources with a tag, ignoring case. With
+// IncludeDescendants, it includes the tags that definitions place below it.
 type TagFilter struct {
 	Name               string
 	IncludeDescendants bool
 }
 
-// MaxFilterTags bounds the tags that one filter asks for.
+// MaxFilterTags is the maximum number of tags in one filter.
 const MaxFilterTags = 64
 
-// Check adds what is wrong with the filter.
+// Check adds the problems of the filter.
 func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckOptional(problems, problem.Join(path, "projectId"), f.ProjectID, 0, metadef.MaxMetadataValue)
 	text.CheckOptional(problems, problem.Join(path, "name"), f.Name, 0, metadef.MaxMetadataValue)
@@ -75,13 +76,13 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckCount(problems, problem.Join(path, "requirements"), len(f.Requirements), MaxRequirements)
 }
 
-// Mentions returns the names in the filter, which is at a path.
+// Mentions returns the names in the filter at a path.
 func (f Filter) Mentions(path string) []metadef.Mention {
 	return []metadef.Mention{metadef.MentionOf(metadef.NameOfResourceType, problem.Join(path, "types"), f.Types)}
 }
 
-// OfType returns the filter with one more type that resources must be of; nil is
-// no condition.
+// OfType returns the filter restricted to one resource type. A nil name is no
+// condition.
 func (f Filter) OfType(name *string) Filter {
 	switch {
 	case name == nil:
@@ -93,8 +94,8 @@ func (f Filter) OfType(name *string) Filter {
 	return f
 }
 
-// MetadataByKey returns the keys of the pairs that the filter asks for, each
-// once and in their order, and the values that are asked for of each.
+// MetadataByKey returns the keys of the filter's pairs, in their order and
+// without duplicates, and the values of each.
 func (f Filter) MetadataByKey() (keys []string, values map[string][]string) {
 	values = map[string][]string{}
 	for _, pair := range f.Metadata {
@@ -114,21 +115,22 @@ func checkTagFilters(problems *problem.Problems, path string, tags []TagFilter) 
 	}
 }
 
-// MaxFilterPairs bounds the pairs of metadata that one filter asks for.
+// MaxFilterPairs is the maximum number of metadata pairs in one filter.
 const MaxFilterPairs = 64
 
-// MaxHostSets bounds the lists of requirements whose hosts are looked up together.
+// MaxHostSets is the maximum number of requirement lists in one lookup of
+// hosts.
 const MaxHostSets = 100
 
-// Scope is what the lists of resources asked for together are children of:
-// there is one list for each key.
+// Scope says what the keys of several lists of resources are. There is one list
+// for each key.
 type Scope string
 
 // The scopes.
 const (
-	EveryResource      Scope = ""          // all resources: the one key is 0
-	ChildrenOfResource Scope = "children"  // the key is the row id of a resource
-	ResourcesOfType    Scope = "resources" // the key is the row id of a resource type
+	EveryResource      Scope = ""          // all resources; 0 is the only key
+	ChildrenOfResource Scope = "children"  // a key is the row id of a parent
+	ResourcesOfType    Scope = "resources" // a key is the row id of a resource type
 )
 
 // MetadataFacet is the values in use of one metadata key on some resources.
@@ -137,26 +139,28 @@ type MetadataFacet struct {
 	Values []MetadataFacetValue
 }
 
-// MetadataFacetValue is a value in use and how many of the resources have it.
+// MetadataFacetValue is a value in use, with the number of resources that have
+// it.
 type MetadataFacetValue struct {
 	Value         string
 	ResourceCount int
 }
 
-// Bounds of facets.
+// Limits of facets.
 const (
 	MaxFacetKeys       = 20
 	DefaultFacetValues = 100
 	MaxFacetValues     = 1000
 )
 
-// MetadataKey is a metadata key in use and how many resources have it.
+// MetadataKey is a metadata key in use, with the number of resources that have
+// it.
 type MetadataKey struct {
 	Key           string
 	ResourceCount int
 }
 
-// Explanation is how a filter comes to its resources, condition by condition.
+// Explanation shows the effect of each condition of a filter.
 type Explanation struct {
 	Considered int // resources that the viewer may see
 	Clauses    []Clause
@@ -167,10 +171,11 @@ type Clause struct {
 	Kind      string // the field of the filter
 	Path      string // of the argument
 	Clause    string
-	Passing   int  // resources that it holds of
-	Remaining int  // resources that it and all before it hold of
-	Ignored   bool // it asks for no capability, so it holds of every resource
-	// NotNumbers is how many resources have a value that is no number where the
-	// condition compares numbers, so that it cannot hold of that value.
+	Passing   int  // resources that meet it
+	Remaining int  // resources that meet it and all before it
+	Ignored   bool // it does not concern capabilities, so every resource meets it
+	// NotNumbers is the number of resources with a value that is not a number,
+	// if the condition compares numbers. The condition cannot hold for such a
+	// value.
 	NotNumbers int
 }

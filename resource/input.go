@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Input is a resource to create. What is absent is chosen by the store: a new
-// uuid, the viewer's project, PRIVATE.
+// Input is a resource to create. The store sets defaults for absent fields: a
+// new uuid, the viewer's project, PRIVATE.
 type Input struct {
 	Type        string
 	Name        string
@@ -21,24 +21,25 @@ type Input struct {
 	Parent      *string // a uuid
 	UUID        *string
 	Metadata    []metadef.KeyValue
-	// ServiceMetadata are items that only admins and services change.
+	// ServiceMetadata are items that only administrators and services may
+	// change.
 	ServiceMetadata []metadef.KeyValue
 	Capabilities    []metadef.KeyValue
 	Tags            []string
 }
 
-// MaxInputs is how many resources are created at once.
+// MaxInputs is the maximum number of resources in one creation.
 const MaxInputs = 1000
 
-// Inputs are resources to be created together. It follows
+// Inputs are resources to be created together. The type follows
 // `CreateResourcesInput`.
 type Inputs struct {
 	Items []Input
-	// Atomic says that all of them are created or none.
+	// Atomic creates all of them or none.
 	Atomic bool
 }
 
-// Check adds everything that is wrong with the input in itself.
+// Check adds all problems of the input itself.
 func (in Input) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "type"), in.Type, 1, text.MaxName)
 	text.Check(problems, problem.Join(path, "name"), in.Name, 1, MaxName)
@@ -52,9 +53,8 @@ func (in Input) Check(problems *problem.Problems, path string) {
 	CheckTags(problems, problem.Join(path, "tags"), in.Tags)
 }
 
-// RefuseUUID refuses a uuid for a new resource. There is one answer for all that
-// cannot be used: whether they are reserved, or whose resource has them, is not
-// said.
+// RefuseUUID refuses a uuid for a new resource. The answer does not reveal
+// whether the uuid is reserved or taken, or which resource has it.
 func RefuseUUID(uuid string) *problem.Refusal {
 	return problem.Refuse(problem.ErrAlreadyExists, "uuid %s cannot be used: it is taken or reserved", uuid).On("input.uuid")
 }
@@ -65,8 +65,8 @@ func IsReservedUUID(uuid string) bool {
 	return strings.Trim(uuid, "0-") == "" || strings.Trim(uuid, "f-") == ""
 }
 
-// checkMetadata adds what is wrong with items to write: the limits of keys and
-// values, and a key that seen holds already; every key is added to it.
+// checkMetadata adds the problems of items to write: exceeded limits of keys
+// and values, and keys that seen already contains. It adds every key to seen.
 func checkMetadata(problems *problem.Problems, path string, items []metadef.KeyValue, seen map[string]bool) {
 	for i, item := range items {
 		at := problem.Index(path, i)
@@ -75,8 +75,8 @@ func checkMetadata(problems *problem.Problems, path string, items []metadef.KeyV
 	}
 }
 
-// CheckTags adds what is wrong with the tags of a resource: 1 to 80 characters
-// each, none twice without regard to case, at most MaxTags.
+// CheckTags adds the problems of a resource's tags. Each must have 1 to 80
+// characters. They must be unique, ignoring case, and at most MaxTags.
 func CheckTags(problems *problem.Problems, path string, tags []string) {
 	if len(tags) > MaxTags {
 		problems.Add(path, "must have at most %d tags, has %d", MaxTags, len(tags))
@@ -101,7 +101,7 @@ type Patch struct {
 	Revision    *int
 }
 
-// Check adds everything that is wrong with the patch in itself.
+// Check adds all problems of the patch itself.
 func (p Patch) Check(problems *problem.Problems, path string) {
 	if p.NewName.Set && p.NewName.Value == nil {
 		problems.Add(problem.Join(path, "newName"), "must not be null")

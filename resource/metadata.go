@@ -11,38 +11,38 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MetadataMode is what a change does with the items that it does not name.
+// MetadataMode says how a change treats the items that it does not name.
 type MetadataMode int
 
 // The modes of a change.
 const (
-	MergeMetadata   MetadataMode = iota // leaves them, except those to delete
-	ReplaceMetadata                     // deletes them, except those that only services change
-	DeleteMetadata                      // leaves them; those named go
+	MergeMetadata   MetadataMode = iota // keeps them, except those to delete
+	ReplaceMetadata                     // deletes them, except those that only services may change
+	DeleteMetadata                      // keeps them; deletes the named ones
 )
 
 // MetadataChange is a change of the metadata of one resource.
 type MetadataChange struct {
 	Resource string // a uuid
 	Mode     MetadataMode
-	Items    []metadef.KeyValue // to merge, or to replace all by
+	Items    []metadef.KeyValue // to merge, or to replace all items with
 	Keys     []string           // to delete
-	// UserModifiable sets the flag of every item named; nil keeps it, true for
-	// new ones.
+	// UserModifiable sets the flag of every named item. Nil keeps the flag of
+	// existing items, and sets it for new ones.
 	UserModifiable *bool
-	// IncludeServiceOwned replaces items that only services change, too.
+	// IncludeServiceOwned also replaces items that only services may change.
 	IncludeServiceOwned bool
-	Revision            *int // of the resource, to refuse changes made meanwhile
+	Revision            *int // of the resource, to refuse concurrent changes
 }
 
-// MetadataChanges are changes of several resources, each once.
+// MetadataChanges are changes of different resources.
 type MetadataChanges struct {
 	Items []MetadataChange
-	// Atomic says that all of them are made or none.
+	// Atomic makes all of them or none.
 	Atomic bool
 }
 
-// Check adds everything that is wrong with the change in itself.
+// Check adds all problems of the change itself.
 func (c MetadataChange) Check(problems *problem.Problems, path string) {
 	seen := map[string]bool{}
 	checkMetadata(problems, problem.Join(path, "items"), c.Items, seen)
@@ -57,7 +57,7 @@ func (c MetadataChange) Check(problems *problem.Problems, path string) {
 	}
 }
 
-// keysField returns what the keys to delete are called in the input.
+// keysField returns the input field with the keys to delete.
 func (c MetadataChange) keysField() string {
 	if c.Mode == DeleteMetadata {
 		return "keys"
@@ -65,40 +65,40 @@ func (c MetadataChange) keysField() string {
 	return "deleteKeys"
 }
 
-// MaxMetadataChanges is how many resources one mutation changes the metadata
-// of.
+// MaxMetadataChanges is the maximum number of resources in one change of
+// metadata.
 const MaxMetadataChanges = 1000
 
-// MetadataRules are what the operator chose for all metadata.
+// MetadataRules are the operator's rules for all metadata.
 type MetadataRules struct {
 	MaxItems      int      // of one resource; 0 is no limit
-	ProtectedKeys []string // which only admins and services write, whatever their flag
+	ProtectedKeys []string // only administrators and services may write these, whatever their flag
 }
 
-// owns reports whether an item is the service's: only admins and services
-// change it.
+// owns reports whether the item belongs to the service: only administrators and
+// services may change it.
 func (r MetadataRules) owns(item MetadataItem) bool {
 	return !item.UserModifiable || slices.Contains(r.ProtectedKeys, item.Key)
 }
 
-// MayChange reports whether a viewer who may write the resource may change an
-// item of it.
+// MayChange reports whether a viewer who may write the resource may change one
+// of its items.
 func (r MetadataRules) MayChange(viewer access.Viewer, item MetadataItem) bool {
 	return viewer.May(access.RuleServiceMetadata) || !r.owns(item)
 }
 
-// MetadataPlan is what a change comes to, given the items that are there.
+// MetadataPlan is the effect of a change on the current items.
 type MetadataPlan struct {
-	Set      []MetadataItem // to write, new or changed; ID is 0 for new ones
+	Set      []MetadataItem // new or changed items; ID is 0 for new ones
 	Delete   []MetadataItem
-	Retained []MetadataItem // kept by a replacement that did not name them
+	Retained []MetadataItem // not named by a replacement, but kept
 }
 
-// Empty reports whether nothing changes.
+// Empty reports whether the plan changes nothing.
 func (p MetadataPlan) Empty() bool { return len(p.Set)+len(p.Delete) == 0 }
 
-// Plan returns what the change comes to, given the items that are there, for a
-// viewer whom AddRefused does not refuse it.
+// Plan returns the effect of the change on the current items. AddRefused must
+// allow the change to the viewer.
 func (c MetadataChange) Plan(rules MetadataRules, current []*MetadataItem) (plan MetadataPlan) {
 	there := itemsByKey(current)
 	for _, key := range c.Keys {
@@ -135,7 +135,7 @@ func itemsByKey(items []*MetadataItem) map[string]*MetadataItem {
 	return lists.ByKey(items, func(item *MetadataItem) string { return item.Key })
 }
 
-// itemNamed returns the item of a key, or a new one.
+// itemNamed returns the item with a key, or a new one.
 func itemNamed(key string, there map[string]*MetadataItem) MetadataItem {
 	if existing := there[key]; existing != nil {
 		return *existing
@@ -143,7 +143,7 @@ func itemNamed(key string, there map[string]*MetadataItem) MetadataItem {
 	return MetadataItem{Key: key, UserModifiable: true}
 }
 
-// Fits refuses a plan with which the resource would have more items than it may.
+// Fits refuses a plan that would give the resource too many items.
 func (c MetadataChange) Fits(plan MetadataPlan, rules MetadataRules, current []*MetadataItem) error {
 	added := 0
 	for _, item := range plan.Set {
@@ -158,23 +158,23 @@ func (c MetadataChange) Fits(plan MetadataPlan, rules MetadataRules, current []*
 	return nil
 }
 
-// Write returns the change as it is judged, given the items that are there and
-// what the change comes to.
+// Write returns the change as a write to check, given the current items and the
+// plan.
 func (c MetadataChange) Write(current []*MetadataItem, plan MetadataPlan) MetadataWrite {
 	return MetadataWrite{Current: current, Items: c.Items,
 		Deleted: lists.Map(plan.Delete, func(item MetadataItem) string { return item.Key })}
 }
 
-// MetadataWrite is a write of metadata of one resource.
+// MetadataWrite is a write to the metadata of one resource.
 type MetadataWrite struct {
-	Current []*MetadataItem    // what the resource has
-	Items   []metadef.KeyValue // what is written
-	Deleted []string           // the keys of Current that go
+	Current []*MetadataItem    // the current items
+	Items   []metadef.KeyValue // the written items
+	Deleted []string           // the deleted keys of Current
 }
 
-// Judge returns what a viewer is told of a write, by the definitions that hold.
-// An item that only administrators and services change has a violation of its own
-// for whoever is neither. A write and what validates it are both told this.
+// Judge returns the verdict on a write by a viewer. It adds a violation for
+// each item that only administrators and services may change, unless the viewer
+// is one of them. Writes and their validation both use this verdict.
 func (r MetadataRules) Judge(viewer access.Viewer, definitions *metadef.Rules, write MetadataWrite) metadef.MetadataVerdict {
 	verdict := definitions.Judge(metadef.MetadataWrite{Before: Pairs(write.Current), Items: write.Items, Deleted: write.Deleted})
 	there := itemsByKey(write.Current)
@@ -189,8 +189,8 @@ func (r MetadataRules) Judge(viewer access.Viewer, definitions *metadef.Rules, w
 
 const ownedMessage = "can be changed by administrators and services only"
 
-// addOwned adds that a key is of an item that only administrators and services
-// change.
+// addOwned adds a problem for the key of an item that only administrators and
+// services may change.
 func addOwned(problems *problem.Problems, field, key string) {
 	problems.AddKind(problem.ErrForbidden, field, "metadata key %q "+ownedMessage, key)
 }
@@ -202,9 +202,10 @@ func Pairs(items []*MetadataItem) []metadef.KeyValue {
 	})
 }
 
-// AddRefused adds why a viewer is refused the change, which stands at a path,
-// given the items that are there and the verdict on the write: by definitions, for
-// what only administrators and services change, and for keys that are not there.
+// AddRefused adds the problems that refuse a change at a path, given the
+// current items and the verdict on the write. They come from definitions, from
+// items that only administrators and services may change, and from keys to
+// delete that do not exist.
 func (c MetadataChange) AddRefused(problems *problem.Problems, path string, viewer access.Viewer, rules MetadataRules, current []*MetadataItem, verdict metadef.MetadataVerdict) {
 	AddRefusedItems(problems, verdict.Items, func(i int) string { return problem.Index(problem.Join(path, "items"), i) })
 	there := itemsByKey(current)
@@ -228,7 +229,7 @@ func (c MetadataChange) AddRefused(problems *problem.Problems, path string, view
 	}
 }
 
-// AddRefusedItems adds why items are refused, each of which stands at a path.
+// AddRefusedItems adds the problems of refused items, each at its path.
 func AddRefusedItems(problems *problem.Problems, items []metadef.MetadataReportItem, path func(i int) string) {
 	for i, item := range items {
 		if item.Accepted {
@@ -244,7 +245,7 @@ func AddRefusedItems(problems *problem.Problems, items []metadef.MetadataReportI
 	}
 }
 
-// AddRefused adds why the rules refuse the metadata of an input that stands at
+// AddRefused adds the problems that rules find with the metadata of an input at
 // a path.
 func (in Input) AddRefused(problems *problem.Problems, path string, verdict metadef.MetadataVerdict) {
 	AddRefusedItems(problems, verdict.Items, func(i int) string {
@@ -255,17 +256,17 @@ func (in Input) AddRefused(problems *problem.Problems, path string, verdict meta
 	})
 }
 
-// Validation asks what a write of metadata would be told: setMetadata on a
+// Validation asks how a write of metadata would be answered: setMetadata on a
 // resource, or createResource of a type for a project.
 type Validation struct {
-	ResourceType *string // by name; nil where a resource is given
-	Target       *string // only associations with this properties target; nil is all
+	ResourceType *string // by name; nil if Resource is set
+	Target       *string // only associations with this properties target; nil for all
 	Resource     *string // a uuid
-	Project      *string // nil is the viewer's
+	Project      *string // nil for the viewer's
 	Values       []metadef.KeyValue
 }
 
-// Check adds what is wrong with the arguments.
+// Check adds the problems of the arguments.
 func (v Validation) Check(problems *problem.Problems) {
 	metadef.CheckReportValues(problems, "values", v.Values)
 	text.CheckOptional(problems, "resourceType", v.ResourceType, 0, math.MaxInt)

@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// tablesOf returns the rows of the tables of a document, by the first word of
-// their heads; cells in backquotes are without them.
+// tablesOf returns the rows of a document's tables, by the first word of the
+// table heads. It removes backquotes around cells.
 func tablesOf(t *testing.T, path string) map[string][][]string {
 	t.Helper()
 	page, err := os.ReadFile(path)

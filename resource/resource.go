@@ -9,7 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Limits of resources, in code points unless said otherwise.
+// Limits of resources, in code points unless noted otherwise.
 const (
 	MaxName        = 255
 	MaxDescription = 1023
@@ -18,12 +18,13 @@ const (
 	MaxProject = 255 // a project id
 )
 
-// Resource is a thing of the cloud that users know: a share, a host, an image.
+// Resource is an object of the cloud that users know: a share, a host, an
+// image.
 type Resource struct {
 	ID          int64
 	UUID        string
 	TypeID      int64
-	ParentID    int64 // 0 for a resource without parent
+	ParentID    int64 // 0 without a parent
 	Name        string
 	Description *string
 	ProjectID   string
@@ -31,10 +32,10 @@ type Resource struct {
 	Revision    int
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	// Items is its metadata by key, where that was read together with it: as the
-	// transaction that returns it left it. Else nil.
+	// Items is its metadata by key after the transaction that returns the
+	// resource. It is nil if the transaction did not read it.
 	Items []*MetadataItem
-	// Tags and Capabilities, the private ones included, are the same of those.
+	// Tags and Capabilities, including private ones, are set in the same way.
 	Tags         []string
 	Capabilities []*ResourceCapability
 }
@@ -42,15 +43,15 @@ type Resource struct {
 // NodeID returns the global id.
 func (r *Resource) NodeID() string { return page.GlobalID(page.KindResource, r.UUID, "") }
 
-// MetadataItem is one key with one value on a resource.
+// MetadataItem is a key with its value on a resource.
 type MetadataItem struct {
 	ID             int64
 	ResourceID     int64
 	Resource       string // its uuid
 	Key            string
 	Value          string
-	UserModifiable bool // false: only admins and services change or delete it
-	ByOperator     bool // who wrote the value may see private capabilities
+	UserModifiable bool // false: only administrators and services may change or delete it
+	ByOperator     bool // the writer of the value may see private capabilities
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
@@ -60,13 +61,13 @@ func (m *MetadataItem) NodeID() string {
 	return page.GlobalID(page.KindMetadataItem, m.Resource, m.Key)
 }
 
-// ItemKey is the key of a metadata item among those of all resources.
+// ItemKey identifies a metadata item among those of all resources.
 type ItemKey struct {
 	Resource string // a uuid
 	Key      string
 }
 
-// ItemsOf returns the items of a resource, each with its uuid.
+// ItemsOf sets the resource of items to a uuid and returns them.
 func ItemsOf(uuid string, items []*MetadataItem) []*MetadataItem {
 	for _, item := range items {
 		item.Resource = uuid
@@ -74,8 +75,8 @@ func ItemsOf(uuid string, items []*MetadataItem) []*MetadataItem {
 	return items
 }
 
-// CheckRevision refuses a write by whoever knows another revision of a resource
-// than the one it has.
+// CheckRevision refuses a write if the writer knows another revision of the
+// resource than the current one. A nil revision is not checked.
 func CheckRevision(uuid string, known *int, revision int) error {
 	if known == nil || *known == revision {
 		return nil
@@ -83,12 +84,12 @@ func CheckRevision(uuid string, known *int, revision int) error {
 	return problem.Refuse(problem.ErrConcurrentUpdate, "resource %s is at revision %d, not %d", uuid, revision, *known).On("revision")
 }
 
-// Limits are what the operator allows; 0 switches a limit off.
+// Limits are the operator's limits. 0 means no limit.
 type Limits struct {
 	MetadataItems int // of one resource
 }
 
-// DefaultLimits returns the limits of a server without limits of its own.
+// DefaultLimits returns the default limits.
 func DefaultLimits() Limits {
 	return Limits{MetadataItems: metadef.MaxMetadataItems}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/cadastre-dev/cadastre/resource/resident"
 )
 
-// BenchmarkCounts counts resources with 8 items each: 100,000, or 1,000,000 where
-// CADASTRE_TEST_FULL is set. Two of three have the pair key-1 value-0, and each has
-// its own value of key-4. The memory that they take is among what is reported.
+// BenchmarkCounts counts resources with 8 items each: 100,000, or 1,000,000 if
+// CADASTRE_TEST_FULL is set. Two of three have the pair key-1 value-0, and each
+// has its own value of key-4. It also reports their memory.
 func BenchmarkCounts(b *testing.B) {
 	count := 100_000
 	if os.Getenv("CADASTRE_TEST_FULL") != "" {

@@ -10,12 +10,12 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Clause is a compiled condition. It returns the resources of a part that meet it.
-// The caller owns the set. The set may be wrong for resources that have changed
-// since the part was made.
+// Clause is a compiled condition. It returns the resources of a part that meet
+// it. The caller owns the set. For resources that have changed since the part
+// was made, the set may be wrong.
 type Clause func(part) Set
 
-// Has holds for the resources that have one of some values in a column.
+// Has holds for the resources with one of the values in a column.
 func Has(in Column, values ...string) Clause {
 	return func(p part) Set {
 		holds, of := newSet(len(p.uuids)), p.columns[in]
@@ -31,8 +31,8 @@ func Has(in Column, values ...string) Clause {
 	}
 }
 
-// Begins holds for the resources that have a value in a column which begins with
-// a text.
+// Begins holds for the resources with a value in a column that begins with a
+// prefix.
 func Begins(in Column, begin string) Clause {
 	return func(p part) Set {
 		holds, of := newSet(len(p.uuids)), p.columns[in]
@@ -46,8 +46,8 @@ func Begins(in Column, begin string) Clause {
 	}
 }
 
-// Contains holds for the resources that have a value in a column which passes a
-// test. Each value is tested once.
+// Contains holds for the resources with a value in a column that passes a test.
+// It tests each value once.
 func Contains(in Column, passes func(value string) bool) Clause {
 	return func(p part) Set {
 		holds, of := newSet(len(p.uuids)), p.columns[in]
@@ -63,7 +63,7 @@ func Contains(in Column, passes func(value string) bool) Clause {
 	}
 }
 
-// Exists holds for the resources that have a value in a column.
+// Exists holds for the resources with a value in a column.
 func Exists(in Column) Clause {
 	return func(p part) Set {
 		holds := newSet(len(p.uuids))
@@ -74,12 +74,12 @@ func Exists(in Column) Clause {
 	}
 }
 
-// HasTag holds for the resources with one of some tags, which are folded.
+// HasTag holds for the resources with one of the folded tags.
 func HasTag(folded ...string) Clause {
 	return Any(lists.Map(folded, func(tag string) Clause { return Begins(Column{Kind: OfTag}, TagValue(tag, "")) })...)
 }
 
-// Among holds for the resources with one of some uuids.
+// Among holds for the resources with the uuids.
 func Among(uuids []string) Clause {
 	return func(p part) Set {
 		holds := newSet(len(p.uuids))
@@ -92,7 +92,7 @@ func Among(uuids []string) Clause {
 	}
 }
 
-// All holds where each clause holds.
+// All holds if every clause holds.
 func All(clauses ...Clause) Clause {
 	return func(p part) Set {
 		holds := fullSet(len(p.uuids))
@@ -103,7 +103,7 @@ func All(clauses ...Clause) Clause {
 	}
 }
 
-// Any holds where one of the clauses holds.
+// Any holds if at least one clause holds.
 func Any(clauses ...Clause) Clause {
 	return func(p part) Set {
 		holds := newSet(len(p.uuids))
@@ -114,7 +114,7 @@ func Any(clauses ...Clause) Clause {
 	}
 }
 
-// Not holds where a clause does not hold.
+// Not holds if a clause does not hold.
 func Not(clause Clause) Clause {
 	return func(p part) Set {
 		holds := clause(p)
@@ -123,7 +123,7 @@ func Not(clause Clause) Clause {
 	}
 }
 
-// Seen holds for the resources that viewers with a reach may see.
+// Seen holds for the resources in a viewer's reach.
 func Seen(reach resource.Reach) Clause {
 	switch {
 	case reach.None:
@@ -136,8 +136,8 @@ func Seen(reach resource.Reach) Clause {
 	return Any(Has(Column{Kind: OfVisibility}, reach.Visibility), Has(Column{Kind: OfProject}, reach.Project))
 }
 
-// Compile returns a condition that query.DecidedBySets. It panics for any other one.
-// Types are the values that stand for types, given some names.
+// Compile compiles a condition. It panics unless query.DecidedBySets accepts
+// the condition. types returns the values that stand for named types.
 func Compile(c resource.Condition, types func(names []string) []string) Clause {
 	members := func() []Clause {
 		return lists.Map(c.Members, func(member resource.Condition) Clause { return Compile(member, types) })

@@ -1,5 +1,5 @@
-// Package resident keeps resources as sets by what they have: their types,
-// projects, visibilities, tags and metadata items. Filters that ask for nothing
-// else are decided by set operations, and facets counted, without a database. A
-// value of Resources never changes; With returns the next one.
+// Package resident keeps resources in memory as sets by their types, projects,
+// visibilities, tags and metadata items. Set operations evaluate filters and
+// count facets that use only these, without a database. A value of Resources is
+// immutable; With returns a changed copy.
 package resident

@@ -7,29 +7,30 @@ import (
 	"strings"
 )
 
-// Order is an order of resources by a column that has one value for each, or by a
+// Order is an order of resources by a column with one value for each, or by a
 // time with the keys of TimeKey. The uuid breaks ties.
 type Order struct {
 	In         Column
-	Name       func(value string) string // the distinct sort key of a value; nil for the value itself
+	Name       func(value string) string // distinct sort key of a value; nil sorts by the value
 	Descending bool
 	Bounds     []Bound
 }
 
-// Bound is a position that resources must be beyond: below it or above it, in both
-// directions of the order.
+// Bound is a position in the order, excluding the position itself. IsBelow
+// keeps the resources with lower keys, otherwise those with higher keys,
+// whatever the direction of the order.
 type Bound struct {
 	IsBelow   bool
 	Key, UUID string
 }
 
-// placed is a resource and its position.
+// placed is a resource with its position.
 type placed struct {
 	key, uuid string
 	row       int64
 }
 
-// First returns the row ids of the first resources under an order that meet all
+// First returns the row ids of the first resources of an order that meet all
 // clauses and are within its bounds.
 func (r *Resources) First(clauses []Clause, order Order, most int) []int64 {
 	var found []placed
@@ -86,8 +87,8 @@ func (o Order) isWithin(key, uuid string) bool {
 	return true
 }
 
-// values yields the values of a column in order, as they are ordered, from the
-// first that can be within the bounds, with the resources that have each.
+// values yields the sort keys of a column in order, with the resources that
+// have each. It starts at the first key that can be within the bounds.
 func (o Order) values(p part) iter.Seq2[string, []uint32] {
 	return func(yield func(key string, members []uint32) bool) {
 		if times, ok := p.times[o.In.Kind]; ok {
@@ -126,7 +127,7 @@ func (o Order) values(p part) iter.Seq2[string, []uint32] {
 	}
 }
 
-// named yields values that are ordered as something else. There are few.
+// named yields values with other sort keys. There are few such values.
 func (o Order) named(of *postings, yield func(key string, members []uint32) bool) {
 	places := make([]int, len(of.values))
 	for i := range places {

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// mostFrequent keeps the first of some counts.
+// mostFrequent keeps the first of the counts added to it.
 type mostFrequent struct {
 	first int
 	kept  counts
 }
 
-// counts is a heap with the last of some counts on top.
+// counts is a heap of counts. The last one in order is on top.
 type counts []Count
 
-// compare puts what is more frequent first.
+// compare orders counts by descending frequency.
 func compare(a, b Count) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Group, b.Group))
 }
 
-// Len returns how many counts there are.
+// Len returns the number of counts.
 func (c counts) Len() int { return len(c) }
 
-// Less reports whether a count comes after another one.
+// Less reports whether count i comes after count j.
 func (c counts) Less(i, j int) bool { return compare(c[i], c[j]) > 0 }
 
 // Swap exchanges two counts.

@@ -5,45 +5,46 @@ import (
 	"strings"
 )
 
-// Kind is what a column tells of resources.
+// Kind is the kind of values in a column.
 type Kind int
 
 // The kinds of columns.
 const (
-	OfType       Kind = iota // the name of the type
+	OfType       Kind = iota // the type, as an opaque value
 	OfProject                // the id of the project
 	OfVisibility             // the visibility
 	OfName                   // the name
-	OfTag                    // tags, as TagValue has them
+	OfTag                    // tags in the form of TagValue
 	OfItem                   // values of a metadata key
-	Created                  // the time of creation, which resources are ordered by
-	Updated                  // the time of the last update, likewise
+	Created                  // time of creation, for orders
+	Updated                  // time of the last update, for orders
 )
 
-// Column is a kind of values of resources; those of metadata have a key.
+// Column identifies a column of values. Columns of metadata have a key.
 type Column struct {
 	Kind Kind
 	Key  string
 }
 
-// TagValue returns the value of a tag: its name, folded, and then as it is.
+// TagValue returns the value of a tag: its folded name, then its name.
 func TagValue(folded, name string) string { return folded + tagSeparator + name }
 
-// tagSeparator is in no text of a database.
+// tagSeparator cannot occur in a string of a database.
 const tagSeparator = "\x00"
 
-// postings are the values of a column in order, and the resources that have each.
+// postings are the sorted values of a column, with the resources that have
+// each.
 type postings struct {
 	values  []string
-	ends    []uint32 // of the members of each value
+	ends    []uint32 // end of each value's members
 	members []uint32
 }
 
-// of returns the resources that have the value at a place, in order.
+// of returns the resources with the value at an index, in order.
 func (c *postings) of(place int) []uint32 { return c.within(place, place+1) }
 
-// within returns the resources that have the values at places from one to before
-// another one.
+// within returns the resources with the values at indexes from (inclusive) to
+// to (exclusive).
 func (c *postings) within(from, to int) []uint32 {
 	begin := uint32(0)
 	if from > 0 {
@@ -52,7 +53,7 @@ func (c *postings) within(from, to int) []uint32 {
 	return c.members[begin:c.ends[to-1]]
 }
 
-// between returns the places of the values that begin with a text.
+// between returns the range of the values that begin with a prefix.
 func (c *postings) between(prefix string) (from, to int) {
 	from, _ = slices.BinarySearch(c.values, prefix)
 	rest := c.values[from:]
@@ -65,8 +66,8 @@ func (c *postings) between(prefix string) (from, to int) {
 	return from, from + to
 }
 
-// numbering is resources with numbers from 0, in the order of their uuids. They
-// never change.
+// numbering is resources numbered from 0, in the order of their uuids. It is
+// immutable.
 type numbering struct {
 	uuids   []string
 	rows    []int64
@@ -75,7 +76,8 @@ type numbering struct {
 	bytes   int64
 }
 
-// part is those of some resources that are still as they were.
+// part is a numbering with the set of its resources that have not changed
+// since.
 type part struct {
 	*numbering
 	live  Set
@@ -88,15 +90,16 @@ func (r *numbering) number(uuid string) (uint32, bool) {
 	return uint32(place), found
 }
 
-// Memory that is taken, roughly, in bytes.
+// Approximate memory in bytes.
 const (
 	resourceBytes = 92 // its uuid, row id and times
-	valueBytes    = 24 // besides its text
+	valueBytes    = 24 // without its string
 	memberBytes   = 4
 	columnBytes   = 300
 )
 
-// Builder makes Resources. Resources are added in the order of their uuids.
+// Builder builds Resources. The caller must add resources in the order of their
+// uuids.
 type Builder struct {
 	uuids   []string
 	rows    []int64
@@ -105,21 +108,21 @@ type Builder struct {
 	taken   int64
 }
 
-// columnBuilder is a column to which values are added in any order.
+// columnBuilder is a column that accepts values in any order.
 type columnBuilder struct {
 	places  map[string]uint32
 	values  []string
 	entries []entry
 }
 
-// entry is that a resource has a value.
+// entry says that a resource has a value.
 type entry struct{ value, number uint32 }
 
 // NewBuilder returns a builder without resources.
 func NewBuilder() *Builder { return &Builder{columns: map[Column]*columnBuilder{}} }
 
-// Resource adds a resource, given its uuid, its row id and its times in nanoseconds,
-// and returns its number.
+// Resource adds a resource with its uuid, row id and times in nanoseconds, and
+// returns its number.
 func (b *Builder) Resource(uuid string, row, created, updated int64) uint32 {
 	b.uuids, b.rows = append(b.uuids, uuid), append(b.rows, row)
 	b.times[0], b.times[1] = append(b.times[0], created), append(b.times[1], updated)
@@ -134,7 +137,7 @@ func (b *Builder) Value(number uint32, in Column, value string) {
 	b.taken += memberBytes
 }
 
-// Bytes returns how much memory is taken by what was added, roughly.
+// Bytes returns the approximate memory of everything added.
 func (b *Builder) Bytes() int64 { return b.taken }
 
 func (b *Builder) column(in Column) *columnBuilder {
@@ -158,7 +161,7 @@ func (b *Builder) place(of *columnBuilder, value string) uint32 {
 	return place
 }
 
-// part returns all that was added.
+// part returns everything added as a part.
 func (b *Builder) part() part {
 	built := &numbering{uuids: b.uuids, rows: b.rows, columns: make(map[Column]*postings, len(b.columns)), bytes: b.taken,
 		times: map[Kind]timeline{Created: newTimeline(b.times[0]), Updated: newTimeline(b.times[1])}}
@@ -168,8 +171,8 @@ func (b *Builder) part() part {
 	return part{built, fullSet(len(b.uuids)), len(b.uuids)}
 }
 
-// column returns the values in order, with the resources that have each. The texts
-// of the values are parts of one.
+// column returns the sorted values, with the resources that have each. All
+// values are substrings of one string.
 func (b *columnBuilder) column() *postings {
 	order := make([]uint32, len(b.values)) // place by rank
 	for i := range order {
@@ -201,7 +204,7 @@ func (b *columnBuilder) column() *postings {
 		of.members[begins[at]] = e.number
 		begins[at]++
 	}
-	for i := range of.values { // parts that were merged added theirs one after the other
+	for i := range of.values { // merged parts added their members one part after the other
 		if members := of.of(i); !slices.IsSorted(members) {
 			slices.Sort(members)
 		}
@@ -209,7 +212,7 @@ func (b *columnBuilder) column() *postings {
 	return of
 }
 
-// merged returns what is left of two parts, as one.
+// merged returns the unchanged resources of two parts as one part.
 func merged(x, y part) part {
 	b := NewBuilder()
 	var numbers [2][]uint32
@@ -238,8 +241,8 @@ func merged(x, y part) part {
 	return b.part()
 }
 
-// addColumn adds the values of those resources of another part that are still as
-// they were, under their new numbers.
+// addColumn adds the values of another part's unchanged resources, under their
+// new numbers.
 func (b *Builder) addColumn(in Column, of *postings, live Set, numbers []uint32) {
 	for i, value := range of.values {
 		members := of.of(i)

@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// Resources are resources in parts, of which each but the first is a good deal
-// smaller than the one before it: what changes is added as a small part, and parts
-// are made one when they have become alike.
+// Resources are resources in parts. Each part is much smaller than the one
+// before it. A change adds a small part, and parts of similar size are merged.
 type Resources struct{ parts []part }
 
-// growth is how many times as large as the next part a part is at least.
+// growth is the minimum ratio between the sizes of a part and the next one.
 const growth = 4
 
-// Resources returns what was added.
+// Resources returns everything added.
 func (b *Builder) Resources() *Resources { return &Resources{[]part{b.part()}} }
 
-// Count returns how many resources there are.
+// Count returns the number of resources.
 func (r *Resources) Count() (count int) {
 	for _, p := range r.parts {
 		count += p.count
@@ -24,7 +23,7 @@ func (r *Resources) Count() (count int) {
 	return count
 }
 
-// Bytes returns how much memory is taken, roughly.
+// Bytes returns the approximate memory.
 func (r *Resources) Bytes() (bytes int64) {
 	for _, p := range r.parts {
 		bytes += p.bytes + int64(len(p.live))*8
@@ -32,8 +31,8 @@ func (r *Resources) Bytes() (bytes int64) {
 	return bytes
 }
 
-// With returns the resources with those of some uuids as another value has them:
-// it has all of them that there still are, and no others.
+// With returns the resources with those of the uuids replaced. changed must
+// have exactly the ones that still exist.
 func (r *Resources) With(uuids []string, changed *Resources) *Resources {
 	parts := slices.Clone(r.parts)
 	for i := range parts {
@@ -50,7 +49,7 @@ func (r *Resources) With(uuids []string, changed *Resources) *Resources {
 	return &Resources{parts}
 }
 
-// without returns the part without the resources with some uuids.
+// without returns the part without the resources with the uuids.
 func (p part) without(uuids []string) part {
 	isOwn := false
 	for _, uuid := range uuids {
@@ -67,13 +66,13 @@ func (p part) without(uuids []string) part {
 	return p
 }
 
-// Count of a value.
+// Count is the number of resources with a value.
 type Count struct {
-	Group, Value string // what values are told apart by, and the value that is shown
+	Group, Value string // key that distinguishes values, and the value for display
 	Count        int
 }
 
-// CountMatching returns of how many resources all clauses hold.
+// CountMatching returns the number of resources that meet all clauses.
 func (r *Resources) CountMatching(clauses []Clause) (count int) {
 	for _, p := range r.parts {
 		count += p.matching(clauses).count()
@@ -81,7 +80,8 @@ func (r *Resources) CountMatching(clauses []Clause) (count int) {
 	return count
 }
 
-// Matching returns the row ids of the resources that meet all clauses, in no order.
+// Matching returns the row ids of the resources that meet all clauses,
+// unordered.
 func (r *Resources) Matching(clauses []Clause) (rows []int64) {
 	for _, p := range r.parts {
 		left := p.matching(clauses)
@@ -93,8 +93,9 @@ func (r *Resources) Matching(clauses []Clause) (rows []int64) {
 	return rows
 }
 
-// Explain returns of how many resources which a viewer may see each clause holds,
-// of how many it and all before it, and how many there are.
+// Explain counts visible resources. considered is their total, passing the
+// number that meets each clause, remaining the number that meets the clause and
+// all before it.
 func (r *Resources) Explain(seen Clause, clauses []Clause) (considered int, passing, remaining []int) {
 	passing, remaining = make([]int, len(clauses)), make([]int, len(clauses))
 	for _, p := range r.parts {
@@ -112,7 +113,7 @@ func (r *Resources) Explain(seen Clause, clauses []Clause) (considered int, pass
 	return considered, passing, remaining
 }
 
-// matching returns the resources of which all clauses hold.
+// matching returns the resources that meet all clauses.
 func (p part) matching(clauses []Clause) Set {
 	left := slices.Clone(p.live)
 	for _, clause := range clauses {
@@ -121,9 +122,9 @@ func (p part) matching(clauses []Clause) Set {
 	return left
 }
 
-// CountValues returns the values of a column which begin with a text, with how many
-// of the resources of clauses have each: the first ones, the most frequent first,
-// and those of one frequency in order.
+// CountValues counts the values of a column that begin with a prefix, on the
+// resources that meet the clauses. It returns the first counts by descending
+// frequency, then by value.
 func (r *Resources) CountValues(in Column, clauses []Clause, begin string, first int) []Count {
 	return r.countGroups(clauses, first, in.Kind == OfTag, func(p part, yield func(value string, members []uint32)) {
 		of := p.columns[in]
@@ -148,9 +149,9 @@ func (r *Resources) CountKeys(clauses []Clause, begin string, first int) []Count
 	})
 }
 
-// countGroups counts the resources of clauses among the members of groups, of which a
-// part may have many: those of the first part, which is the largest, are counted as
-// they come, where each has one value.
+// countGroups counts the matching resources among the members of groups. A part
+// may have many groups. If groups have one value each, the counts of the first
+// part, which is the largest, are not collected in a map.
 func (r *Resources) countGroups(clauses []Clause, first int, isTag bool, each func(p part, yield func(value string, members []uint32))) []Count {
 	others := map[string]Count{}
 	kept := &mostFrequent{first: first}

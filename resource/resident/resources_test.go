@@ -14,19 +14,20 @@ import (
 	"github.com/cadastre-dev/cadastre/resource/resident"
 )
 
-// thing is what a resource has: a value of some keys, and tags.
+// thing is a resource: its items by key, and its tags.
 type thing struct {
 	items map[string]string
-	tags  map[string]string // as they are, by their folded names
+	tags  map[string]string // names by folded name
 }
 
-// created is when a thing was made: some were at the same time, some long ago.
+// created returns the time of creation. Some things have the same time, some
+// are old.
 func (of thing) created() int64 {
 	own, _ := strconv.ParseInt(of.items["own"], 10, 64)
 	return own/10 - 50
 }
 
-// rowOf is the row id of a resource.
+// rowOf returns the row id of a resource.
 func rowOf(uuid string) int64 {
 	number, _ := strconv.ParseInt(uuid, 10, 64)
 	return 1000 - number
@@ -64,7 +65,7 @@ func randomThing(chance *rand.Rand) thing {
 	return of
 }
 
-// condition is a random condition on the items of things.
+// condition returns a random condition on the items of things.
 func condition(chance *rand.Rand, depth int) resource.Condition {
 	kind := []resource.ConditionKind{resource.ConditionMetadata, resource.ConditionAll, resource.ConditionAny, resource.ConditionNot, resource.ConditionNever}[chance.IntN(5)]
 	switch {
@@ -77,7 +78,7 @@ func condition(chance *rand.Rand, depth int) resource.Condition {
 	return resource.Condition{Kind: kind, Members: []resource.Condition{condition(chance, depth-1), condition(chance, depth-1)}}
 }
 
-// holds reports whether a condition holds of a thing, by what conditions mean.
+// holds evaluates a condition on a thing directly.
 func (of thing) holds(c resource.Condition) bool {
 	switch c.Kind {
 	case resource.ConditionAll:
@@ -101,9 +102,9 @@ func (of thing) holds(c resource.Condition) bool {
 	return has
 }
 
-// TestResourcesCountWhatThereIs compares counts with those of every thing looked at
-// for itself, through random changes of few and of many; values that were there
-// before stay as they were.
+// TestResourcesCountWhatThereIs compares counts with an evaluation of every
+// single thing, through random changes of few things and of many. Earlier
+// Resources must not change.
 func TestResourcesCountWhatThereIs(t *testing.T) {
 	chance := rand.New(rand.NewPCG(15, 4))
 	things := map[string]thing{}
@@ -133,9 +134,10 @@ func TestResourcesCountWhatThereIs(t *testing.T) {
 	}
 }
 
-// counted is what a walk through all things counts of those that meet a condition.
+// counted is the result of counting the things that meet a condition one by
+// one.
 type counted struct {
-	matching     []int64 // rows
+	matching     []int64 // row ids
 	values, keys map[string]int
 	tag          resident.Count // the tag "t", of the spelling that comes first
 }
@@ -194,8 +196,8 @@ func compareCounts(t *testing.T, held *resident.Resources, things map[string]thi
 	}
 }
 
-// compareFirst compares a page in the order of the names, or of what they stand for,
-// with that of all things in order.
+// compareFirst compares a page in the order of names, or of their sort keys,
+// with the sorted list of all things.
 func compareFirst(t *testing.T, chance *rand.Rand, held *resident.Resources, things map[string]thing, c resource.Condition, clause resident.Clause) {
 	t.Helper()
 	order, name := resident.Order{In: resident.Column{Kind: resident.OfName}, Descending: chance.IntN(2) == 0}, func(value string) string { return value }
@@ -206,7 +208,7 @@ func compareFirst(t *testing.T, chance *rand.Rand, held *resident.Resources, thi
 			return resident.TimeKey(thing{items: map[string]string{"own": value}}.created())
 		}
 	case 1:
-		name = func(value string) string { // another one for each
+		name = func(value string) string { // a distinct one for each
 			bytes := []byte(value)
 			slices.Reverse(bytes)
 			return string(bytes)

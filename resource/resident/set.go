@@ -5,12 +5,12 @@ import (
 	"math/bits"
 )
 
-// Set is some of the resources of a part, a bit for each by its number.
+// Set is a bitset of resources of a part, by number.
 type Set []uint64
 
 func newSet(count int) Set { return make(Set, (count+63)/64) }
 
-// fullSet returns the set of all of so many.
+// fullSet returns the set of the numbers below count.
 func fullSet(count int) Set {
 	set := newSet(count)
 	for i := range set {
@@ -26,7 +26,7 @@ func (s Set) add(number uint32)      { s[number/64] |= 1 << (number % 64) }
 func (s Set) remove(number uint32)   { s[number/64] &^= 1 << (number % 64) }
 func (s Set) has(number uint32) bool { return s[number/64]>>(number%64)&1 == 1 }
 
-// among returns how many of some numbers are in the set.
+// among returns how many of the numbers are in the set.
 func (s Set) among(numbers []uint32) (count int) {
 	for _, number := range numbers {
 		count += int(s[number/64] >> (number % 64) & 1)
@@ -54,21 +54,21 @@ func (s Set) all() iter.Seq[uint32] {
 	}
 }
 
-// and keeps what another set has, too.
+// and intersects the set with another one.
 func (s Set) and(other Set) {
 	for i := range s {
 		s[i] &= other[i]
 	}
 }
 
-// or adds what another set has.
+// or adds the members of another set.
 func (s Set) or(other Set) {
 	for i := range s {
 		s[i] |= other[i]
 	}
 }
 
-// not makes the set that of all others, and of numbers that there are not.
+// not complements the set, including numbers beyond the last resource.
 func (s Set) not() {
 	for i := range s {
 		s[i] = ^s[i]

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// timeline is one time of each resource, in nanoseconds by its number, and the
-// numbers in the order of the times.
+// timeline has one time of each resource: in nanoseconds by number, and the
+// numbers sorted by time.
 type timeline struct {
 	nanos   []int64
 	numbers []uint32
@@ -22,13 +22,13 @@ func newTimeline(nanos []int64) timeline {
 	return timeline{nanos, numbers}
 }
 
-// TimeKey returns the key of a time in the order of times.
+// TimeKey returns a sort key for a time.
 func TimeKey(nanos int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(nanos)^1<<63))
 }
 
-// each yields the resources of a timeline in order, from the first that can be
-// within the bounds.
+// each yields the resources of a timeline in order. It starts at the first one
+// that can be within the bounds.
 func (o Order) each(of timeline, yield func(key string, members []uint32) bool) {
 	from, to := 0, len(of.numbers)
 	compare := func(number uint32, key string) int { return cmp.Compare(TimeKey(of.nanos[number]), key) }

@@ -1,5 +1,5 @@
-// Package resourcetest has the oracle of what conditions mean, for tests of any
-// package.
+// Package resourcetest has the oracle for the meaning of conditions, for the
+// tests of any package.
 package resourcetest
 
 import (
@@ -9,16 +9,16 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// Facts is what is known of a resource: the values of its metadata and
+// Facts are the known facts of a resource: the values of its metadata and
 // capabilities by name.
 type Facts struct {
 	Metadata     map[string]string
 	Capabilities map[string]string
-	// Plain judges the conditions about anything else, nil where there are none.
+	// Plain evaluates all other conditions. It may be nil if there are none.
 	Plain func(resource.Condition) bool
 }
 
-// Matches reports whether a condition holds of a resource.
+// Matches reports whether a resource meets a condition.
 func Matches(c resource.Condition, facts Facts) bool {
 	matches := func(member resource.Condition) bool { return Matches(member, facts) }
 	switch c.Kind {
@@ -41,8 +41,7 @@ func Matches(c resource.Condition, facts Facts) bool {
 	return facts.Plain(c)
 }
 
-// holds reports whether a test holds of a value, given as the members that it
-// has.
+// holds reports whether a test holds for a value, given its members.
 func holds(t resource.Test, members []string, inList bool) bool {
 	of := func(holds func(member, operand string) bool) func(operand string) bool {
 		return func(operand string) bool {
@@ -86,8 +85,8 @@ func compares(t resource.Test, value, operand string) bool {
 	return order >= 0
 }
 
-// compare returns a negative number when a is less than b; false means that they do not
-// compare.
+// compare returns a negative number if a is less than b. It returns false if
+// they do not compare.
 func compare(c resource.Comparison, a, b string) (int, bool) {
 	if c == resource.AsText {
 		return strings.Compare(a, b), true

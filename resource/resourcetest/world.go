@@ -14,20 +14,20 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// World is resources with all that is on them, and who may discover
-// capabilities: what filters and facets are asked of in tests, resource by
-// resource.
+// World is all resources, and the rules of who may discover capabilities. Tests
+// evaluate filters and facets on it, resource by resource.
 type World struct {
 	Resources []*Thing
-	// Private are the capabilities that only administrators discover, by type
-	// and name; Registered are all.
+	// Private are the capabilities that only administrators and services
+	// discover, by type and name. Registered are all capabilities.
 	Private, Registered map[[2]string]bool
 	Discovery           resource.CapabilityDiscovery
-	// Below are the tags that visible definitions place below a tag, folded.
+	// Below maps a tag to the tags that visible definitions place below it,
+	// folded.
 	Below map[string][]string
 }
 
-// Thing is a resource and all that is on it.
+// Thing is a resource with its metadata, capabilities and tags.
 type Thing struct {
 	UUID, Type, Name, Description, Project, Parent string
 	Visibility                                     access.Visibility
@@ -57,8 +57,8 @@ func (w World) discovers(viewer access.Viewer, ofType, name string) bool {
 	return resource.MayDiscover(viewer, w.Discovery) == nil && (viewer.IsAdmin() || viewer.IsService() || !w.Private[[2]string{ofType, name}])
 }
 
-// knows reports whether a viewer may know of the name of a capability of some
-// type, or of one of those given.
+// knows reports whether a viewer may know of a capability name on any type, or
+// on one of the given ones.
 func (w World) knows(viewer access.Viewer, types []string, name string) bool {
 	for of := range w.Registered {
 		if of[1] == name && (types == nil || slices.Contains(types, of[0])) && w.discovers(viewer, of[0], name) {
@@ -68,14 +68,14 @@ func (w World) knows(viewer access.Viewer, types []string, name string) bool {
 	return false
 }
 
-// Matching returns the resources that a viewer may see and that match a filter,
-// and false for a filter that is refused.
+// Matching returns the visible resources that match a filter, and false if the
+// store must refuse the filter.
 func (w World) Matching(viewer access.Viewer, filter resource.Filter) ([]*Thing, bool) {
 	var problems problem.Problems
 	filter.Check(&problems, "filter")
 	plan := filter.Plan(&problems, "filter")
 	conditions := plan.Conditions(resource.CapabilityNames{Knows: func(name string) bool { return w.knows(viewer, filter.Types, name) }}, &problems)
-	if len(problems) > 0 || len(filter.Types) > 0 && !viewer.CanRead() { // who sees no type
+	if len(problems) > 0 || len(filter.Types) > 0 && !viewer.CanRead() { // a viewer who sees no type
 		return nil, false
 	}
 	var matching []*Thing
@@ -91,8 +91,8 @@ func (w World) Matching(viewer access.Viewer, filter resource.Filter) ([]*Thing,
 	return matching, true
 }
 
-// FactsOf returns what a viewer knows of a resource, which is judged by the tree of
-// a condition alone.
+// FactsOf returns the facts of a resource that a viewer knows, to evaluate a
+// tree of conditions.
 func (w World) FactsOf(viewer access.Viewer, of *Thing) Facts {
 	return Facts{Metadata: of.Metadata, Capabilities: w.CapabilitiesSeen(viewer, of), Plain: func(c resource.Condition) bool {
 		if c.Kind == resource.ConditionUpdatedSince {
@@ -127,8 +127,8 @@ func (w World) holdsPlainly(viewer access.Viewer, c resource.Condition, operand 
 	return w.hasTag(of, resource.TagFilter{Name: operand, IncludeDescendants: c.Below})
 }
 
-// matchesPlainly reports whether the conditions of a filter hold that ask for no
-// capability.
+// matchesPlainly evaluates the conditions of a filter that do not concern
+// capabilities.
 func (w World) matchesPlainly(viewer access.Viewer, f resource.Filter, of *Thing) bool {
 	holds := []bool{
 		f.Types == nil || slices.Contains(f.Types, of.Type),
@@ -146,7 +146,7 @@ func (w World) matchesPlainly(viewer access.Viewer, f resource.Filter, of *Thing
 	return !slices.Contains(append(holds, w.hasTags(f, of)...), false)
 }
 
-// hasTags reports of each condition on tags and pairs whether it holds.
+// hasTags evaluates each condition on tags and pairs.
 func (w World) hasTags(f resource.Filter, of *Thing) (holds []bool) {
 	for _, wanted := range f.Tags {
 		holds = append(holds, w.hasTag(of, wanted))
@@ -193,7 +193,7 @@ func (w World) thing(uuid string) *Thing {
 	return w.Resources[at]
 }
 
-// above returns the uuids of what a resource is below, up to the first one that
+// above returns the uuids of a resource's ancestors, up to the first one that
 // the viewer may not see.
 func (w World) above(viewer access.Viewer, of *Thing) (uuids []string) {
 	for up := w.thing(of.Parent); up != nil && Sees(viewer, up); up = w.thing(up.Parent) {
@@ -209,9 +209,9 @@ func InOrder(of []*Thing, key func(*Thing) string) []*Thing {
 	})
 }
 
-// Facet counts what the resources have that a viewer may see and that match a
-// filter without the own choice of the facet, by value; tags are folded. False
-// is for a filter that is refused.
+// Facet counts the visible resources that match a filter without the facet's
+// own condition, by value. Tags are folded. It returns false if the store must
+// refuse the filter.
 func (w World) Facet(viewer access.Viewer, filter resource.Filter, of resource.FacetRequest) (map[string]int, bool) {
 	matching, ok := w.Matching(viewer, withoutChoice(filter, of))
 	counts := map[string]int{}
@@ -253,7 +253,8 @@ func (w World) valuesOf(viewer access.Viewer, of *Thing, wanted resource.FacetRe
 	return members
 }
 
-// withoutChoice writes a filter anew without what is about the facet alone.
+// withoutChoice returns a filter without the conditions that only concern the
+// facet.
 func withoutChoice(f resource.Filter, of resource.FacetRequest) resource.Filter {
 	switch of.By {
 	case resource.FacetType:
@@ -287,7 +288,8 @@ func withoutChoice(f resource.Filter, of resource.FacetRequest) resource.Filter 
 	return f
 }
 
-// keptOf returns what must hold of a tree besides what asks of the facet alone.
+// keptOf returns the part of a tree that remains without the conditions that
+// only concern the facet.
 func keptOf(c resource.ConditionInput, of resource.FacetRequest) *resource.ConditionInput {
 	switch {
 	case c.All != nil:
