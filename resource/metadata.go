@@ -17,7 +17,7 @@ type MetadataMode int
 // The modes of a change.
 const (
 	MergeMetadata   MetadataMode = iota // keeps them, except those to delete
-	ReplaceMetadata                     // deletes them, except those that only services may change
+	ReplaceMetadata                     // deletes them, except those that only administrators and services may change
 	DeleteMetadata                      // keeps them; deletes the named ones
 )
 
@@ -30,7 +30,8 @@ type MetadataChange struct {
 	// UserModifiable sets the flag of every named item. Nil keeps the flag of
 	// existing items, and sets it for new ones.
 	UserModifiable *bool
-	// IncludeServiceOwned also replaces items that only services may change.
+	// IncludeServiceOwned also replaces items that only administrators and
+	// services may change.
 	IncludeServiceOwned bool
 	Revision            *int // of the resource, to refuse concurrent changes
 }

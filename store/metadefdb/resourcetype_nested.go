@@ -51,8 +51,9 @@ func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, f
 
 func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.ResourceTypeID }
 
-// AssociationsOfTypesBehind returns the types that have associations before the
-// start of the page of AssociationsOfTypes.
+// AssociationsOfTypesBehind reports which types have associations behind the
+// page of AssociationsOfTypes: before a page that is read forward, after a page
+// that is read backward.
 func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]bool, error) {
 	paging, err := s.associationPaging(ctx, filter, request)
 	if err != nil {
@@ -119,8 +120,9 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 	}), nil
 }
 
-// NamespacesOfTypesBehind returns the types that have namespaces before the
-// start of the page of NamespacesOfTypes.
+// NamespacesOfTypesBehind reports which types have namespaces behind the page
+// of NamespacesOfTypes: before a page that is read forward, after a page that
+// is read backward.
 func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]bool, error) {
 	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
 	if err != nil {

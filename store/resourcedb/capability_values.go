@@ -123,8 +123,9 @@ func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int
 	}), nil
 }
 
-// CapabilityValuesBehind returns which capabilities have values before the
-// start of the page of CapabilityValues.
+// CapabilityValuesBehind reports which capabilities have values behind the page
+// of CapabilityValues: before a page that is read forward, after a page that is
+// read backward.
 func (s *ResourceStore) CapabilityValuesBehind(ctx context.Context, capabilities []int64, startsWith string, request page.Request) (map[int64]bool, error) {
 	p, err := newValuePaging(startsWith, request)
 	if err != nil {

@@ -117,8 +117,9 @@ func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scop
 	return sqldb.PagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, position), err
 }
 
-// ResourcesBehind reports, for each key, whether there are resources before the
-// start of the page of ResourcesWithin.
+// ResourcesBehind reports, for each key, whether there are resources behind the
+// page of ResourcesWithin: before a page that is read forward, after a page
+// that is read backward.
 func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]bool, error) {
 	paging, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
 	if err != nil {
