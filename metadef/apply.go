@@ -47,9 +47,9 @@ type DefinitionConflict struct {
 }
 
 // Apply returns the definitions of a namespace under their names in an
-// association. properties are those of the namespace and of its objects. Each
-// returned property says whether its object requires it. Apply does not modify
-// its arguments.
+// association. properties contains the namespace's own properties and the
+// properties of its objects. Each returned property says whether its object
+// requires it. Apply does not modify its arguments.
 func Apply(namespace *Namespace, association *ResourceTypeAssociation, properties []*PropertyDefinition, objects []*ObjectDefinition) AppliedNamespace {
 	through := []*ResourceTypeAssociation{association}
 	owned := map[int64][]*PropertyDefinition{} // by object; 0 for the namespace itself
@@ -63,8 +63,8 @@ func Apply(namespace *Namespace, association *ResourceTypeAssociation, propertie
 	return applied
 }
 
-// Definitions returns every property of the namespace: first its own, then
-// those of each object.
+// Definitions returns every property of the namespace: first its own, then the
+// properties of each object.
 func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 	definitions := slices.Clone(a.Properties)
 	for _, object := range a.Objects {

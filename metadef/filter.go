@@ -10,7 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MaxSearch is the maximum length of a text search in characters.
+// MaxSearch is the maximum length of a search string in characters.
 const MaxSearch = 200
 
 // NamespaceFilter selects namespaces that meet every given condition. A nil
@@ -20,7 +20,7 @@ type NamespaceFilter struct {
 	Visibility       *access.Visibility
 	Owner            *string
 	Search           *string // folded, in names, titles and descriptions
-	PropertiesTarget *string // "" is an association without one
+	PropertiesTarget *string // "" selects associations without one
 	DefinesKey       *string // with or without an association's prefix
 	Tag              *string // ignoring case
 }
@@ -42,8 +42,8 @@ func (f NamespaceFilter) Check() error {
 type AssociationFilter struct {
 	Namespaces       []string // by name
 	ResourceTypes    []string // by name
-	Prefix           *string  // "" is an association without one
-	PropertiesTarget *string  // "" is an association without one
+	Prefix           *string  // "" selects associations without one
+	PropertiesTarget *string  // "" selects associations without one
 }
 
 // Check refuses strings that no name, prefix or target can equal.

@@ -184,7 +184,7 @@ func (a *ResourceTypeAssociation) NodeID() string {
 	return page.GlobalID(page.KindResourceTypeAssociation, a.UUID, "")
 }
 
-// MemberRole says what a project may do with a private namespace that is shared
+// MemberRole is the role of a project in a private namespace that is shared
 // with it.
 type MemberRole string
 

@@ -127,8 +127,8 @@ func (n NamespaceInput) Document(path string) (*Document, problem.Problems) {
 	return document, c.found
 }
 
-// Apply changes the fields of a namespace itself and keeps those that the
-// change does not name.
+// Apply changes the fields of a namespace itself. Fields that the change does
+// not name stay.
 func (n NamespaceChange) Apply(current *Document, path string) (*Document, problem.Problems) {
 	c := checker{level: Strict}
 	changed, given := *current, &Document{}

@@ -20,7 +20,7 @@ type ImportRequest struct {
 	// IncludeUnloaded creates namespaces of the product's own bundle that were
 	// deleted since.
 	IncludeUnloaded bool
-	DryRun          bool // only reports what the import would do
+	DryRun          bool // only reports the outcomes
 }
 
 // TriedNamespaces returns the names of the namespaces in the documents of a dry
@@ -82,7 +82,7 @@ type ImportEdit struct {
 	Base, Here, Shipped text.JSON
 }
 
-// UnloadRequest selects namespaces to delete: all, or those that meet every
+// UnloadRequest selects namespaces to delete: all, or the ones that meet every
 // given condition.
 type UnloadRequest struct {
 	Names            []string // nil is no condition

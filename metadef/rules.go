@@ -19,13 +19,13 @@ const (
 	RuleUserModifiable = "userModifiable"
 )
 
-// Rules are the definitions for the metadata of a resource: those that the
-// resource's project sees for its type. Judge decides both what a write may
-// store and what a report says.
+// Rules are the definitions that apply to the metadata of a resource: the
+// definitions for its type that its project sees. Judge decides both which
+// writes are refused and which violations a report has.
 type Rules struct {
 	strict  bool
 	keys    keyIndex // of all definitions
-	shown   keyIndex // of those that the viewer sees
+	shown   keyIndex // of the definitions that the viewer sees
 	hidden  map[int64]bool
 	names   map[int64]string // of the namespaces
 	objects map[*PropertyDefinition]*ObjectDefinition
@@ -250,7 +250,7 @@ func (j *judge) needed(write MetadataWrite) []NeededKey {
 
 const hiddenMessage = "is refused by a definition that is not visible to you"
 
-// defining returns the definitions of a key, and those that the viewer sees.
+// defining returns all definitions of a key, and the ones that the viewer sees.
 func (r *Rules) defining(key string) (all, shown []*PropertyDefinition) {
 	unscoped := strings.TrimPrefix(key, CapabilitiesScope)
 	for _, name := range []string{key, unscoped} {

@@ -152,9 +152,9 @@ func offer(offered []string) string {
 	return "there is " + Shorten(strings.Join(offered, ", "))
 }
 
-// OfferedOperators returns the operators that a value of the property may have:
-// those of the definition or, if it has none, those that compare values of its
-// type.
+// OfferedOperators returns the operators that a value of the property may have.
+// The definition names them; if it does not, they are the operators that
+// compare values of its type.
 func (s PropertySchema) OfferedOperators() []string {
 	if len(s.Operators) > 0 {
 		return s.Operators

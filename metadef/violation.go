@@ -23,9 +23,9 @@ type Violation struct {
 	// viewer may not see it.
 	Definition *PropertyDefinition
 	Namespace  *string
-	at         string // where in the value: "" for the value itself, `[2]` for an item
-	// isFormal means that the item is refused whatever its type and definitions
-	// are.
+	at         string // path in the value: "" for the value itself, `[2]` for an item
+	// isFormal means that the item is refused regardless of its type and
+	// definitions.
 	isFormal bool
 }
 

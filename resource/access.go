@@ -6,7 +6,7 @@ import (
 )
 
 // MayWriteForProject refuses a viewer who may not write the resources of a
-// project. Members may write those of their own project.
+// project. Members may write only for their project.
 func MayWriteForProject(v access.Viewer, projectID, what string) error {
 	if v.May(access.RuleResourcesWriteAny) || v.May(access.RuleResourcesWrite) && v.ProjectID != "" && v.ProjectID == projectID {
 		return nil
@@ -53,8 +53,9 @@ const (
 	RegisterExplicitly CapabilityRegistration = "explicit" // before first use
 )
 
-// Reach is the set of resources that a viewer may see: all, none, or those with
-// Visibility and those of Project. Project is "" if the viewer has none.
+// Reach is the set of resources that a viewer may see: all, none, or every
+// resource that has Visibility or belongs to Project. Project is "" if the
+// viewer has none.
 type Reach struct {
 	All, None           bool
 	Visibility, Project string

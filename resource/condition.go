@@ -18,7 +18,7 @@ type Condition struct {
 	Test  Test
 	Since time.Time // of ConditionUpdatedSince
 	Below bool      // of ConditionTag: includes tags that definitions place below it
-	Path  string    // of ConditionCapability: the argument that names it, "" for one in a text
+	Path  string    // of ConditionCapability: the argument with its name, "" in an expression
 }
 
 // ConditionKind is the kind of a condition.
@@ -45,9 +45,9 @@ const (
 	ConditionTag                               // a tag has one of the folded names
 )
 
-// Test is a test of one metadata item or one capability. It never holds if that
-// is absent, whatever the operator is. For a list, it holds if it holds for any
-// member.
+// Test is a test of one metadata item or one capability. It never holds if the
+// item or capability is absent, even with Differs. For a list, it holds if it
+// holds for any member.
 type Test struct {
 	Name       string
 	Operator   Operator

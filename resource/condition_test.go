@@ -36,7 +36,7 @@ func TestMatchingMeans(t *testing.T) {
 		`["==", "$my key", "a b"]`:        true,
 		`[">=", "$n", "20"]`:              true, // as text, it would be less
 		`["<", "$n", "20"]`:               false,
-		`[">=", "$arch", "20"]`:           false, // a text and a number
+		`[">=", "$arch", "20"]`:           false, // text and a number
 		`["!=", "$arch", "20"]`:           false,
 		`["!=", "$arch", "arm"]`:          true,
 		`["!=", "$absent", "arm"]`:        false,

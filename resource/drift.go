@@ -80,7 +80,7 @@ type ProblemScan struct {
 	After  *string // a cursor
 }
 
-// Check adds the problems of the scan at a path, except those of its filter of
+// Check adds the problems of the scan at a path, except for its filter of
 // resources. It returns the uuid after which the scan starts, "" for the
 // beginning.
 func (s ProblemScan) Check(problems *problem.Problems, path string) (after string) {
@@ -215,8 +215,8 @@ func groupOf(p *MetadataProblem, by []ProblemGrouping) (g group) {
 	return g
 }
 
-// Counts returns the first groups of the problems of all scanned resources,
-// those with the most resources first.
+// Counts groups the problems of all scanned resources and returns the first
+// groups. Groups with more resources come first.
 func (p *ProblemPage) Counts(by []ProblemGrouping, first int) ([]*ProblemCount, error) {
 	var problems problem.Problems
 	text.CheckDistinct(&problems, "by", by)

@@ -122,8 +122,8 @@ const MaxFilterPairs = 64
 // hosts.
 const MaxHostSets = 100
 
-// Scope says what the keys of several lists of resources are. There is one list
-// for each key.
+// Scope is the kind of parent for several lists of resources. Each key is a
+// parent and has its own list.
 type Scope string
 
 // The scopes.

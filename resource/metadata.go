@@ -17,7 +17,7 @@ type MetadataMode int
 // The modes of a change.
 const (
 	MergeMetadata   MetadataMode = iota // keeps them, except those to delete
-	ReplaceMetadata                     // deletes them, except those that only administrators and services may change
+	ReplaceMetadata                     // deletes them, except items that only administrators and services may change
 	DeleteMetadata                      // keeps them; deletes the named ones
 )
 
@@ -73,7 +73,7 @@ const MaxMetadataChanges = 1000
 // MetadataRules are the operator's rules for all metadata.
 type MetadataRules struct {
 	MaxItems      int      // of one resource; 0 is no limit
-	ProtectedKeys []string // only administrators and services may write these, whatever their flag
+	ProtectedKeys []string // only administrators and services may write these, regardless of their flag
 }
 
 // owns reports whether the item belongs to the service: only administrators and

@@ -46,8 +46,8 @@ func tablesOf(t *testing.T, path string) map[string][][]string {
 	return tables
 }
 
-// typed returns the rules of a definition of each type that names no operators,
-// under the name of the type.
+// typed returns the rules of one definition for each type. The definitions have
+// the names of their types and list no operators.
 func typed() *metadef.Rules {
 	of := metadef.AppliedNamespace{Namespace: &metadef.Namespace{}}
 	for i, name := range []string{"string", "integer", "number", "boolean", "array"} {
@@ -61,8 +61,8 @@ func validates(rules *metadef.Rules, key, value string) metadef.MetadataReportIt
 	return rules.Judge(metadef.MetadataWrite{Items: []metadef.KeyValue{{Key: key, Value: value}}}).Items[0]
 }
 
-// TestTheTableOfOperators holds docs/operators.md against both readers of the
-// language: the validation of values and requirements.
+// TestTheTableOfOperators checks docs/operators.md with both parsers of the
+// language: the validation of values, and requirements.
 func TestTheTableOfOperators(t *testing.T) {
 	t.Parallel()
 	tables := tablesOf(t, "../docs/operators.md")
@@ -87,8 +87,8 @@ func TestTheTableOfOperators(t *testing.T) {
 	}
 }
 
-// checkExample checks a row of the table: the operator, the types, an example,
-// and values that meet it and that do not.
+// checkExample checks a row of the table: the operator, the types, an example, a
+// value that meets it and a value that does not.
 func checkExample(t *testing.T, rules *metadef.Rules, row []string) {
 	t.Helper()
 	operator, types, example, met, unmet := row[0], row[1], row[2], row[3], row[4]
@@ -108,8 +108,8 @@ func checkExample(t *testing.T, rules *metadef.Rules, row []string) {
 	}
 }
 
-// TestTheTableOfRefusedTexts holds that what docs/operators.md calls refused is
-// refused by both readers, with the same words.
+// TestTheTableOfRefusedTexts checks that both parsers refuse the strings that
+// docs/operators.md lists as refused, with the same message.
 func TestTheTableOfRefusedTexts(t *testing.T) {
 	t.Parallel()
 	rules := typed()
@@ -123,9 +123,9 @@ func TestTheTableOfRefusedTexts(t *testing.T) {
 	}
 }
 
-// TestValuesAreRequirements makes random texts of the language: a text that no
-// definition calls malformed is a well-formed requirement with the same
-// operands, and a malformed one is refused as both, for the same reason.
+// TestValuesAreRequirements makes random strings of the language. A value that
+// definitions accept as well-formed must be a requirement with the same
+// operands. Both parsers must refuse a malformed string for the same reason.
 func TestValuesAreRequirements(t *testing.T) {
 	t.Parallel()
 	rules := typed()

@@ -61,7 +61,7 @@ func (m *MetadataItem) NodeID() string {
 	return page.GlobalID(page.KindMetadataItem, m.Resource, m.Key)
 }
 
-// ItemKey identifies a metadata item among those of all resources.
+// ItemKey identifies a metadata item among the items of all resources.
 type ItemKey struct {
 	Resource string // a uuid
 	Key      string

@@ -16,9 +16,9 @@ type Order struct {
 	Bounds     []Bound
 }
 
-// Bound is a position in the order, excluding the position itself. IsBelow
-// keeps the resources with lower keys, otherwise those with higher keys,
-// whatever the direction of the order.
+// Bound is a position in the order, excluding the position itself. With
+// IsBelow, it keeps the resources with lower keys, otherwise the resources with
+// higher keys. The direction of the order does not matter.
 type Bound struct {
 	IsBelow   bool
 	Key, UUID string

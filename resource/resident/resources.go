@@ -31,8 +31,8 @@ func (r *Resources) Bytes() (bytes int64) {
 	return bytes
 }
 
-// With returns the resources with those of the uuids replaced. changed must
-// have exactly the ones that still exist.
+// With replaces the resources with the uuids. changed must have exactly the
+// ones that still exist.
 func (r *Resources) With(uuids []string, changed *Resources) *Resources {
 	parts := slices.Clone(r.parts)
 	for i := range parts {

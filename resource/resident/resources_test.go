@@ -139,7 +139,7 @@ func TestResourcesCountWhatThereIs(t *testing.T) {
 type counted struct {
 	matching     []int64 // row ids
 	values, keys map[string]int
-	tag          resident.Count // the tag "t", of the spelling that comes first
+	tag          resident.Count // the tag "t" in its first spelling
 }
 
 func countOf(things map[string]thing, c resource.Condition) counted {

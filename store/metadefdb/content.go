@@ -18,7 +18,7 @@ import (
 // Content is the contents of namespaces by row id, each list in its order.
 type Content struct {
 	associations map[int64][]*metadef.ResourceTypeAssociation
-	Properties   map[int64][]*metadef.PropertyDefinition // including those of objects
+	Properties   map[int64][]*metadef.PropertyDefinition // including properties of objects
 	Objects      map[int64][]*metadef.ObjectDefinition
 	tags         map[int64][]*metadef.Tag
 }

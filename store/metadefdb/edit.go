@@ -26,9 +26,9 @@ type DefinitionOptions struct {
 	// The default is 1000.
 	NamespacesPerProject int
 	// PropertiesPerNamespace is the maximum number of properties in a
-	// namespace, including those of its objects. It is also the maximum for
-	// objects, for tags and for associations. The default, 1000, is the highest
-	// value.
+	// namespace, including the properties of its objects. It is also the
+	// maximum for objects, for tags and for associations. The default, 1000, is
+	// the highest value.
 	PropertiesPerNamespace int
 	// DefinitionSize is the maximum size of a property definition in bytes. The
 	// default, 64 KiB, is the highest value.

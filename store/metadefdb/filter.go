@@ -78,8 +78,9 @@ func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter m
 	return conditions
 }
 
-// mentions holds for a namespace with a folded string in its name, title or
-// description, in those of a property or object in it, or in the name of a tag.
+// mentions holds for a namespace that contains a folded string: in the name,
+// title or description of the namespace, of a property or of an object, or in
+// the name of a tag.
 func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	those := func(table, namespaceID string, searched sqldb.SearchedText) *entsql.Selector {

@@ -18,8 +18,8 @@ import (
 )
 
 // MembersOf returns the memberships of the namespaces, by project.
-// Administrators and the owning project see all of them, others see those of
-// their own project.
+// Administrators and the owning project see all of them. Other projects see
+// only their own membership and the one of all projects.
 func (s *MetadefStore) MembersOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.NamespaceMember, error) {
 	rows, err := s.Ent.NamespaceMember.Query().
 		Where(sqldb.Among(namespacemember.FieldNamespaceID, namespaces), visibleMembers(ctx)).

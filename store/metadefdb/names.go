@@ -35,10 +35,10 @@ type namesSeen struct {
 
 type namesSeenKey struct{ field string }
 
-// CheckNames returns the problems of arguments: those in checked and, for each
-// name that the viewer does not see, a problem that suggests the nearest one.
-// It does not look up names with problems of their own. It looks up all others
-// that it has not cached in one statement.
+// CheckNames returns the problems of arguments: the problems in checked and,
+// for each name that the viewer does not see, a problem that suggests the
+// nearest one. It does not look up names that already have a problem. It looks
+// up all others that it has not cached in one statement.
 func (s *MetadefStore) CheckNames(ctx context.Context, checked error, mentions ...metadef.Mention) error {
 	problems, ok := problem.Of(checked)
 	if !ok {

@@ -127,7 +127,7 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 }
 
 // DeleteNamespaceContents deletes all properties, objects or tags of a
-// namespace. Properties are those of the namespace itself. Deleting objects
+// namespace. Properties means the namespace's own ones. Deleting objects
 // deletes their properties, too.
 func (s *MetadefStore) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind, revision *int) (*metadef.Namespace, error) {
 	e := edit{mutation: "deleteNamespaceContents", namespace: name, revision: revision, deletes: true}

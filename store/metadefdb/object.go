@@ -82,9 +82,9 @@ func checkObjectFree(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name
 	return err
 }
 
-// UpdateObject changes an object. Given properties replace all of its own.
-// Those that keep their name keep their identity. A protected namespace refuses
-// to lose the others.
+// UpdateObject changes an object. Given properties replace all of its
+// properties. A property that keeps its name keeps its identity. A protected
+// namespace refuses to lose the others.
 func (s *MetadefStore) UpdateObject(ctx context.Context, input metadef.ObjectChange) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateObject", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {

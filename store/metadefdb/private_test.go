@@ -15,7 +15,7 @@ import (
 
 // TestNamesOfPrivateTypesStayPrivate checks this also after the namespace that
 // named the type is deleted. All viewers know a type that an administrator
-// created, whoever uses it.
+// created, regardless of its users.
 func TestNamesOfPrivateTypesStayPrivate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -17,7 +17,8 @@ import (
 //
 //   - A reading at one instant gets the definitions of that instant.
 //   - Every other reader gets the definitions that the process has in memory.
-//     They include its own commits, and those of others that it was notified of.
+//     They include its own commits, and the commits of others that it was
+//     notified of.
 //   - A write that definitions check makes sure in its transaction that the
 //     database has the same definitions (unchangedIn). Otherwise it reads them
 //     there.
@@ -79,8 +80,8 @@ func namesIn(notes []sqldb.Note) (namespaces, types []string) {
 	return sqldb.Distinct(namespaces), sqldb.Distinct(types)
 }
 
-// differs returns the notes without those of unchanged types. A type is also
-// noted when its audience changes.
+// differs drops the notes of unchanged types. A type is also noted when its
+// audience changes.
 func (s *MetadefStore) differs(ctx context.Context, on sqldb.Conn, held *definitions, notes []sqldb.Note) ([]sqldb.Note, error) {
 	_, names := namesIn(notes)
 	if len(names) == 0 {

@@ -103,9 +103,9 @@ func isRefused(err error) bool {
 // instantsRead is the number of instants that the test reads from each server.
 const instantsRead = 120
 
-// TestDefinitionsOfAnInstantAreTheDatabases compares definitions in memory with
-// those of the database at one instant, while several clients write to one
-// server or to two.
+// TestDefinitionsOfAnInstantAreTheDatabases compares the definitions in memory
+// and in the database at one instant, while several clients write to one server
+// or to two.
 func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -286,7 +286,8 @@ func BenchmarkDefinitionsInMemory(b *testing.B) {
 
 // TestOneCatchUpServesAllThatWait has many goroutines write definitions while
 // catch-ups are held. They must all wait for the same catch-up, which shows the
-// last write. Afterwards nobody may read the change log, which the test locks.
+// last write. Afterwards they must not read the change log, which the test
+// locks.
 func TestOneCatchUpServesAllThatWait(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)

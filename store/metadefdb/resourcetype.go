@@ -100,7 +100,7 @@ func (s *MetadefStore) ResourceTypesByUUID(ctx context.Context, uuids []string) 
 }
 
 // TypesOfResources returns the resource types with the row ids, for resources
-// that the viewer has seen. It does not check visibility: whoever sees a
+// that the viewer has seen. It does not check visibility: a viewer who sees a
 // resource knows its type, even if the last resource of the type has just been
 // deleted.
 func (s *MetadefStore) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {

@@ -54,8 +54,8 @@ func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []
 }
 
 // StrictRulesFor is RulesFor for the keys with strict types, to check a write
-// in the transaction of a client. It sends one statement if the definitions in
-// memory are those that the transaction sees.
+// in the transaction of a client. It sends one statement if the transaction
+// sees the same definitions as memory.
 func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client, keys []RulesKey) (map[RulesKey]*metadef.Rules, error) {
 	held, err := s.unchangedIn(ctx, client)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 )
 
 // TestDefinitionsAreFoundByPartsOfTheirTexts searches namespaces and tags for
-// random substrings. It must find what a search in Go finds, and the statements
-// must use the search indexes where they can.
+// random substrings and compares the results with a search in Go. The
+// statements must use the search indexes where they can.
 func TestDefinitionsAreFoundByPartsOfTheirTexts(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

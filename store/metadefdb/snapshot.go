@@ -35,7 +35,7 @@ type heldNamespace struct {
 	*metadef.Namespace
 	audience     metadef.Audience
 	associations []*metadef.ResourceTypeAssociation // by row id
-	properties   []*metadef.PropertyDefinition      // including those of objects
+	properties   []*metadef.PropertyDefinition      // including properties of objects
 	objects      []*metadef.ObjectDefinition
 	bytes        int64
 }

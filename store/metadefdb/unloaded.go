@@ -13,7 +13,7 @@ import (
 
 // The store notes the names of deleted namespaces of the product's own bundle,
 // so that the next import of the bundle does not bring them back. It does not
-// note namespaces of other bundles: whoever imports such a bundle would learn
+// note namespaces of other bundles: the importer of such a bundle would learn
 // of the deletions of others.
 
 // noteUnloaded notes the namespaces that came from the product's own bundle.

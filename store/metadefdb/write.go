@@ -163,7 +163,7 @@ func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, na
 }
 
 // insertTags writes tags level by level, parents first. rows has the ids of
-// existing tags by folded name, and insertTags adds those of new ones.
+// existing tags by folded name. insertTags adds the ids of new tags.
 func insertTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []metadef.DocumentTag, rows map[string]int64, now time.Time) error {
 	for len(tags) > 0 {
 		var level []metadef.DocumentTag
@@ -240,6 +240,6 @@ func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef
 		SetCreatedAt(now).SetUpdatedAt(now)
 }
 
-// searchKey returns the string that a text search reads: the texts, folded, one
+// searchKey returns the string that searches read: the arguments, folded, one
 // per line.
 func searchKey(texts ...string) string { return text.Fold(strings.Join(texts, "\n")) }

@@ -86,8 +86,8 @@ type draft struct {
 	input    resource.Input
 	record   ResourceRecord
 	problems problem.Problems // at paths below "input"
-	// malformed means that the input has problems of its own. Definitions are
-	// still checked, to report everything in one answer.
+	// malformed means that the input itself has problems. Definitions are still
+	// checked, to report everything in one answer.
 	malformed bool
 	refused   problem.Problems // found in the transaction
 	kind      *ent.ResourceType
@@ -255,8 +255,8 @@ func (d *draft) checkLimits(items int, registered map[capabilityKey]int64) {
 	d.refuse(&d.refused, checkRegistered(keys, registered, "input.capabilities"))
 }
 
-// takenUUIDs returns which uuids are taken, including those of resources that
-// the viewer does not see.
+// takenUUIDs returns which uuids are taken, even by resources that the viewer
+// does not see.
 func (s *ResourceStore) takenUUIDs(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]bool, error) {
 	if len(uuids) == 0 {
 		return map[string]bool{}, nil

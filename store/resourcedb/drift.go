@@ -21,9 +21,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// MetadataProblems scans resources and returns those with metadata that breaks
-// the current definitions, with the problems that MetadataReports finds. It
-// scans only resources that the viewer may see, of projects that the viewer
+// MetadataProblems scans resources and returns the ones with metadata that
+// breaks the current definitions, with the problems that MetadataReports finds.
+// It scans only resources that the viewer may see, of projects that the viewer
 // knows.
 func (s *ResourceStore) MetadataProblems(ctx context.Context, scan resource.ProblemScan) (*resource.ProblemPage, error) {
 	namespace := metadef.MentionOfOne(metadef.NameOfNamespace, "filter.namespace", scan.Filter.Namespace)
@@ -53,10 +53,10 @@ type Change struct {
 }
 
 // WouldBreak makes a change in a trial, which stores nothing. It scans the
-// resources of the types that the change concerns and returns those with
-// metadata that would break definitions in a way that it does not now. Problems
-// of the scan are at paths below path. If the change fails in the trial,
-// WouldBreak returns its error.
+// resources of the types that the change concerns. It returns the resources
+// with metadata that would break definitions in a new way. Problems of the scan
+// are at paths below path. If the change fails in the trial, WouldBreak returns
+// its error.
 func (s *ResourceStore) WouldBreak(ctx context.Context, path string, scan resource.ProblemScan, change Change) (*resource.ProblemPage, error) {
 	wanted, err := s.scanned(ctx, path, scan)
 	if err != nil {

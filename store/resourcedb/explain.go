@@ -17,9 +17,9 @@ import (
 )
 
 // ExplainResources counts, for each condition of a filter, the visible
-// resources that meet it and those that also meet all conditions before it. One
-// statement does it: it numbers each resource by the first condition that the
-// resource fails.
+// resources that meet it, and the visible resources that also meet all
+// conditions before it. One statement counts them all: it numbers each resource
+// by the first condition that the resource fails.
 func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {
 	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {

@@ -39,8 +39,7 @@ func (w *randomWorld) facets() []resource.FacetRequest {
 }
 
 // knownValues returns the known values of a facet, in use or not. All
-// definitions are public except those of one namespace, which belongs to the
-// project elsewhere.
+// namespaces are public except for one, which belongs to the project elsewhere.
 func (w *randomWorld) knownValues(viewer access.Viewer, filter resource.Filter, of resource.FacetRequest) (known []string) {
 	private := viewer.IsAdmin() || viewer.ProjectID == "elsewhere"
 	switch of.By {

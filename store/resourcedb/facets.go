@@ -157,8 +157,8 @@ func (s *ResourceStore) countValues(ctx context.Context, scope facetScope, wante
 }
 
 // capabilitiesFor returns the capabilities that a filter and facets name. known
-// are those of the types of the filter, everywhere those of all types, for
-// facets that are counted without the condition on types.
+// has the capabilities of the filter's types. everywhere has the capabilities
+// of all types, for facets that are counted without the condition on types.
 func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Filter, plan resource.FilterPlan, wanted []resource.FacetRequest) (known, everywhere map[string][]int64, err error) {
 	names := sqldb.Distinct(append(plan.CapabilityNames(), resource.Capabilities(wanted)...))
 	known, err = s.knownCapabilities(ctx, names, filter.Types)

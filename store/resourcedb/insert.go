@@ -21,7 +21,7 @@ import (
 type ResourceRecord struct {
 	UUID        string
 	Type        string // created if it does not exist
-	Parent      string // a uuid that is there or comes before, "" for none
+	Parent      string // uuid of an existing or earlier resource, "" for none
 	Name        string
 	Description string
 	ProjectID   string

@@ -64,7 +64,7 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 // resources of a filter, by key. It keeps the keys that contain the search
 // string, ignoring case. If resourceType is not nil, it counts only resources
 // of that type. The page always starts at the front, between the cursors. Every
-// call counts the keys anew.
+// call counts the keys again.
 func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
 	none := page.Page[*resource.MetadataKey]{}
 	const list = "metadataKeys"

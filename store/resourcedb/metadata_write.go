@@ -83,7 +83,7 @@ type metadataDraft struct {
 	change   resource.MetadataChange
 	path     string
 	problems problem.Problems // of the change itself
-	// malformed means that the change has problems of its own. Definitions are
+	// malformed means that the change itself has problems. Definitions are
 	// still checked, to report everything in one answer.
 	malformed bool
 
@@ -95,8 +95,8 @@ type metadataDraft struct {
 	changed *resource.Resource
 }
 
-// draftsOf returns changes to be made, with their own problems: first those of
-// the viewer's role, then those of the input.
+// draftsOf returns changes to be made, with the problems of the changes
+// themselves. It checks the viewer's role first, then the input.
 func draftsOf(viewer access.Viewer, changes []resource.MetadataChange, path func(int) string) []*metadataDraft {
 	drafts, seen := make([]*metadataDraft, len(changes)), map[string]bool{}
 	for i, change := range changes {
@@ -129,7 +129,7 @@ func (d *metadataDraft) mayDecide(viewer access.Viewer) bool {
 	return true
 }
 
-// formedAmong returns the changes without problems of their own.
+// formedAmong returns the well-formed changes.
 func formedAmong(drafts []*metadataDraft) []*metadataDraft {
 	return slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return len(d.problems) > 0 })
 }
@@ -141,10 +141,10 @@ func changedBy(drafts []*metadataDraft) []ResourceOutcome {
 	})
 }
 
-// judgeMalformedChanges adds to the problems of malformed changes those that
-// definitions find, so that one answer has all of them. It skips resources that
-// the viewer may not write or that are at another revision: the store reports
-// those once the input is well formed.
+// judgeMalformedChanges checks malformed changes against definitions, too, and
+// adds the problems, so that one answer has all of them. It skips resources
+// that the viewer may not write or that are at another revision. The store
+// reports those only once the input is well formed.
 func (s *ResourceStore) judgeMalformedChanges(ctx context.Context, drafts []*metadataDraft) error {
 	malformed := slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return !d.malformed })
 	if len(malformed) == 0 {
@@ -173,7 +173,7 @@ func uuidsOf(drafts []*metadataDraft) []string {
 
 // refusedChanges plans changes of resources that have their rows, and returns
 // the problems of each. Definitions refuse values only on resources of strict
-// types, whoever the writer is.
+// types, for every writer.
 func (s *ResourceStore) refusedChanges(ctx context.Context, client *ent.Client, drafts []*metadataDraft) ([]problem.Problems, error) {
 	refused := make([]problem.Problems, len(drafts))
 	if len(drafts) == 0 {

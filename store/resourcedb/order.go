@@ -74,8 +74,8 @@ func (s *ResourceStore) typeNames(ctx context.Context, rows []*ent.Resource) (ma
 
 // firstOfTypes keeps, of each type that the page can contain, the first
 // resources by uuid, as many as a page has. An index has the resources of each
-// type in that order, so the database reads no more of them and sorts few. The
-// conditions are those of the list.
+// type in that order, so the database reads no more of them and sorts few.
+// conditions has the conditions of the list.
 func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
@@ -120,11 +120,11 @@ func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) fun
 // a SELECT of the statement.
 const maxParts = 8
 
-// partsOf splits a list into parts, each contiguous in an index: the resources
-// that a viewer sees by each right, or those of each type if the viewer sees
-// all. It returns none if the list has other conditions. It does not split by
-// type on PostgreSQL, which finds a page of types well without it, and might
-// walk all names for a part of one.
+// partsOf splits a list into parts that are each contiguous in an index. The
+// parts are the resources that a viewer sees by each right, or the resources of
+// each type if the viewer sees all. It returns none if the list has other
+// conditions. It does not split by type on PostgreSQL, which finds a page of
+// types well without it, and might walk all names for a part of one.
 func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter, clauses []clause) []func(*entsql.Selector) {
 	switch {
 	case len(clauses) == 0:

@@ -144,8 +144,8 @@ func TestOrdersReadWhatTheyShow(t *testing.T) {
 }
 
 // TestAMembersPageReadsWhatItShows checks a page of everything that a member
-// sees: the public resources and those of their project. The database must read
-// a page of each from an index in the order of names.
+// sees: the public resources and the resources of their project. The database
+// must read a page of each from an index in the order of names.
 func TestAMembersPageReadsWhatItShows(t *testing.T) {
 	t.Parallel()
 	count := planSize()

@@ -11,9 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// TestSearchOfTheLongestText searches for a string of as many different code
-// points as a search may have, choosing those that other code points fold to.
-// It must find the string in another case.
+// TestSearchOfTheLongestText searches for a string with the maximum number of
+// code points, all uppercase and with different folded forms. It must find the
+// string in both cases.
 func TestSearchOfTheLongestText(t *testing.T) {
 	t.Parallel()
 	var upper []rune

@@ -104,7 +104,7 @@ func (s *ResourceStore) searched(paging sqldb.Paging, clauses []clause, visible 
 	})
 	isNarrow := slices.ContainsFunc(clauses, func(c clause) bool { return c.among != nil })
 	switch {
-	case isNarrow: // looks up the remaining ids, whatever the viewer's rights
+	case isNarrow: // looks up the remaining ids, regardless of the viewer's rights
 		return func(s *entsql.Selector) {
 			asked(s, visible)
 			keep(s, clauses)

@@ -211,7 +211,7 @@ func TestFrequentPartsAreFoundInTheOrder(t *testing.T) {
 }
 
 // actualRows matches the rows that EXPLAIN (ANALYZE) of PostgreSQL reports for
-// a scan of a table, and those that it read and dropped.
+// a scan of a table, and the rows that the scan read and dropped.
 var actualRows = regexp.MustCompile(`(?m)^.*Scan.* on (?:resources|metadata_items).*\(actual rows=([0-9.]+) loops=([0-9]+)\)$|Rows Removed by (?:Filter|Index Recheck): ([0-9]+)`)
 
 // lookedAt returns the number of rows that a statement reads. On SQLite, it is
@@ -235,7 +235,7 @@ func lookedAt(t *testing.T, s *resourcedb.ResourceStore, statement resourcedb.St
 	plan := resourcedb.Explain(t, s, resourcedb.Statement{Query: "(ANALYZE, TIMING OFF, COSTS OFF) " + statement.Query, Args: statement.Args})
 	total := 0
 	for _, found := range actualRows.FindAllStringSubmatch(plan, -1) {
-		rows, _ := strconv.ParseFloat(found[1], 64) // "" is 0
+		rows, _ := strconv.ParseFloat(found[1], 64) // 0 for ""
 		loops, _ := strconv.Atoi(found[2])
 		removed, _ := strconv.Atoi(found[3])
 		total += int(rows)*loops + removed

@@ -26,7 +26,7 @@ type written struct {
 }
 
 // oddRunes are characters with a meaning in patterns, quoting or folding, and
-// those that they fold to.
+// their folded forms.
 var oddRunes = []rune(`aAbBiIkKsS01%%__\\""''*^()-. ` + "éÉßΣςσİıKſµμåÅÅ日本語😀\u0301\u00a0")
 
 // oddText returns a random string of at most the given number of characters.
@@ -58,10 +58,10 @@ func oddPart(chance *rand.Rand, texts []string) string {
 	return string(runes)
 }
 
-// TestPartsOfTextsAreFound searches for random substrings of random strings.
-// The indexed search must find what a search in Go finds, while others write
-// and afterwards. On PostgreSQL it runs again with only bitmap scans enabled,
-// so that every index is used.
+// TestPartsOfTextsAreFound searches for random substrings of random strings and
+// compares the indexed search with a search in Go, while others write and
+// afterwards. On PostgreSQL it runs again with only bitmap scans enabled, so
+// that every index is used.
 func TestPartsOfTextsAreFound(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -290,8 +290,8 @@ func TestPartsOfTextsAreFoundByIndexes(t *testing.T) {
 
 // shortScans matches the scans of SQLite that may run without an index that
 // finds a string: over the rows found, and over resources in the order of the
-// list. The latter read none if the index found few: see
-// TestFrequentPartsAreFoundInTheOrder.
+// list. The scan in the order of the list reads none if the index found few:
+// see TestFrequentPartsAreFoundInTheOrder.
 var shortScans = regexp.MustCompile(`SCAN (found|probed|judged|ordered|walked|looked_at|everything|CONSTANT ROW)\b|INDEX resource_name_uuid|_trigrams`)
 
 // checkFoundBy checks that a plan uses indexes and scans no whole table.

@@ -210,8 +210,8 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 	return nil
 }
 
-// ResourcesInUse returns the resources that DeleteResource refuses: those that
-// have children or are linked to a resource provider.
+// ResourcesInUse returns the resources that have children or are linked to a
+// resource provider. DeleteResource refuses them.
 func (s *ResourceStore) ResourcesInUse(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	used, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT r.id FROM resources r WHERE `+s.Listed("r.id", "$1", "bigint")+` AND (
 		EXISTS (SELECT 1 FROM resources c WHERE c.parent_id = r.id) OR
