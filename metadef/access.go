@@ -62,8 +62,9 @@ func (s NamespaceStanding) CheckDefine(field string) error {
 	return s.refuse(field, ", or the role member in a project with EDITOR")
 }
 
-// CheckImport refuses a viewer who may import nothing: one who may neither
-// create namespaces nor belong to a project that edits some.
+// CheckImport refuses a viewer who can import nothing: one who may not create
+// namespaces and whose role does not allow editing any. field is the field of
+// Mutation that the error names.
 func (s NamespaceStanding) CheckImport(field string) error {
 	if s.MayManage() || s.Viewer.Has(access.RoleMember) {
 		return nil

@@ -189,9 +189,10 @@ func mergeLists[T any](existing, incoming []T, key func(T) string, prefer bool) 
 	return merged
 }
 
-// mergeAssociations merges associations. An association of the file replaces
-// one of the namespace with the same type, preferably one with the same target
-// and prefix, too. Others are new.
+// mergeAssociations merges associations. An association of the file corresponds
+// to one of the namespace with the same type, preferably one with the same
+// target and prefix, too. It replaces that one if prefer is set. Others are
+// new.
 func mergeAssociations(existing, incoming []DocumentAssociation, prefer bool) []DocumentAssociation {
 	merged := slices.Clone(existing)
 	taken, placed := make([]bool, len(existing)), make([]bool, len(incoming))

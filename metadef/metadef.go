@@ -29,7 +29,7 @@ type Namespace struct {
 	Visibility  access.Visibility
 	Protected   bool
 	Owner       string  // a project id
-	Origin      *string // name of the product's own bundle or another one; nil without
+	Origin      *string // name of the bundle that it came from, nil without one
 	Revision    int
 	CreatedAt   time.Time
 	UpdatedAt   time.Time

@@ -10,13 +10,12 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// PlanUpgrade plans the upgrade of a namespace of the product to a newer
-// shipped document. base is the document that was last loaded. PlanUpgrade
-// compares both sides with it, field by field and keyword by keyword. It
-// applies changes that only one side made, and keeps the local value if both
-// sides changed it differently. Warnings report every local edit that keeps the
-// namespace from equaling the shipped document. Edits have the three values of
-// each.
+// PlanUpgrade plans the upgrade of a namespace to a newer shipped document of
+// its bundle. base is the document that was last loaded. PlanUpgrade compares
+// both sides with it, field by field and keyword by keyword. It applies changes
+// that only one side made, and keeps the local value if both sides changed it
+// differently. Warnings report every local edit that keeps the namespace from
+// equaling the shipped document. Edits have the three values of each.
 func PlanUpgrade(base, local, shipped *Document) ImportPlan {
 	c := &checker{level: Lenient}
 	known, fresh := withAccessOf(local, base), withAccessOf(local, shipped)

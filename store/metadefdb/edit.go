@@ -73,9 +73,9 @@ type edit struct {
 // holds the namespace's lock. It refuses in the same order for all definitions:
 // an invisible namespace, an insufficient role, problems that change finds with
 // the input, then problems of admit, which change calls before it writes. If
-// change returns an event, editNamespace increments the namespace's revision. A
-// nil event means that nothing changed. results are pointers to variables that
-// change sets.
+// change returns an event, editNamespace increments the namespace's revision
+// and sets its time. A nil event means that nothing changed. results are
+// pointers to variables that change sets.
 func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error), results ...any) (*metadef.Namespace, error) {
 	if err := text.CheckAny("input.namespace", e.namespace); err != nil {
 		return nil, err

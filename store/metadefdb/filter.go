@@ -97,8 +97,8 @@ func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 }
 
 // defines holds for a property with the key as its name, or as its name after
-// the prefix of an association that the filter wants. A prefix makes the key of
-// a suffix of it, so an index finds the candidates.
+// the prefix of an association that the filter wants. Every such name is a
+// suffix of the key, so an index finds the candidates.
 func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	properties, associations := build.Table(propertydefinition.Table), build.Table(resourcetypeassociation.Table)

@@ -141,8 +141,8 @@ func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter, cla
 
 // firstOfParts keeps the first resources of each part, as many as a page has.
 // An index has each part in the order of names, so the database reads no more
-// of it and sorts one page of each part. In other orders it must sort all rows
-// either way, if the list has no other conditions.
+// of it and sorts one page of each part. For other orders, the database sorts
+// all rows with or without parts.
 func firstOfParts(paging sqldb.Paging, parts []func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
