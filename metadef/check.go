@@ -202,8 +202,8 @@ func (c *checker) warn(path, format string, args ...any) {
 	c.warned.AddBounded(path, format, args...)
 }
 
-// strictly adds an oddity that only the reference system accepts: a problem in
-// the API, and in a file a warning that says how it is handled.
+// strictly reports input that only the reference system accepts: in the API as a
+// problem, in a file as a warning that says how the input is handled.
 func (c *checker) strictly(path, fate, format string, args ...any) {
 	if c.level == Strict {
 		c.problem(path, format, args...)
