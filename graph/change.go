@@ -12,8 +12,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// readsChanges reports whether an operation reads the feed: what is committed
-// before it is settled before it reads anything.
+// readsChanges reports whether an operation reads the feed of changes. Such an
+// operation settles the feed before it reads anything.
 func readsChanges(operation *document.Operation) bool {
 	if operation.Definition.Operation != ast.Query {
 		return false
@@ -45,7 +45,7 @@ func (r *Resolver) changes(ctx context.Context, filter change.Filter, first *int
 		return nil, err
 	}
 	list := func(ctx context.Context, request page.Request) (page.Page[*change.Change], error) {
-		if request.Last != nil { // whether there is any before
+		if request.Last != nil { // whether any rows come before
 			before, err := r.Store.HasChanges(ctx, filter, from)
 			return page.Page[*change.Change]{HasMore: before}, err
 		}

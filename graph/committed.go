@@ -10,14 +10,14 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// madeChanges are the fields of a mutation, by their response names, whose change
-// is committed.
+// madeChanges are the fields of a mutation, by response name, that have
+// committed a change.
 type madeChanges struct {
-	field  string // that is being written
+	field  string // the field that is being written
 	fields map[string]bool
 }
 
-// note notes the field that was written with a reading.
+// note records the current field if its reading has committed a change.
 func (m *madeChanges) note(reading *store.Reading) {
 	if m.field == "" || !reading.HasCommitted() {
 		return
@@ -28,9 +28,9 @@ func (m *madeChanges) note(reading *store.Reading) {
 	m.fields[m.field] = true
 }
 
-// told returns errors so that those of what is made and cannot be shown say so:
-// whoever is told that something was unavailable, or that the time was over, would
-// make it again.
+// told returns the errors. The errors of committed fields say that the change is
+// made and cannot be shown. UNAVAILABLE and TIMEOUT become OUTCOME_UNKNOWN,
+// because a client that got them would make the change again.
 func (m *madeChanges) told(list gqlerror.List) gqlerror.List {
 	for i, err := range list {
 		if len(err.Path) == 0 {

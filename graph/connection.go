@@ -11,7 +11,8 @@ import (
 )
 
 // connect returns the connection of a page and registers its rows. List returns
-// a page of the list in one and the same order, count the length of the list.
+// pages of one list, always in the same order. Count returns the length of that
+// list.
 func connect[Row any](
 	ctx context.Context, request page.Request,
 	list func(context.Context, page.Request) (page.Page[*Row], error),
@@ -25,8 +26,8 @@ func connect[Row any](
 	return model.NewConnection(current, request, list, count), nil
 }
 
-// connectWorld returns a connection of what a world gives, all of that world: in
-// makes nodes of items.
+// connectWorld returns a connection of items of one world. In makes rows of the
+// items of that world.
 func connectWorld[Item, Row any](
 	ctx context.Context, request page.Request,
 	list func(context.Context, page.Request) (store.WorldPage[Item], error),

@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// pages load connections that are children of parents. The page, the count and
-// whether rows exist beyond the start of the page are each read for all parents
-// at a place at once.
+// pages load connections that are children of parents. Each loader reads the
+// page, the count, or whether rows exist beyond the start of the page, in one
+// batch for all parents at a place.
 type pages[Parent, Row any, K cmp.Ordered, A any] struct {
 	page   *dataloader.ValueBy[*store.Store, Parent, page.Page[*Row], K, A]
 	beyond *dataloader.ValueBy[*store.Store, Parent, bool, K, A]
@@ -34,8 +34,8 @@ func newPages[Parent, Row any, K cmp.Ordered, A any](
 	}
 }
 
-// among makes the loaders fetch for all keys that the parents at a place reach
-// in memory.
+// among makes the loaders also fetch for all keys that the parents at a place
+// reach in memory.
 func (l *pages[Parent, Row, K, A]) among(keys func([]*Parent) []K) *pages[Parent, Row, K, A] {
 	l.page.Among(keys)
 	l.beyond.Among(keys)
@@ -43,7 +43,7 @@ func (l *pages[Parent, Row, K, A]) among(keys func([]*Parent) []K) *pages[Parent
 	return l
 }
 
-// owned makes the loader of the pages tell each row of its parent.
+// owned makes the page loader call a function with each row and its parent.
 func (l *pages[Parent, Row, K, A]) owned(owned func(*Parent, *Row)) *pages[Parent, Row, K, A] {
 	l.page.Owned(func(parent *Parent, loaded page.Page[*Row]) {
 		for _, row := range loaded.Items {
@@ -59,8 +59,8 @@ func (l *pages[Parent, Row, K, A]) connect(ctx context.Context, s *store.Store, 
 	if err != nil {
 		return nil, err
 	}
-	// Below this field the nearest rows of the parent's kind can be those of the
-	// page: parents are looked up from here.
+	// Below this field the nearest rows of the parent's kind can be the rows of
+	// the page. The context of the field still finds the parents.
 	from := ctx
 	connection := &model.Connection[Row]{Page: current, Backward: request.Backward(), Count: func(ctx context.Context) (int, error) {
 		return l.count.LoadFrom(ctx, from, s, parent, arguments)

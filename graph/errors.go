@@ -81,14 +81,14 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
-// RequestID returns the id of the request, and the empty string where it has
-// none.
+// RequestID returns the id of the request, or the empty string if it has none.
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }
 
-// ProtocolError returns an error with a code, made outside of any resolver.
+// ProtocolError returns an error with a code for a failure outside of any
+// resolver.
 func ProtocolError(ctx context.Context, code Code, message string) *gqlerror.Error {
 	return &gqlerror.Error{Message: message, Extensions: extensions(ctx, code, "")}
 }
@@ -101,17 +101,17 @@ func extensions(ctx context.Context, code Code, field string) map[string]any {
 	return out
 }
 
-// PresentErrors returns errors as clients get them: refusals with their message
-// and code, one error for every bad field; errors of the protocol with their
-// code; and everything else as an internal error, whose cause is logged under
-// the request's id. What is refused for all objects is told once for each place
-// in the document, of the first object there.
+// PresentErrors returns errors as clients get them. A refusal keeps its message
+// and code, and each bad field becomes one error. A protocol error keeps its
+// code. Any other error becomes an internal error, and its cause is logged
+// under the request's id. An error that concerns all objects appears once for
+// each place in the document, with the path of the first object there.
 func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gqlerror.List {
 	if len(list) == 0 {
 		return nil
 	}
-	// gqlgen's executor runs resolvers concurrently: in what order they failed
-	// means nothing.
+	// gqlgen's executor runs resolvers concurrently, so the order in which they
+	// failed means nothing.
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *gqlerror.Error) int { return comparePaths(a.Path, b.Path) })
 	var out gqlerror.List
@@ -129,8 +129,7 @@ func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gq
 	return bounded(out)
 }
 
-// placeOf returns a path without the indexes in lists: the place in the document
-// of what is at it.
+// placeOf returns a path without its list indexes: a place in the document.
 func placeOf(path ast.Path) string {
 	return slices.DeleteFunc(slices.Clone(path), func(element ast.PathElement) bool {
 		_, isIndex := element.(ast.PathIndex)
@@ -138,10 +137,9 @@ func placeOf(path ast.Path) string {
 	}).String()
 }
 
-// bounded returns the first document.MaxErrors of the errors and, of the others,
-// the first of each field that has none among those: a field that is null
-// because it failed is never without an error. How many fields there can be
-// bounds package writer.
+// bounded returns the first document.MaxErrors errors. After these it keeps one
+// error for each field that has none yet, so that a field which failed never is
+// null without an error. Package writer limits the number of fields.
 func bounded(list gqlerror.List) gqlerror.List {
 	var out gqlerror.List
 	told := map[string]bool{}
@@ -155,7 +153,7 @@ func bounded(list gqlerror.List) gqlerror.List {
 	return out
 }
 
-// comparePaths orders paths by the index within lists, and by name elsewhere.
+// comparePaths orders list indexes by number and everything else by name.
 func comparePaths(a, b ast.Path) int {
 	return slices.CompareFunc(a, b, func(x, y ast.PathElement) int {
 		xIndex, xIsIndex := x.(ast.PathIndex)
@@ -200,7 +198,7 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	return gqlerror.List{shown(CodeInternal, "internal error", "")}
 }
 
-// clip shortens a message that repeats parts of the request, which can be long.
+// clip shortens a message that repeats parts of the request.
 func clip(text string) string {
 	if len(text) <= maxMessageBytes {
 		return text
@@ -217,8 +215,9 @@ func codeOf(err error) Code {
 	return CodeInternal
 }
 
-// protocolCode returns the code of an error that no resolver made but the
-// parser, the validator, the coercion of arguments, or the transport.
+// protocolCode returns the code of an error from the parser, the validator, the
+// coercion of arguments or the transport. It returns false for an error from a
+// resolver.
 func protocolCode(err *gqlerror.Error) (Code, bool) {
 	switch code, _ := err.Extensions["code"].(string); code {
 	case "":
@@ -243,8 +242,8 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
 
-// FailsForNow reports whether an answer has an error that passes by itself: the
-// database could not be reached, or was too slow.
+// FailsForNow reports whether an answer has a temporary error: the database
+// could not be reached, or was too slow.
 func (a *Answer) FailsForNow() bool {
 	for _, err := range a.Errors {
 		switch code, _ := err.Extensions["code"].(string); Code(code) {

@@ -19,8 +19,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// Executor runs operations against the schema. The errors in its responses are
-// as clients get them.
+// Executor runs operations against the schema. It returns errors as clients get
+// them.
 type Executor struct {
 	config  generated.Config
 	writers generated.Writers
@@ -32,20 +32,20 @@ type Executor struct {
 
 // Answer is the answer to an operation.
 type Answer struct {
-	// Data is the pieces of the JSON of the data; nil means that the operation
-	// did not start.
+	// Data is the JSON of the data, in pieces. It is nil if the operation did
+	// not start.
 	Data   [][]byte
 	Errors gqlerror.List
 	Taken  Taken
 }
 
-// Taken is what an operation took: the statements that it ran, the rows that
-// they returned, the bytes of the data, and what all of these cost.
+// Taken is the measured work of an operation: the number of statements, the
+// rows that they returned, the bytes of the data, and the total cost.
 type Taken struct {
 	Cost, Statements, Rows, Bytes int64
 	// IsOutside reports whether a database in another process ran the statements.
 	IsOutside bool
-	// Decisions are how questions about resources were answered, and why.
+	// Decisions explain how questions about resources were answered, and why.
 	Decisions []string
 }
 
@@ -54,7 +54,7 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 	language := *generated.Schema()
 	language.Directives = maps.Clone(language.Directives)
 	delete(language.Directives, "defer") // no transport here sends parts later
-	delete(language.Directives, "work")  // which prices are made of
+	delete(language.Directives, "work")  // the directive only serves prices
 	config := generated.Config{Schema: &language, Resolvers: resolver}
 	return &Executor{config: config, writers: generated.NewWriters(config), store: resolver.Store, log: log}
 }
@@ -62,8 +62,8 @@ func NewExecutor(resolver *Resolver, log *slog.Logger) *Executor {
 // Schema returns the schema that operations run against.
 func (e *Executor) Schema() *ast.Schema { return e.config.Schema }
 
-// Places returns how many operations may have a connection to the database at
-// once; without a store, none need one.
+// Places returns how many operations may have a database connection at the same
+// time. Without a store no operation needs one.
 func (e *Executor) Places() store.Places {
 	if e.store == nil {
 		return store.Places{}
@@ -71,19 +71,19 @@ func (e *Executor) Places() store.Places {
 	return e.store.Places()
 }
 
-// Preparer makes operations of requests.
+// Preparer turns requests into operations.
 type Preparer struct {
 	reader *document.Reader
 	log    *slog.Logger
 }
 
-// Preparer returns what makes operations within limits for the executor.
+// Preparer returns a preparer for the executor that applies the limits.
 func (e *Executor) Preparer(limits document.Limits) *Preparer {
 	return &Preparer{reader: document.NewReader(e.Schema(), lookUps, limits), log: e.log}
 }
 
-// Prepare does everything that is to be done before an operation runs; see
-// document.Reader.Prepare. The errors are as clients get them.
+// Prepare parses, validates, plans and prices a request; see
+// document.Reader.Prepare. It returns errors as clients get them.
 func (p *Preparer) Prepare(ctx context.Context, request document.Request) document.Prepared {
 	prepared := p.reader.Prepare(request)
 	if prepared.Refused != nil {
@@ -92,11 +92,12 @@ func (p *Preparer) Prepare(ctx context.Context, request document.Request) docume
 	return prepared
 }
 
-// readingFor returns how an operation sees the database, and how a field of
-// Mutation does. A single statement, or the world alone, is of one instant by
-// itself: that needs no transaction. A mutation shows its world besides. A query of
-// one field that memory mostly tells begins without a transaction, and has one
-// where memory does not tell: nothing was shown until then.
+// readingFor returns how an operation reads the database: first before, then
+// after a field of Mutation has written. A single statement, or the world
+// alone, sees one instant and needs no transaction. A mutation that runs a
+// statement reads its world too, so it needs one. A query of one field that
+// memory usually answers starts without a transaction. It opens one if memory
+// lacks the answer, since nothing was shown until then.
 func readingFor(operation *document.Operation) (how, afterWrite store.How) {
 	of, statements := operation.Price, operation.Price.Statements
 	if operation.Definition.Operation == ast.Query && len(operation.Plan().Root.Fields) == 1 {
@@ -108,8 +109,9 @@ func readingFor(operation *document.Operation) (how, afterWrite store.How) {
 	return store.Each, store.EachAfterWrite
 }
 
-// readingAs returns a context in which an operation reads no times that it does not
-// show, and where it is heavy has connections apart.
+// readingAs returns the context for reading an operation. Times of rows are
+// left out if the operation does not select them. A long operation uses
+// separate connections.
 func readingAs(ctx context.Context, operation *document.Operation) context.Context {
 	if !operation.Plan().Times && operation.Definition.Operation != ast.Mutation {
 		ctx = store.WithoutTimes(ctx)
@@ -120,11 +122,11 @@ func readingAs(ctx context.Context, operation *document.Operation) context.Conte
 	return ctx
 }
 
-// Run runs an operation to its end: field after field in the order of the
-// answer, which is written as it goes. When the context ends meanwhile, the
-// fields that are not yet resolved become errors of the code TIMEOUT. The data
-// has at most so many bytes; 0 is no limit. A mutation that is made once
-// (WithIdempotencyKey) may be refused as a whole: then there is no data.
+// Run runs an operation to its end. It resolves the fields in the order of the
+// answer and writes each at once. If ctx ends first, the remaining fields
+// become TIMEOUT errors. The data has at most answerBytes bytes; 0 is no limit.
+// A mutation with an idempotency key (WithIdempotencyKey) may be refused as a
+// whole; the answer then has no data.
 func (e *Executor) Run(ctx context.Context, operation *document.Operation, answerBytes int) *Answer {
 	plan := operation.Plan()
 	mutation := operation.Definition.Operation == ast.Mutation
@@ -176,12 +178,13 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	return e.answerOf(ctx, to, measured)
 }
 
-// maxRows bounds the rows that a query reads: about 2 s of a core. Prices do not
-// say how many rows there are, so an operation within its price can meet more.
+// maxRows bounds the rows that a query reads: about 2 s of a core. Prices do
+// not depend on the number of rows in the database, so an operation within its
+// price can read more.
 const maxRows = 1_000_000
 
-// measure returns a context under which the work of an operation is counted, and
-// in which a query ends beyond maxRows. The caller calls end.
+// measure returns a context that counts the work of an operation and stops a
+// query that reads more than maxRows. The caller must call end.
 func (e *Executor) measure(ctx context.Context, operation *document.Operation) (measured context.Context, counts func() (statements, rows int64), end func()) {
 	ctx, counts = store.Measure(ctx)
 	if operation.Definition.Operation == ast.Mutation {
@@ -194,8 +197,8 @@ func (e *Executor) measure(ctx context.Context, operation *document.Operation) (
 	return ctx, counts, func() { stop(nil) }
 }
 
-// stopped returns the errors of an operation, where it was stopped for its work
-// with that as the reason instead of the end of its context.
+// stopped returns the errors of an operation. If the operation was stopped for
+// its work, they give that as the reason, in place of the end of the context.
 func stopped(ctx context.Context, list gqlerror.List) gqlerror.List {
 	why := context.Cause(ctx)
 	if !errors.Is(why, problem.ErrTooComplex) {
@@ -209,7 +212,7 @@ func stopped(ctx context.Context, list gqlerror.List) gqlerror.List {
 	return list
 }
 
-// Release takes back the memory of pieces of answers that nobody reads any more.
+// Release returns the memory of pieces that are no longer read.
 func (e *Executor) Release(pieces ...[]byte) {
 	for _, piece := range pieces {
 		e.pieces.Give(piece)
@@ -217,8 +220,8 @@ func (e *Executor) Release(pieces ...[]byte) {
 }
 
 // authorize returns the context of a field of Query, Mutation or Subscription,
-// unless the table of permissions refuses it to the viewer. A field of Mutation does not begin
-// once the context has ended. Whoever may ask anything may ask for the schema.
+// or an error if the table of permissions denies it to the viewer. A field of
+// Mutation does not start once ctx has ended. Every viewer may read the schema.
 func authorize(ctx context.Context, field *document.Field) (context.Context, error) {
 	if field.Of == "Mutation" && ctx.Err() != nil {
 		return nil, ctx.Err()

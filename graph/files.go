@@ -6,8 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// FileBytes is how many bytes of definition files one import takes, and one export
-// returns.
+// FileBytes is the maximum number of bytes of definition files in one import or
+// export.
 const FileBytes = metadef.MaxDocument
 
 type fileExport struct{}

@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// hostsOf returns the roots whose resources match a filter, nil for no filter.
-// What is wrong with the filter, which stands at a path, is added to the problems.
+// hostsOf returns the roots whose resources match a filter, or nil without a
+// filter. It adds what is wrong with the filter to the problems, below path.
 func (r *Resolver) hostsOf(ctx context.Context, path string, filter *resource.Filter, problems *problem.Problems) (*placement.Hosts, error) {
 	if filter == nil {
 		return nil, nil

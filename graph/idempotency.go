@@ -16,20 +16,20 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// IdempotencyKeyHeader is the header of a request that holds its idempotency key.
+// IdempotencyKeyHeader is the request header with the idempotency key.
 const IdempotencyKeyHeader = store.IdempotencyKeyHeader
 
 type idempotencyKey struct{}
 
-// WithIdempotencyKey returns a context in which a mutation is made once for a key
-// of its viewer.
+// WithIdempotencyKey returns a context in which a mutation runs once per viewer
+// and key.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, idempotencyKey{}, key)
 }
 
-// makeOnce returns the context of an operation that is made once, if it is one. It
-// refuses a key that was used for another request, and one whose request is under
-// way. Done ends the request.
+// makeOnce returns the context of an operation. For a mutation with an
+// idempotency key, it refuses a key that was used for a different request or
+// that a running request uses. The caller must call done when the request ends.
 func (e *Executor) makeOnce(ctx context.Context, operation *document.Operation) (once context.Context, done func(), err error) {
 	key, ok := ctx.Value(idempotencyKey{}).(string)
 	if !ok || operation.Definition.Operation != ast.Mutation {
@@ -42,8 +42,8 @@ func (e *Executor) makeOnce(ctx context.Context, operation *document.Operation) 
 	return e.store.MakeOnce(ctx, key, fingerprint)
 }
 
-// fingerprintOf returns a hash of what is asked for: the text of the
-// document, the operation, and the variables in any order.
+// fingerprintOf returns a hash of the request: the document, the operation
+// name, and the variables in any order.
 func fingerprintOf(operation *document.Operation) (string, error) {
 	variables := operation.Asked.Variables
 	if len(variables) == 0 {
@@ -54,9 +54,10 @@ func fingerprintOf(operation *document.Operation) (string, error) {
 	return hex.EncodeToString(digest[:]), err
 }
 
-// reconsidered returns the errors of a mutation that is made once. A field was
-// refused while the same request committed it on another server: that refusal is
-// of what the request itself has changed, and is told as that it is under way.
+// reconsidered returns the errors of a mutation with an idempotency key. If the
+// same request has meanwhile committed a field on another server, the refusal
+// of that field here was caused by that very change. The client then gets
+// CONCURRENT_UPDATE with a retry time.
 func (e *Executor) reconsidered(ctx context.Context, list gqlerror.List) gqlerror.List {
 	for i, err := range list {
 		if len(err.Path) != 1 || !errors.Is(err, problem.ErrInvalidInput) && !refusesForGood(err) {
@@ -72,11 +73,11 @@ func (e *Executor) reconsidered(ctx context.Context, list gqlerror.List) gqlerro
 	return list
 }
 
-// askAgain is when to ask again about a request that was under way.
+// askAgain is when the client should retry a request that was under way.
 const askAgain = time.Second
 
-// refusesForGood reports whether an error refuses a mutation for its own sake, not
-// for the state of the server or the database.
+// refusesForGood reports whether an error refuses the mutation itself. Errors
+// from the state of the server or the database do not.
 func refusesForGood(err error) bool {
 	for _, kind := range []error{problem.ErrUnavailable, problem.ErrTimeout, problem.ErrOutcomeUnknown, problem.ErrRateLimited} {
 		if errors.Is(err, kind) {

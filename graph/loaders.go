@@ -13,14 +13,14 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// The loaders: one for each field whose value is fetched for all parents at a
-// place at once. Each has the field it is for, the key of a parent, and what
-// fetches the values by the keys. What Many, One and connections fetch is
-// registered, so that it can be a parent in turn. What came together with a
-// parent, of which Held tells, is not fetched: a mutation shows what it changed
-// as its transaction left it.
+// The loaders: one for each field that fetches its value for all parents at a
+// place in one batch. Each has the name of its field, the key of a parent, and
+// a function that fetches values by keys. Rows fetched by Many, One and
+// connections are registered, so that they can be parents in turn. Held returns
+// values that came together with a parent; these are not fetched, so a mutation
+// shows its changes as its transaction left them.
 
-// Of definitions.
+// Definitions.
 var (
 	propertiesOfNamespace   = dataloader.NewMany("Namespace.properties", namespaceID, (*store.Store).PropertiesOf)
 	objectsOfNamespace      = dataloader.NewMany("Namespace.objects", namespaceID, (*store.Store).ObjectsOf)
@@ -67,7 +67,7 @@ var (
 		})
 )
 
-// Of permissions, by what the viewer is to a namespace or a resource.
+// Permissions: the viewer's standing at a namespace or a resource.
 var (
 	standingAtMember      = dataloader.NewValue("NamespaceMember.viewerCanUpdate", func(m *metadef.NamespaceMember) int64 { return m.NamespaceID }, (*store.Store).Standings)
 	standingAtProperty    = dataloader.NewValue("PropertyDefinition.viewerCanUpdate", func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, (*store.Store).Standings)
@@ -81,7 +81,7 @@ var (
 	resourceOfCapability = dataloader.NewOne("ResourceCapability.viewerCanUpdate", func(c *resource.ResourceCapability) int64 { return c.ResourceID }, (*store.Store).ResourcesByID)
 )
 
-// Of resources and metadata.
+// Resources and metadata.
 var (
 	typeOfResource     = dataloader.NewOne("Resource.type", func(r *resource.Resource) int64 { return r.TypeID }, (*store.Store).TypesOfResources)
 	parentOfResource   = dataloader.NewOne("Resource.parent", func(r *resource.Resource) int64 { return r.ParentID }, (*store.Store).ResourcesByID)
@@ -96,7 +96,7 @@ var (
 	resourcesOfType    = newResourcePages("ResourceType.resources", resource.ResourcesOfType, resourceTypeID)
 )
 
-// Of capabilities.
+// Capabilities.
 var (
 	typeOfCapability   = dataloader.NewOne("Capability.resourceType", func(c *resource.Capability) int64 { return c.ResourceTypeID }, (*store.Store).ResourceTypesByID)
 	valuesOfCapability = newPages("Capability.values", capabilityID,
@@ -125,7 +125,7 @@ var (
 		})
 )
 
-// Of placement.
+// Placement.
 var (
 	providerOfAllocation = dataloader.NewOne("Allocation.provider", func(a *placement.Allocation) string { return a.Provider }, providersByUUID)
 	consumerOfAllocation = dataloader.NewOne("Allocation.consumer", func(a *placement.Allocation) string { return a.Consumer }, consumersByUUID).
@@ -147,26 +147,26 @@ var (
 		}).among(trees(func(p *placement.Provider) string { return p.UUID }))
 )
 
-// orderedPage are the arguments of a page in an order.
+// orderedPage holds the arguments of a page in an order.
 type orderedPage struct {
 	Order page.Order
 	Page  page.Request
 }
 
-// associationsPage are the arguments of a page of associations.
+// associationsPage holds the arguments of a page of associations.
 type associationsPage struct {
 	Filter metadef.AssociationFilter
 	Page   page.Request
 }
 
-// capabilityValues are the arguments of Capability.values.
+// capabilityValues holds the arguments of Capability.values.
 type capabilityValues struct {
 	StartsWith string
 	Page       page.Request
 }
 
-// heldMetadata returns the items of keys, nil for all, of a resource that has its
-// items with it.
+// heldMetadata returns the items of a resource that has them in memory,
+// filtered by keys; nil keys are all.
 func heldMetadata(_ *store.Store, _ context.Context, of *resource.Resource, keys []string) ([]*resource.MetadataItem, bool) {
 	if of.Items == nil || keys == nil {
 		return of.Items, of.Items != nil

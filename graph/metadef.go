@@ -15,8 +15,7 @@ func namespaceID(n *metadef.Namespace) int64     { return n.ID }
 func objectID(o *metadef.ObjectDefinition) int64 { return o.ID }
 func tagID(t *metadef.Tag) int64                 { return t.ID }
 
-// namespaceOrder returns an order of namespaces: the one given or, for nil, by
-// name.
+// namespaceOrder returns an order of namespaces; nil orders by name.
 func namespaceOrder(by *model.NamespaceOrder) page.Order {
 	if by == nil {
 		return page.Order{Field: string(model.NamespaceOrderFieldName)}
@@ -24,9 +23,9 @@ func namespaceOrder(by *model.NamespaceOrder) page.Order {
 	return page.Order{Field: string(by.Field), Descending: descending(by.Direction)}
 }
 
-// registerApplied registers all rows that a metadata dialog shows, so that
-// their children are fetched for all of them at once. The properties of objects
-// are among the rows and need no fetch.
+// registerApplied registers all rows of a metadata dialog, so that their
+// children are fetched in one batch. It supplies the properties of objects,
+// which need no fetch.
 func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 	owned := map[int64][]*metadef.PropertyDefinition{}
 	defer propertiesOfObject.Supply(ctx, owned)
@@ -58,7 +57,7 @@ func definitionsOfReport(report *metadef.MetadataReport) []*metadef.PropertyDefi
 	return definitions
 }
 
-// The positions of definitions in their connections: by name, then by id.
+// Positions of definitions in their connections: by name, then by id.
 
 func positionOfProperty(p *metadef.PropertyDefinition) (name, id string) { return p.Name, p.NodeID() }
 func positionOfObject(o *metadef.ObjectDefinition) (name, id string)     { return o.Name, o.NodeID() }

@@ -17,11 +17,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// maxNodes bounds the nodes that one field looks up.
+// maxNodes bounds the nodes of one field.
 const maxNodes = 100
 
 // lookUp returns the row of a key and registers it. It returns nil for a row
-// that does not exist or is not visible: a viewer cannot distinguish the two.
+// that does not exist or is not visible, so that a viewer cannot distinguish
+// the two.
 func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) (*T, error)) (*T, error) {
 	found, err := find(ctx, key)
 	if errors.Is(err, problem.ErrNotFound) {
@@ -41,7 +42,7 @@ func named[T any](list []*T, name string, of func(*T) string) *T {
 	return nil
 }
 
-// orEmpty returns a list that is null nowhere.
+// orEmpty returns the list, or an empty list for nil.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -49,7 +50,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// valueOf returns what a pointer points to, and the zero value for nil.
+// valueOf returns the pointer's value, or the zero value for nil.
 func valueOf[T any](pointer *T) T {
 	if pointer == nil {
 		var zero T
@@ -58,7 +59,7 @@ func valueOf[T any](pointer *T) T {
 	return *pointer
 }
 
-// finder finds nodes by their ids. It leaves out what does not exist or is not
+// finder finds nodes by their ids. It omits nodes that do not exist or are not
 // visible.
 type finder func(context.Context, []page.NodeID) (map[page.NodeID]model.Node, error)
 
@@ -80,17 +81,17 @@ func (r *Resolver) finders() map[page.Kind]finder {
 	}
 }
 
-// itemKey returns the key of a metadata item that an id stands for.
+// itemKey returns the key of the metadata item with an id.
 func itemKey(id page.NodeID) resource.ItemKey {
 	return resource.ItemKey{Resource: id.UUID, Key: id.Part}
 }
 
-// ofStore returns a function of a store as one of that store.
+// ofStore binds a function to a store.
 func ofStore[T any](s *store.Store, find func(*store.Store, context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]*T, error) {
 	return func(ctx context.Context, uuids []string) (map[string]*T, error) { return find(s, ctx, uuids) }
 }
 
-// byUUID is byKey for nodes that are found by their UUIDs alone.
+// byUUID returns a finder of nodes that have a UUID as their key.
 func byUUID[T any, P interface {
 	*T
 	model.Node
@@ -98,8 +99,8 @@ func byUUID[T any, P interface {
 	return byKey[T, P](find, func(id page.NodeID) string { return id.UUID })
 }
 
-// byKey returns a finder of nodes by what of an id is their key. It registers
-// what it finds; a viewer without any role finds nothing.
+// byKey returns a finder of nodes. Key extracts the key from an id. The finder
+// registers the nodes that it finds. A viewer without any role finds nothing.
 func byKey[T any, P interface {
 	*T
 	model.Node
@@ -127,7 +128,7 @@ func byKey[T any, P interface {
 }
 
 // nodesOf returns the nodes of the ids in their order, with one read for each
-// kind; nil stands for what does not exist or is not visible.
+// kind. A node that does not exist or is not visible is nil.
 func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, error) {
 	if len(ids) > maxNodes {
 		return nil, problem.Invalid("ids", "has %d ids, the maximum is %d", len(ids), maxNodes)
@@ -170,8 +171,8 @@ func (r *Resolver) nodesOf(ctx context.Context, ids []string) ([]model.Node, err
 	return nodes, nil
 }
 
-// associationOf returns the id of the association that a definition is seen
-// through.
+// associationOf returns the id of the association through which a definition is
+// seen. It returns false if the id names none.
 func associationOf(id page.NodeID) (page.NodeID, bool) {
 	ok := id.Part != "" && (id.Kind == page.KindPropertyDefinition || id.Kind == page.KindObjectDefinition)
 	return page.NodeID{Kind: page.KindResourceTypeAssociation, UUID: id.Part}, ok
@@ -197,8 +198,8 @@ func throughAssociation(node, association model.Node) model.Node {
 	return nil
 }
 
-// associationUUID returns the UUID of an association, and none, which finds
-// nothing, for the id of another kind of node.
+// associationUUID returns the UUID of an association. For the id of another
+// kind of node it returns the empty string, which finds nothing.
 func associationUUID(id string) (string, error) {
 	node, ok := page.ParseNodeID(id)
 	if !ok {
@@ -210,9 +211,9 @@ func associationUUID(id string) (string, error) {
 	return node.UUID, nil
 }
 
-// lookUps returns how many statements look nodes up by their ids, one for each
-// kind and one more for the associations through which definitions are seen, and
-// whether any of them is in the placement world.
+// lookUps returns how many statements look up nodes by their ids: one for each
+// kind, and one for the associations through which definitions are seen. It
+// also reports whether any of the nodes is in the placement world.
 func lookUps(ids []any) (statements int, world bool) {
 	kinds := map[page.Kind]bool{}
 	for _, id := range ids[:min(len(ids), maxNodes)] {
@@ -228,7 +229,7 @@ func lookUps(ids []any) (statements int, world bool) {
 	}
 	statements = len(kinds)
 	if kinds[page.KindPropertyDefinition] {
-		statements++ // the objects that properties are of
+		statements++ // the objects that own the properties
 	}
 	return statements, kinds[page.KindResourceProvider]
 }

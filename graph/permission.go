@@ -8,13 +8,13 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// may reports whether the viewer may, by role, use a field of Mutation.
+// may reports whether the viewer's role allows a field of Mutation.
 func may(ctx context.Context, field string) bool {
 	return access.ViewerFrom(ctx).MayUse(field)
 }
 
-// mayWrite reports whether the viewer may use a field of Mutation on a resource,
-// nil for one that is gone.
+// mayWrite reports whether the viewer may use a field of Mutation on a
+// resource. A nil resource is gone, and the result is false.
 func mayWrite(ctx context.Context, of *resource.Resource, field string) bool {
 	viewer := access.ViewerFrom(ctx).At(field)
 	return of != nil && viewer.MayUse(field) && resource.MayWriteForProject(viewer, of.ProjectID, "") == nil

@@ -20,9 +20,9 @@ func providerUUID(p *model.ResourceProvider) string { return p.UUID }
 // providerLink returns the UUID of the resource that a provider is linked to.
 func providerLink(p *model.ResourceProvider) string { return p.Resource }
 
-// trees returns the keys of all providers of the trees of some: children,
-// parents and roots are in memory and reach every provider of a tree without a
-// load.
+// trees returns the keys of all providers in the trees of the given ones.
+// Children, parents and roots are in memory, so that queries reach every
+// provider of a tree without a load.
 func trees(key func(*placement.Provider) string) func([]*model.ResourceProvider) []string {
 	return func(providers []*model.ResourceProvider) []string {
 		var keys []string
@@ -41,8 +41,8 @@ func trees(key func(*placement.Provider) string) func([]*model.ResourceProvider)
 	}
 }
 
-// candidateCursor returns where a page of candidates starts, its size, and what
-// is wrong with either.
+// candidateCursor returns the position at which a page of candidates starts,
+// the page size, and the problems of either.
 func candidateCursor(first *int, after *string) (*placement.Position, int, problem.Problems) {
 	var problems problem.Problems
 	request := page.Request{First: first}
@@ -57,7 +57,7 @@ func candidateCursor(first *int, after *string) (*placement.Position, int, probl
 	return &position, request.Limit(), problems
 }
 
-// candidatesAsked returns the request that the arguments of a field are.
+// candidatesAsked returns the request that the arguments of a field describe.
 func candidatesAsked(resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter) *model.CandidatesAsked {
 	return &model.CandidatesAsked{Hosts: hosts, Request: placement.Request{
 		Unsuffixed: placement.Group{
@@ -83,8 +83,8 @@ func (r *Resolver) candidates(ctx context.Context, asked *model.CandidatesAsked,
 	return connection, err
 }
 
-// searchFor returns the world that candidates for a request are looked for in, the
-// request with its hosts, and the page. It refuses what is wrong with any of them.
+// searchFor returns the world to search, the request with its hosts, the
+// position and the page size. It refuses invalid arguments.
 func (r *Resolver) searchFor(ctx context.Context, asked *model.CandidatesAsked, first *int, after *string) (*placement.World, *placement.Request, *placement.Position, int, error) {
 	world, err := r.Store.World(ctx)
 	if err != nil {
@@ -158,8 +158,8 @@ func heldMappings(s *store.Store, ctx context.Context, of *model.Consumer, _ dat
 	return model.MappingsIn(world, of.Mappings), err == nil
 }
 
-// consumersOfResources returns the consumers that resources are, by their UUIDs:
-// none for a viewer without any role, who may still see the resources.
+// consumersOfResources returns the consumers for resources, by UUID. A viewer
+// without any role gets none, but may still see the resources.
 func consumersOfResources(s *store.Store, ctx context.Context, uuids []string) (map[string]*model.Consumer, error) {
 	found, err := consumersByUUID(s, ctx, uuids)
 	if errors.Is(err, problem.ErrForbidden) {
@@ -168,8 +168,8 @@ func consumersOfResources(s *store.Store, ctx context.Context, uuids []string) (
 	return found, err
 }
 
-// allocationsOfResources returns what resources use as consumers, by their
-// UUIDs, in the same way.
+// allocationsOfResources returns the allocations of resources as consumers, by
+// UUID. A viewer without any role gets none.
 func allocationsOfResources(s *store.Store, ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
 	found, err := s.AllocationsOfConsumers(ctx, uuids)
 	if errors.Is(err, problem.ErrForbidden) {
@@ -193,8 +193,8 @@ func registered[Row any](ctx context.Context, row *Row) *Row {
 	return row
 }
 
-// cleared returns a field of a change: nil for one that is absent, the empty
-// string for null.
+// cleared returns a field of a change: nil if it is absent, the empty string
+// for null.
 func cleared(field graphql.Omittable[*string]) *string {
 	value, ok := field.ValueOK()
 	if ok && value == nil {

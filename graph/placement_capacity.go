@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// wantedProviders returns what a filter of providers wants, with the hosts that
-// it looks up, and what is wrong with the filter of those.
+// wantedProviders returns the providers that a filter selects, with the hosts
+// that it looks up, and the problems of the filter for hosts.
 func (r *Resolver) wantedProviders(ctx context.Context, filter *model.ResourceProviderFilter) (placement.ProviderFilter, problem.Problems, error) {
 	wanted := valueOf(filter)
 	var problems problem.Problems
@@ -21,7 +21,7 @@ func (r *Resolver) wantedProviders(ctx context.Context, filter *model.ResourcePr
 	return wanted.ProviderFilter, problems, err
 }
 
-// capacities returns a page of sums of capacity.
+// capacities returns a page of capacity sums.
 func (r *Resolver) capacities(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, request page.Request) (*model.CapacityConnection, error) {
 	wanted, problems, err := r.wantedProviders(ctx, filter)
 	if err != nil {
@@ -39,8 +39,7 @@ func (r *Resolver) capacities(ctx context.Context, filter *model.ResourceProvide
 	return capacities, nil
 }
 
-// providerOrder returns an order of providers: the one given or, for nil, by
-// name.
+// providerOrder returns an order of providers; nil orders by name.
 func providerOrder(orderBy *model.ResourceProviderOrder) placement.ProviderOrder {
 	if orderBy == nil {
 		return placement.ProviderOrder{Field: string(model.ResourceProviderOrderFieldName)}

@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// candidatesOfResource loads the candidates for what the metadata of resources
-// asks for. What is selected below all of them is registered.
+// candidatesOfResource loads the candidates for requests in the metadata of
+// resources. It registers the roots of all candidates.
 var candidatesOfResource = dataloader.NewRowsBy("Resource.allocationCandidates", resourceID, searchForResources,
 	func(found foundCandidates) []*model.ResourceProvider {
 		if found.connection == nil {
@@ -30,27 +30,27 @@ type foundCandidates struct {
 	err        error
 }
 
-// candidatePage are the arguments of a page of candidates.
+// candidatePage holds the arguments of a page of candidates.
 type candidatePage struct {
 	Order placement.CandidateOrder
 	After *placement.Position
 	First int
 }
 
-// judgedRequests are requests of resources, whose capabilities are judged with the
-// rights of one viewer.
+// judgedRequests are requests of resources whose capabilities are checked with
+// the rights of one viewer.
 type judgedRequests struct {
-	ctx          context.Context // of that viewer
-	ids          []int64         // of the resources
+	ctx          context.Context // has that viewer
+	ids          []int64         // ids of the resources
 	of           map[int64]*model.PlacementRequest
-	capabilities store.RequiredCapabilities // what that viewer knows of those required
+	capabilities store.RequiredCapabilities // the required capabilities that the viewer may know of
 }
 
-// requestsOf returns what the metadata of resources asks of placement: first the
-// requests that are judged with the rights of the viewer, then those that operators
-// wrote for a viewer with fewer rights. Metadata is one statement. For each of the
-// two, the names of capabilities are another, and those that unknown ones may mean
-// one more.
+// requestsOf returns the placement requests in the metadata of resources. The
+// first group is checked with the rights of the viewer. The second group holds
+// requests that operators wrote, for a viewer with fewer rights. Metadata takes
+// one statement. Each group takes one more for the names of capabilities, and
+// one for suggestions in place of unknown names.
 func requestsOf(ctx context.Context, s *store.Store, world *placement.World, ids []int64) ([2]judgedRequests, error) {
 	viewer := access.ViewerFrom(ctx)
 	judged := [2]judgedRequests{{ctx: ctx}, {ctx: access.WithViewer(ctx, viewer.Operator())}}
@@ -78,8 +78,8 @@ func requestsOf(ctx context.Context, s *store.Store, world *placement.World, ids
 	return judged, nil
 }
 
-// check adds a problem for each unknown capability; it suggests known ones where
-// the viewer may know of them.
+// check adds a problem for each unknown capability. If suggests is set, it
+// suggests known ones that the viewer may see.
 func (j *judgedRequests) check(s *store.Store, suggests bool) error {
 	var required []resource.Requirement
 	for _, id := range j.ids {
@@ -99,8 +99,9 @@ func (j *judgedRequests) check(s *store.Store, suggests bool) error {
 	return nil
 }
 
-// hosts returns the resources that meet what requests require of the resource of a
-// root; a request that is refused or requires nothing has none. It is one statement.
+// hosts returns, by resource, the resources that meet the request's
+// requirements for the resource of a root. A refused request, or one without
+// requirements, has no entry. It takes one statement.
 func (j *judgedRequests) hosts(s *store.Store) (map[int64][]int64, error) {
 	var asking []int64
 	var required [][]resource.Requirement
@@ -156,8 +157,8 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64, of can
 	return found, nil
 }
 
-// candidatesFor returns the candidates for what metadata asks, on the hosts that
-// meet what it requires of them.
+// candidatesFor returns the candidates for a request in metadata, on the hosts
+// that meet its requirements.
 func candidatesFor(world *placement.World, asked *model.PlacementRequest, hosts []int64, of candidatePage) (*model.AllocationCandidateConnection, error) {
 	if err := asked.Refusal(); err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ func resourceUUID(r *resource.Resource) string     { return r.UUID }
 func resourceTypeID(t *metadef.ResourceType) int64 { return t.ID }
 func capabilityID(c *resource.Capability) int64    { return c.ID }
 
-// metadataOf returns the metadata items of keys, nil for all, of a resource.
+// metadataOf returns the metadata items of a resource with the given keys; nil
+// keys are all.
 func (r *Resolver) metadataOf(ctx context.Context, of *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
 	var problems problem.Problems
 	text.CheckList(&problems, "keys", keys, math.MaxInt)
@@ -29,8 +30,7 @@ func (r *Resolver) metadataOf(ctx context.Context, of *resource.Resource, keys [
 	return metadataOfResource.Load(ctx, r.Store, of, keys)
 }
 
-// resourceOrder returns an order of resources: the one given or, for nil, by
-// name.
+// resourceOrder returns an order of resources; nil orders by name.
 func resourceOrder(orderBy *model.ResourceOrder) page.Order {
 	if orderBy == nil {
 		return page.Order{Field: string(model.ResourceOrderFieldName)}
@@ -38,21 +38,22 @@ func resourceOrder(orderBy *model.ResourceOrder) page.Order {
 	return page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 }
 
-// resourcesWithin are the arguments of resources that are children of a parent.
+// resourcesWithin holds the arguments of resources that are children of a
+// parent.
 type resourcesWithin struct {
 	Filter resource.Filter
 	Order  page.Order
 	Page   page.Request
 }
 
-// facetsWithin are the arguments of the facets of such resources.
+// facetsWithin holds the arguments of the metadata facets of child resources.
 type facetsWithin struct {
 	Filter resource.Filter
 	Keys   []string
 	First  int
 }
 
-// facetsOf are the arguments of the counts of what such resources have.
+// facetsOf holds the arguments of the facets of child resources.
 type facetsOf struct {
 	Filter resource.Filter
 	Wanted []resource.FacetRequest

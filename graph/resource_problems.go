@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// connectProblems returns the connection of a page of problems, nil for nil, and
-// registers its rows.
+// connectProblems returns the connection of a page of problems and registers
+// its rows. It returns nil for nil.
 func connectProblems(ctx context.Context, found *resource.ProblemPage) *model.MetadataProblemConnection {
 	if found == nil {
 		return nil
@@ -21,8 +21,8 @@ func connectProblems(ctx context.Context, found *resource.ProblemPage) *model.Me
 	return &model.MetadataProblemConnection{ProblemPage: found}
 }
 
-// change makes a change of definitions, or tries it in a dry run, and returns then
-// what would break.
+// change makes a change of definitions. In a dry run it only tries the change,
+// and returns the problems that it would cause.
 func (r *Resolver) change(ctx context.Context, dryRun bool, problems *model.MetadataProblemScan, change store.DefinitionChange) (*model.MetadataProblemConnection, error) {
 	switch {
 	case dryRun:
@@ -34,9 +34,9 @@ func (r *Resolver) change(ctx context.Context, dryRun bool, problems *model.Meta
 	return nil, change.Make(ctx)
 }
 
-// changed registers what a change of definitions changed and returns it, but nil
-// in a dry run: it would be shown under its id with content that it does not have,
-// and normalised caches would keep that.
+// changed registers a row that a change of definitions changed, and returns it.
+// In a dry run it returns nil: the row would appear under its id with content
+// that it does not have, and normalised caches would keep that content.
 func changed[T any](ctx context.Context, dryRun bool, row *T) *T {
 	if dryRun {
 		return nil

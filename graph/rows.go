@@ -7,8 +7,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// rowErrors returns what is wrong with an item of a mutation for many, with the
-// codes that errors have.
+// rowErrors returns the problems of one item of a bulk mutation, with the codes
+// that errors have.
 func rowErrors(problems problem.Problems) []*model.RowError {
 	errors := make([]*model.RowError, len(problems))
 	for i, one := range problems {

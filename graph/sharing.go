@@ -17,26 +17,27 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// Streams are equal where viewers with the same rights follow the same with the
-// same selection: what they are sent differs in where they began alone. Equal
-// streams share the work for an event: the first of them that answers it keeps the
-// answer for the others, and answers that are made anew are looked for once.
+// Streams are equal if viewers with the same rights subscribe to the same field
+// with the same selection. Such streams differ only in where they began. Equal
+// streams share the work for an event: the first stream that answers an event
+// keeps the answer for the others. One source watches for all of them when a
+// new answer is due.
 
-// groupKey is what equal streams have in common.
+// groupKey identifies a group of equal streams.
 type groupKey struct {
 	viewer    string
 	plan      *document.Plan
 	variables string
 }
 
-// keyOf returns the key of a subscription. Its cursor is no part of it, unless the
-// variable that has it is used for something else besides.
+// keyOf returns the key of a subscription. The cursor is not part of the key,
+// unless the document uses the cursor's variable a second time.
 func keyOf(viewer access.Viewer, operation *document.Operation) (groupKey, bool) {
 	plan := operation.Plan()
 	variables := operation.Variables
 	if after := plan.Root.Fields[0].AST.Arguments.ForName("after"); after != nil && after.Value.Kind == ast.Variable {
 		name := after.Value.Raw
-		if strings.Count(operation.Definition.Position.Src.Input, "$"+name) == 2 { // where it is declared, and there
+		if strings.Count(operation.Definition.Position.Src.Input, "$"+name) == 2 { // the declaration and the argument
 			variables = map[string]any{}
 			for key, value := range operation.Variables {
 				if key != name {
@@ -50,7 +51,7 @@ func keyOf(viewer access.Viewer, operation *document.Operation) (groupKey, bool)
 	return groupKey{viewer: fmt.Sprintf("%q %q %q", viewer.UserID, viewer.ProjectID, roles), plan: plan, variables: string(text)}, err == nil
 }
 
-// equalStreams are the streams of one key that are open.
+// equalStreams are the open streams of one key.
 type equalStreams struct {
 	of     *streamGroups
 	key    groupKey
@@ -58,8 +59,8 @@ type equalStreams struct {
 	open   int // guarded by of.mu
 
 	mu       sync.Mutex
-	answered *answering            // nil until one of them needs it
-	kept     map[int64]*model.Kept // answers to changes, by the ids of these
+	answered *answering            // nil until a stream needs it
+	kept     map[int64]*model.Kept // answers to changes, by change id
 }
 
 // streamGroups are the groups of equal streams of an executor. The zero value is
@@ -71,14 +72,14 @@ type streamGroups struct {
 
 // Bounds of the answers that are kept for equal streams.
 const (
-	maxKept      = 100       // of changes, of one group
-	maxKeptBytes = 256 << 10 // of one of them
-	// keptFor is how long an answer is one of now.
+	maxKept      = 100       // changes of one group
+	maxKeptBytes = 256 << 10 // bytes of one answer
+	// keptFor is how long a kept answer counts as current.
 	keptFor = time.Second
 )
 
-// join adds a stream to those that equal it. Streams of rights that differ though
-// their viewers look alike, as while rights change, share nothing.
+// join adds a stream to the group of its equals. While rights change, viewers
+// with different rights can have the same key; their streams share nothing.
 func (g *streamGroups) join(viewer access.Viewer, operation *document.Operation) *equalStreams {
 	key, ok := keyOf(viewer, operation)
 	g.mu.Lock()
@@ -97,7 +98,7 @@ func (g *streamGroups) join(viewer access.Viewer, operation *document.Operation)
 	return group
 }
 
-// leave takes a stream away.
+// leave removes a stream from its group.
 func (e *equalStreams) leave() {
 	e.of.mu.Lock()
 	e.open--
@@ -116,8 +117,9 @@ func (e *equalStreams) leave() {
 	}
 }
 
-// keptOf returns where the streams keep their answer to a change for a moment; nil
-// where none is kept, as for a stream that has no equal.
+// keptOf returns the place where equal streams share their answer to a change.
+// It returns nil if no answer is kept, for example for a stream without an
+// equal.
 func (e *equalStreams) keptOf(id int64) *model.Kept {
 	e.of.mu.Lock()
 	alone := e.open < 2
@@ -140,25 +142,24 @@ func (e *equalStreams) keptOf(id int64) *model.Kept {
 	return kept
 }
 
-// answering looks, for equal streams whose answers are made anew, when there is to
-// be another one.
+// answering reports to equal streams when a new answer is due.
 type answering struct {
 	cancel context.CancelFunc
 	source *stream
 
 	mu     sync.Mutex
 	number int           // of the newest event
-	event  any           // that, nil before the first
+	event  any           // the newest event, nil before the first
 	next   chan struct{} // closed with the next event, or at the end
 	ended  bool
 }
 
-// awaiting is what begins to wait for another state than there is, and what it
-// returns waits, and reports false where the stream ended.
+// awaiting begins to wait for a new state. The function that it returns waits
+// for the change and reports false if the stream ended.
 type awaiting func() (changed func() bool)
 
-// answering returns what looks for the next event for all of the streams, which the
-// first of them begins: whatever changes after the call is followed by one.
+// answering returns the shared source of events for equal streams. The first
+// stream starts it. Any change after the call leads to an event.
 func (e *equalStreams) answering(of *stream, begin func(*stream) (await awaiting, stop func(), err error), event func() any) (*answering, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,7 +189,7 @@ func (e *equalStreams) answering(of *stream, begin func(*stream) (await awaiting
 	return a, nil
 }
 
-// publish shows the next event, or that there is none any more.
+// publish sends the next event; nil ends the source.
 func (a *answering) publish(event any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -210,8 +211,8 @@ func (a *answering) newest() int {
 	return a.number
 }
 
-// after waits for an event behind one and returns the newest with its number; nil
-// where the stream or all has ended.
+// after waits for an event with a larger number, and returns the newest event
+// with its number. It returns nil if the stream or the source has ended.
 func (a *answering) after(ctx context.Context, number int) (any, int) {
 	for {
 		a.mu.Lock()
@@ -228,9 +229,9 @@ func (a *answering) after(ctx context.Context, number int) (any, int) {
 	}
 }
 
-// shared returns the answer to an event that several streams are sent, with its
-// cursor where it has one, as the first of them made it. What went wrong is shared
-// with nobody.
+// shared returns the answer to an event, with its cursor if it has one. The
+// first stream that answers the event makes the answer for all. Answers with
+// errors are not shared.
 func (e *Executor) shared(kept *model.Kept, write func() (answer *Answer, cursor string)) (*Answer, string) {
 	if kept == nil {
 		return write()

@@ -24,44 +24,44 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// Subscription is a subscription that has begun. One goroutine uses it.
+// Subscription is a running subscription. Only one goroutine may use it.
 type Subscription struct {
 	executor  *Executor
 	operation *document.Operation
 	events    writer.Events
 	stream    *stream
 	cancel    context.CancelFunc
-	// last is the cursor of the answer that was sent last, or that the client had
-	// when it asked.
+	// last is the cursor of the last answer that was sent, at first the cursor
+	// that the client asked with.
 	last string
 }
 
-// stream is what the source of a subscription's events knows of it.
+// stream is the part of a subscription that its source of events uses.
 type stream struct {
-	// ctx is that of the stream, with its viewer, and without what a single
-	// operation reads.
+	// ctx is the context of the stream with its viewer. It carries no reading
+	// or loads of a single operation.
 	ctx context.Context
-	// statements is whether what is selected of an event is read by statements, and
-	// not from the resident world alone.
+	// statements reports whether answering an event takes SQL statements.
+	// Otherwise the resident world alone answers it.
 	statements bool
-	equal      *equalStreams // that the stream is one of
-	after      string        // the cursor of the answer that the client had when it asked; empty is none
+	equal      *equalStreams // the group of equal streams that the stream belongs to
+	after      string        // the cursor that the client asked with, empty for none
 	err        error         // why the events ended; set before their channel is closed
 }
 
 type streamKey struct{}
 
-// streamOf returns the stream whose field a context was given to.
+// streamOf returns the stream of the field with a context.
 func streamOf(ctx context.Context) *stream {
 	of, _ := ctx.Value(streamKey{}).(*stream)
-	if of == nil { // an executor that knows no streams
+	if of == nil { // an executor without streams
 		return &stream{ctx: ctx, equal: &equalStreams{of: &streamGroups{}, open: 1}}
 	}
 	return of
 }
 
-// Subscribe begins a subscription, which lasts until it is ended or the context
-// ends, or returns why it does not begin.
+// Subscribe begins a subscription, or returns the errors that prevent it. The
+// subscription lasts until End is called or ctx ends.
 func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation) (*Subscription, gqlerror.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	group := e.streams.join(access.ViewerFrom(ctx), operation)
@@ -69,7 +69,7 @@ func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation)
 	of := &stream{statements: operation.Price.Statements > 0, equal: group}
 	s := &Subscription{executor: e, operation: operation, stream: of, cancel: cancel}
 	ctx = context.WithValue(ctx, streamKey{}, of)
-	if err := e.store.Settle(ctx); err != nil { // what was committed before is no event
+	if err := e.store.Settle(ctx); err != nil { // changes committed before are no events
 		cancel()
 		return nil, PresentErrors(ctx, e.log, gqlerror.List{gqlerror.Wrap(err)})
 	}
@@ -88,8 +88,8 @@ func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation)
 	return s, nil
 }
 
-// writerOf returns the writer of the answer to an event. Allowed is called with the
-// context of the field, where the viewer may use it.
+// writerOf returns the writer of the answer to an event. It calls allowed with
+// the context of the field once the viewer is authorized.
 func (e *Executor) writerOf(ctx context.Context, operation *document.Operation, answerBytes int, allowed func(context.Context)) *writer.Writer {
 	return writer.New(ctx, operation.Plan(), writer.Options{
 		Variables: operation.Variables,
@@ -109,13 +109,12 @@ func (e *Executor) writerOf(ctx context.Context, operation *document.Operation, 
 // End ends the subscription. Its source ends soon after.
 func (s *Subscription) End() { s.cancel() }
 
-// Next waits for the next event. It returns false where there is none any more:
-// the context, the subscription or its source has ended, the last for the reason
-// that Err returns.
+// Next waits for the next event. Ok is false once the context, the subscription
+// or its source has ended. If the source has ended, Err returns the reason.
 func (s *Subscription) Next(ctx context.Context) (event any, ok bool) { return s.events(ctx) }
 
-// Err returns why the events ended, as clients get it, once Next has returned
-// false; nil where nothing went wrong.
+// Err returns why the events ended, as clients get it. Call it after Next has
+// returned false. It returns nil if nothing went wrong.
 func (s *Subscription) Err(ctx context.Context) gqlerror.List {
 	if s.stream.err == nil {
 		return nil
@@ -124,10 +123,10 @@ func (s *Subscription) Err(ctx context.Context) gqlerror.List {
 	return PresentErrors(ctx, s.executor.log, gqlerror.List{gqlerror.WrapPath(path, s.stream.err)})
 }
 
-// Answer returns the answer to an event as the viewer of the context may see it,
-// with loads and a reading of its own or, where equal streams are sent the event,
-// as one of them has just read it; nil where the client has it already. The data
-// has at most so many bytes; 0 is no limit.
+// Answer returns the answer to an event for the viewer of ctx. It reads the
+// data itself, unless an equal stream has just answered the same event. It
+// returns nil if the client has the answer already. The data has at most
+// answerBytes bytes; 0 is no limit.
 func (s *Subscription) Answer(ctx context.Context, event any, answerBytes int) *Answer {
 	switch of := event.(type) {
 	case interface{ Answers() *model.Answered }:
@@ -136,7 +135,7 @@ func (s *Subscription) Answer(ctx context.Context, event any, answerBytes int) *
 			return answer, answer.sealWith(of.Answers().Cursor)
 		})
 		switch {
-		case answer.FailsForNow(): // and the next answer is held against the one before
+		case answer.FailsForNow(): // the next answer is compared with the one before
 		case cursor == s.last:
 			s.executor.Release(answer.Data...)
 			return nil
@@ -151,7 +150,7 @@ func (s *Subscription) Answer(ctx context.Context, event any, answerBytes int) *
 	return s.write(ctx, event, answerBytes)
 }
 
-// write answers an event with loads and a reading of its own.
+// write answers an event with its own loads and reading.
 func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *Answer {
 	e, plan := s.executor, s.operation.Plan()
 	ctx, measured, end := e.measure(ctx, s.operation)
@@ -170,7 +169,7 @@ func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *A
 	return e.answerOf(ctx, to, measured)
 }
 
-// answerOf returns what was written.
+// answerOf returns the answer that was written.
 func (e *Executor) answerOf(ctx context.Context, to *writer.Writer, measured func() (statements, rows int64)) *Answer {
 	answer := &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, stopped(ctx, to.Errors))}
 	answer.Taken.Statements, answer.Taken.Rows = measured()
@@ -183,8 +182,8 @@ func (e *Executor) answerOf(ctx context.Context, to *writer.Writer, measured fun
 	return answer
 }
 
-// sealWith puts the cursor of an answer, which is made of all else in it, where
-// another text stands for it, and returns it.
+// sealWith computes the cursor of an answer: a hash of its data and errors. It
+// replaces each occurrence of the placeholder standIn with the cursor.
 func (a *Answer) sealWith(standIn string) (cursor string) {
 	hash := sha256.New()
 	for _, piece := range a.Data {
@@ -204,19 +203,20 @@ func (a *Answer) sealWith(standIn string) (cursor string) {
 	return cursor
 }
 
-// answerCursors is how a hash is written as the cursor of an answer: as rand.Text
-// writes what stands in its place meanwhile.
+// answerCursors encodes a hash as the cursor of an answer, in the alphabet and
+// length of the rand.Text placeholders.
 var answerCursors = base32.StdEncoding
 
-// answerCursor is the form of a cursor of an answer.
+// answerCursor matches the cursor of an answer.
 var answerCursor = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
-// betweenAnswers is how long an answer stands at least before it is made anew.
+// betweenAnswers is the minimum time between two answers.
 const betweenAnswers = time.Second
 
-// answersAfter returns a source of events that are each to be answered anew: one at
-// once, and one whenever something has changed that answers can depend on, at most
-// one in betweenAnswers. All but the first are those of the equal streams.
+// answersAfter returns a source of events that each need a new answer. The
+// first event comes immediately. Further events come when anything changes that
+// answers can depend on, at most one in betweenAnswers. Equal streams share all
+// but the first event.
 func answersAfter[Event any](ctx context.Context, r *Resolver, after *string, event func(model.Answered) *Event) (<-chan *Event, error) {
 	if after != nil && !answerCursor.MatchString(*after) {
 		return nil, problem.Invalid("after", "is not a cursor of this stream")
@@ -256,8 +256,8 @@ func answersAfter[Event any](ctx context.Context, r *Resolver, after *string, ev
 	return events, nil
 }
 
-// awaitsWorld waits for another world than there is, for answers that are made of
-// the world alone.
+// awaitsWorld waits for a new world. It serves answers that depend on the world
+// alone.
 func (r *Resolver) awaitsWorld(of *stream) (await awaiting, stop func(), err error) {
 	return func() func() bool {
 		held, next := r.Store.HeldWorld()
@@ -274,8 +274,8 @@ func (r *Resolver) awaitsWorld(of *stream) (await awaiting, stop func(), err err
 	}, func() {}, nil
 }
 
-// awaitsChanges waits, for answers that are read by statements, for a change that
-// the viewer may see.
+// awaitsChanges waits for a change that the viewer may see. It serves answers
+// that are read by statements.
 func (r *Resolver) awaitsChanges(ctx context.Context) func(of *stream) (await awaiting, stop func(), err error) {
 	return func(of *stream) (await awaiting, stop func(), err error) {
 		from, err := r.Store.Latest(ctx, change.Filter{})
@@ -288,7 +288,7 @@ func (r *Resolver) awaitsChanges(ctx context.Context) func(of *stream) (await aw
 				if changes := nextChanges(of, following); len(changes) == 0 {
 					return false
 				}
-				for { // what is there already is one reason, not several
+				for { // changes that are there already are one reason, not several
 					more, err := following.Next(of.ctx, changesAtOnce)
 					if err != nil || len(more) < changesAtOnce {
 						return true
@@ -299,15 +299,17 @@ func (r *Resolver) awaitsChanges(ctx context.Context) func(of *stream) (await aw
 	}
 }
 
-// changesAtOnce is how many changes a stream takes from the feed at once.
+// changesAtOnce is the maximum number of changes that a stream reads from the
+// feed in one batch.
 const changesAtOnce = 100
 
-// betweenChanges is how long a stream gathers changes: streams by the thousand
-// would otherwise be woken by each transaction.
+// betweenChanges is how long a stream gathers changes. Otherwise each
+// transaction would wake thousands of streams.
 const betweenChanges = 20 * time.Millisecond
 
-// nextChanges waits for the next changes that the viewer of a stream may see. There
-// are none where the stream ended, or its place in the feed is not kept any more.
+// nextChanges waits for the next changes that the viewer of a stream may see.
+// It returns none if the stream ended, or if the feed no longer keeps the
+// stream's position.
 func nextChanges(of *stream, following *store.Following) []*change.Change {
 	for of.ctx.Err() == nil {
 		changes, err := following.Next(of.ctx, changesAtOnce)
@@ -326,9 +328,9 @@ func nextChanges(of *stream, following *store.Following) []*change.Change {
 	return nil
 }
 
-// changesAfter returns a source of events of the changes that a filter wants, whose
-// keys are the argument of a name: those behind a cursor or, without one, from now
-// on.
+// changesAfter returns a source of events for the changes that match a filter.
+// Keys is the name of the argument with the filter's keys. The events start
+// after a cursor, or now if there is none.
 func changesAfter[Event any](ctx context.Context, r *Resolver, filter change.Filter, keys string, after *string, event func(model.Changed) Event) (<-chan Event, error) {
 	var problems problem.Problems
 	change.CheckKeys(&problems, keys, filter.Keys)
@@ -358,7 +360,7 @@ func changesAfter[Event any](ctx context.Context, r *Resolver, filter change.Fil
 	return events, nil
 }
 
-// positionIn returns where a stream begins in the feed.
+// positionIn returns the position in the feed at which a stream begins.
 func (r *Resolver) positionIn(ctx context.Context, filter change.Filter, after *string) (change.Position, error) {
 	if after == nil {
 		return r.Store.Latest(ctx, filter)
