@@ -1,16 +1,16 @@
-// Package dataloader batches the reads of one operation without a clock.
-// Whoever fetches rows registers them at their place in the operation; the
-// first load of children below that place fetches the children of all rows
-// registered there in one statement, and every later load finds its part. So
-// the number of statements follows from the operation's shape, never from the
-// number of rows or the load of the machine.
+// Package dataloader batches the reads of one operation without a clock. A
+// resolver that fetches rows registers them at their place in the operation.
+// The first load of children below that place fetches the children of all
+// registered rows in one statement. Later loads find their part of the result.
+// So the number of statements follows from the operation's shape, never from
+// the number of rows or the load of the machine.
 //
-// A loader is a value that says whose children it fetches, by what key, how,
-// and which rows of its result have children of their own. Places are those of
-// the operation's plan: what was read is found by the number of a place, and
-// the batch of a loader once for each place. For gqlgen's own executor, which
-// has no plan and runs fields concurrently, places are made from the paths of
-// fields, and everything here may be called concurrently.
+// A loader describes one batch: the field, the key of a parent, how values are
+// fetched by keys, and which rows of the result have children to load. Places
+// are numbered by the operation's plan, and each place has at most one batch of
+// a loader for the same arguments. gqlgen's own executor has no plan and runs
+// fields concurrently. For it, places come from the paths of fields, and the
+// package is safe for concurrent use.
 package dataloader
 
 import (
@@ -24,29 +24,29 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/writer"
 )
 
-// loads are what was read for one operation.
+// loads holds the rows and batches that were read for one operation.
 type loads struct {
 	mu     sync.Mutex
-	places []*place                   // by number; nil where nothing was read
+	places []*place                   // by number; nil where no field read anything
 	byPath map[string]*document.Field // the fields that gqlgen's executor runs
 }
 
-// place is what was read at one place of an operation.
+// place holds the rows and batches that were read at one place of an operation.
 type place struct {
 	of      *loads
 	field   *document.Field
-	rows    []any // *rows of each kind that are registered here
-	batches []any // *batch of each load for rows that are registered here
-	called  []any // *batch of each loader that was called here
+	rows    []any // *rows of each kind registered here
+	batches []any // *batch of each load for the rows registered here
+	called  []any // *batch of each loader called here
 }
 
 // rows are the rows of one kind at a place.
 type rows[Row any] struct {
 	all   []*Row
-	later []func() []*Row // return rows that belong to all
+	later []func() []*Row // functions that return rows to be added to all
 }
 
-// batch is what one load found for all rows at a place.
+// batch is the result of one load for all rows at a place.
 type batch[K cmp.Ordered, V, A any] struct {
 	loader    any // *loader
 	arguments A
@@ -56,13 +56,14 @@ type batch[K cmp.Ordered, V, A any] struct {
 
 type loadsKey struct{}
 
-// With returns a context for the loads of an operation. Each field of a mutation
-// has its own, so that nothing read before a write is shown after it.
+// With returns a context for the loads of an operation. Each field of a
+// mutation has separate loads, so that no value read before a write is shown
+// after it.
 func With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, loadsKey{}, &loads{})
 }
 
-// placeOf returns the place of the field that a context was given to.
+// placeOf returns the place of the field with a context.
 func placeOf(ctx context.Context) *place {
 	at := writer.PlaceOf(ctx)
 	if at == nil {
@@ -93,10 +94,10 @@ func (l *loads) at(field *document.Field) *place {
 	return here
 }
 
-// fieldAt returns the field of a plan that a field which gqlgen's executor runs
-// would be, and its path: the response names from the root down, each with the
-// type that it is a field of, without list indexes. Fields of different types
-// may have the same name; their places differ.
+// fieldAt returns the field of a plan that corresponds to a field of gqlgen's
+// executor, and the field's path. The path has the response names from the root
+// down, each with the type that has the field, without list indexes. Fields of
+// different types may have the same name; their places differ.
 func (l *loads) fieldAt(fc *graphql.FieldContext) (*document.Field, string) {
 	for fc != nil && (fc.Index != nil || fc.Field.Field == nil) {
 		fc = fc.Parent
@@ -117,8 +118,8 @@ func (l *loads) fieldAt(fc *graphql.FieldContext) (*document.Field, string) {
 	return field, path
 }
 
-// Register notes rows that the current field has fetched, so that their
-// children are fetched for all of them at once.
+// Register notes rows that the current field has fetched. A load then fetches
+// the children of all of them in one batch.
 func Register[Row any](ctx context.Context, registered ...*Row) {
 	here := placeOf(ctx)
 	here.of.mu.Lock()
@@ -135,7 +136,7 @@ func registerRows[Row any](here *place, registered []*Row) {
 }
 
 // RegisterLater notes rows that the current field has in memory, like Register.
-// The function returns them when a load below the field asks for them.
+// A load below the field calls the function when it needs the rows.
 func RegisterLater[Row any](ctx context.Context, registered func() []*Row) {
 	here := placeOf(ctx)
 	here.of.mu.Lock()
@@ -144,7 +145,7 @@ func RegisterLater[Row any](ctx context.Context, registered func() []*Row) {
 	of.later = append(of.later, registered)
 }
 
-// rowsToBeAt returns the rows of a kind at a place, to which more are added.
+// rowsToBeAt returns the rows of a kind at a place, to add more to them.
 func rowsToBeAt[Row any](here *place) *rows[Row] {
 	of := rowsAt[Row](here)
 	if of == nil {
@@ -154,8 +155,7 @@ func rowsToBeAt[Row any](here *place) *rows[Row] {
 	return of
 }
 
-// rowsAt returns the rows of a kind that are registered at a place, nil for
-// none.
+// rowsAt returns the rows of a kind that are registered at a place, or nil.
 func rowsAt[Row any](here *place) *rows[Row] {
 	for _, of := range here.rows {
 		if of, ok := of.(*rows[Row]); ok {
@@ -166,8 +166,8 @@ func rowsAt[Row any](here *place) *rows[Row] {
 }
 
 // rowsAbove returns the rows of a kind that are registered at the nearest place
-// above a place, and that place; where there is none, no rows and the place
-// itself.
+// above, and that place. If there is none, it returns no rows and the given
+// place.
 func rowsAbove[Row any](here *place) ([]*Row, *place) {
 	places := here.of.places
 	for field := here.field.Parent; field != nil; field = field.Parent {

@@ -10,28 +10,28 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// None are the arguments of a loader without any.
+// None is the type of the arguments of a loader without arguments.
 type None = struct{}
 
-// loader fetches the values that rows of one kind have, by their keys, for all
-// rows of a place at once. S is what it fetches them from.
+// loader fetches values by the keys of their parents, for all parents at a
+// place in one batch. S is the source that it fetches from.
 type loader[S, Parent, V any, K cmp.Ordered, A any] struct {
-	name     string // the field that it is for
+	name     string // the name of its field
 	key      func(*Parent) K
-	among    func([]*Parent) []K // nil where the keys are those of the parents
+	among    func([]*Parent) []K // nil if the keys are the keys of the parents
 	fetch    func(S, context.Context, []K, A) (map[K]V, error)
-	register func(*place, map[K]V) // nil where values have no loads of their own
-	// held returns the value that came together with a parent, if one did; nil
-	// where none does.
+	register func(*place, map[K]V) // nil if the values hold no rows to register
+	// held returns the value that came together with a parent, if there is one.
+	// It is nil for loaders that always fetch.
 	held func(S, context.Context, *Parent, A) (V, bool)
-	// owned tells a fetched value which parent has it, before it is shown; nil
-	// where values know nothing of their parents.
+	// owned sets the parent of a fetched value before the value is shown. It is
+	// nil for values without a link to their parents.
 	owned func(*Parent, V)
 }
 
-// load returns the value of a parent. The rows among which the parent is are
-// looked for above the field that the context from was given to. All loads of
-// one loader at one place have the same arguments.
+// load returns the value of a parent. It looks for the parent's rows above the
+// field of the context from. All loads of one loader at one place have the same
+// arguments.
 func (l *loader[S, Parent, V, K, A]) load(ctx, from context.Context, s S, parent *Parent, arguments A) (V, error) {
 	var none V
 	var nothing K
@@ -59,8 +59,8 @@ func (l *loader[S, Parent, V, K, A]) load(ctx, from context.Context, s S, parent
 	return value, b.err
 }
 
-// calledAt returns the batch that the loader found at a place before, nil if
-// there is none.
+// calledAt returns the batch that the loader has already found at a place, or
+// nil.
 func (l *loader[S, Parent, V, K, A]) calledAt(here *place) *batch[K, V, A] {
 	for _, called := range here.called {
 		if b, ok := called.(*batch[K, V, A]); ok && b.loader == l {
@@ -70,8 +70,8 @@ func (l *loader[S, Parent, V, K, A]) calledAt(here *place) *batch[K, V, A] {
 	return nil
 }
 
-// batch returns what the loader finds for all rows among which the parents of a
-// place are. The first call fetches it.
+// batch returns the batch for all rows at the parents' place. The first call
+// fetches it.
 func (l *loader[S, Parent, V, K, A]) batch(ctx context.Context, start *place, s S, arguments A) *batch[K, V, A] {
 	parents, above := rowsAbove[Parent](start)
 	for _, known := range above.batches {
@@ -93,7 +93,8 @@ func (l *loader[S, Parent, V, K, A]) batch(ctx context.Context, start *place, s 
 	return b
 }
 
-// heldBy returns the values that came with parents, and the other parents.
+// heldBy returns the values that came with parents, and the parents without
+// one.
 func (l *loader[S, Parent, V, K, A]) heldBy(ctx context.Context, s S, parents []*Parent, arguments A) (held map[K]V, others []*Parent) {
 	if l.held == nil {
 		return nil, parents
@@ -109,8 +110,8 @@ func (l *loader[S, Parent, V, K, A]) heldBy(ctx context.Context, s S, parents []
 	return held, others
 }
 
-// keys returns the keys of parents, each once and in order. The zero key refers
-// to nothing.
+// keys returns the sorted keys of parents, without duplicates and without the
+// zero key, which refers to nothing.
 func (l *loader[S, Parent, V, K, A]) keys(parents []*Parent) []K {
 	var keys []K
 	if l.among != nil {
@@ -127,7 +128,7 @@ func (l *loader[S, Parent, V, K, A]) keys(parents []*Parent) []K {
 	return slices.Compact(keys)
 }
 
-// alone fetches the value of a parent that is not among the rows of its place.
+// alone fetches the value of a parent that is not registered at its place.
 func (l *loader[S, Parent, V, K, A]) alone(ctx context.Context, here *place, b *batch[K, V, A], s S, parent *Parent) (V, error) {
 	id := l.key(parent)
 	if alone, ok := ctx.Value(aloneKey{}).(func(string)); ok {
@@ -143,7 +144,7 @@ func (l *loader[S, Parent, V, K, A]) alone(ctx context.Context, here *place, b *
 	return value, err
 }
 
-// own tells fetched values of their parents.
+// own links fetched values to their parents.
 func (l *loader[S, Parent, V, K, A]) own(parents []*Parent, fetched map[K]V) {
 	if l.owned == nil {
 		return
@@ -163,13 +164,13 @@ func (l *loader[S, Parent, V, K, A]) registerAt(here *place, values map[K]V) {
 
 type aloneKey struct{}
 
-// WatchAlone returns a context in which a function is called with the name of
-// each loader that fetches for one row alone, because the row was not registered.
+// WatchAlone returns a context in which alone is called with the name of each
+// loader that fetches for a single row, because the row was not registered.
 func WatchAlone(ctx context.Context, alone func(loader string)) context.Context {
 	return context.WithValue(ctx, aloneKey{}, alone)
 }
 
-// WithEvery returns the values found with the zero value for every other key.
+// WithEvery returns the values found, with the zero value for every other key.
 func WithEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
 	if found == nil {
 		found = make(map[K]V, len(keys))
@@ -183,12 +184,12 @@ func WithEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
 	return found
 }
 
-// ValueBy loads one value of each parent, by arguments.
+// ValueBy loads one value of each parent. The value depends on arguments.
 type ValueBy[S, Parent, V any, K cmp.Ordered, A any] struct {
 	loader[S, Parent, V, K, A]
 }
 
-// NewValueBy returns a loader of values without loads of their own.
+// NewValueBy returns a loader of values that hold no rows to register.
 func NewValueBy[S, Parent, V any, K cmp.Ordered, A any](
 	name string, key func(*Parent) K, fetch func(S, context.Context, []K, A) (map[K]V, error),
 ) *ValueBy[S, Parent, V, K, A] {
@@ -208,19 +209,19 @@ func NewRowsBy[S, Parent, V, Row any, K cmp.Ordered, A any](
 	return l
 }
 
-// Held makes the loader take the value that came together with a parent, if one
-// did, and returns it.
+// Held makes the loader use the value that came together with a parent, if
+// there is one. It returns the loader.
 func (l *ValueBy[S, Parent, V, K, A]) Held(held func(S, context.Context, *Parent, A) (V, bool)) *ValueBy[S, Parent, V, K, A] {
 	l.held = held
 	return l
 }
 
-// Among makes the loader fetch for all keys that the parents at a place reach in
-// memory. It is for parents below which other ones are found without a load.
+// Among makes the loader fetch for all keys that the parents at a place reach
+// in memory. It is for parents that lead to other parents without a load.
 func (l *ValueBy[S, Parent, V, K, A]) Among(keys func([]*Parent) []K) { l.among = keys }
 
-// Owned makes the loader tell each fetched value which parent has it, once and before
-// anything is shown.
+// Owned makes the loader call a function with each parent and its fetched
+// value, once and before anything is shown.
 func (l *ValueBy[S, Parent, V, K, A]) Owned(owned func(*Parent, V)) { l.owned = owned }
 
 // Load returns the value of a parent.
@@ -239,7 +240,7 @@ type Value[S, Parent, V any, K cmp.Ordered] struct {
 	ValueBy[S, Parent, V, K, None]
 }
 
-// NewValue returns a loader of values without loads of their own.
+// NewValue returns a loader of values that hold no rows to register.
 func NewValue[S, Parent, V any, K cmp.Ordered](
 	name string, key func(*Parent) K, fetch func(S, context.Context, []K) (map[K]V, error),
 ) *Value[S, Parent, V, K] {
@@ -251,19 +252,19 @@ func (l *Value[S, Parent, V, K]) Load(ctx context.Context, s S, parent *Parent) 
 	return l.load(ctx, ctx, s, parent, None{})
 }
 
-// Held makes the loader take the value that came together with a parent, if one
-// did, and returns it.
+// Held makes the loader use the value that came together with a parent, if
+// there is one. It returns the loader.
 func (l *Value[S, Parent, V, K]) Held(held func(*Parent) (V, bool)) *Value[S, Parent, V, K] {
 	l.held = func(_ S, _ context.Context, parent *Parent, _ None) (V, bool) { return held(parent) }
 	return l
 }
 
-// without returns a fetch that has no arguments as one that has.
+// without adapts a fetch without arguments to the type of one with arguments.
 func without[S, V any, K cmp.Ordered](fetch func(S, context.Context, []K) (map[K]V, error)) func(S, context.Context, []K, None) (map[K]V, error) {
 	return func(s S, ctx context.Context, keys []K, _ None) (map[K]V, error) { return fetch(s, ctx, keys) }
 }
 
-// ManyBy loads the rows that each parent has, by arguments, and registers them.
+// ManyBy loads the rows of each parent, by arguments, and registers them.
 type ManyBy[S, Parent, Child any, K cmp.Ordered, A any] struct {
 	loader[S, Parent, []*Child, K, A]
 }
@@ -282,15 +283,15 @@ func NewManyBy[S, Parent, Child any, K cmp.Ordered, A any](
 	}}
 }
 
-// Owned makes the loader tell the fetched rows which parent has them, and returns
-// it.
+// Owned makes the loader call a function with each parent and its fetched rows.
+// It returns the loader.
 func (l *ManyBy[S, Parent, Child, K, A]) Owned(owned func(*Parent, []*Child)) *ManyBy[S, Parent, Child, K, A] {
 	l.owned = owned
 	return l
 }
 
-// Held makes the loader take the rows that came together with a parent, and
-// returns it.
+// Held makes the loader use the rows that came together with a parent. It
+// returns the loader.
 func (l *ManyBy[S, Parent, Child, K, A]) Held(held func(S, context.Context, *Parent, A) ([]*Child, bool)) *ManyBy[S, Parent, Child, K, A] {
 	l.held = held
 	return l
@@ -311,7 +312,7 @@ func (l *ManyBy[S, Parent, Child, K, A]) LoadFrom(ctx, from context.Context, s S
 	return children, err
 }
 
-// Many loads the rows that each parent has and registers them.
+// Many loads the rows of each parent and registers them.
 type Many[S, Parent, Child any, K cmp.Ordered] struct {
 	ManyBy[S, Parent, Child, K, None]
 }
@@ -328,8 +329,8 @@ func (l *Many[S, Parent, Child, K]) Load(ctx context.Context, s S, parent *Paren
 	return l.LoadFrom(ctx, ctx, s, parent, None{})
 }
 
-// Held makes the loader take the rows that came together with a parent, nil for
-// none, and returns it.
+// Held makes the loader use the rows that came together with a parent, nil for
+// none. It returns the loader.
 func (l *Many[S, Parent, Child, K]) Held(held func(*Parent) []*Child) *Many[S, Parent, Child, K] {
 	l.held = func(_ S, _ context.Context, parent *Parent, _ None) ([]*Child, bool) {
 		rows := held(parent)
@@ -338,8 +339,8 @@ func (l *Many[S, Parent, Child, K]) Held(held func(*Parent) []*Child) *Many[S, P
 	return l
 }
 
-// Supply stores the rows that the loader is to find below the current field,
-// which has fetched them together with the parents.
+// Supply stores rows for later loads below the current field, which has fetched
+// them together with the parents.
 func (l *Many[S, Parent, Child, K]) Supply(ctx context.Context, values map[K][]*Child) {
 	here := placeOf(ctx)
 	here.of.mu.Lock()
@@ -370,8 +371,8 @@ func NewOne[S, Parent, Child any, K cmp.Ordered](
 	}}
 }
 
-// Registering makes a loader register rows that are part of what it loads, and
-// returns it.
+// Registering makes a loader also register rows inside its values. It returns
+// the loader.
 func Registering[S, Parent, Child, Row any, K cmp.Ordered](l *One[S, Parent, Child, K], rows func(*Child) []*Row) *One[S, Parent, Child, K] {
 	children := l.register
 	l.register = func(here *place, values map[K]*Child) {
@@ -385,8 +386,8 @@ func Registering[S, Parent, Child, Row any, K cmp.Ordered](l *One[S, Parent, Chi
 	return l
 }
 
-// Held makes the loader take the row that came together with a parent, nil for
-// none, and returns it.
+// Held makes the loader use the row that came together with a parent, nil for
+// none. It returns the loader.
 func (l *One[S, Parent, Child, K]) Held(held func(*Parent) *Child) *One[S, Parent, Child, K] {
 	l.held = func(_ S, _ context.Context, parent *Parent, _ None) (*Child, bool) {
 		row := held(parent)
@@ -395,17 +396,17 @@ func (l *One[S, Parent, Child, K]) Held(held func(*Parent) *Child) *One[S, Paren
 	return l
 }
 
-// Among makes the loader fetch for all keys that the parents at a place reach in
-// memory, and returns it.
+// Among makes the loader fetch for all keys that the parents at a place reach
+// in memory. It returns the loader.
 func (l *One[S, Parent, Child, K]) Among(keys func([]*Parent) []K) *One[S, Parent, Child, K] {
 	l.among = keys
 	return l
 }
 
-// Load returns the row that a parent refers to, or nil where it does not exist
-// or is not visible. A key of 0 or the empty string refers to nothing. Where the
-// schema has no null, the parent was deleted since it was read, together with
-// the row: the error is ErrNotFound.
+// Load returns the row that a parent refers to, or nil if the row does not
+// exist or is not visible. A key of 0 or the empty string refers to nothing. If
+// the schema requires a value, a missing row means that it and the parent were
+// deleted after the parent was read. The error is then ErrNotFound.
 func (l *One[S, Parent, Child, K]) Load(ctx context.Context, s S, parent *Parent) (*Child, error) {
 	child, err := l.load(ctx, ctx, s, parent, None{})
 	if err == nil && child == nil {
