@@ -2,11 +2,11 @@ package writer
 
 import "context"
 
-// Events receives the next event of a subscription, for which it waits. It returns
-// false where there is none any more, or the context has ended.
+// Events waits for the next event of a subscription. It returns false after the
+// last event, or when the context ends.
 type Events func(ctx context.Context) (event any, ok bool)
 
-// EventsOf returns what receives the events that are sent on a channel.
+// EventsOf returns an Events function that receives from a channel.
 func EventsOf[Event any](sent <-chan Event) Events {
 	return func(ctx context.Context) (any, bool) {
 		select {

@@ -2,17 +2,17 @@ package writer
 
 import "sync"
 
-// pieceBytes is how long the pieces are that answers are written in. A value
-// that is longer than what is left of one makes it grow.
+// pieceBytes is the length of the pieces of an answer. A value that is longer
+// than the rest of its piece makes the piece grow.
 const pieceBytes = 64 << 10
 
-// turnAt is the length from which on the next value begins another piece: most
+// turnAt is the length after which the next value begins another piece. Most
 // values fit into the rest.
 const turnAt = pieceBytes - 2<<10
 
-// Pieces lends the memory that answers are written in. An answer holds little
-// more than its bytes, and nothing is copied when it grows. The zero value is
-// ready for use, by several goroutines at once.
+// Pieces lends the memory for answers. An answer takes little more memory than
+// its bytes, and growing copies nothing. The zero value is ready to use, and
+// safe for concurrent use.
 type Pieces struct{ free sync.Pool }
 
 // take returns an empty piece.
@@ -23,16 +23,16 @@ func (p *Pieces) take() []byte {
 	return make([]byte, 0, pieceBytes)
 }
 
-// Give takes back a piece that nobody reads any more. One that has grown is
-// left to the garbage collector.
+// Give takes back a piece that is no longer read. It leaves a piece that has
+// grown to the garbage collector.
 func (p *Pieces) Give(piece []byte) {
 	if cap(piece) == pieceBytes {
 		p.free.Put((*[pieceBytes]byte)(piece[:pieceBytes]))
 	}
 }
 
-// Whole returns pieces as one text that several can read: Give does not take it
-// back.
+// Whole returns the pieces as one string of bytes, which several readers may
+// share. Give does not take it back.
 func (p *Pieces) Whole(pieces [][]byte) []byte {
 	size := 0
 	for _, piece := range pieces {

@@ -1,6 +1,6 @@
-// Package writer holds what the generated code writes an answer with: a buffer
-// that fields are appended to one after the other, the errors met on the way,
-// and what a resolver must know of the place it is called at.
+// Package writer has the types that generated code uses to write an answer: a
+// buffer of fields, the errors so far, and the place of a resolver in the
+// operation.
 package writer
 
 import (
@@ -20,28 +20,28 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Writer writes one answer. A value that may not be null and has none is an
-// error: what was written of the object around it is taken back, up to the
-// nearest value that may be null. So every method that writes a value reports
-// whether it did; false asks the caller to take back its own.
+// Writer writes one answer. If a value must not be null but has none, that is
+// an error. The writer then drops the object around it, up to the nearest value
+// that may be null. So each method that writes a value reports whether it did.
+// After false the caller must drop its own value.
 type Writer struct {
 	Errors gqlerror.List
 
-	buf     []byte   // the piece that is being written
-	room    int      // how long buf may be where a value begins
+	buf     []byte   // the current piece
+	room    int      // the maximum length of buf where a value begins
 	full    [][]byte // the pieces before it
 	written int      // the bytes in full
-	values  int      // how many values began, for the look at the time
+	values  int      // how many values began, to know when to check the time
 
 	options  Options
 	ctx      context.Context // of the root field
 	contexts []Place
 	bound    []map[string]any
 	kept     map[int]resolved         // by place
-	told     map[*document.Field]bool // whose refusal for all objects is among the errors
-	indexes  []int                    // in the lists that are being written, from the root down
+	told     map[*document.Field]bool // fields with an error for all objects so far
+	indexes  []int                    // in the current lists, from the root down
 	current  *document.Field
-	failed   int   // the errors before the root field that is being written
+	failed   int   // the number of errors before the current root field
 	stopped  error // why no further root field is written
 }
 
@@ -50,14 +50,15 @@ type Options struct {
 	Variables map[string]any
 	// Pieces lends the memory of the answer.
 	Pieces *Pieces
-	// Bytes bounds the answer; 0 is no limit. The root field that goes beyond it
-	// is null, and so are the ones after it, each with an error.
+	// Bytes bounds the answer; 0 is no limit. A root field that exceeds it is
+	// null with an error, and so are the root fields after it.
 	Bytes int
-	// Finish makes a root field that began go on when its context has ended: what
-	// a mutation has committed is answered. Its resolvers may fail by then.
+	// Finish makes a root field continue after its context has ended, so that
+	// the answer shows what a mutation has committed. Its resolvers may still
+	// fail.
 	Finish bool
-	// Begin is called before each root field. It returns the context that the
-	// field and all below it run in, or why the field is refused.
+	// Begin is called before each root field. It returns the context for the
+	// field and all below it, or why the field is refused.
 	Begin func(context.Context, *document.Field) (context.Context, error)
 	// Recover returns the error of a panic.
 	Recover func(context.Context, any) error
@@ -77,7 +78,7 @@ func New(ctx context.Context, plan *document.Plan, options Options) *Writer {
 type Place struct {
 	context.Context
 	Field *document.Field
-	// Loads is what package dataloader has read there.
+	// Loads is the data that package dataloader has read there.
 	Loads any
 }
 
@@ -91,15 +92,15 @@ func (p *Place) Value(key any) any {
 	return p.Context.Value(key)
 }
 
-// PlaceOf returns the place whose resolver a context was given to, and nil for
-// other contexts.
+// PlaceOf returns the place of the resolver with a context, or nil for other
+// contexts.
 func PlaceOf(ctx context.Context) *Place {
 	place, _ := ctx.Value(placeKey{}).(*Place)
 	return place
 }
 
-// Root writes a root field, unless it is refused. A panic below it is an error
-// of the field at which it happened, and the root field is null.
+// Root writes a root field, unless it is refused. A panic becomes an error of
+// the field where it happened, and the root field is null.
 func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*document.Field) bool) (ok bool) {
 	start, failed := w.Mark(), len(w.Errors)
 	w.indexes, w.current, w.failed, w.told = w.indexes[:0], f, failed, nil
@@ -127,26 +128,26 @@ func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*docume
 	return ok
 }
 
-// NotNullSince adds an error to a field that is null although nothing failed
-// since so many errors were there.
+// NotNullSince adds an error to a field that is null, if no error was added
+// since there were failed errors.
 func (w *Writer) NotNullSince(f *document.Field, start Mark, failed int) {
 	if len(w.Errors) == failed && w.isNullSince(start) {
 		w.add(ErrNull, w.path(f), nil)
 	}
 }
 
-// stop is the panic that ends a root field for the reason in stopped, and
-// overrun the one that ends it because too much failed in it.
+// stop is the panic that ends a root field for the reason in Writer.stopped.
+// Overrun is the panic that ends it after too many errors.
 type (
 	stop    struct{}
 	overrun struct{}
 )
 
-// MaxFailed bounds the errors in one root field: with more of them it is null,
-// and has its first ones.
+// MaxFailed bounds the errors of one root field. A field with more errors is
+// null and keeps the first ones.
 const MaxFailed = 1000
 
-// recovered makes a root field null that a panic ended.
+// recovered makes a root field null after a panic.
 func (w *Writer) recovered(ctx context.Context, f *document.Field, start Mark, failed int, panicked any) bool {
 	switch panicked.(type) {
 	case stop:
@@ -173,12 +174,11 @@ func (w *Writer) Context(f *document.Field) context.Context {
 	return at
 }
 
-// Arguments returns the arguments of a field, and nil where they were not bound
-// yet.
+// Arguments returns the arguments of a field, or nil if they are not bound yet.
 func (w *Writer) Arguments(f *document.Field) map[string]any { return w.bound[f.Place] }
 
-// Bind binds the arguments of a field. It returns nil and adds an error where
-// one of them is not of its type.
+// Bind binds the arguments of a field. If an argument does not have its type,
+// it returns nil and adds an error.
 func (w *Writer) Bind(f *document.Field, bind func(context.Context, map[string]any) (map[string]any, error)) map[string]any {
 	ctx := graphql.WithFieldContext(w.ctx, w.fieldContext(f))
 	bound, err := bind(ctx, f.AST.ArgumentMap(w.options.Variables))
@@ -190,14 +190,13 @@ func (w *Writer) Bind(f *document.Field, bind func(context.Context, map[string]a
 	return bound
 }
 
-// resolved is what a field was resolved to, for those that repeat it.
+// resolved is the result of a field, kept for fields that repeat it.
 type resolved struct {
 	value any
 	err   error
 }
 
-// Keep keeps what a field was resolved to, until the same is kept of the next
-// object.
+// Keep keeps the result of a field. The result of the next object replaces it.
 func (w *Writer) Keep(f *document.Field, value any, err error) {
 	if w.kept == nil {
 		w.kept = map[int]resolved{}
@@ -205,8 +204,7 @@ func (w *Writer) Keep(f *document.Field, value any, err error) {
 	w.kept[f.Place] = resolved{value, err}
 }
 
-// Kept returns what the field was resolved to that another one repeats, and
-// whether it is known.
+// Kept returns the result that the field repeats, and whether it is known.
 func Kept[V any](w *Writer, f *document.Field) (value V, known bool, err error) {
 	if !f.Repeats {
 		return value, false, nil
@@ -219,8 +217,8 @@ func Kept[V any](w *Writer, f *document.Field) (value V, known bool, err error) 
 	return value, true, of.err
 }
 
-// fieldContext returns the context that the generated code finds the path of a
-// field in.
+// fieldContext returns the context from which generated code reads the path of
+// a field.
 func (w *Writer) fieldContext(f *document.Field) *graphql.FieldContext {
 	var at *graphql.FieldContext
 	for _, element := range w.path(f) {
@@ -236,15 +234,15 @@ func (w *Writer) fieldContext(f *document.Field) *graphql.FieldContext {
 	return at
 }
 
-// Key begins a field. It ends the root field when the answer is too long, or
-// its time is over.
+// Key begins a field. It ends the root field if the answer is too long or the
+// time is over.
 func (w *Writer) Key(f *document.Field) {
 	w.current = f
 	w.begin()
 	w.buf = append(w.buf, f.Key...)
 }
 
-// begin looks whether a value may begin.
+// begin checks that a value may begin.
 func (w *Writer) begin() {
 	if len(w.buf) >= w.room {
 		w.turn()
@@ -254,7 +252,7 @@ func (w *Writer) begin() {
 	}
 }
 
-// betweenLooks is how many values are written between two looks at the time.
+// betweenLooks is the number of values between two checks of the time.
 const betweenLooks = 256
 
 func (w *Writer) look() {
@@ -278,7 +276,7 @@ func (w *Writer) turn() {
 	w.room = w.roomNow()
 }
 
-// roomNow returns how long the current piece may be where a value begins.
+// roomNow returns the maximum length of the current piece where a value begins.
 func (w *Writer) roomNow() int {
 	if limit := w.options.Bytes; limit > 0 {
 		return min(turnAt, limit-w.written+1)
@@ -289,18 +287,18 @@ func (w *Writer) roomNow() int {
 // Mark is a position in an answer.
 type Mark struct{ piece, at int }
 
-// Mark returns the end of what was written.
+// Mark returns the current end of the answer.
 func (w *Writer) Mark() Mark { return Mark{len(w.full), len(w.buf)} }
 
-// isNullSince reports whether null is what was written since a position.
+// isNullSince reports whether exactly null was written since a position.
 func (w *Writer) isNullSince(start Mark) bool {
 	return start.piece == len(w.full) && string(w.buf[start.at:]) == "null"
 }
 
-// Data returns the answer in its pieces. The caller returns them to the pool.
+// Data returns the answer in pieces. The caller must return them to the pool.
 func (w *Writer) Data() [][]byte { return append(w.full, w.buf) }
 
-// Fail adds the error of a field. One that is the same for all objects is added
+// Fail adds the error of a field. An error for all objects is added only once,
 // for the first of them.
 func (w *Writer) Fail(f *document.Field, err error) {
 	if problem.IsForAll(err) {
@@ -319,7 +317,8 @@ func (w *Writer) Fail(f *document.Field, err error) {
 	w.add(err, w.path(f), at)
 }
 
-// FailNull adds the error of a value that is null where the schema has none.
+// FailNull adds the error of a value that is null though the schema requires
+// one.
 func (w *Writer) FailNull(f *document.Field) bool {
 	w.add(errors.New("the requested element is null which the schema does not allow"), w.path(f), nil)
 	return false
@@ -343,8 +342,8 @@ func (w *Writer) add(err error, path ast.Path, at []gqlerror.Location) {
 	}
 }
 
-// path returns where in the answer a field is, or the element of its list that
-// is being written.
+// path returns the path of a field in the answer, or of the current element of
+// its list.
 func (w *Writer) path(f *document.Field) ast.Path {
 	var fields []*document.Field
 	for at := f; at != nil; at = at.Parent {
@@ -360,8 +359,7 @@ func (w *Writer) path(f *document.Field) ast.Path {
 	return path
 }
 
-// Enter begins a list whose elements have paths, At its element of an index,
-// and Leave ends it.
+// Enter begins a list whose elements have paths.
 func (w *Writer) Enter() { w.indexes = append(w.indexes, 0) }
 
 // At begins the element of an index.
@@ -370,8 +368,7 @@ func (w *Writer) At(i int) {
 	w.Element(i)
 }
 
-// Element begins the element of an index, in a list whose elements need no
-// paths.
+// Element begins an element by its index, in a list without paths.
 func (w *Writer) Element(i int) {
 	if i > 0 {
 		w.buf = append(w.buf, ',')
@@ -382,7 +379,7 @@ func (w *Writer) Element(i int) {
 // Leave ends a list.
 func (w *Writer) Leave() { w.indexes = w.indexes[:len(w.indexes)-1] }
 
-// Drop takes back what was written since a position.
+// Drop removes everything that was written since a position.
 func (w *Writer) Drop(start Mark) bool {
 	for start.piece < len(w.full) {
 		w.options.Pieces.Give(w.buf)
@@ -395,7 +392,7 @@ func (w *Writer) Drop(start Mark) bool {
 	return false
 }
 
-// Absent writes null for a field without a value, where it may be null.
+// Absent writes null for a field without a value, if the field may be null.
 func (w *Writer) Absent(f *document.Field) bool {
 	if f.NonNull {
 		return false
@@ -409,7 +406,7 @@ func (w *Writer) Null() bool {
 	return true
 }
 
-// Raw writes a value that is JSON.
+// Raw writes a JSON value.
 func (w *Writer) Raw(json string) bool {
 	w.buf = append(w.buf, json...)
 	return true
@@ -418,7 +415,7 @@ func (w *Writer) Raw(json string) bool {
 // Byte writes one byte.
 func (w *Writer) Byte(b byte) { w.buf = append(w.buf, b) }
 
-// Write writes a part of a value that is JSON.
+// Write writes a part of a JSON value.
 func (w *Writer) Write(json []byte) (int, error) {
 	w.buf = append(w.buf, json...)
 	return len(json), nil
@@ -460,7 +457,7 @@ func (w *Writer) Time(value time.Time) bool {
 	return true
 }
 
-// JSON writes a value that is JSON; the empty one stands for an absent value.
+// JSON writes a JSON value; the empty string means an absent value.
 func (w *Writer) JSON(value text.JSON) bool {
 	if value == "" {
 		return w.Null()
