@@ -1,8 +1,8 @@
-// Package document handles the text of an operation before it runs: it parses
-// and validates documents, checks them against limits, and prepares operations
-// with variables of the right types and an estimate of their cost. Its errors
-// are kinds of refusal or have the codes of the parser and the validator;
-// package graph decides how they look in an answer.
+// Package document prepares operations before they run. It parses and validates
+// documents, checks them against limits, coerces variables to their types and
+// estimates the cost of an operation. Its errors are kinds of refusal or have
+// the codes of the parser and the validator. Package graph turns them into the
+// errors of an answer.
 package document
 
 import (
@@ -23,25 +23,25 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// MaxErrors bounds the errors of one answer. Beyond it each root field that
-// failed still has one.
+// MaxErrors bounds the errors of one answer. Beyond it each failed root field
+// still has one error.
 const MaxErrors = 20
 
-// hintBytes bounds the documents whose errors say what a wrong name may have
-// meant: looking for that takes long in long documents.
+// hintBytes is the maximum length of a document whose errors suggest names in
+// place of wrong ones. The search for suggestions is slow in long documents.
 const hintBytes = 16 << 10
 
-// keptWeight is about how many bytes a parsed document and its plans take for
-// each byte of its text.
+// keptWeight is the approximate memory of a kept document and its plans, in
+// bytes per byte of its source.
 const keptWeight = 80
 
-// Reader reads documents of a schema within limits, and keeps the valid ones.
+// Reader reads documents of a schema within limits, and caches the valid ones.
 type Reader struct {
 	schema    *ast.Schema
 	limits    Limits
 	works     *works
-	hinting   *rules.Rules // whose errors say what a wrong name may have meant
-	unhinting *rules.Rules // whose errors reveal no name of the schema
+	hinting   *rules.Rules // its errors suggest names in place of wrong ones
+	unhinting *rules.Rules // its errors reveal no name of the schema
 	kept      *lru.Cache[*document]
 }
 
@@ -49,60 +49,61 @@ type Reader struct {
 type document struct {
 	schema     *ast.Schema
 	ast        *ast.QueryDocument
-	bytes      int                  // of the text
-	conditions []string             // the variables that @skip and @include look at
-	literals   map[string]any       // the values of the variables that stand for literals
-	members    map[*ast.Field]int64 // how many members the lists among the arguments of a field have
+	bytes      int                  // length of the source
+	conditions []string             // the variables of @skip and @include
+	literals   map[string]any       // values of the variables that replace literals
+	members    map[*ast.Field]int64 // the number of list members in the arguments of a field
 	plans      plans
 }
 
-// Request is what a client asks for.
+// Request is a request of a client.
 type Request struct {
 	// Text is the document.
 	Text string
-	// OperationName may be empty where the document holds only one operation.
+	// OperationName may be empty if the document has only one operation.
 	OperationName string
-	// Variables are as JSON has them, numbers as json.Number.
+	// Variables are decoded JSON, with numbers as json.Number.
 	Variables map[string]any
 	// Trusted allows ten times as many tokens.
 	Trusted bool
-	// Hints makes the errors of short documents say what a wrong name may have
-	// meant, which reveals names of the schema.
+	// Hints makes the errors of short documents suggest names in place of wrong
+	// ones. This reveals names of the schema.
 	Hints bool
 }
 
-// Prepared is what became of a request: an operation that may run, or why it is
-// refused.
+// Prepared is the result of preparing a request: an operation that may run, or
+// why it is refused.
 type Prepared struct {
-	// Valid is whether the document is valid, whatever is wrong with the rest of
-	// the request.
+	// Valid reports whether the document is valid. The rest of the request may
+	// still be invalid.
 	Valid bool
-	// Operation is the operation, and nil where it is not known. One that costs too
-	// much is known and refused.
+	// Operation is the operation, or nil if it is not known. An operation that
+	// costs too much is known and refused.
 	Operation *Operation
-	// Refused is why the operation may not run; empty where it may.
+	// Refused is why the operation may not run. It is empty if it may.
 	Refused gqlerror.List
-	// NotUnicode is whether it is because a literal holds half of a surrogate pair.
+	// NotUnicode reports whether the reason is a literal with half of a
+	// surrogate pair.
 	NotUnicode bool
-	// Effort is the cost of what was done besides running the operation: of reading
-	// the variables, of reading the document, valid or not, unless it was kept, and
-	// of finding an operation too complex.
+	// Effort is the cost of preparing the request: of reading the variables, of
+	// reading a document that was not cached, valid or not, and of finding that
+	// an operation is too complex.
 	Effort int64
 }
 
 // Operation is one operation of a valid document, with its variables coerced to
 // their types.
 type Operation struct {
-	// Asked is what the client asked for.
+	// Asked is the client's request.
 	Asked      Request
 	Document   *ast.QueryDocument
 	Definition *ast.OperationDefinition
 	Variables  map[string]any
-	// Price is an estimate of the work that the operation takes.
+	// Price is the estimated work of the operation.
 	Price Price
-	// Needs is what the operation needs while it runs.
+	// Needs is the resource that the operation needs while it runs.
 	Needs Needs
-	// Introspects is whether the operation asks for the schema.
+	// Introspects reports whether the operation reads the schema.
 	Introspects bool
 
 	planned *Plan
@@ -112,7 +113,7 @@ type Operation struct {
 func (o *Operation) Plan() *Plan { return o.planned }
 
 // NewReader returns a reader of documents of the schema. Nodes returns how many
-// statements look nodes up by their ids, and whether they are in the world.
+// statements look up nodes by their ids, and whether any node is in the world.
 func NewReader(schema *ast.Schema, nodes func(ids []any) (statements int, world bool), limits Limits) *Reader {
 	unhinting := rules.NewDefaultRules()
 	for _, rule := range []struct{ with, without core.Rule }{
@@ -131,10 +132,9 @@ func NewReader(schema *ast.Schema, nodes func(ids []any) (statements int, world 
 	}
 }
 
-// Prepare does everything that is to be done before an operation runs: it
-// checks the variables, reads the document, coerces the variables to their
-// types, plans the operation and estimates its price. It refuses what is beyond
-// a limit.
+// Prepare parses, validates, plans and prices a request: it checks the
+// variables, reads the document, coerces the variables to their types, plans
+// the operation and estimates its price. It refuses a request beyond a limit.
 func (r *Reader) Prepare(request Request) Prepared {
 	prepared := r.readAndPlan(request)
 	if len(request.Variables) > 0 {
@@ -146,7 +146,7 @@ func (r *Reader) Prepare(request Request) Prepared {
 	return prepared
 }
 
-// readAndPlan is Prepare without the effort of variables and refusals.
+// readAndPlan is Prepare without the cost of variables and refusals.
 func (r *Reader) readAndPlan(request Request) Prepared {
 	if err := checkVariables(request.Variables, r.limits.ListMembers); err != nil {
 		return Prepared{Refused: refuse(err)}
@@ -176,8 +176,9 @@ func (r *Reader) readAndPlan(request Request) Prepared {
 	return prepared
 }
 
-// read returns the valid document of a request: one that was kept, or one that
-// is parsed, checked against the limits and validated now, with the cost of that.
+// read returns the valid document of a request, from the cache or newly parsed,
+// checked against the limits and validated. Effort is the cost of a new
+// document, and 0 for a cached one.
 func (r *Reader) read(request Request) (valid *document, effort int64, refused gqlerror.List) {
 	if kept, ok := r.kept.Get(request.Text); ok {
 		return kept, 0, nil
@@ -190,7 +191,7 @@ func (r *Reader) read(request Request) (valid *document, effort int64, refused g
 	return valid, w.effort(len(request.Text)), refused
 }
 
-// readNew returns the valid document of a request that was not kept.
+// readNew returns the valid document of a request that is not cached.
 func (r *Reader) readNew(request Request, w *walker) (*document, gqlerror.List) {
 	if err := checkNames(request.Text); err != nil {
 		return nil, refuse(err)
@@ -234,8 +235,8 @@ func (r *Reader) readNew(request Request, w *walker) (*document, gqlerror.List) 
 	}, nil
 }
 
-// operation returns the operation of a name, which may be empty where the
-// document holds only one, with its variables coerced.
+// operation returns the operation with a name, with its variables coerced. The
+// name may be empty if the document has only one operation.
 func (d *document) operation(name string, variables map[string]any) (*Operation, gqlerror.List) {
 	definition := d.ast.Operations.ForName(name)
 	if definition == nil {
@@ -252,8 +253,8 @@ func (d *document) operation(name string, variables map[string]any) (*Operation,
 	return &Operation{Document: d.ast, Definition: definition, Variables: coerced}, nil
 }
 
-// checkSubscription refuses a subscription whose field can be left out: it is one
-// field in any case.
+// checkSubscription refuses a subscription that does not have exactly one
+// field, whatever the values of @skip and @include.
 func (d *document) checkSubscription(o *Operation) gqlerror.List {
 	if o.Definition.Operation != ast.Subscription {
 		return nil
@@ -265,7 +266,7 @@ func (d *document) checkSubscription(o *Operation) gqlerror.List {
 	return nil
 }
 
-// invalidDocument returns an error of validation.
+// invalidDocument returns a validation error.
 func invalidDocument(message string) gqlerror.List {
 	err := gqlerror.Wrap(errors.New(message))
 	errcode.Set(err, errcode.ValidationFailed)

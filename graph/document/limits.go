@@ -1,10 +1,10 @@
 package document
 
-// Limits bound what documents and variables can cost. In each field zero means
-// no limit; DefaultLimits returns the defaults that the comments state.
+// Limits bound the cost of documents and variables. In each field zero means no
+// limit. The comments state the defaults; DefaultLimits returns them.
 type Limits struct {
-	// Tokens bounds the tokens of a document: 3,000; a trusted one may have ten
-	// times as many.
+	// Tokens bounds the tokens of a document: 3,000. A trusted document may
+	// have ten times as many.
 	Tokens int
 	// Depth bounds the levels of fields: 15.
 	Depth int
@@ -12,24 +12,24 @@ type Limits struct {
 	Aliases int
 	// RootFields bounds the fields of the first level, aliased or not: 60.
 	RootFields int
-	// Repeats bounds how often one response name stands in a document: 600.
-	// Validation compares those fields pair by pair.
+	// Repeats bounds the fields with the same response name in a document: 600.
+	// Validation compares these fields pair by pair.
 	Repeats int
 	// Directives bounds the directives at one place of a document: 5.
 	Directives int
 	// ListMembers bounds each list in the variables: 5,000.
 	ListMembers int
-	// Strings is whether strings in a document that no database stores are refused
-	// with it, and not by the field that stores them: true.
+	// Strings makes the reader refuse a document with a string that no database
+	// stores: true. Otherwise the field that stores the string refuses it.
 	Strings bool
-	// Places bounds the fields of an operation where its fragments are spread:
-	// 10,000.
+	// Places bounds the fields of an operation after its fragments are
+	// expanded: 10,000.
 	Places int
 	// Cost bounds the estimated work of an operation, in fields of an answer:
 	// 2,000,000.
 	Cost int64
-	// KeptBytes bounds the memory for valid documents, roughly: 64 MiB. Zero keeps
-	// none.
+	// KeptBytes bounds the approximate memory of cached documents: 64 MiB. Zero
+	// disables the cache.
 	KeptBytes int64
 }
 

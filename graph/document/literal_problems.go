@@ -10,15 +10,16 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// enumName is the name of a value of an enum in a document. A text in quotes is
-// none.
+// enumName is the name of an enum value in a document. A quoted string is not
+// an enumName.
 type enumName string
 
-// variable stands for a variable within a literal: its own value is judged.
+// variable replaces a variable within a literal. Its value is checked
+// separately.
 type variable struct{}
 
-// withFields returns what is wrong with a document as clients get it: what is
-// wrong with a literal of an argument in the words of variables, with the path of
+// withFields returns the errors of a document as clients get them. An error in
+// a literal of an argument reads like the error of a variable, with the path of
 // the argument.
 func withFields(schema *ast.Schema, document *ast.QueryDocument, refused gqlerror.List) gqlerror.List {
 	if !slices.ContainsFunc(refused, isOfValue) {
@@ -57,12 +58,12 @@ func isOfValue(err *gqlerror.Error) bool {
 	return err.Rule == "" || strings.HasPrefix(err.Rule, rules.ValuesOfCorrectTypeRule.Name)
 }
 
-// literals are the arguments of a document, as they are judged.
+// literals checks the arguments of a document.
 type literals struct {
 	schema  *ast.Schema
-	wrong   map[gqlerror.Location]*gqlerror.Error // what validation says
-	paths   map[gqlerror.Location]string          // of the values of arguments
-	told    map[gqlerror.Location]bool            // those that are within a refused argument
+	wrong   map[gqlerror.Location]*gqlerror.Error // the errors of validation
+	paths   map[gqlerror.Location]string          // the paths of argument values
+	told    map[gqlerror.Location]bool            // locations inside a refused argument
 	refused gqlerror.List
 }
 
@@ -85,7 +86,8 @@ func (l *literals) selections(set ast.SelectionSet) {
 	}
 }
 
-// argument judges an argument as a variable of its type is.
+// argument checks an argument in the way that variables of its type are
+// checked.
 func (l *literals) argument(argument *ast.Argument, of *ast.Type) {
 	root := &path{name: argument.Name}
 	var places []gqlerror.Location
@@ -113,8 +115,9 @@ func (l *literals) argument(argument *ast.Argument, of *ast.Type) {
 	}
 }
 
-// placeOf returns which of the places of an argument an error is about: an unknown
-// field of an input, the value at the error's path, or the nearest one around it.
+// placeOf returns the location within an argument that an error is about: an
+// unknown field of an input, the value at the error's path, or the nearest
+// value around it.
 func (l *literals) placeOf(err *gqlerror.Error, places []gqlerror.Location) gqlerror.Location {
 	field, _ := err.Extensions["field"].(string)
 	at := places[0]
@@ -132,8 +135,8 @@ func (l *literals) placeOf(err *gqlerror.Error, places []gqlerror.Location) gqle
 	return at
 }
 
-// read returns a literal in the form of the value of a variable, and notes the
-// places of its parts.
+// read returns a literal in the form of the value of a variable, and records
+// the locations of its parts.
 func (l *literals) read(at *path, value *ast.Value, places *[]gqlerror.Location) any {
 	place := locationOf(value)
 	*places = append(*places, place)
@@ -160,7 +163,7 @@ func (l *literals) read(at *path, value *ast.Value, places *[]gqlerror.Location)
 	case ast.ObjectValue:
 		object := map[string]any{}
 		for _, child := range value.Children {
-			*places = append(*places, gqlerror.Location{Line: child.Position.Line, Column: child.Position.Column}) // of an unknown field
+			*places = append(*places, gqlerror.Location{Line: child.Position.Line, Column: child.Position.Column}) // for an unknown field
 			object[child.Name] = l.read(&path{parent: at, name: child.Name}, child.Value, places)
 		}
 		return object

@@ -11,17 +11,17 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// literalPrefix begins the names of the variables that stand for literals. No
-// document can name such a variable.
+// literalPrefix begins the names of variables that replace literals. No
+// document can contain such a name.
 const literalPrefix = "="
 
-// checkValues returns what is wrong with the values of a valid document that are
-// of scalars of our own, of which validation knows nothing. It keeps the text
-// of literals of the scalar JSON, where numbers of Go would round 1.50 and lose
-// the digits of long integers: each becomes a variable, named after its text.
-// It returns the values of these variables.
+// checkValues checks the values of a valid document that have custom scalars,
+// which validation does not know. It also preserves the digits of literals of
+// the scalar JSON, because Go numbers would round 1.50 and lose digits of long
+// integers. Each such literal becomes a variable with its JSON in the name.
+// CheckValues returns the values of these variables.
 func checkValues(values []noted) (literals map[string]any, refused gqlerror.List) {
-	judged := 0 // the index of the first value that is not within a literal of the scalar JSON
+	judged := 0 // index of the first value outside of the last JSON literal
 	for i, one := range values {
 		if wrong := literalProblem(one.value); wrong != "" && len(refused) < MaxErrors {
 			refused = append(refused, gqlerror.ErrorPosf(one.value.Position, "Expected value of type %q, found %s: %s.", one.value.ExpectedType, one.value, wrong))
@@ -31,7 +31,7 @@ func checkValues(values []noted) (literals map[string]any, refused gqlerror.List
 		}
 		judged = i + one.count
 		if one.value.Kind == ast.NullValue {
-			continue // stays a null, which an input distinguishes from a value
+			continue // stays null, so that an input distinguishes it from a value
 		}
 		if encoded, ok := jsonText(one.value); ok {
 			one.value.Kind, one.value.Raw, one.value.Children = ast.Variable, literalPrefix+encoded, nil
@@ -44,27 +44,28 @@ func checkValues(values []noted) (literals map[string]any, refused gqlerror.List
 	return literals, refused
 }
 
-// literalProblem returns what is wrong with a literal of a scalar of our own,
-// and the empty string for others.
+// literalProblem returns the problem of a literal of a custom scalar, or the
+// empty string.
 func literalProblem(value *ast.Value) string {
 	if value.Definition == nil || value.Definition.Kind != ast.Scalar || value.Kind == ast.Variable || value.Kind == ast.NullValue || value.Kind == ast.ListValue {
 		return ""
 	}
 	literal, err := value.Value(nil)
 	if err != nil {
-		return "" // a number beyond all bounds, which its field refuses
+		return "" // a number out of range, which its field refuses
 	}
 	return model.ScalarProblem(value.Definition.Name, literal)
 }
 
-// isJSON reports whether a value is one of the scalar JSON; a list of them is
-// none.
+// isJSON reports whether a value is of the scalar JSON. A list of such values
+// is not.
 func isJSON(value *ast.Value) bool {
 	isList := value.ExpectedType != nil && value.ExpectedType.Elem != nil && value.Kind == ast.ListValue
 	return value.Definition != nil && value.Definition.Name == "JSON" && !isList
 }
 
-// jsonText returns a literal as JSON, and false where it holds a variable.
+// jsonText returns a literal as JSON. It returns false for a literal with a
+// variable.
 func jsonText(value *ast.Value) (string, bool) {
 	switch value.Kind {
 	case ast.IntValue, ast.FloatValue, ast.BooleanValue, ast.NullValue:

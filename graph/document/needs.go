@@ -1,22 +1,23 @@
 package document
 
-// Needs is a resource besides memory that an operation needs while it runs.
+// Needs is the resource besides memory that an operation needs while it runs.
 type Needs int
 
 const (
 	// NeedsNothing is for operations that memory answers.
 	NeedsNothing Needs = iota
-	// NeedsTransaction is for mutations that join transactions of others, and whose
-	// payloads memory answers.
+	// NeedsTransaction is for mutations that join a shared transaction, and
+	// whose payloads memory answers.
 	NeedsTransaction
 	// NeedsDatabase is for operations that may run statements.
 	NeedsDatabase
-	// NeedsLong is for operations that may take long, in memory or in the database.
-	// Few of them run at once.
+	// NeedsLong is for operations that may take long, in memory or in the
+	// database. Few of them run at the same time.
 	NeedsLong
 )
 
-// heavyCost is the cost beyond which an operation is heavy: about 30 ms of a core.
+// heavyCost is the cost above which an operation is heavy: about 30 ms of a
+// core.
 const heavyCost = 300_000
 
 func needsOf(o *Operation) Needs {

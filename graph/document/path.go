@@ -14,9 +14,9 @@ const (
 	maxSegmentBytes = 100
 )
 
-// path is where a value stands in variables or in a literal: a member of its
-// parent. Its text is made only when something is wrong there, because the
-// names of a request can be long and its members many.
+// path is the position of a value in variables or in a literal, as a member of
+// its parent. String formats it only for an error, because the names of a
+// request can be long and its members many.
 type path struct {
 	parent *path
 	name   string // "" for a member of a list
@@ -43,7 +43,7 @@ func (p *path) String() string {
 	return clip(out.String(), maxPathBytes)
 }
 
-// invalid returns the refusal of the value at the path.
+// invalid returns a refusal of the value at the path.
 func (p *path) invalid(format string, args ...any) error {
 	return problem.Invalid(p.String(), format, args...)
 }

@@ -11,49 +11,50 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Plan is an operation as it runs: what is selected of the objects of each
-// type, fields of one response name merged, and what @skip and @include leave
-// out left out. Every field has a place of its own, a number, unless it repeats
-// another. A plan is not changed once it is made.
+// Plan is an operation as it runs: the selection of each type, after merging
+// fields of one response name and applying @skip and @include. Every field has
+// its own place, a number, unless it repeats another field. A plan is
+// immutable.
 type Plan struct {
 	Root   *Selection
 	Places int
-	// Times is whether a time of a row may be needed: one is selected, or a list
-	// is in an order of its own.
+	// Times reports whether the operation may need the times of rows: because
+	// it selects one, or orders a list.
 	Times bool
 }
 
-// Selection is what is selected of the objects of one type.
+// Selection is the selection of fields on objects of one type.
 type Selection struct{ Fields []*Field }
 
 // Field is a field of a selection.
 type Field struct {
 	Place  int
 	Parent *Field // the field above, nil at the root
-	// Number is the field's number among the fields of its type in the schema, or
-	// one of the numbers of the fields that every schema has.
+	// Number is the index of the field among the fields of its type in the
+	// schema, or the number of a field that every schema has.
 	Number int
-	// Key is the response name as the answer has it, from the comma or the brace
-	// before it to the colon after it.
+	// Key is the JSON key of the field in the answer, with the comma or brace
+	// before it and the colon after it.
 	Key []byte
-	// Lists is how many lists the answer has from the root to the field's object,
-	// and Levels how many it has from there to the objects of the field.
+	// Lists is the number of lists in the answer from the root to the field's
+	// object. Levels is the number of lists from there to the objects of the
+	// field.
 	Lists, Levels int
 	NonNull       bool
-	// NullFails is whether the field is null only together with an error.
+	// NullFails reports whether the field is null only together with an error.
 	NullFails bool
 	Of        string     // the type that has the field
-	AST       *ast.Field // the first of the fields that were merged
-	// Below is what is selected of the field's objects where they are of one type,
-	// and Types where they are of several, by their names.
+	AST       *ast.Field // the first of the merged fields
+	// Below is the selection of the field's objects if they have one type.
+	// Types has the selections by type name if they have several.
 	Below *Selection
 	Types map[string]*Selection
-	// Repeats is whether a field before it, whose place it has, resolves the same,
-	// and Repeated whether it is such a one.
+	// Repeats reports whether an earlier field has the same place and result.
+	// Repeated reports whether a later field repeats this one.
 	Repeats, Repeated bool
 
-	own   int64 // the field itself and the members of the lists among its arguments
-	bytes int64 // of a value, if it is a leaf
+	own   int64 // the field itself and the list members in its arguments
+	bytes int64 // the length of a value, if the field is a leaf
 }
 
 // SemanticNonNull is the directive of fields that are null only together with
@@ -67,13 +68,13 @@ const (
 	Type
 )
 
-// plans are the plans that are kept for a document, one for each operation and
-// each choice of @skip and @include, as long as they have not many more places
-// than the text has fields.
+// plans caches the plans of a document, one for each operation and each choice
+// of @skip and @include. The number of places in the cache is limited by the
+// length of the document.
 type plans struct {
 	mu     sync.Mutex
 	kept   map[string]planned
-	places int // of all that are kept
+	places int // of all plans in the cache
 }
 
 // planned is a plan, or why there is none.
@@ -82,8 +83,8 @@ type planned struct {
 	refused error
 }
 
-// plan returns the plan of an operation of the document, of at most so many
-// places; 0 is any number.
+// plan returns the plan of an operation of the document, with at most maxPlaces
+// places; 0 is no limit.
 func (d *document) plan(o *Operation, maxPlaces int) (*Plan, error) {
 	key := d.choice(o)
 	kept := &d.plans
@@ -113,8 +114,8 @@ func (d *document) plan(o *Operation, maxPlaces int) (*Plan, error) {
 	return made.plan, made.refused
 }
 
-// choice returns the name of the operation with the values of the variables
-// that @skip and @include look at.
+// choice returns the cache key of a plan: the name of the operation and the
+// values of the variables of @skip and @include.
 func (d *document) choice(o *Operation) string {
 	if len(d.conditions) == 0 {
 		return o.Definition.Name
@@ -136,9 +137,9 @@ type planner struct {
 	document  *document
 	variables map[string]any
 	maxPlaces int
-	visits    int // selections visited, the repeated ones as often
+	visits    int // visited selections, counting repetitions
 	plan      *Plan
-	place     int // of the next field
+	place     int // place of the next field
 }
 
 func (d *document) planner(variables map[string]any, maxPlaces int) *planner {
@@ -147,11 +148,12 @@ func (d *document) planner(variables map[string]any, maxPlaces int) *planner {
 	}
 }
 
-// maxVisits is how many selections a plan is made from at most for each place
-// that it may have, repeated ones included: merging takes time, too.
+// maxVisits bounds the selections that are visited for a plan, as a multiple of
+// the maximum number of places. Repeated selections count, because merging
+// takes time too.
 const maxVisits = 20
 
-// errPlaces is that a plan would be too large.
+// errPlaces means that a plan would be too large.
 var errPlaces = errors.New("too many places")
 
 func (d *document) newPlan(o *Operation, maxPlaces int) planned {
@@ -162,7 +164,7 @@ func (d *document) newPlan(o *Operation, maxPlaces int) planned {
 	return planned{plan: p.plan}
 }
 
-// root plans what is selected of Query, Mutation or Subscription.
+// root plans the selection of Query, Mutation or Subscription.
 func (p *planner) root(o *Operation) (err error) {
 	root := p.document.schema.Query
 	switch o.Definition.Operation {
@@ -178,21 +180,21 @@ func (p *planner) root(o *Operation) (err error) {
 	return err
 }
 
-// collected are the fields of one response name in a selection: the first, and
-// the selections of all of them.
+// collected are the fields of one response name in a selection: the first
+// field, and the selection sets of all of them.
 type collected struct {
 	*ast.Field
 	sets []ast.SelectionSet
 }
 
-// collector merges the fields that are selected of objects of a type, in the
-// order in which the specification has them.
+// collector merges the selected fields of a type, in the order of the
+// specification.
 type collector struct {
 	*planner
-	names  []string // of the type and of its interfaces
+	names  []string // the type and its interfaces
 	fields []collected
-	byName map[string]int // the index of a field, where they are many
-	spread []string       // the fragments that were visited
+	byName map[string]int // index of a field by response name, if there are many
+	spread []string       // the visited fragments
 }
 
 // collect adds the fields of a selection set.
@@ -228,7 +230,7 @@ func (c *collector) collect(set ast.SelectionSet) error {
 	return nil
 }
 
-// fewFields is how many fields are looked through one after the other.
+// fewFields is the number of fields up to which a linear search is fast enough.
 const fewFields = 16
 
 func (c *collector) add(field *ast.Field) {
@@ -255,18 +257,18 @@ func (c *collector) add(field *ast.Field) {
 	}
 }
 
-// matches reports whether a fragment on a type is of the objects selected.
+// matches reports whether a fragment with a type condition applies to the type.
 func (c *collector) matches(condition string) bool {
 	return condition == "" || slices.Contains(c.names, condition)
 }
 
-// includes reports whether the directives of a selection let it be.
+// includes reports whether @skip and @include keep a selection.
 func (p *planner) includes(directives ast.DirectiveList) bool {
 	for _, directive := range directives {
 		if directive.Name != "skip" && directive.Name != "include" {
 			continue
 		}
-		value, _ := directive.Arguments.ForName("if").Value.Value(p.variables) // it was checked to be a Boolean
+		value, _ := directive.Arguments.ForName("if").Value.Value(p.variables) // validation has checked that it is a Boolean
 		if yes, _ := value.(bool); yes == (directive.Name == "skip") {
 			return false
 		}
@@ -274,8 +276,8 @@ func (p *planner) includes(directives ast.DirectiveList) bool {
 	return true
 }
 
-// selection returns what selection sets, which belong to fields that were
-// merged, select of objects of a type.
+// selection returns the merged selection of a type from the selection sets of
+// merged fields.
 func (p *planner) selection(of *ast.Definition, sets []ast.SelectionSet, parent *Field) (*Selection, error) {
 	c := collector{planner: p, names: []string{of.Name}}
 	for _, abstract := range p.document.schema.GetImplements(of) {
@@ -305,7 +307,7 @@ func (p *planner) selection(of *ast.Definition, sets []ast.SelectionSet, parent 
 	return selection, nil
 }
 
-// field returns a field of a type, without what is below it.
+// field returns a field of a type, without its selection.
 func (p *planner) field(of *ast.Definition, one collected, parent *Field, first bool) Field {
 	field := Field{
 		Parent: parent, Number: numberOf(of, one.Name), NonNull: one.Definition.Type.NonNull,
@@ -332,7 +334,7 @@ func (p *planner) field(of *ast.Definition, one collected, parent *Field, first 
 	return field
 }
 
-// below plans what is selected of the objects of a field.
+// below plans the selection on the objects of a field.
 func (p *planner) below(field *Field, sets []ast.SelectionSet) (err error) {
 	if field.Number == TypeName {
 		return nil
@@ -351,7 +353,7 @@ func (p *planner) below(field *Field, sets []ast.SelectionSet) (err error) {
 	return err
 }
 
-// numberOf returns the number of a field among those of its type.
+// numberOf returns the index of a field among the fields of its type.
 func numberOf(of *ast.Definition, name string) int {
 	switch name {
 	case "__typename":

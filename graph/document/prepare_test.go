@@ -12,9 +12,9 @@ import (
 	"github.com/cadastre-dev/cadastre/schema"
 )
 
-// BenchmarkPrepare prepares operations: of documents that are kept, of new ones,
-// of one with many values in its variables, and of one that is refused for its
-// places.
+// BenchmarkPrepare prepares operations from cached documents, from new
+// documents, from a document with many values in its variables, and from a
+// document that is refused for its number of places.
 func BenchmarkPrepare(b *testing.B) {
 	loaded := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()})
 	page := map[string]any{"first": json.Number("20"), "yes": true}

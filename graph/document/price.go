@@ -7,13 +7,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Defaults of fields without a number of rows; see docs/limits.md.
+// Defaults for fields that request no number of rows; see docs/limits.md.
 const (
 	pageSize    = 50   // rows of a page whose size is not given
 	maxPageSize = 1000 // larger pages are refused by their field
 	listSize    = 10   // members of a list without pages
 
-	maxCost = int64(1) << 50 // where sums and products stop
+	maxCost = int64(1) << 50 // the limit of sums and products
 )
 
 // What work costs. A field of the answer costs 1, which stands for 0.1 us of a
@@ -28,27 +28,28 @@ const (
 	textOfWritten   = 300                 // bytes of imported text that become a row
 )
 
-// Price is an estimate of the work of an operation. It follows from the operation
-// alone. The rows that the database holds are measured by the run and charged
-// after it, so a price does not reveal the number of hidden rows.
+// Price is an estimate of the work of an operation. It depends on the operation
+// alone. The run measures the rows that the database returns, and they are
+// charged after it, so a price does not reveal the number of hidden rows.
 type Price struct {
-	// Cost is the sum of what follows, in fields of an answer.
+	// Cost is the sum of the members below, in fields of an answer.
 	Cost int64
 	// Fields is the number of fields of the answer and of members of lists in the
 	// request, and Bytes the length of the answer.
 	Fields, Bytes int64
 	// Statements is the maximum number of SQL statements of a query or of the
 	// payloads of a mutation. The transactions of a mutation are not included.
-	// Fallback of them run only if memory lacks the answer.
+	// Fallback is the number of these statements that run only if memory lacks
+	// the answer.
 	Statements, Fallback int
 	// Read is the number of rows that the statements return, Written the number that
 	// a mutation writes, and Tests the cost of conditions, facets and searches.
 	Read, Written, Tests int64
-	// World is whether a field reads the resident world, and Heavy whether a field
-	// or a condition may take long.
+	// World reports whether a field reads the resident world, and Heavy whether
+	// a field or a condition may take long.
 	World, Heavy bool
-	// Mutations is the number of fields of Mutation; joined is how many of them join
-	// a transaction of others.
+	// Mutations is the number of fields of Mutation; joined is the number of
+	// them that join a shared transaction.
 	Mutations, joined int64
 }
 
@@ -66,8 +67,8 @@ func (p Price) total() int64 {
 	return add(total, p.Tests)
 }
 
-// priceOf returns the price of an operation, in one visit of each place of its
-// plan, and refuses one beyond the maximum; 0 is no maximum.
+// priceOf returns the price of an operation, and refuses a price above the
+// maximum; 0 is no maximum. It visits each place of the plan once.
 func (r *Reader) priceOf(o *Operation, maximum int64) (Price, error) {
 	p := &pricer{works: r.works, variables: o.Variables, given: map[[2]any]*given{}}
 	p.price.Fields = sizeOf(o.Variables).members
@@ -86,8 +87,8 @@ type pricer struct {
 	works     *works
 	variables map[string]any
 	price     Price
-	given     map[[2]any]*given // by an argument and its value, or its variable
-	visits    int               // of places, which tests compare with the plan
+	given     map[[2]any]*given // by an argument and its value or variable
+	visits    int               // visits of places, which tests compare with the plan
 
 	// For the fields below the current one:
 	handed bool  // the rows came with their parents
@@ -96,8 +97,8 @@ type pricer struct {
 	first  int64 // the largest page that an input object asks for
 }
 
-// selection adds the price of a selection of objects. Rows is the number of rows of
-// each object that is a page.
+// selection adds the price of a selection of objects. Rows is the number of
+// rows of each object if it is a page.
 func (p *pricer) selection(selected *Selection, objects, rows int64) {
 	p.price.Bytes = add(p.price.Bytes, objects) // the brace at the end
 	for _, field := range selected.Fields {
@@ -124,7 +125,7 @@ func (p *pricer) field(field *Field, objects, rows int64) {
 	case field.Types == nil:
 		most.Bytes = add(most.Bytes, multiply(found, max(field.bytes, work.Bytes)))
 	}
-	for _, selected := range field.Types { // an object is of one type: the most expensive one counts
+	for _, selected := range field.Types { // an object has one type, so the most expensive one counts
 		p.price.Fields, p.price.Bytes = before.Fields, before.Bytes
 		p.selection(selected, found, rows)
 		most.Fields, most.Bytes = max(most.Fields, p.price.Fields), max(most.Bytes, p.price.Bytes)
@@ -132,8 +133,9 @@ func (p *pricer) field(field *Field, objects, rows int64) {
 	p.price.Fields, p.price.Bytes = most.Fields, most.Bytes
 }
 
-// found returns how many values a field has on some objects. Rows is the number of
-// rows of each object that is a page. An empty list is priced as a list of one.
+// found returns the number of values of a field on some objects. Rows is the
+// number of rows of each object if it is a page. An empty list is priced as a
+// list of one.
 func (p *pricer) found(field *Field, work work, objects, rows int64) int64 {
 	switch {
 	case field.Levels == 0:
@@ -149,12 +151,12 @@ func (p *pricer) found(field *Field, work work, objects, rows int64) int64 {
 	return max(1, multiply(objects, rows))
 }
 
-// isRows reports whether a field has the rows of the page above it.
+// isRows reports whether the field lists the rows of the page above it.
 func (f *Field) isRows() bool {
 	return f.Levels > 0 && strings.HasSuffix(f.Of, "Connection") && len(f.AST.Definition.Arguments) == 0
 }
 
-// add adds the work of a field on some objects, with the number of values found.
+// add adds the work of a field on some objects, for a number of values found.
 func (p *pricer) add(field *Field, work work, objects, found int64) {
 	written := objects
 	if field.isRows() {
@@ -165,7 +167,7 @@ func (p *pricer) add(field *Field, work work, objects, found int64) {
 	given := p.handed && work.Held
 	p.handed = work.Hands || p.handed && (work.Held || work.Statements == 0 && !work.World)
 	if field.Repeats {
-		return // it is resolved once, by the field before it
+		return // the field before it is resolved for both
 	}
 	p.price.World = p.price.World || work.World
 	if given {
@@ -187,8 +189,8 @@ func (p *pricer) add(field *Field, work work, objects, found int64) {
 	p.price.Tests, p.price.Written = add(p.price.Tests, multiply(objects, work.Tests)), add(p.price.Written, work.Written)
 }
 
-// rows returns the maximum length of a list: the value of `first` or `last`, the
-// length of the longest list among the arguments, or the usual length.
+// rows returns the maximum length of a list: the value of `first` or `last`,
+// the length of the longest list among the arguments, or the usual length.
 func (p *pricer) rows(field *Field, usual int64) int64 {
 	page, named, paged := int64(-1), int64(0), false
 	for _, definition := range field.AST.Definition.Arguments {
@@ -231,7 +233,8 @@ func bytesOf(of *ast.Definition) int64 {
 	return 15 // of an enum
 }
 
-// integerOf returns an integer of the request, and false for any other value.
+// integerOf returns an integer of the request. It returns false for any other
+// value.
 func integerOf(value any) (int64, bool) {
 	switch value := value.(type) {
 	case int64:

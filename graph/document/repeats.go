@@ -8,9 +8,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// markRepeats sets for each field of a query that another field of the same
-// objects asks under another name, with the same arguments, the place of the
-// first: it is resolved once.
+// markRepeats finds fields of a query that select the same field of the same
+// objects with the same arguments, under different names. It gives them the
+// place of the first one, so that the field is resolved once.
 func (s *Selection) markRepeats() {
 	aliased := slices.ContainsFunc(s.Fields, func(f *Field) bool { return f.AST.Alias != f.AST.Name })
 	var firsts map[string]*Field
@@ -35,8 +35,8 @@ func (s *Selection) markRepeats() {
 	}
 }
 
-// callOf returns the name of a field with its arguments in the order of their
-// names, literals and variables as they are written.
+// callOf returns the name of a field with its arguments, sorted by name.
+// Literals and variables appear as they are written.
 func callOf(field *ast.Field) string {
 	if len(field.Arguments) == 0 {
 		return field.Name

@@ -15,10 +15,10 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
-// coerce returns the variables of an operation as values of their types, or
-// everything that is wrong with them, each with its path. Numbers are given as
-// json.Number, so that none was rounded. A value is never converted to another
-// type: a number is not a String and a string is not an Int.
+// coerce returns the variables of an operation as values of their types, or all
+// of their errors, each with its path. Numbers are json.Number, so that none
+// was rounded. A value is never converted to another type: a number is not a
+// String and a string is not an Int.
 func (d *document) coerce(operation *ast.OperationDefinition, variables map[string]any) (map[string]any, gqlerror.List) {
 	c := &coercion{schema: d.schema}
 	coerced := make(map[string]any, len(operation.VariableDefinitions)+len(d.literals))
@@ -27,8 +27,8 @@ func (d *document) coerce(operation *ast.OperationDefinition, variables map[stri
 		switch {
 		case ok:
 			coerced[variable.Variable] = c.value(&path{name: variable.Variable}, variable.Type, value)
-			// A variable with a default value is valid in @skip and @include and may still
-			// be given as null.
+			// A variable with a default value is valid in @skip and @include,
+			// but a client may still send null for it.
 			if value == nil && variable.Type.NamedType == "Boolean" && slices.Contains(d.conditions, variable.Variable) {
 				c.refuse(&path{name: variable.Variable}, "null is not allowed in @skip and @include")
 			}
@@ -45,10 +45,10 @@ func (d *document) coerce(operation *ast.OperationDefinition, variables map[stri
 	return coerced, c.refused
 }
 
-// coercion collects what is wrong with variables, or with literals.
+// coercion collects the errors of variables or literals.
 type coercion struct {
 	schema    *ast.Schema
-	isLiteral bool // names of enums are enumName, and variables within are variable
+	isLiteral bool // enum values are enumName, and variables inside are variable
 	refused   gqlerror.List
 }
 
@@ -97,7 +97,7 @@ func (c *coercion) value(at *path, typ *ast.Type, value any) any {
 	}
 }
 
-// enumName returns the name that a value of an enum is.
+// enumName returns the name of an enum value.
 func (c *coercion) enumName(value any) (name string, ok bool) {
 	if c.isLiteral {
 		name, ok := value.(enumName)

@@ -12,39 +12,39 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// maxCount is where the counts of a document stop.
+// maxCount is the limit of the counts of a document.
 const maxCount = 1 << 30
 
-// walker goes through a parsed document, once through each of its nodes, before
-// it is validated. It checks the limits of its shape and what its strings hold,
-// and notes what later steps need to know of it.
+// walker visits each node of a parsed document once, before validation. It
+// checks the limits of the document's shape and the contents of its strings,
+// and takes notes for later steps.
 type walker struct {
 	limits   Limits
 	document *ast.QueryDocument
 	noted    notes
 
 	aliases     int
-	names       map[string]int     // how often each response name stands in the document
+	names       map[string]int     // the number of fields with each response name
 	definitions []*extent          // of the operations, in their order
 	fragments   map[string]*extent // by name
-	visits      int                // nodes visited: the work done, which tests hold to the document's length
+	visits      int                // nodes visited, which tests compare with the document's length
 	problem     string             // the first limit that is exceeded
 
-	// strings is whether strings are checked; replaced is whether a replacement
-	// character in one can only stand for half of a surrogate pair, because the
-	// text itself holds none.
+	// strings enables the check of strings. Replaced reports whether a
+	// replacement character in a string must come from half of a surrogate
+	// pair, because the source itself contains none.
 	strings, replaced bool
-	invalid           error // the first string that no database stores
+	invalid           error // the error of the first string that no database stores
 }
 
-// notes are what the walk leaves for later steps.
+// notes are the notes of the walk for later steps.
 type notes struct {
-	// values are those of arguments and defaults, each before its members, with
-	// the number of values that it and its members are.
+	// values are the values of arguments and defaults. Each value comes before
+	// its members and has the count of values in it, including itself.
 	values []noted
-	// members are how many members the lists among the arguments of a field have.
+	// members is the number of list members in the arguments of a field.
 	members map[*ast.Field]int64
-	// conditions are the variables that @skip and @include look at.
+	// conditions are the variables of @skip and @include.
 	conditions []string
 }
 
@@ -55,23 +55,23 @@ type noted struct {
 
 // extent is the size of a selection set.
 type extent struct {
-	depth   int // levels of fields, without those of fragments
-	fields  int // fields of the first level, without those of fragments
-	total   int // fields of all levels, without those of fragments
+	depth   int // levels of fields, not including fragments
+	fields  int // fields of the first level, not including fragments
+	total   int // fields of all levels, not including fragments
 	spreads []spread
 
 	whole, measured bool
 }
 
-// spread is a fragment in a selection set, below so many levels of fields.
+// spread is a fragment spread in a selection set, with its level.
 type spread struct {
 	name  string
 	level int
 }
 
-// walk goes through the document of a text. It returns why the document is
-// refused: for a string, or for too many levels, aliases, root fields, fields of
-// one name or directives at one place.
+// walk visits the document with the given source. It returns an error for an
+// invalid string, or for too many levels, aliases, root fields, fields of one
+// name or directives at one place.
 func (w *walker) walk(text string) error {
 	w.names, w.fragments, w.noted.members = map[string]int{}, map[string]*extent{}, map[*ast.Field]int64{}
 	w.strings = w.limits.Strings && (strings.Contains(text, `\u`) || strings.Contains(text, "\x00"))
@@ -152,8 +152,8 @@ func (w *walker) directives(list ast.DirectiveList) {
 	}
 }
 
-// value visits a value and its members, and returns how many members the lists
-// in it have.
+// value visits a value and its members. It returns the number of list members
+// in it.
 func (w *walker) value(at *path, value *ast.Value) (members int64) {
 	if value == nil {
 		return 0
@@ -161,7 +161,7 @@ func (w *walker) value(at *path, value *ast.Value) (members int64) {
 	w.visits++
 	w.checkString(at, value)
 	if _, err := strconv.ParseInt(value.Raw, 10, 64); err != nil && value.Kind == ast.IntValue {
-		value.Kind = ast.FloatValue // an integer that is longer than validation reads; its text stays the same
+		value.Kind = ast.FloatValue // an integer too long for validation; its source stays the same
 	}
 	index := len(w.noted.values)
 	w.noted.values = append(w.noted.values, noted{value: value})
@@ -183,8 +183,8 @@ func (w *walker) string(at *path, value *ast.Value) {
 	}
 }
 
-// at returns the path of an argument, or of a member of a list or an object;
-// nil where no string can be refused. Members of lists have no name.
+// at returns the path of an argument, or of a member of a list or an object.
+// List members have no name. It returns nil if strings are not checked.
 func (w *walker) at(parent *path, name string, index int) *path {
 	if !w.strings {
 		return nil
@@ -192,9 +192,9 @@ func (w *walker) at(parent *path, name string, index int) *path {
 	return &path{parent: parent, name: name, index: index}
 }
 
-// checkString notes the first string that no database stores: with U+0000, or
-// with half of a surrogate pair. (Bytes that are not UTF-8 were refused with the
-// request.)
+// checkString notes the first string that no database stores: a string with
+// U+0000, or with half of a surrogate pair. The server has already refused
+// requests with invalid UTF-8.
 func (w *walker) checkString(at *path, value *ast.Value) {
 	switch {
 	case !w.strings || w.invalid != nil:
@@ -206,7 +206,8 @@ func (w *walker) checkString(at *path, value *ast.Value) {
 	}
 }
 
-// checkLimits refuses a document beyond a limit, once all of it was visited.
+// checkLimits refuses a document beyond a limit, after the whole document was
+// visited.
 func (w *walker) checkLimits() error {
 	for _, size := range w.definitions {
 		w.measure(size)
@@ -229,16 +230,16 @@ func (w *walker) checkLimits() error {
 	return tooComplex("%s", w.problem)
 }
 
-// limit notes that there are more of something than the maximum, unless another
-// limit is exceeded already.
+// limit notes that a count exceeds its maximum, unless another limit is
+// exceeded already.
 func (w *walker) limit(count, maximum int, what string) {
 	if maximum > 0 && count > maximum && w.problem == "" {
 		w.problem = fmt.Sprintf("the document has %d %s, the maximum is %d", count, what, maximum)
 	}
 }
 
-// measure adds the sizes of the fragments that are spread in a selection set to
-// its own.
+// measure adds the sizes of the spread fragments to the size of a selection
+// set.
 func (w *walker) measure(size *extent) {
 	for _, spread := range size.spreads {
 		w.visits++
@@ -251,8 +252,8 @@ func (w *walker) measure(size *extent) {
 	}
 }
 
-// fragment returns the size of a fragment with the fragments in it: each is
-// measured once, however often it is spread.
+// fragment returns the size of a fragment, including the fragments in it. It
+// measures each fragment once, however often it is spread.
 func (w *walker) fragment(name string) extent {
 	size := w.fragments[name]
 	if size == nil || size.measured && !size.whole {
@@ -267,23 +268,23 @@ func (w *walker) fragment(name string) extent {
 	return *size
 }
 
-// What reading a request costs, in fields of an answer.
+// The cost of reading a request, in fields of an answer.
 const (
 	costOfNode  = 20 // a field, an argument, a value: 2 us
-	costOfPair  = 1  // of fields of one response name, which validation compares: 0.1 us
-	bytesOfText = 5  // the text up to the end or an error: 0.02 us each
-	costOfValue = 10 // an object, a list, a number of the variables, parsed from JSON: 1 us
+	costOfPair  = 1  // two fields of one response name, which validation compares: 0.1 us
+	bytesOfText = 5  // bytes of the source, up to the end or an error: 0.02 us each
+	costOfValue = 10 // an object, a list or a number of the variables, parsed from JSON: 1 us
 
-	// costOfTooComplex is for a request whose price is beyond the limit: reading its
-	// variables and adding up the price take about 0.4 ms.
+	// costOfTooComplex is for a request with a price above the limit: reading
+	// its variables and adding up the price take about 0.4 ms.
 	costOfTooComplex = 4 * 1000
 )
 
-// effort returns the cost of reading a document of so many bytes, as far as it was
-// read.
+// effort returns the cost of reading a document with the given length, up to
+// the point where reading stopped.
 func (w *walker) effort(bytes int) int64 {
 	nodes := int64(w.visits)
-	if w.document == nil { // parsing ended, no later than at the limit of tokens
+	if w.document == nil { // parsing failed, at the limit of tokens at the latest
 		nodes = int64(min(bytes/2, cmp.Or(w.limits.Tokens, bytes)))
 	}
 	cost := int64(bytes)/bytesOfText + nodes*costOfNode

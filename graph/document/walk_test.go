@@ -30,16 +30,16 @@ func TestTheShapeVisitsEachNodeOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &walker{limits: DefaultLimits(), document: document}
-		_ = w.walk(text) // its work counts, not what it finds
+		_ = w.walk(text) // only the visits matter here
 		if w.visits > len(text)/3 {
 			t.Errorf("%s: %d visits for %d bytes", name, w.visits, len(text))
 		}
 	}
 }
 
-// TestTheWorkOfHostileDocumentsIsBounded holds that the nodes that are visited
-// to check the shape of a document are no more than its tokens may be, and that
-// the places and the visits of a plan are bounded.
+// TestTheWorkOfHostileDocumentsIsBounded checks that the walk visits at most as
+// many nodes as a document may have tokens, and that the places and visits of a
+// plan are bounded.
 func TestTheWorkOfHostileDocumentsIsBounded(t *testing.T) {
 	t.Parallel()
 	loaded, limits := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), DefaultLimits()
@@ -47,11 +47,11 @@ func TestTheWorkOfHostileDocumentsIsBounded(t *testing.T) {
 	for name, hostile := range documenttest.HostileDocuments() {
 		text := hostile.Query
 		if refused := checkNames(text); refused != nil {
-			continue // by its bytes, each read once
+			continue // refused by its bytes, each read once
 		}
 		parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, limits.Tokens)
 		if err != nil {
-			continue // by its tokens
+			continue // refused by its tokens
 		}
 		w := &walker{limits: limits, document: parsed}
 		refused := w.walk(text)
@@ -89,10 +89,10 @@ func TestTheWorkOfHostileDocumentsIsBounded(t *testing.T) {
 	}
 }
 
-// TestAPlanIsRefusedBeforeItIsMade: a document of few tokens whose fragments
-// multiply, or repeat what is merged, is refused without the memory and the time
-// that its plan would take; where that shows only while the plan is made, the
-// second time without any.
+// TestAPlanIsRefusedBeforeItIsMade checks documents with few tokens and
+// multiplying fragments or repeated fields. Prepare refuses them without the
+// memory and time of their plans. If the refusal needs a partial plan, a second
+// request needs no plan at all.
 func TestAPlanIsRefusedBeforeItIsMade(t *testing.T) {
 	t.Parallel()
 	loaded, limits := gqlparser.MustLoadSchema(&ast.Source{Input: schema.SDL()}), DefaultLimits()
@@ -180,7 +180,7 @@ func aliases(n int) string {
 	return out.String()
 }
 
-// introspection is as deep as the query that tools send.
+// introspection is as deep as the introspection query of common tools.
 const introspection = `query { __schema { types { fields { args { type { ofType { ofType { ofType { ofType { ofType { ofType { ofType { ofType { ofType { kind } } } } } } } } } } } } } } }`
 
 func TestTheCostIsEstimatedAndDoesNotOverflow(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// work is the work of a field besides writing its answer. The members are the
-// arguments of the directive @work, which schema/work.graphql explains.
+// work is the work of a field, not including writing its answer. The members
+// are the arguments of the directive @work; see schema/work.graphql.
 type work struct {
 	Statements, Fallback             int
 	World, Hands, Held, Joins, Heavy bool
@@ -17,19 +17,19 @@ type work struct {
 	Again                            int
 }
 
-// plus returns a work with the work that an argument adds.
+// plus returns the work with the additional work of an argument.
 func (w work) plus(more work) work {
 	w.Statements, w.World, w.Heavy = w.Statements+more.Statements, w.World || more.World, w.Heavy || more.Heavy
 	w.Tests, w.Written = add(w.Tests, more.Tests), add(w.Written, more.Written)
 	return w
 }
 
-// works are the works of a schema, by the definition of a field, an argument or a
-// value of an enum.
+// works holds the work of a schema, by the definition of a field, an argument
+// or a value of an enum.
 type works struct {
 	schema *ast.Schema
 	of     map[any]work
-	looks  map[any]string // the kinds of names that are looked up for an argument
+	looks  map[any]string // the kind of names that an argument looks up
 	nodes  func(ids []any) (statements int, world bool)
 }
 
@@ -49,7 +49,7 @@ func newWorks(schema *ast.Schema, nodes func(ids []any) (statements int, world b
 	return w
 }
 
-// note stores the work of a definition, and the kind of names that it looks up.
+// note stores the work of a definition and the kind of names that it looks up.
 func (w *works) note(definition any, directives ast.DirectiveList) {
 	if named := directives.ForName("nameOf"); named != nil {
 		switch kind := named.Arguments.ForName("type").Value.Raw; kind {
@@ -71,7 +71,7 @@ func (w *works) note(definition any, directives ast.DirectiveList) {
 	}
 	is := func(name string) bool { return text(name) == "true" }
 	number := func(name string) int64 {
-		number, _ := strconv.ParseInt(text(name), 10, 32) // none is 0
+		number, _ := strconv.ParseInt(text(name), 10, 32) // an absent number is 0
 		return number
 	}
 	of := work{
@@ -84,8 +84,8 @@ func (w *works) note(definition any, directives ast.DirectiveList) {
 	w.of[definition] = of
 }
 
-// workOf returns the work of a field with its arguments. It sets the members of the
-// pricer that arguments give to the fields below.
+// workOf returns the work of a field with its arguments. It sets the members of
+// the pricer that arguments pass to the fields below.
 func (p *pricer) workOf(field *Field) work {
 	definition := field.AST.Definition
 	work, looks := p.works.of[definition], map[string]bool{}
@@ -116,8 +116,8 @@ func (p *pricer) workOf(field *Field) work {
 	return p.again(work, field)
 }
 
-// again adds the work of a list above that a field reads once more. The far end of
-// a page is looked for only from a cursor on.
+// again adds the work of a list above that the field reads once more. A field
+// looks for the other end of a page only if the page starts at a cursor.
 func (p *pricer) again(work work, field *Field) work {
 	list := field
 	for range work.Again {
@@ -138,17 +138,17 @@ func (p *pricer) again(work work, field *Field) work {
 	return work
 }
 
-// given is the value of an argument and its effect on the work of the field.
+// given is the value of an argument and its effect on the work of its field.
 type given struct {
-	value any // nil for none, and for one that cannot be read, which the field refuses
+	value any // nil for no value, and for an invalid one, which the field refuses
 	size  valueSize
 	work  work
 	looks map[string]bool
 	first int64 // the largest page that an input object asks for
 }
 
-// argument returns the value and effect of an argument or its default. It looks
-// through a value once, however many fields have the value.
+// argument returns the value and effect of an argument or its default. It reads
+// each value once, even if many fields use it.
 func (p *pricer) argument(field *Field, definition *ast.ArgumentDefinition) *given {
 	if definition == nil {
 		return &given{}
@@ -174,14 +174,15 @@ func (p *pricer) argument(field *Field, definition *ast.ArgumentDefinition) *giv
 	return known
 }
 
-// Indexes of texts hold sequences of three characters. A search for a shorter text
-// reads all rows: 48 of them in one operation slowed others down seven times.
+// Trigram indexes hold sequences of three characters. A search for a shorter
+// string reads all rows: 48 such searches in one operation made other
+// operations seven times slower.
 const (
 	indexedText = 3
 	scanTimes   = 10
 )
 
-// add adds the effect of a value and of the values in it.
+// add adds the effect of a value and of the values inside it.
 func (g *given) add(works *works, definition any, typ *ast.Type, value any) {
 	if list, ok := value.([]any); ok {
 		for _, member := range list {
@@ -217,10 +218,10 @@ func (g *given) add(works *works, definition any, typ *ast.Type, value any) {
 
 // valueSize counts the contents of a value of the request.
 type valueSize struct {
-	values  int64 // with the value itself
+	values  int64 // all values, including the value itself
 	members int64 // of all lists
 	longest int64 // the length of the longest list
-	objects int64 // that are members of lists
+	objects int64 // objects that are members of lists
 	text    int64 // bytes of strings
 }
 

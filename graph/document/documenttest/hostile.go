@@ -1,4 +1,4 @@
-// Package documenttest has documents that tests of several packages send.
+// Package documenttest has documents for tests of several packages.
 package documenttest
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// HostileDocument is a document with variables that is made to cost the server
+// HostileDocument is a document with variables that tries to cost the server
 // much, and the code of its refusal: empty for none, "-" for any.
 type HostileDocument struct {
 	Query     string
@@ -14,7 +14,7 @@ type HostileDocument struct {
 	Code      string
 }
 
-// HostileDocuments returns documents by a description.
+// HostileDocuments returns documents by description.
 func HostileDocuments() map[string]HostileDocument {
 	repeat := strings.Repeat
 	numbered := func(n int, format string) string {
@@ -90,9 +90,9 @@ func Doubling(n int, aliased bool) string {
 	return out.String()
 }
 
-// Multiplied returns a document in which each of so many fragments spreads the
-// next one under so many aliases, and the last one selects fields of a
-// namespace.
+// Multiplied returns a document with a chain of fragments. Each fragment
+// spreads the next one under the given number of aliases. The last fragment
+// selects fields of a namespace.
 func Multiplied(aliases, fragments int, fields string) string {
 	var out strings.Builder
 	out.WriteString("query { namespace(name: \"x\") { ...f0 } }\n")
