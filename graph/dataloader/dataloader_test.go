@@ -17,7 +17,7 @@ import (
 type (
 	parent struct{ id int64 }
 	child  struct{ of int64 }
-	// asked are the keys of each fetch.
+	// asked has the keys of each fetch.
 	asked struct{ fetches []string }
 )
 
@@ -76,7 +76,7 @@ func TestALoadIsForAllRowsOfItsPlace(t *testing.T) {
 		{first, 5, "x", "5"}, {first, 1, "x", "1"}, {first, 3, "x", ""}, {first, 0, "x", ""}, {first, 7, "x", "7"},
 		{other, 5, "x", "5"}, // another place, the same arguments
 		{different, 5, "y", "5"},
-		{first, 9, "x", "9"}, {first, 9, "x", "9"}, // nobody registered it
+		{first, 9, "x", "9"}, {first, 9, "x", "9"}, // never registered
 	} {
 		if got := load(one.ctx, one.id, one.arguments); got != one.want {
 			t.Errorf("the children of %d: got %q, want %q", one.id, got, one.want)
@@ -88,7 +88,7 @@ func TestALoadIsForAllRowsOfItsPlace(t *testing.T) {
 	if want := []string{"parent.children"}; !slices.Equal(alone, want) {
 		t.Errorf("fetched alone %q, want %q", alone, want)
 	}
-	// What was fetched is registered at both places.
+	// The fetched rows are registered at both places.
 	below, _ := field(ctx, 5, firstField)
 	grandchildren := dataloader.NewValue("child.name", func(c *child) int64 { return c.of },
 		func(a *asked, _ context.Context, keys []int64) (map[int64]string, error) {
