@@ -9,8 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// AllocationCandidateConnection is a page of candidates, all of one world. What
-// costs more than the page is computed only when it is selected.
+// AllocationCandidateConnection is a page of candidates, all from one world. It
+// computes the count and the explanation only when they are selected.
 type AllocationCandidateConnection struct {
 	world   *placement.World
 	request *placement.Request
@@ -19,7 +19,7 @@ type AllocationCandidateConnection struct {
 	count   func() (candidateCount, error)
 	explain func() *CandidateExplanation
 	// Beside are the connections that were made together with this one, itself
-	// included; nil where it is alone.
+	// included. It is nil for a single connection.
 	Beside []*AllocationCandidateConnection
 }
 
@@ -34,8 +34,7 @@ type AllocationCandidateEdge struct {
 	Node   *AllocationCandidate
 }
 
-// CandidatesIn returns a page of the candidates that serve a request in a
-// world.
+// CandidatesIn returns a page of the candidates for a request in a world.
 func CandidatesIn(world *placement.World, request *placement.Request, after *placement.Position, first int) (*AllocationCandidateConnection, error) {
 	page, err := placement.Candidates(world, request, after, first)
 	if err != nil {
@@ -63,7 +62,7 @@ func tooComplex(err error) error {
 	return err
 }
 
-// Roots returns the roots of the trees that have a part in the page.
+// Roots returns the roots of the trees with a provider in the page.
 func (c *AllocationCandidateConnection) Roots() []*ResourceProvider {
 	var roots []*ResourceProvider
 	seen := map[string]bool{}
@@ -86,8 +85,8 @@ func (c *AllocationCandidateConnection) Roots() []*ResourceProvider {
 	return roots
 }
 
-// Nearest returns the providers that the explanation names, with those of the
-// connections beside this one.
+// Nearest returns the providers of the near misses, of this connection and of
+// those in Beside.
 func (c *AllocationCandidateConnection) Nearest() []*ResourceProvider {
 	var nearest []*ResourceProvider
 	for _, one := range c.Beside {
@@ -151,7 +150,7 @@ func (c *AllocationCandidateConnection) TotalCountIsExact() (bool, error) {
 	return count.exact, err
 }
 
-// ProviderSummaries returns the providers of all trees that have a part in the
+// ProviderSummaries returns the providers of all trees with a provider in the
 // page.
 func (c *AllocationCandidateConnection) ProviderSummaries() []ProviderSummary {
 	providers := ProvidersIn(c.world, placement.ProviderSummaries(c.world, c.page.Candidates))
@@ -162,7 +161,8 @@ func (c *AllocationCandidateConnection) ProviderSummaries() []ProviderSummary {
 	return out
 }
 
-// Explanation returns how many providers each step of the search left.
+// Explanation returns the number of providers that remained after each step of
+// the search.
 func (c *AllocationCandidateConnection) Explanation() *CandidateExplanation { return c.explain() }
 
 func explanationIn(world *placement.World, request *placement.Request) *CandidateExplanation {
@@ -180,7 +180,7 @@ type AllocationCandidate struct {
 	world     *placement.World
 }
 
-// Allocations returns the amounts of each provider.
+// Allocations returns the amounts, by provider.
 func (c *AllocationCandidate) Allocations() []CandidateAllocation {
 	out := make([]CandidateAllocation, len(c.candidate.Allocations))
 	for i, allocation := range c.candidate.Allocations {
@@ -190,7 +190,7 @@ func (c *AllocationCandidate) Allocations() []CandidateAllocation {
 	return out
 }
 
-// Mappings returns which providers serve which group.
+// Mappings returns the providers of each group.
 func (c *AllocationCandidate) Mappings() []GroupMapping {
 	out := make([]GroupMapping, len(c.candidate.Mappings))
 	for i, mapping := range c.candidate.Mappings {
@@ -211,14 +211,14 @@ type CandidateAllocation struct {
 // Provider returns the provider.
 func (a *CandidateAllocation) Provider() *ResourceProvider { return &a.node }
 
-// GroupMapping is which providers serve a group.
+// GroupMapping is a group with the providers that serve it.
 type GroupMapping struct {
 	Suffix string
 	uuids  []string
 	world  *placement.World
 }
 
-// MappingsIn returns mappings of which the providers come from a world.
+// MappingsIn returns mappings with their providers from a world.
 func MappingsIn(world *placement.World, mappings []placement.Mapping) []*GroupMapping {
 	out := make([]*GroupMapping, len(mappings))
 	for i, mapping := range mappings {
@@ -227,7 +227,7 @@ func MappingsIn(world *placement.World, mappings []placement.Mapping) []*GroupMa
 	return out
 }
 
-// ProvidersOfMappings returns the providers that mappings name.
+// ProvidersOfMappings returns the providers in mappings.
 func ProvidersOfMappings(mappings []*GroupMapping) []*ResourceProvider {
 	var out []*ResourceProvider
 	for _, mapping := range mappings {
@@ -239,8 +239,8 @@ func ProvidersOfMappings(mappings []*GroupMapping) []*ResourceProvider {
 	return out
 }
 
-// Providers returns the providers that serve the group, but for those that are not
-// in the world.
+// Providers returns the providers that serve the group. It omits providers that
+// are not in the world.
 func (m *GroupMapping) Providers() []ResourceProvider {
 	out := make([]ResourceProvider, 0, len(m.uuids))
 	for _, uuid := range m.uuids {
@@ -251,7 +251,7 @@ func (m *GroupMapping) Providers() []ResourceProvider {
 	return out
 }
 
-// ProviderSummary is a provider with what it has.
+// ProviderSummary is a provider with its inventories and traits.
 type ProviderSummary struct{ Provider *ResourceProvider }
 
 // Inventories returns all inventories of the provider.
@@ -260,14 +260,15 @@ func (s *ProviderSummary) Inventories() []Inventory { return s.Provider.Inventor
 // Traits returns all traits of the provider.
 func (s *ProviderSummary) Traits() []string { return s.Provider.Traits }
 
-// CandidateExplanation is how many providers each step of a search left.
+// CandidateExplanation has the number of providers that remained after each
+// step of a search.
 type CandidateExplanation struct {
 	Considered int
 	Steps      []placement.ExplanationStep
 	Nearest    []*NearMiss
 }
 
-// NearMiss is a tree that lacks little to serve a request.
+// NearMiss is a tree that almost serves a request.
 type NearMiss struct {
 	*placement.NearMiss
 	world *placement.World

@@ -2,18 +2,18 @@ package model
 
 import "github.com/cadastre-dev/cadastre/placement"
 
-// Capacity is a sum of capacity of one world: the root is selected from that
-// same world.
+// Capacity is a sum of capacity in one world. Its root comes from the same
+// world.
 type Capacity struct {
 	*placement.CapacitySum
 	World *placement.World
 }
 
-// Root returns the root of the tree that the sum is of, nil where it is not of
-// one tree.
+// Root returns the root of the tree of the sum. It is nil if the sum is not
+// about one tree.
 func (c *Capacity) Root() *ResourceProvider { return ProviderIn(c.World, c.CapacitySum.Root) }
 
-// CapacitiesIn returns sums of a world as nodes.
+// CapacitiesIn returns the sums of a world as nodes.
 func CapacitiesIn(world *placement.World, sums []*placement.CapacitySum) []*Capacity {
 	nodes := make([]*Capacity, len(sums))
 	for i, sum := range sums {
@@ -22,10 +22,9 @@ func CapacitiesIn(world *placement.World, sums []*placement.CapacitySum) []*Capa
 	return nodes
 }
 
-// TreeCapacity returns what the provider and all providers below it have between
-// them. Below a provider that a mutation has written the sums are of the world
-// after it, which may have later writes, and so is the root that stands beside
-// them.
+// TreeCapacity returns the capacity sums of the provider and all providers
+// below it. For a provider that a mutation has written, the sums and their root
+// come from the world after the mutation, which may include later writes.
 func (p *ResourceProvider) TreeCapacity() []*Capacity {
 	root, found := p.World.Provider(p.UUID)
 	if !found {
@@ -38,16 +37,16 @@ func (p *ResourceProvider) TreeCapacity() []*Capacity {
 	return CapacitiesIn(p.World, sums)
 }
 
-// CapacityConnection is a page of sums of capacity.
+// CapacityConnection is a page of capacity sums.
 type CapacityConnection struct{ *Connection[Capacity] }
 
-// CapacityEdge is a sum of capacity with its cursor.
+// CapacityEdge is a capacity sum with its cursor.
 type CapacityEdge struct{ Edge[Capacity] }
 
 // Edges returns the sums with their cursors.
 func (c *CapacityConnection) Edges() []CapacityEdge { return edges[CapacityEdge](c.Connection) }
 
-// Roots returns the roots of the trees that the sums of the page are of.
+// Roots returns the roots of the trees of the page's sums.
 func (c *CapacityConnection) Roots() []*ResourceProvider {
 	var roots []*ResourceProvider
 	for _, sum := range c.Page.Items {

@@ -6,17 +6,17 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 )
 
-// Connection is a page of a list in the form of Relay's specification. Its
-// count, and whether rows exist beyond the start of the page, are read only
-// when they are selected.
+// Connection is a page of a list in the form of Relay's specification. It reads
+// the count, and whether rows exist beyond the start of the page, only when
+// they are selected.
 type Connection[Row any] struct {
 	Page     page.Page[*Row]
 	Backward bool
-	// More reports whether rows follow a page that was not read; nil where
-	// Page.HasMore tells it.
+	// More reports whether rows follow a page that was not read. It is nil if
+	// Page.HasMore is known.
 	More func(context.Context) (bool, error)
 	// Beyond reports whether the list has rows beyond the side where the page
-	// starts; nil where the page starts at an end of the list.
+	// starts. It is nil if the page starts at an end of the list.
 	Beyond func(context.Context) (bool, error)
 	// Count returns the length of the whole list.
 	Count func(context.Context) (int, error)
@@ -71,8 +71,8 @@ type Edge[Row any] struct {
 	Node   *Row
 }
 
-// edges returns the rows of a connection with their cursors, as the edge type E
-// of that connection.
+// edges returns the rows of a connection with their cursors, as the
+// connection's edge type E.
 func edges[E ~struct{ Edge[Row] }, Row any](c *Connection[Row]) []E {
 	out := make([]E, len(c.Page.Items))
 	for i, item := range c.Page.Items {
@@ -81,8 +81,8 @@ func edges[E ~struct{ Edge[Row] }, Row any](c *Connection[Row]) []E {
 	return out
 }
 
-// NewConnection returns the connection of a page. List returns a page of the
-// same list in the same order, count the length of that list.
+// NewConnection returns the connection of a page. List returns pages of the
+// same list in the same order. Count returns the length of that list.
 func NewConnection[Row any](
 	current page.Page[*Row], request page.Request,
 	list func(context.Context, page.Request) (page.Page[*Row], error),
@@ -104,8 +104,8 @@ func NewConnection[Row any](
 	return c
 }
 
-// ConnectList returns the connection of an in-memory list, in the order of its
-// positions: a key and, to break ties, an id. Name is part of the cursors.
+// ConnectList returns the connection of an in-memory list, ordered by position:
+// a key and, to break ties, an id. Name is part of the cursors.
 func ConnectList[Row any](name string, rows []*Row, request page.Request, position func(*Row) (key, id string)) (*Connection[Row], error) {
 	list := func(_ context.Context, request page.Request) (page.Page[*Row], error) {
 		return page.OfList(name, page.Order{}, rows, request, nil, position)
@@ -117,7 +117,7 @@ func ConnectList[Row any](name string, rows []*Row, request page.Request, positi
 	return NewConnection(current, request, list, func(context.Context) (int, error) { return len(rows), nil }), nil
 }
 
-// requestBeyond returns the request of one row beyond the side where a page
+// requestBeyond returns a request for one row beyond the side where a page
 // starts, and whether such a row can exist.
 func requestBeyond(request page.Request, cursors []string) (page.Request, bool) {
 	one := 1
@@ -134,7 +134,7 @@ func requestBeyond(request page.Request, cursors []string) (page.Request, bool) 
 	return page.Request{Last: &one, Before: request.After}, true
 }
 
-// PageRequest returns the arguments of a connection as a request of a page.
+// PageRequest returns the page request of a connection's arguments.
 func PageRequest(first *int, after *string, last *int, before *string) page.Request {
 	return page.Request{First: first, After: after, Last: last, Before: before}
 }

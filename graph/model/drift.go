@@ -5,8 +5,8 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// MetadataProblemConnection is a page of resources whose metadata break their
-// definitions.
+// MetadataProblemConnection is a page of resources with metadata that breaks
+// its definitions.
 type MetadataProblemConnection struct{ *resource.ProblemPage }
 
 // ResourceProblemsEdge is a resource with problems and its cursor.
@@ -19,7 +19,7 @@ func (c *MetadataProblemConnection) Edges() []ResourceProblemsEdge {
 	return edges[ResourceProblemsEdge](&Connection[resource.ResourceProblems]{Page: page.Page[*resource.ResourceProblems]{Items: c.Nodes, Cursors: c.Cursors}})
 }
 
-// PageInfo returns where the page ends.
+// PageInfo returns the cursors of the page and whether more pages follow.
 func (c *MetadataProblemConnection) PageInfo() *PageInfo {
 	info := &PageInfo{EndCursor: c.End, HasNext: c.HasMore}
 	if len(c.Cursors) > 0 {
@@ -28,7 +28,7 @@ func (c *MetadataProblemConnection) PageInfo() *PageInfo {
 	return info
 }
 
-// ProblemFilterOf returns a filter of problems, of which nil is all.
+// ProblemFilterOf returns a filter of problems; nil selects all.
 func ProblemFilterOf(filter *MetadataProblemFilter) resource.ProblemFilter {
 	if filter == nil {
 		return resource.ProblemFilter{}
@@ -40,7 +40,7 @@ func ProblemFilterOf(filter *MetadataProblemFilter) resource.ProblemFilter {
 	return of
 }
 
-// ProblemScanOf returns a scan for problems, of which nil is the first page of all.
+// ProblemScanOf returns a scan for problems; nil scans the first page of all.
 func ProblemScanOf(scan *MetadataProblemScan) resource.ProblemScan {
 	if scan == nil {
 		return resource.ProblemScan{First: page.DefaultSize, Scan: resource.MaxScan}

@@ -7,19 +7,19 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// ViolationRule is a value of the enum of this name.
+// ViolationRule is a value of the enum of the same name.
 type ViolationRule string
 
-// ResourceClauseKind is a value of the enum of this name.
+// ResourceClauseKind is a value of the enum of the same name.
 type ResourceClauseKind string
 
-// RuleOf returns the rule of a violation, for which package metadef has the
-// name of a field.
+// RuleOf returns the rule of a violation. Package metadef names rules like
+// fields.
 func RuleOf(violation *metadef.Violation) ViolationRule {
 	return ViolationRule(access.EnumName(violation.Rule))
 }
 
-// RuleNamed returns the name that package metadef has for a rule; nil for none.
+// RuleNamed returns the name of a rule in package metadef, or nil.
 func RuleNamed(rule *ViolationRule) *string {
 	for _, name := range metadef.RuleNames() {
 		if rule != nil && access.EnumName(name) == string(*rule) {
@@ -29,13 +29,13 @@ func RuleNamed(rule *ViolationRule) *string {
 	return nil
 }
 
-// KindOf returns the kind of a condition of a filter, for which package resource
-// has the name of a field.
+// KindOf returns the kind of a condition of a filter. Package resource names
+// kinds like fields.
 func KindOf(clause *resource.Clause) ResourceClauseKind {
 	return ResourceClauseKind(access.EnumName(clause.Kind))
 }
 
-// OperationOf returns the operation that an event tells of, and nil for one that
+// OperationOf returns the operation of an audit event, or nil if the operation
 // no longer exists.
 func OperationOf(event *audit.Event) *Operation {
 	if _, ok := access.PermissionOf(event.Action); !ok {

@@ -6,12 +6,13 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// ChangeOf is what a patch says about a field: nothing where it is absent.
+// ChangeOf returns the change of a field in a patch. An absent field changes
+// nothing.
 func ChangeOf[T any](field graphql.Omittable[T]) metadef.Change[T] {
 	return metadef.Change[T]{Set: field.IsSet(), Value: field.Value()}
 }
 
-// Values is the values of a list of pointers, as inputs come in.
+// Values returns the values of a list of pointers, as inputs have them.
 func Values[T any](pointers []*T) []T {
 	if pointers == nil {
 		return nil

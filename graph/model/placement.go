@@ -13,7 +13,7 @@ func (c *Consumer) NodeID() string {
 	return page.GlobalID(page.KindConsumer, c.UUID, "")
 }
 
-// ConsumerOf returns a consumer as a node, and nil for nil.
+// ConsumerOf returns a consumer as a node, or nil for nil.
 func ConsumerOf(consumer *placement.Consumer) *Consumer {
 	if consumer == nil {
 		return nil

@@ -8,14 +8,14 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// ResourceProvider is a provider of one world: what is selected below it comes
-// from that same world.
+// ResourceProvider is a provider in one world. All fields below it come from
+// the same world.
 type ResourceProvider struct {
 	*placement.Provider
 	World *placement.World
 }
 
-// ProviderIn returns a provider of the world as a node, and nil for nil.
+// ProviderIn returns a provider of the world as a node, or nil for nil.
 func ProviderIn(world *placement.World, provider *placement.Provider) *ResourceProvider {
 	if provider == nil {
 		return nil
@@ -23,7 +23,7 @@ func ProviderIn(world *placement.World, provider *placement.Provider) *ResourceP
 	return &ResourceProvider{Provider: provider, World: world}
 }
 
-// ProviderAt returns the provider of a UUID as a node, and nil where the world
+// ProviderAt returns the provider with a UUID as a node, or nil if the world
 // has none.
 func ProviderAt(world *placement.World, uuid string) *ResourceProvider {
 	provider, _ := world.Provider(uuid)
@@ -46,7 +46,7 @@ func (p *ResourceProvider) NodeID() string {
 	return page.GlobalID(page.KindResourceProvider, p.UUID, "")
 }
 
-// Parent returns the parent of the provider, nil for a root.
+// Parent returns the parent of the provider, or nil for a root.
 func (p *ResourceProvider) Parent() *ResourceProvider {
 	if p.Provider.Parent == "" {
 		return nil
@@ -54,8 +54,9 @@ func (p *ResourceProvider) Parent() *ResourceProvider {
 	return ProviderAt(p.World, p.Provider.Parent)
 }
 
-// Root returns the root of the provider's tree, as the world has it: of a root
-// that a mutation has written it is no part.
+// Root returns the root of the provider's tree, as the world has it. For a root
+// that a mutation has written, it is the root in the world, not the written row.
+// If the world lacks the root, Root returns the provider itself.
 func (p *ResourceProvider) Root() *ResourceProvider {
 	if root := ProviderAt(p.World, p.Provider.Root); root != nil {
 		return root
@@ -76,7 +77,7 @@ func (p *ResourceProvider) Children(first *int, after *string, last *int, before
 	return &ResourceProviderConnection{connection}, err
 }
 
-// Inventory returns the inventory of a resource class, nil if there is none.
+// Inventory returns the inventory of a resource class, or nil.
 func (p *ResourceProvider) Inventory(resourceClass string) *Inventory {
 	for i := range p.Provider.Inventories {
 		if p.Provider.Inventories[i].ResourceClass == resourceClass {
@@ -95,7 +96,7 @@ func (p *ResourceProvider) Inventories() []Inventory {
 	return all
 }
 
-// Inventory is an inventory with the uuid of its provider.
+// Inventory is an inventory with the UUID of its provider.
 type Inventory struct {
 	*placement.Inventory
 	Provider string
@@ -104,8 +105,8 @@ type Inventory struct {
 // Key returns the key of the inventory in caches.
 func (i *Inventory) Key() string { return page.Key("Inventory", i.Provider, i.ResourceClass) }
 
-// ResourceProviderFilter selects providers: by themselves, and by the resource of
-// their root.
+// ResourceProviderFilter selects providers by their own properties and by the
+// resource of their root.
 type ResourceProviderFilter struct {
 	placement.ProviderFilter
 	Resource *resource.Filter

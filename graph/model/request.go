@@ -9,21 +9,21 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// PlacementRequest is what the metadata of a resource asks of placement.
+// PlacementRequest is the placement request in the metadata of a resource.
 type PlacementRequest struct {
-	IsByOperator bool // operators wrote all that it requires of capabilities
+	IsByOperator bool // operators wrote all required capabilities
 	read         placement.SpecRequest
 	capabilities []resource.Requirement
 	wrong        []KeyProblem
 }
 
-// KeyProblem is what is wrong with a metadata key; nil is all of them.
+// KeyProblem is a problem of a metadata key. A nil key means all keys.
 type KeyProblem struct {
 	Key     *string
 	Message string
 }
 
-// sortKey returns the key that the problem is about, empty for all.
+// sortKey returns the key of the problem, or the empty string for all keys.
 func (p KeyProblem) sortKey() string {
 	if p.Key == nil {
 		return ""
@@ -31,13 +31,13 @@ func (p KeyProblem) sortKey() string {
 	return *p.Key
 }
 
-// RequestHosts is what a request requires of the resource of a root.
+// RequestHosts are the request's requirements for the resource of a root.
 type RequestHosts struct {
 	Requirements []resource.Requirement
 }
 
-// RequestIn returns what metadata asks of placement in a world, before
-// CheckCapabilities.
+// RequestIn returns the placement request in metadata, as a world reads it.
+// Call CheckCapabilities next.
 func RequestIn(world *placement.World, items []*resource.MetadataItem) *PlacementRequest {
 	specs := make([]placement.ExtraSpec, len(items))
 	byOperator := map[string]bool{}
@@ -69,8 +69,8 @@ func RequestIn(world *placement.World, items []*resource.MetadataItem) *Placemen
 	return r
 }
 
-// CheckCapabilities adds a problem for each capability that is required and about
-// which there is a message: it is unknown.
+// CheckCapabilities adds a problem for each required capability that is
+// unknown. Unknown has the messages by capability name.
 func (r *PlacementRequest) CheckCapabilities(unknown map[string]string) {
 	for _, requirement := range r.capabilities {
 		name, _ := requirement.Capability()
@@ -81,13 +81,13 @@ func (r *PlacementRequest) CheckCapabilities(unknown map[string]string) {
 	slices.SortStableFunc(r.wrong, func(a, b KeyProblem) int { return cmp.Compare(a.sortKey(), b.sortKey()) })
 }
 
-// Request returns the request without what it requires of hosts.
+// Request returns the request without its requirements for hosts.
 func (r *PlacementRequest) Request() placement.Request { return r.read.Request }
 
-// Requirements returns what the request requires of capabilities.
+// Requirements returns the capabilities that the request requires.
 func (r *PlacementRequest) Requirements() []resource.Requirement { return r.capabilities }
 
-// Refusal returns an error with every problem of the request, nil for none.
+// Refusal returns an error with every problem of the request, or nil.
 func (r *PlacementRequest) Refusal() error {
 	var problems problem.Problems
 	for _, one := range r.wrong {
@@ -100,7 +100,8 @@ func (r *PlacementRequest) Refusal() error {
 	return problems.Err()
 }
 
-// IsEmpty reports whether no key asks for anything, or fails to.
+// IsEmpty reports whether the metadata has no request: no key asks for
+// anything, and no key is wrong.
 func (r *PlacementRequest) IsEmpty() bool {
 	return len(r.Resources()) == 0 && len(r.Groups()) == 0 && len(r.wrong) == 1 && r.wrong[0].Key == nil
 }
@@ -122,13 +123,13 @@ func (r *PlacementRequest) Forbidden() []string { return r.read.Request.Unsuffix
 // Groups returns the groups with a suffix.
 func (r *PlacementRequest) Groups() []placement.Group { return r.read.Request.Groups }
 
-// GroupPolicy returns whether these may share a provider.
+// GroupPolicy returns whether the groups with a suffix may share a provider.
 func (r *PlacementRequest) GroupPolicy() placement.GroupPolicy { return r.read.Request.Policy }
 
-// SameSubtree returns the sets of groups that belong together.
+// SameSubtree returns the sets of groups that must be in one subtree.
 func (r *PlacementRequest) SameSubtree() []placement.Subtree { return r.read.Request.SameSubtree }
 
-// Hosts returns what is required of the resource of a root, nil for nothing.
+// Hosts returns the requirements for the resource of a root, or nil.
 func (r *PlacementRequest) Hosts() *RequestHosts {
 	if len(r.capabilities) == 0 {
 		return nil
@@ -139,5 +140,5 @@ func (r *PlacementRequest) Hosts() *RequestHosts {
 // Ignored returns the keys that ask for nothing.
 func (r *PlacementRequest) Ignored() []placement.IgnoredSpec { return r.read.Ignored }
 
-// Problems returns what is wrong with keys.
+// Problems returns the problems of the keys.
 func (r *PlacementRequest) Problems() []KeyProblem { return r.wrong }

@@ -9,12 +9,13 @@ import (
 // ResourceConnection is a page of resources.
 type ResourceConnection struct {
 	*Connection[resource.Resource]
-	// CountMetadata and CountFacets count what the resources of the list have.
+	// CountMetadata and CountFacets count the values on the resources of the
+	// list.
 	CountMetadata func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error)
 	CountFacets   func(ctx context.Context, wanted []resource.FacetRequest) ([]*resource.Facet, error)
 }
 
-// Facets returns what the resources of the list have and how many have it.
+// Facets returns the values on the resources of the list, with their counts.
 func (c *ResourceConnection) Facets(ctx context.Context, of []resource.FacetRequest) ([]*resource.Facet, error) {
 	return c.CountFacets(ctx, of)
 }

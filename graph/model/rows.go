@@ -1,12 +1,12 @@
 package model
 
-// RowError is one thing that is wrong with an item of a mutation for many.
+// RowError is one error of an item of a bulk mutation.
 type RowError struct {
 	Code    RowErrorCode
 	Field   *string
 	Message string
 }
 
-// RowErrorCode is the kind of refusal of an item of a mutation for many: the code
-// that an error would have.
+// RowErrorCode is the kind of refusal of an item of a bulk mutation: the code
+// that a separate mutation would return.
 type RowErrorCode string

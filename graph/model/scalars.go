@@ -15,16 +15,16 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// refuseValue returns the error of a value that its scalar does not have: one
-// of validation.
+// refuseValue returns a validation error for a value that its scalar does not
+// allow.
 func refuseValue(message string) error {
 	err := &gqlerror.Error{Message: message}
 	errcode.Set(err, errcode.ValidationFailed)
 	return err
 }
 
-// ScalarProblem returns what is wrong with a value of one of the package's own
-// scalars, and the empty string for a right one or one of another type.
+// ScalarProblem returns the problem of a value of a custom scalar, or the empty
+// string. Values of other types have no problem.
 func ScalarProblem(name string, value any) string {
 	var err error
 	switch name {
@@ -41,12 +41,12 @@ func ScalarProblem(name string, value any) string {
 	return ""
 }
 
-// MarshalUUID marshals a UUID, which is kept in its canonical spelling.
+// MarshalUUID marshals a UUID in its canonical spelling.
 func MarshalUUID(uuid string) graphql.Marshaler { return graphql.MarshalString(uuid) }
 
-// UnmarshalUUID returns the canonical spelling, lower case with dashes, of a
-// UUID in any usual spelling. Null is the empty text: validation lets it through
-// only where a UUID may be absent.
+// UnmarshalUUID returns the canonical spelling of a UUID, lower case with
+// dashes, from any usual spelling. Null becomes the empty string; validation
+// allows null only if the UUID is optional.
 func UnmarshalUUID(v any) (string, error) {
 	if v == nil {
 		return "", nil
@@ -83,7 +83,7 @@ func UnmarshalInt32(v any) (int32, error) {
 // MarshalInt64 marshals an Int64 as a JSON number.
 func MarshalInt64(n int64) graphql.Marshaler { return marshalInteger(n) }
 
-// UnmarshalInt64 unmarshals an Int64, an integer of 64 bits as a number or as a
+// UnmarshalInt64 unmarshals an Int64, an integer of 64 bits, from a number or a
 // string.
 func UnmarshalInt64(v any) (int64, error) {
 	if text, ok := v.(string); ok {
@@ -118,10 +118,10 @@ func unmarshalInteger(v any, minimum, maximum int64) (int64, error) {
 	return n, nil
 }
 
-// MarshalLongInt marshals an Int that is kept in 64 bits.
+// MarshalLongInt marshals an Int that Go code keeps in 64 bits.
 func MarshalLongInt(n int64) graphql.Marshaler { return marshalInteger(n) }
 
-// UnmarshalLongInt unmarshals an Int, an integer of 32 bits, into 64.
+// UnmarshalLongInt unmarshals an Int, an integer of 32 bits, into 64 bits.
 func UnmarshalLongInt(v any) (int64, error) { return unmarshalInteger(v, math.MinInt32, math.MaxInt32) }
 
 // MarshalDateTime marshals a time in UTC, in the form of RFC 3339.
@@ -131,8 +131,8 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDateTime unmarshals a time in the form of RFC 3339, in any zone and
-// of a year that both databases can store.
+// UnmarshalDateTime unmarshals a time in the form of RFC 3339, in any zone. The
+// year must be one that both databases can store.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	text, ok := v.(string)
 	if !ok {

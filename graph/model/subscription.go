@@ -10,21 +10,23 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// Answered is a part of an event that is sent only where its answer differs from the
-// one before. Its cursor is made of the answer: until that is there, Cursor stands
-// in its place, as something that nothing else in the answer can be.
+// Answered is the part of an event that is sent only if its answer differs from
+// the previous one. The cursor is a hash of the answer. While the answer is
+// written, Cursor is a random placeholder that cannot occur elsewhere in the
+// answer.
 type Answered struct {
 	Cursor string
 	Kept   *Kept // nil for an event of one stream
 }
 
-// NewAnswered returns what an event is made of, which is kept there.
+// NewAnswered returns an Answered with a new placeholder. Kept is the place
+// where equal streams share the answer, or nil.
 func NewAnswered(kept *Kept) Answered { return Answered{Cursor: rand.Text(), Kept: kept} }
 
-// Answers returns the part.
+// Answers returns a itself.
 func (a *Answered) Answers() *Answered { return a }
 
-// CapacityChange says that sums of capacity are to be made anew, and which.
+// CapacityChange reports that capacity sums need a new answer, and which ones.
 type CapacityChange struct {
 	Answered
 	Filter          *ResourceProviderFilter
@@ -32,43 +34,43 @@ type CapacityChange struct {
 	ResourceClasses []string
 }
 
-// AllocationCandidatesChange says that candidates are to be looked for anew.
+// AllocationCandidatesChange reports that candidates need a new search.
 type AllocationCandidatesChange struct {
 	Answered
 	Asked *CandidatesAsked
 }
 
-// CandidatesAsked is a request for candidates as a client sends it, whose hosts are
-// still to be looked up.
+// CandidatesAsked is a request for candidates as a client sends it. Its hosts
+// are not looked up yet.
 type CandidatesAsked struct {
 	Request placement.Request
 	Hosts   *resource.Filter
 }
 
-// Kept is the answer to an event of several streams, as the first of them made it.
+// Kept is an answer that several streams share. The first stream makes it.
 type Kept struct {
 	sync.Mutex
 	Answer any // nil until it is made
 	Cursor string
-	At     time.Time // when it began to be made
-	Failed bool      // whether it cannot be kept
+	At     time.Time // when the stream began to make it
+	Failed bool      // whether it must not be kept
 }
 
-// Changed is a part of an event that tells of a change.
+// Changed is the part of an event that describes a change.
 type Changed struct {
-	Cursor string // behind the change
+	Cursor string // after the change
 	Change *change.Change
 	Kept   *Kept // nil for an event of one stream
 }
 
-// KeptIn returns where the answer to the event is kept.
+// KeptIn returns the place where the answer to the event is kept.
 func (c *Changed) KeptIn() *Kept { return c.Kept }
 
-// ResourceChange says that a resource changed.
+// ResourceChange reports that a resource changed.
 type ResourceChange struct{ Changed }
 
-// NamespaceChange says that a namespace changed.
+// NamespaceChange reports that a namespace changed.
 type NamespaceChange struct{ Changed }
 
-// ResourceProviderChange says that a resource provider changed.
+// ResourceProviderChange reports that a resource provider changed.
 type ResourceProviderChange struct{ Changed }

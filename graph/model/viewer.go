@@ -31,5 +31,5 @@ func RulesOf(viewer access.Viewer) []AccessRule {
 	return rules
 }
 
-// Field returns the field of Query or Mutation that the operation is.
+// Field returns the name of the field of Query or Mutation.
 func (o Operation) Field() string { return access.FieldNamed(string(o)) }
