@@ -9,8 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// FuzzStringsAreQuotedAsByGqlgen compares the strings of answers with those
-// that gqlgen's own executor writes.
+// FuzzStringsAreQuotedAsByGqlgen compares the strings of answers with the
+// output of gqlgen's own executor.
 func FuzzStringsAreQuotedAsByGqlgen(f *testing.F) {
 	for _, seed := range []string{"", `a"b\c`, "\x00\t\r\n\x1f", "\xff\u2028<>&é"} {
 		f.Add(seed)

@@ -15,7 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// answer writes the root fields of a query by a function for each.
+// answer writes the root fields of a query with the given function for each.
 func answer(ctx context.Context, begin error, fields ...func(*writer.Writer, *document.Field) bool) (string, string) {
 	plan := &document.Plan{Root: &document.Selection{}, Places: len(fields)}
 	for i := range fields {
@@ -120,8 +120,8 @@ func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
 	}
 }
 
-// TestARefusalForAllObjectsIsToldOnce fails a field for more objects than may
-// fail, for a reason that is the same for all.
+// TestARefusalForAllObjectsIsToldOnce fails a field with the same reason for
+// more objects than MaxFailed allows.
 func TestARefusalForAllObjectsIsToldOnce(t *testing.T) {
 	t.Parallel()
 	data, errs := answer(t.Context(), nil, func(w *writer.Writer, f *document.Field) bool {
