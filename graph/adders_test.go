@@ -16,10 +16,10 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/patience"
 )
 
-// state is what a thing has at an instant.
+// state is the state of a thing at one instant.
 type state struct{ counter, n int }
 
-// adders are the clients that add to the numbers of one facet in one family.
+// adders are clients that increment the numbers of one facet in one family.
 type adders struct {
 	t         *testing.T
 	facet     facet
@@ -28,30 +28,30 @@ type adders struct {
 	ids       map[string][]string
 	executors []*graph.Executor
 
-	touching sync.Mutex // held while what touches write is changed
+	touching sync.Mutex // held while a write changes what others touch
 
 	mu       sync.Mutex
 	turn     int
 	now      map[thing]state       // as the last accepted write left it
-	history  map[thing]map[int]int // numbers by counter, as they were written
-	seen     []seen                // but for what is in the history
-	states   int                   // that were seen
+	history  map[thing]map[int]int // the number that was written with each counter
+	seen     []seen                // states that the history does not explain
+	states   int                   // number of states seen
 	attempts int
 	accepted int
 	n        int                 // of the last document
-	errors   map[string][]string // what went wrong, with examples
+	errors   map[string][]string // failures, with examples
 }
 
 // seen is a state that an answer showed.
 type seen struct {
 	thing  thing
 	state  state
-	later  bool // the number may be later than the counter
+	later  bool // the number may be newer than the counter
 	query  string
-	moment moment // of another write
+	moment moment // the moment of another write
 }
 
-// executor returns the executor of one server after the other.
+// executor returns the executors of the servers in turn.
 func (a *adders) executor() *graph.Executor {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,7 +72,7 @@ func (a *adders) begin() {
 	}
 }
 
-// read reads the state of a thing that nobody writes.
+// read reads the state of a thing while no client writes it.
 func (a *adders) read(of thing) state {
 	look := map[string]string{"Consumer": `consumer(uuid: "${consumer}")`, "ResourceProvider": `resourceProvider(uuid: "${provider}")`,
 		"Namespace": `namespace(name: "${mark}")`, "Resource": `resource(uuid: "${resource}")`}[a.facet.of]
@@ -105,11 +105,10 @@ func (a *adders) document(chance *rand.Rand) *pathDocument {
 		roots: map[string]string{}, things: map[string]thing{}, chosen: map[string]string{}}
 }
 
-// identity is what to select of the types with a counter, to know which thing it
-// is.
+// identity is the field that identifies things of a type with a counter.
 var identity = map[string]string{"Consumer": "uuid", "ResourceProvider": "uuid", "Namespace": "name", "Resource": "uuid"}
 
-// thingOf returns the thing that an object is.
+// thingOf returns the thing behind an object of an answer.
 func thingOf(object map[string]any) (thing, bool) {
 	var of thing
 	if uuid, ok := object["uuid"].(string); ok {
@@ -124,14 +123,14 @@ func (f facet) writesBy(mutation string) bool {
 	return slices.ContainsFunc(f.writes, func(w numberWrite) bool { return w.mutation == mutation })
 }
 
-// write writes a number of a thing that must have a counter.
+// write writes a number of a thing and requires its current counter.
 func (a *adders) write(chance *rand.Rand, of thing, base state) {
 	write := a.facet.writes[chance.IntN(len(a.facet.writes))]
 	answer := interrupted(a.executor(), "mutation { "+write.field(of, base.counter, base.n+1)+" { __typename } }", never, nil)
 	a.wrote(write, of, base, answer)
 }
 
-// wrote notes a write.
+// wrote records a write.
 func (a *adders) wrote(write numberWrite, of thing, base state, answer outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,26 +148,26 @@ func (a *adders) wrote(write numberWrite, of thing, base state, answer outcome) 
 	}
 }
 
-// attempt is a document that shows a counter and a number by some ways.
+// attempt is a document that reads a counter and a number, each along one way.
 type attempt struct {
 	ways
 	document *pathDocument
 	target   thing
-	base     state       // of the target, before
+	base     state       // of the target, before the document runs
 	own      bool        // whether the document writes the number of the target
-	write    numberWrite // by which it does
-	at       moment      // of another write
+	write    numberWrite // the write, if own
+	at       moment      // the moment of another write
 }
 
-// after returns what the target is after the document's own write.
+// after returns the state of the target after the document's write.
 func (d *attempt) after() state { return state{d.base.counter + d.write.by, d.base.n + 1} }
 
 // mixed reports whether the document shows one of counter and number as its own
-// write left it, and the other as it is later.
+// write left it, and the other at a later time.
 func (d *attempt) mixed() bool { return d.own && isOwn(d.counter) != isOwn(d.number) }
 
-// prepare makes the document of some ways, and what goes before it. Undo is what
-// goes after it.
+// prepare makes the document for a pair of ways, and the things that it needs.
+// Undo removes these things.
 func (a *adders) prepare(chance *rand.Rand, w ways, at moment) (d *attempt, undo func()) {
 	d = &attempt{ways: w, document: a.document(chance), target: thing{a.family, chance.IntN(thingsOfFamily)}, at: at}
 	a.mu.Lock()
@@ -215,14 +214,14 @@ func (a *adders) run(chance *rand.Rand, d *attempt) outcome {
 	other := rand.New(rand.NewPCG(chance.Uint64(), 0))
 	executor := a.executor()
 	if d.document.mutation {
-		executor = a.executors[0] // which has what was prepared
+		executor = a.executors[0] // has the prepared things
 	}
 	answer := interrupted(executor, d.document.String(), d.at, func() {
 		a.mu.Lock()
 		base := a.now[d.target]
 		a.mu.Unlock()
 		if d.own {
-			base = d.after() // which is there once the document has written
+			base = d.after() // the state once the document has written
 		}
 		a.write(other, d.target, base)
 	})
@@ -232,10 +231,10 @@ func (a *adders) run(chance *rand.Rand, d *attempt) outcome {
 	return answer
 }
 
-// counted are the counters and the numbers that an answer shows of a thing.
+// counted has the counters and the numbers of a thing in an answer.
 type counted struct{ counters, numbers []int }
 
-// find returns what the answer shows of the things.
+// find returns the counters and numbers of the things in an answer.
 func (a *adders) find(d *attempt, answer outcome) map[thing]counted {
 	found := map[thing]counted{}
 	inCounter, inNumber := d.aliases()
@@ -253,8 +252,9 @@ func (a *adders) find(d *attempt, answer outcome) map[thing]counted {
 			found[number.thing] = shown
 		}
 	}
-	// What the mutation itself changed is shown as it left it, what is beyond as it
-	// is later: a counter may come with a later number, never the other way around.
+	// A payload shows its own change as the mutation left it, and everything
+	// else at a later time. A counter may therefore come with a later number,
+	// but not the other way around.
 	if d.mixed() && isOwn(d.number) {
 		delete(found, d.target)
 	}
@@ -264,7 +264,8 @@ func (a *adders) find(d *attempt, answer outcome) map[thing]counted {
 	return found
 }
 
-// keep notes what the answer shows, and returns of which things it shows both.
+// keep records the states in an answer. It returns the things with both a
+// counter and a number.
 func (a *adders) keep(d *attempt, found map[thing]counted) (whole []thing, shows reached) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -291,9 +292,9 @@ func (a *adders) keep(d *attempt, found map[thing]counted) (whole []thing, shows
 	return whole, shows
 }
 
-// add reads a counter and a number by some ways, and writes one more. At a
-// moment of the read, another client adds 1 to a thing. It returns the answer of
-// the read, and what of any thing that showed.
+// add reads a counter and a number, each along one way, and increments the
+// number. Another client increments a thing at a moment of the read. Add
+// returns the answer of the read and which parts of any thing it showed.
 func (a *adders) add(chance *rand.Rand, w ways, at moment) (answer outcome, shows reached) {
 	d, undo := a.prepare(chance, w, at)
 	defer undo()
@@ -320,8 +321,8 @@ func (a *adders) add(chance *rand.Rand, w ways, at moment) (answer outcome, show
 	return answer, shows
 }
 
-// checkOwn compares what a payload shows of the thing that its mutation changed
-// with what the mutation made of it.
+// checkOwn compares the payload of a mutation with the state that the mutation
+// made.
 func (a *adders) checkOwn(d *attempt, shown counted) {
 	wanted := d.after()
 	if isOwn(d.counter) && len(shown.counters) > 0 && !slices.Equal(shown.counters, []int{wanted.counter}) ||
@@ -331,18 +332,18 @@ func (a *adders) checkOwn(d *attempt, shown counted) {
 	}
 }
 
-// reached is what of a thing an answer shows.
+// reached tells which parts of a thing an answer shows.
 type reached struct{ counter, number, both bool }
 
-// distinct returns the numbers of a list, sorted, each once.
+// distinct returns the sorted distinct numbers of a list.
 func distinct(numbers []int) []int {
 	out := slices.Sorted(slices.Values(numbers))
 	return slices.Compact(out)
 }
 
-// try adds by some ways, and returns what they show: once undisturbed, then with
-// another write before one of the statements, and before uses of the context,
-// for a payload among the later ones.
+// try adds along a pair of ways and returns what they show. It runs once
+// undisturbed. Then another write happens before a statement or a use of the
+// context, for a payload before one of the later ones.
 func (a *adders) try(chance *rand.Rand, w ways) (shows reached) {
 	var answer outcome
 	for tries := 0; tries < 5 && !shows.both; tries++ {
@@ -364,23 +365,23 @@ func (a *adders) try(chance *rand.Rand, w ways) (shows reached) {
 	return shows
 }
 
-// result is what came of the writes of a facet.
+// result counts the writes of a facet by outcome.
 type result struct {
 	attempts, accepted, lost, seen, torn int
 	examples                             []string
 }
 
-// add adds what came of the writes of another facet.
+// add adds the result of another facet.
 func (r *result) add(other result) {
 	r.attempts, r.accepted, r.lost = r.attempts+other.attempts, r.accepted+other.accepted, r.lost+other.lost
 	r.seen, r.torn = r.seen+other.seen, r.torn+other.torn
 }
 
-// end compares what things have with what was written, and what was seen with
+// end compares the numbers of things with the writes, and the states seen with
 // the history.
 func (a *adders) end() result {
 	out := result{attempts: a.attempts, accepted: a.accepted, seen: a.states}
-	// A server that did not write last is told of it soon.
+	// A server that did not write last learns of the write soon.
 	patience.Until(a.t, 5*time.Second, func() bool {
 		out.lost = a.accepted
 		for index := range thingsOfFamily {

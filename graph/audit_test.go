@@ -20,15 +20,15 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// audited is a mutation of the test below: an input that is accepted and what
-// it changes, in the order of the events, and one that is refused. In both, $id
-// is the last id in an answer.
+// audited is a mutation for TestEveryMutationIsAudited: an accepted input with
+// the changes that it makes, in the order of the events, and a refused input.
+// In both, $id is the last id in an answer.
 type audited struct {
 	field             string
 	accepted, refused string // the fields of the input
-	payload           string // what is selected, __typename where empty
+	payload           string // the selection, __typename if empty
 	changed           string // kind and key of each event
-	again             string // the same of what is accepted a second time: changed where empty, "-" for nothing
+	again             string // changed for a second accepted run: same as changed if empty, "-" for nothing
 }
 
 const (
@@ -44,8 +44,8 @@ const (
 	claimOf      = `projectId: "demo", userId: "secret-user", allocations: [{provider: "` + auditedOne + `", resources: [{resourceClass: "VCPU", amount: 1}]}]`
 )
 
-// auditedMutations are all of the schema's, each with what the ones before it
-// have made.
+// auditedMutations has every mutation of the schema. Each uses things that
+// earlier ones made.
 var auditedMutations = []audited{
 	{field: "createNamespace", accepted: `name: "N", tags: [{name: "t"}], objects: [{name: "o"}], properties: [{name: "p", title: "P", type: STRING}]`, refused: `name: ""`, changed: "NAMESPACE N"},
 	{field: "updateNamespace", accepted: `name: "N", description: "x"`, refused: `name: "N", description: "y", revision: 99`, changed: "NAMESPACE N"},
@@ -118,9 +118,10 @@ var auditedMutations = []audited{
 	{field: "deleteResourceProvider", accepted: `provider: "` + auditedTwo + `"`, refused: `provider: "` + auditedOne + `"`, changed: "RESOURCE_PROVIDER " + auditedTwo},
 }
 
-// TestEveryMutationIsAudited sends every mutation of the schema: an accepted
-// one leaves one event for each thing that it changed, and a line in the log; a
-// refused one, by its input or for the viewer's role, leaves neither.
+// TestEveryMutationIsAudited sends every mutation of the schema. An accepted
+// mutation leaves one event for each thing that it changed, and a line in the
+// log. A mutation that is refused for its input or the viewer's role leaves
+// neither.
 func TestEveryMutationIsAudited(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -157,9 +158,9 @@ func TestEveryMutationIsAudited(t *testing.T) {
 	})
 }
 
-// checkWords holds that what an event has of a thing are fields and arguments of
-// the API, and that a list is a list and an enum one of its values, as the API
-// shows them.
+// checkWords checks that an event describes a thing with fields and arguments
+// of the API. Lists must be lists, and enums must have values as the API shows
+// them.
 func (a *auditing) checkWords(kind string, had any, of event) {
 	a.t.Helper()
 	fields, _ := had.(map[string]any)
@@ -192,8 +193,8 @@ func (a *auditing) checkWords(kind string, had any, of event) {
 	}
 }
 
-// auditing sends mutations and compares the events and lines of the log that
-// they leave.
+// auditing sends mutations and compares the events and log lines that they
+// leave.
 type auditing struct {
 	t        *testing.T
 	executor *graph.Executor
@@ -213,8 +214,8 @@ func (m audited) query(input string) string {
 	return "mutation { " + m.field + "(input: {" + input + "}) { " + cmp.Or(m.payload, "__typename") + " } }"
 }
 
-// refuse checks that a mutation without permission or with a bad input leaves
-// nothing.
+// refuse checks that a mutation without permission or with invalid input leaves
+// no event and no line.
 func (a *auditing) refuse(m audited) {
 	a.t.Helper()
 	logged := a.lines.count()
@@ -251,9 +252,8 @@ func (a *auditing) accept(m audited) {
 	}
 }
 
-// repeat sends an accepted mutation once more: it is refused and leaves no
-// event, or it is accepted and leaves its events, which show no change where
-// nothing was changed.
+// repeat sends an accepted mutation again. Either it is refused and leaves no
+// event, or it leaves its events; an event without a change shows none.
 func (a *auditing) repeat(m audited) {
 	a.t.Helper()
 	answer, changed := a.send(m, func(e event) bool {
@@ -268,9 +268,9 @@ func (a *auditing) repeat(m audited) {
 	}
 }
 
-// send sends a mutation as an administrator and returns its answer, and kind
-// and key of each event that it left. Each is one of its own, right, and in the
-// log.
+// send sends a mutation as an administrator. It returns the answer, and the
+// kind and key of each new event. It checks each event, and that the log has a
+// line for it.
 func (a *auditing) send(m audited, right func(event) bool) (answer, changed string) {
 	a.t.Helper()
 	logged := a.lines.count()
@@ -290,8 +290,8 @@ func (a *auditing) send(m audited, right func(event) bool) (answer, changed stri
 	return answer, strings.Join(things, ", ")
 }
 
-// TestAMutationOfNothingIsAudited holds that an accepted mutation leaves an
-// event even when it names nothing to change, and that a dry run leaves none.
+// TestAMutationOfNothingIsAudited checks that an accepted mutation leaves an
+// event even if it changes nothing, and that a dry run leaves none.
 func TestAMutationOfNothingIsAudited(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -351,7 +351,7 @@ func events(t *testing.T, ask func(viewer, query string) string) []event {
 	return oldest
 }
 
-// logLines is a log that can be read while it is written.
+// logLines is a log that is safe to read while it is written.
 type logLines struct {
 	mu   sync.Mutex
 	held bytes.Buffer

@@ -15,12 +15,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// everyType asks for much of the schema.
+// everyType reads a large part of the schema.
 const everyType = `{ __schema { types { name description fields { name description args { name description type { name kind ofType { name } } } type { name kind ofType { name } } } inputFields { name description } enumValues { name } } } }`
 
-// TestAnAnswerIsBoundedInBytes: the root field that goes beyond the limit is
-// null with an error, and so are the ones after it, of which a mutation begins
-// none. The schema of __schema has no null.
+// TestAnAnswerIsBoundedInBytes checks that a root field that exceeds the limit
+// is null with an error, and so are the root fields after it. A mutation starts
+// none of these. The type of __schema is not nullable.
 func TestAnAnswerIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	executor := executorOf(t, openFixture(t, storetest.SQLite(t)))
@@ -55,7 +55,8 @@ func TestAnAnswerIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestAnAnswerEndsWithItsContext: what is written of memory alone ends, too.
+// TestAnAnswerEndsWithItsContext checks that an answer from memory alone ends
+// with its context, too.
 func TestAnAnswerEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	executor := executorOf(t, storetest.Open(t, storetest.SQLite(t)))
@@ -67,9 +68,9 @@ func TestAnAnswerEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestAnswersHoldWhatTheyAnswer: unread answers take little more memory than
-// their bytes, and none once they are released.
-func TestAnswersHoldWhatTheyAnswer(t *testing.T) { // not parallel: it looks at the heap
+// TestAnswersHoldWhatTheyAnswer checks that unread answers take little more
+// memory than their bytes, and none after their release.
+func TestAnswersHoldWhatTheyAnswer(t *testing.T) { // not parallel: it measures the heap
 	const count, most = 400, 64 << 10
 	executor := executorOf(t, storetest.Open(t, storetest.SQLite(t)))
 	var unread []*graph.Answer
@@ -94,7 +95,7 @@ func TestAnswersHoldWhatTheyAnswer(t *testing.T) { // not parallel: it looks at 
 	}
 }
 
-// heap returns the bytes in use after collections that leave nothing in pools.
+// heap returns the bytes in use after collections that empty all pools.
 func heap() int {
 	for range 3 {
 		runtime.GC()

@@ -16,9 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// A page of candidates with everything that the reference placement answers,
-// from a plan to the bytes of the data: by the executor, the search included,
-// and by encoding/json from structs that hold the same.
+// The benchmarks produce a page of candidates with all fields of the reference
+// placement API. The executor runs a plan, including the search. For
+// comparison, encoding/json encodes structs with the same data.
 //
 //	go test ./graph -run '^$' -bench 'Candidates' -benchmem
 const (
@@ -39,8 +39,7 @@ const (
 	}`
 )
 
-// answeredCandidates is the data of the answer, as encoding/json reads and
-// writes it.
+// answeredCandidates is the data of the answer for encoding/json.
 type answeredCandidates struct {
 	AllocationCandidates struct {
 		Nodes []struct {
@@ -76,7 +75,7 @@ type answeredUUID struct {
 	UUID string `json:"uuid"`
 }
 
-// BenchmarkCandidatesWriter runs the plan of the page.
+// BenchmarkCandidatesWriter runs the plan for the page.
 func BenchmarkCandidatesWriter(b *testing.B) {
 	executor, operation := candidatesToRun(b)
 	for b.Loop() {
@@ -84,8 +83,8 @@ func BenchmarkCandidatesWriter(b *testing.B) {
 	}
 }
 
-// BenchmarkCandidatesEncodingJSON writes the same bytes by encoding/json into a
-// buffer that it keeps.
+// BenchmarkCandidatesEncodingJSON writes the same bytes with encoding/json into
+// a reused buffer.
 func BenchmarkCandidatesEncodingJSON(b *testing.B) {
 	encode := encodingOf(b, candidatesData(b))
 	for b.Loop() {
@@ -93,8 +92,8 @@ func BenchmarkCandidatesEncodingJSON(b *testing.B) {
 	}
 }
 
-// BenchmarkCandidatesWriterByEncodingJSON does both in turns and reports how many
-// times as long the plan takes, by the medians: on a busy machine, too.
+// BenchmarkCandidatesWriterByEncodingJSON alternates between both and reports
+// the ratio of their median times, which is stable on a busy machine.
 func BenchmarkCandidatesWriterByEncodingJSON(b *testing.B) {
 	executor, operation := candidatesToRun(b)
 	encode := encodingOf(b, candidatesData(b))
@@ -118,7 +117,7 @@ func candidatesData(b *testing.B) []byte {
 	return bytes.Join(executor.Run(storetest.AsAdmin(), operation, 0).Data, nil)
 }
 
-// encodingOf returns a function that writes the data by encoding/json.
+// encodingOf returns a function that encodes the data with encoding/json.
 func encodingOf(b *testing.B, data []byte) func() {
 	b.Helper()
 	var answered answeredCandidates
@@ -141,7 +140,7 @@ func encodingOf(b *testing.B, data []byte) func() {
 }
 
 // candidatesToRun returns an executor with a world of hosts, and the operation
-// that asks it for candidates.
+// that reads candidates.
 func candidatesToRun(b *testing.B) (*graph.Executor, *document.Operation) {
 	b.Helper()
 	s, err := store.Open(b.Context(), store.Options{URL: storetest.SQLite(b), Log: slog.New(slog.DiscardHandler)})

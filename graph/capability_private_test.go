@@ -17,9 +17,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestPrivateValuesStayPrivate asks two stores that differ only in private
-// values the same random queries: viewers other than administrators and services
-// receive the same bytes, with open and with closed discovery.
+// TestPrivateValuesStayPrivate sends the same random queries to two stores that
+// differ only in private values. Viewers other than administrators and services
+// must get the same bytes, with open and with closed discovery.
 func TestPrivateValuesStayPrivate(t *testing.T) {
 	t.Parallel()
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
@@ -48,8 +48,8 @@ func TestPrivateValuesStayPrivate(t *testing.T) {
 	}
 }
 
-// openPrivate opens a store of hosts with a public capability and private ones,
-// whose values depend on the seed.
+// openPrivate opens a store of hosts with a public capability and private ones.
+// The private values depend on the seed.
 func openPrivate(t *testing.T, url string, discovery resource.CapabilityDiscovery, seed string) *graph.Executor {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
@@ -74,7 +74,7 @@ func openPrivate(t *testing.T, url string, discovery resource.CapabilityDiscover
 		if i%4 == 0 {
 			input.Visibility = new(access.Public)
 		}
-		if i%3 == 0 { // some have it in one world only
+		if i%3 == 0 { // some resources have the value in one store only
 			input.Capabilities[2].Value = "same"
 		}
 		if _, err := s.CreateResource(admin, input); err != nil {

@@ -70,7 +70,7 @@ func countedCloud(random *rand.Rand) store.Content {
 			content.Claims = append(content.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
 		}
 	}
-	for i := range content.Providers { // Fill counts the use itself
+	for i := range content.Providers { // Fill counts the usage
 		for k := range content.Providers[i].Inventories {
 			content.Providers[i].Inventories[k].Used = 0
 		}
@@ -78,7 +78,7 @@ func countedCloud(random *rand.Rand) store.Content {
 	return content
 }
 
-// countedProvider is what a provider answers of itself.
+// countedProvider is a provider in an answer.
 type countedProvider struct {
 	UUID, Name         string
 	Root               struct{ UUID, Name string }
@@ -121,7 +121,7 @@ func (s countedSum) text() string {
 	return fmt.Sprint(s.group(), " ", s.countedInventory, " ", share, " ", s.Providers)
 }
 
-// counting asks as a viewer, and decodes the data.
+// counting sends queries as a viewer and decodes the data.
 type counting struct {
 	t        *testing.T
 	executor *graph.Executor
@@ -135,7 +135,7 @@ func (c counting) ask(viewer, query string, into any) {
 	}
 }
 
-// all reads a connection in small pages, and holds it against its count.
+// all reads a connection in small pages, and compares the rows with its count.
 func all[Row any](c counting, viewer, field, arguments, selected string, size int) []Row {
 	c.t.Helper()
 	var rows []Row
@@ -162,7 +162,8 @@ func all[Row any](c counting, viewer, field, arguments, selected string, size in
 
 const countedFields = `uuid name root { uuid name } parent { uuid } traits aggregates inventories { resourceClass total reserved capacity used free }`
 
-// providerFilter is a random filter with what it selects, by the definitions.
+// providerFilter is a random filter with a function that selects the same
+// providers.
 type providerFilter struct {
 	text    string
 	selects func(countedProvider) bool
@@ -192,7 +193,7 @@ func randomProviderFilter(random *rand.Rand) providerFilter {
 	return providerFilter{a.text + " " + b.text, func(p countedProvider) bool { return a.selects(p) && b.selects(p) }}
 }
 
-// sumsOf adds up providers in groups, one after the other.
+// sumsOf adds up providers in groups, one by one.
 func sumsOf(providers []countedProvider, by string, classes []string) []string {
 	type key struct{ group, class string }
 	sums := map[key]countedSum{}
@@ -225,8 +226,8 @@ func sumsOf(providers []countedProvider, by string, classes []string) []string {
 	return texts
 }
 
-// TestCapacityIsTheSumOfInventories compares capacity, the capacity of trees, and
-// the orders and filters of providers with a count of all providers one by one.
+// TestCapacityIsTheSumOfInventories compares capacity, the capacity of trees,
+// and the orders and filters of providers with sums over all providers.
 func TestCapacityIsTheSumOfInventories(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -274,7 +275,7 @@ func TestCapacityIsTheSumOfInventories(t *testing.T) {
 	})
 }
 
-// below returns a provider and those below it.
+// below returns a provider and all providers below it.
 func (c counting) below(everyone []countedProvider, top countedProvider) []countedProvider {
 	found := []countedProvider{top}
 	for _, p := range everyone {
@@ -285,13 +286,14 @@ func (c counting) below(everyone []countedProvider, top countedProvider) []count
 	return found
 }
 
-// compareOrder compares a list of providers in the order of an inventory, read in
-// small pages, with the same sorted one by one.
+// compareOrder reads a list of providers, ordered by an inventory, in small
+// pages. It compares the list with the same providers sorted one by one.
 func (c counting) compareOrder(random *rand.Rand, filter providerFilter, wanted []countedProvider) {
 	c.t.Helper()
 	field, direction, class := []string{"FREE", "SHARE_USED"}[random.IntN(2)], []string{"ASC", "DESC"}[random.IntN(2)], countedClasses[random.IntN(3)]
 	arguments := fmt.Sprintf(", filter: {%s}, orderBy: {field: %s, direction: %s, resourceClass: %q}", filter.text, field, direction, class)
-	// number returns what is compared, false for what comes last.
+	// number returns the sort key of a provider, or false if the provider comes
+	// last.
 	number := func(p countedProvider) (float64, bool) {
 		for _, i := range p.Inventories {
 			switch {
@@ -326,7 +328,7 @@ func (c counting) compareOrder(random *rand.Rand, filter providerFilter, wanted 
 	}
 }
 
-// countedUsage is a group of usages.
+// countedUsage is one group of usages.
 type countedUsage struct {
 	ProjectID, UserID, ConsumerType *string
 	ConsumerCount                   int
@@ -337,8 +339,8 @@ type countedUsage struct {
 }
 
 // TestUsagesAreTheSumOfAllocations compares usages of every grouping, with and
-// without conditions, with the allocations of all consumers one by one: of all
-// projects for administrators, for members of their own.
+// without conditions, with the allocations of all consumers. Administrators see
+// all projects, members see their own.
 func TestUsagesAreTheSumOfAllocations(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -412,7 +414,7 @@ func valueOr(text *string) string {
 	return *text
 }
 
-// usages reads usages some groups at a time, and returns each as a text.
+// usages reads usages in pages, and returns each group as a string.
 func (c counting) usages(viewer, by, arguments string, size int) []string {
 	c.t.Helper()
 	var texts []string
@@ -440,8 +442,9 @@ func (c counting) usages(viewer, by, arguments string, size int) []string {
 	}
 }
 
-// TestCapacityAndUsagesAreOfOneInstant reads both in one answer while others
-// claim and release: what is used of the capacity is what consumers use.
+// TestCapacityAndUsagesAreOfOneInstant reads both in one answer while other
+// clients claim and release. The used capacity must equal the usages of
+// consumers.
 func TestCapacityAndUsagesAreOfOneInstant(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -497,8 +500,8 @@ func TestCapacityAndUsagesAreOfOneInstant(t *testing.T) {
 	})
 }
 
-// TestCapacityRefusesBadInput sends what is wrong with arguments, all of it at
-// once.
+// TestCapacityRefusesBadInput sends invalid arguments and expects all problems
+// in one answer.
 func TestCapacityRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	executor := executorOf(t, openFixture(t, storetest.SQLite(t)))

@@ -14,29 +14,30 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// links is how many writes a chain repeats. The first ones each write one
-// namespace of a family, the next ones all its resources, all its providers, and
-// all its consumers at once.
+// links is the number of writes in one round of a chain. The first links each
+// write one namespace of a family. The last three write all its resources, all
+// its providers, and all its consumers.
 const links = thingsOfFamily + 3
 
 // chain is a family that one client writes, link after link, round after round.
-// Its state is how many writes were done.
+// Its state is the number of writes so far.
 type chain struct {
 	mu    sync.Mutex
-	begun []int // when each write began and ended, by the clock of all chains
+	begun []int // when each write began, by the clock of all chains
 	ended []int
 }
 
-// numberAt returns the number that a link has written at a state, 1 at first.
+// numberAt returns the number that a link has written at a state. It is 1
+// before the first write.
 func numberAt(state, link int) int { return 1 + (state+links-1-link)/links }
 
 // seenNumber is a number that an answer showed.
 type seenNumber struct{ family, link, n int }
 
-// instantOf returns a time at which all numbers seen were there, within a time
-// from the first to the last; false if there is none. Times are those at which
-// writes began and ended, by chain: a state may be there from the beginning of
-// its own write to the end of the next.
+// instantOf returns a time between first and last at which all numbers seen
+// were current. It returns false if there is none. Begun and ended are the
+// times of writes, by chain. A state may be current from the beginning of its
+// own write to the end of the next.
 func instantOf(begun, ended [][]int, all []seenNumber, first, last int) (int, bool) {
 	for at := first; at <= last; at++ {
 		explained := true
@@ -60,8 +61,8 @@ func instantOf(begun, ended [][]int, all []seenNumber, first, last int) (int, bo
 	return 0, false
 }
 
-// TestInstantsOfChains gives numbers of one instant, of two, and of another
-// time.
+// TestInstantsOfChains checks instantOf with numbers of one instant, of two
+// instants, and of another time.
 func TestInstantsOfChains(t *testing.T) {
 	t.Parallel()
 	// Chain 0 writes at 10 to 11, 20 to 21, ..., chain 1 from 15 to 25, 35 to 45, ...
@@ -90,7 +91,7 @@ func TestInstantsOfChains(t *testing.T) {
 	}
 }
 
-// chains are the families that are written at once.
+// chains are the families that clients write concurrently.
 type chains struct {
 	t         *testing.T
 	executors []*graph.Executor
@@ -103,7 +104,7 @@ type chains struct {
 
 const chainsAtOnce = 3
 
-// now returns the time, which goes on.
+// now advances the clock and returns the time.
 func (c *chains) now() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +112,7 @@ func (c *chains) now() int {
 	return c.clock
 }
 
-// written returns how many writes ended.
+// written returns the number of writes that have ended.
 func (c *chains) written() (writes int) {
 	for _, family := range c.families {
 		family.mu.Lock()
@@ -121,13 +122,13 @@ func (c *chains) written() (writes int) {
 	return writes
 }
 
-// readsOn reports whether another answer is read after some: until there are as many
-// as are wanted and, if it can be, enough writes beside them.
+// readsOn reports whether the test needs another answer: until it has enough
+// answers and, if possible, enough writes during them.
 func (c *chains) readsOn(answers int) bool {
 	return answers < chainAnswers || answers < 10*chainAnswers && c.written() < 10*links
 }
 
-// awaitWrites waits until some writes have begun and ended, for a while.
+// awaitWrites waits until some writes have begun and ended, up to a limit.
 func (c *chains) awaitWrites() {
 	began := c.now()
 	for deadline := time.Now().Add(longestInterruption); c.now() < began+4*chainsAtOnce && time.Now().Before(deadline); began++ {
@@ -135,7 +136,7 @@ func (c *chains) awaitWrites() {
 	}
 }
 
-// write returns the mutation of a link that writes a number.
+// write returns the mutation that writes a number for a link.
 func (c *chains) write(family, link, n int) string {
 	things := make([]thing, thingsOfFamily)
 	for index := range things {
@@ -163,7 +164,7 @@ func (c *chains) write(family, link, n int) string {
 	return fmt.Sprintf(`updateProperty(input: {namespace: %q, name: "shared", maximum: %d})`, things[link].mark(), n)
 }
 
-// keepWriting writes a chain until done.
+// keepWriting writes a chain until done is closed.
 func (c *chains) keepWriting(family int, done chan struct{}) {
 	of := c.families[family]
 	chance := rand.New(rand.NewPCG(uint64(family), 23))
@@ -189,11 +190,11 @@ func (c *chains) keepWriting(family int, done chan struct{}) {
 	}
 }
 
-// linkFacets are the facets that show what links write; of the other parts that
-// they show the number does not follow.
+// linkFacets are the facets that show the writes of links. The number does not
+// follow from the other parts that they show.
 var linkFacets = map[string][]string{"maximum": {"maximum", "jsonSchema", "exportNamespaces"}, "item": {"value", "values"}, "total": {"total", "capacity"}, "used": {"used", "free"}}
 
-// linkOf returns the link that writes a number of a thing in a facet.
+// linkOf returns the link that writes the number of a thing in a facet.
 func linkOf(facet string, of thing) int {
 	switch facet {
 	case "item":
@@ -206,8 +207,8 @@ func linkOf(facet string, of thing) int {
 	return of.index
 }
 
-// read asks for some numbers of some families, each by a path at random, and
-// returns those that the answer shows.
+// read reads numbers of some families, each along a random path. It returns the
+// numbers in the answer.
 func (c *chains) read(finder *wayFinder, ids []map[string][]string, chance *rand.Rand, executor *graph.Executor) (query string, all []seenNumber, answer outcome, first, last int) {
 	documents := map[string]*pathDocument{}
 	type asked struct {
@@ -252,14 +253,14 @@ func (c *chains) read(finder *wayFinder, ids []map[string][]string, chance *rand
 	return query, all, answer, first, last
 }
 
-// chainAnswers is how many answers are read.
+// chainAnswers is the number of answers that the test reads.
 var chainAnswers = soak.Rounds(150)
 
-// TestWritersAreSeenInTheirOrder has several clients write chains at once, on
-// one server or two, each write after the one before was acknowledged, and reads
-// some of what they write by paths at random, across definitions, resources,
-// providers and allocations: what an answer shows was there at one instant,
-// between its request and its end.
+// TestWritersAreSeenInTheirOrder has several clients write chains concurrently,
+// on one server or two. Each client waits for a write before it sends the next.
+// The test reads some of the written numbers along random paths, across
+// definitions, resources, providers and allocations. Everything in an answer
+// must have been current at one instant between the request and its end.
 func TestWritersAreSeenInTheirOrder(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -302,7 +303,7 @@ func seeInOrder(t *testing.T, url string, servers int) {
 			t.Errorf("%v: %s", answer.errors, query)
 		}
 		if answer.statements == 0 && servers > 1 {
-			first = 0 // from memory, which may lack what the other server wrote
+			first = 0 // from memory, which may miss a write of the other server
 		}
 		answers, numbers = append(answers, answered{query, seen, first, last}), numbers+len(seen)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// withoutTypes returns a value without what clients add to it.
+// withoutTypes removes __typename, which clients add, from a value.
 func withoutTypes(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -30,9 +30,9 @@ func withoutTypes(value any) any {
 	return value
 }
 
-// TestEveryCandidateIsAClaim sends the claims of candidates back as they came,
-// without __typename, and reads what the consumer has, mappings included. Then it
-// claims the same again without mappings, which clears them.
+// TestEveryCandidateIsAClaim sends the claims of candidates back unchanged,
+// without __typename, and reads the consumer's allocations and mappings. Then
+// it claims the same again without mappings, which clears them.
 func TestEveryCandidateIsAClaim(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

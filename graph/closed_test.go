@@ -12,9 +12,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestClosedDiscoveryIsToldOnce asks for the capabilities of many things while
-// discovery is closed: there is one error for each place in the document, at the
-// first thing there.
+// TestClosedDiscoveryIsToldOnce reads the capabilities of many things while
+// discovery is closed. The answer must have one error for each place in the
+// document, at the first thing there.
 func TestClosedDiscoveryIsToldOnce(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// madeMutations change something, each under a name of its own, and show what
-// takes more statements.
+// madeMutations each make a change under a unique name, and read fields that
+// take more statements.
 var madeMutations = []string{
 	`createResource(input: {type: "physical:host", name: "%s", metadata: [{key: "a", value: "b"}]}) { resource { uuid type { name } parent { name } capabilities { name } children { totalCount } } }`,
 	`createNamespace(input: {name: "%s", properties: [{name: "p", type: STRING, title: "p"}]}) { namespace { properties { name } objects { name } tags { name } resourceTypeAssociations { id } } }`,
@@ -24,10 +24,10 @@ var madeMutations = []string{
 	`importNamespaces(input: {documents: ["{\"namespace\": \"%s\"}"]}) { reports { namespace outcome } }`,
 }
 
-// TestAMadeChangeIsToldAsMade has the time of a mutation end, and its connections
-// be cut, before each of its statements. Where the change is made, no error says
-// that it was unavailable or late: whoever sends it again would make it twice.
-// Where it is not, none says that it is made.
+// TestAMadeChangeIsToldAsMade ends the context of a mutation, or its
+// connections, before each of its statements. If the change is made, no error
+// may say UNAVAILABLE or TIMEOUT, because a client would make the change twice.
+// If it is not made, no error may say that it is.
 func TestAMadeChangeIsToldAsMade(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -72,7 +72,7 @@ func TestAMadeChangeIsToldAsMade(t *testing.T) {
 	})
 }
 
-// checkTold compares the errors of a mutation with what it has done.
+// checkTold compares the errors of a mutation with its effect.
 func checkTold(t *testing.T, db *sql.DB, name string, errors gqlerror.List, told map[string]int) {
 	t.Helper()
 	count := 0

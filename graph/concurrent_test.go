@@ -20,8 +20,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// concurrentWrites are writes of every kind to so few things that they
-// conflict. Names in braces stand for one of a few, see oneOf.
+// concurrentWrites are writes of every kind, to so few things that they
+// conflict. Names in braces are placeholders; see oneOf.
 var concurrentWrites = []string{
 	`createNamespace(input: {name: "${space}", visibility: ${visibility}, properties: [{name: "${name}", title: "t", type: STRING}], tags: [{name: "${tag}"}],
 		resourceTypeAssociations: [{resourceType: "${type}", prefix: "x_"}]}) { namespace { name owner } }`,
@@ -89,7 +89,7 @@ var concurrentReads = []string{
 	`{ consumers { nodes { allocations { provider { name } } } } auditEvents(first: 5) { nodes { action } } }`,
 }
 
-// oneOf returns one of the few things that a name in a write stands for.
+// oneOf returns a random value for a placeholder in a write.
 func oneOf(chance *rand.Rand, name string) string {
 	among := map[string][]string{
 		"space": {"A", "B"}, "name": {"a", "b"}, "tag": {"t", "T", "u"}, "type": {"X::One", "X::Two", "OS::Nova::Flavor"},
@@ -102,10 +102,10 @@ func oneOf(chance *rand.Rand, name string) string {
 	return among[chance.IntN(len(among))]
 }
 
-// TestConcurrentWritersAreDoneOrRefused lets clients of two servers on one
-// PostgreSQL, and of one on SQLite, write the same few things at once, and read
-// them: nobody gets an internal error, no use is lost, and in the end the
-// servers agree.
+// TestConcurrentWritersAreDoneOrRefused lets clients of two servers on
+// PostgreSQL, and of one on SQLite, write and read the same few things
+// concurrently. No client may get an internal error, no usage may be lost, and
+// in the end the servers must agree.
 func TestConcurrentWritersAreDoneOrRefused(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -140,7 +140,8 @@ func writeAndRead(t *testing.T, executors []*graph.Executor, client uint64) {
 	for round := range uint64(240) {
 		query := concurrentReads[chance.IntN(len(concurrentReads))]
 		if chance.IntN(8) > 0 {
-			// All clients write the same few things for a while, neighbors in the list.
+			// For a while all clients write the same few things: neighbors in
+			// the list.
 			write := concurrentWrites[(int(round/30)*6+chance.IntN(12))%len(concurrentWrites)]
 			query = "mutation { " + os.Expand(write, func(name string) string { return oneOf(chance, name) }) + " }"
 		}
@@ -155,14 +156,14 @@ func writeAndRead(t *testing.T, executors []*graph.Executor, client uint64) {
 	}
 }
 
-// use is how much of a resource class is used.
+// use is the usage of a resource class.
 type use struct {
 	ResourceClass string
 	Used          int
 }
 
-// usedProvider is a provider with what the world in memory has of its use, and
-// with the allocations in the database.
+// usedProvider is a provider with its usage in memory and its allocations in
+// the database.
 type usedProvider struct {
 	UUID        string
 	Generation  int
@@ -171,8 +172,8 @@ type usedProvider struct {
 	Allocations struct{ Nodes []use }
 }
 
-// usesOf returns a line for the uses of each provider, with "!" where the
-// allocations do not sum up to them.
+// usesOf returns a line with the usage of each provider. It has "!" if the
+// allocations do not add up to the usage.
 func usesOf(t *testing.T, executor *graph.Executor) string {
 	t.Helper()
 	ctx := access.WithViewer(context.Background(), viewers["admin"])

@@ -16,7 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// cutOperations read and write by many statements, in and out of transactions.
+// cutOperations read and write with many statements, in and out of
+// transactions.
 var cutOperations = []string{
 	`{ namespaces { totalCount nodes { properties { name title } objects { name } tags { name } resourceTypeAssociations { prefix resourceType { name } } } } }`,
 	`{ resources(first: 100) { totalCount nodes { name type { name } metadata { key value } capabilities { name value } tags } } metadataKeys { nodes { key } } }`,
@@ -27,7 +28,7 @@ var cutOperations = []string{
 	`mutation { createNamespace(input: {name: "cut %d", properties: [{name: "p", type: STRING, title: "p"}]}) { namespace { properties { name } } } }`,
 }
 
-// cutOperation returns one of the operations, with a number of its own.
+// cutOperation returns one of the operations, with a unique number.
 func cutOperation(chance *rand.Rand, client, i int) string {
 	query := cutOperations[chance.IntN(len(cutOperations))]
 	if strings.Contains(query, "createNamespace") && i >= ownNamespaces { // a project may have a thousand
@@ -39,10 +40,10 @@ func cutOperation(chance *rand.Rand, client, i int) string {
 	return fmt.Sprintf(query, client*1_000_000+i)
 }
 
-// TestCutConnectionsAreNoInternalErrors ends connections to the database again and
-// again while operations run: those that fail say that the database cannot be
-// reached, and when to try again, or that it did not say whether a change was
-// made.
+// TestCutConnectionsAreNoInternalErrors repeatedly ends database connections
+// while operations run. An operation that fails must say that the database
+// cannot be reached and when to retry, or that the outcome of a change is
+// unknown.
 func TestCutConnectionsAreNoInternalErrors(t *testing.T) {
 	t.Parallel()
 	database := storetest.Postgres(t)
@@ -102,8 +103,8 @@ func TestCutConnectionsAreNoInternalErrors(t *testing.T) {
 	}
 }
 
-// ownNamespaces is how many requests of a client may create one.
+// ownNamespaces is the maximum number of namespaces that a client creates.
 const ownNamespaces = 1000
 
-// cutName is what the connections that are cut are told by.
+// cutName is the application name of the connections to cut.
 const cutName = "cadastre to be cut"

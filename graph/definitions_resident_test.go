@@ -17,8 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// residentWrites change definitions, who sees them, and resource types, in all
-// ways. ${n} is the number of the write.
+// residentWrites change definitions, their visibility, and resource types, in
+// all ways. ${n} is the number of the write.
 var residentWrites = []string{
 	`createNamespace(input: {name: "${space}", visibility: ${visibility}, owner: "${owner}", displayName: "${title}", properties: [{name: "size", title: "t ${n}", type: INTEGER, maximum: ${n}}, {name: "arch", title: "a", type: STRING, enum: ["x", "y"]}], objects: [{name: "Group", required: ["inner"], properties: [{name: "inner", title: "in ${n}", type: STRING}, {name: "size", title: "in size", type: STRING}]}], resourceTypeAssociations: [{resourceType: "${type}", prefix: "${prefix}"}, {resourceType: "${type}", prefix: "other_", propertiesTarget: "image"}]})`,
 	`createNamespace(input: {name: "${space}", visibility: PRIVATE, owner: "${owner}", resourceTypeAssociations: [{resourceType: "${hidden}"}]})`,
@@ -61,8 +61,8 @@ var residentWrites = []string{
 	`deleteResourceProvider(input: {provider: "34343434-0000-4000-8000-00000000000${some}"})`,
 }
 
-// residentReads read definitions that servers keep in memory. Those that begin
-// with "{ a: " read something else, too, and so at one instant.
+// residentReads read definitions that servers keep in memory. Queries with "{
+// a: " also read other data, and therefore read at one instant.
 var residentReads = []string{
 	`{ definitions(resourceType: "${type}") { namespace { name displayName description visibility protected owner revision } association { prefix propertiesTarget } properties { name title description type enum maximum required } objects { name description required properties { name title required } } conflicts { name definitions { name namespace { name displayName } } } } }`,
 	`{ definitions(resourceType: "${hidden}", target: "image") { namespace { name } properties { name namespace { name revision } } objects { name properties { name } } } }`,
@@ -87,7 +87,8 @@ var countingReads = []string{
 	`{ explainResources(filter: {types: ["${type}"], visibility: PUBLIC, metadata: [{key: "size", value: "${some}"}], tags: [{name: "${title}"}]}) { considered clauses { kind passing remaining } } }`,
 }
 
-// residentName returns what a name in residentWrites and residentReads stands for.
+// residentName returns a random value for a placeholder in residentWrites and
+// residentReads.
 func residentName(chance *rand.Rand, n int, name string) string {
 	among := map[string][]string{
 		"space": {"A", "B", "C", "D", "E"}, "owner": {"demo", "elsewhere", "operations"}, "visibility": {"PUBLIC", "PRIVATE", "PRIVATE"},
@@ -99,8 +100,8 @@ func residentName(chance *rand.Rand, n int, name string) string {
 	return among[chance.IntN(len(among))]
 }
 
-// residentServer is a server with definitions and resources in memory, and one on
-// the same connections that has none.
+// residentServer is a server with definitions and resources in memory, and one
+// on the same connections without them.
 type residentServer struct{ kept, read *graph.Executor }
 
 func newResidentServer(t *testing.T, url string) residentServer {
@@ -111,8 +112,8 @@ func newResidentServer(t *testing.T, url string) residentServer {
 	return residentServer{executorOf(t, s), executorOf(t, withoutDefinitions(s))}
 }
 
-// withoutDefinitions returns a store on the connections of another one that has no
-// definitions and no resources in memory.
+// withoutDefinitions returns a store on the same connections, without
+// definitions and resources in memory.
 func withoutDefinitions(s *store.Store) *store.Store {
 	reads := *s
 	reads.MetadefStore = metadefdb.New(s.DB, metadefdb.DefinitionOptions{ResidentBytes: -1})
@@ -120,13 +121,13 @@ func withoutDefinitions(s *store.Store) *store.Store {
 	return &reads
 }
 
-// answers returns what both say to a query as a viewer.
+// answers returns the answers of both servers to a query as a viewer.
 func (s residentServer) answers(viewer, query string) (kept, read outcome) {
 	return interruptedAs(s.kept, viewer, query, nil, never, nil), interruptedAs(s.read, viewer, query, nil, never, nil)
 }
 
-// TestDialogsTakeNothingOfTheDatabase reads what a metadata dialog shows after the
-// connections to the database were closed: not even a transaction begins.
+// TestDialogsTakeNothingOfTheDatabase reads a metadata dialog after the
+// database connections were closed. Not even a transaction may begin.
 func TestDialogsTakeNothingOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -169,13 +170,14 @@ func TestDialogsTakeNothingOfTheDatabase(t *testing.T) {
 	})
 }
 
-// residentSteps is how many writes a history has.
+// residentSteps is the number of writes in a history.
 var residentSteps = soak.Rounds(120)
 
 // TestDefinitionsInMemoryAreTheDatabases makes random writes of definitions and
-// resource types, by one server or by two in turn. After each of them every server
-// gives the same bytes from memory as from the database: at once what it reads at
-// one instant and what it wrote itself, and soon what another one wrote.
+// resource types, on one server or on two in turn. After each write every
+// server must return the same bytes from memory and from the database:
+// immediately for its own writes and for reads at one instant, and soon for the
+// writes of the other server.
 func TestDefinitionsInMemoryAreTheDatabases(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
@@ -223,19 +225,20 @@ func compareResidents(t *testing.T, servers []residentServer) {
 	}
 }
 
-// residentHistory compares what servers say while one after the other writes.
+// residentHistory compares the answers of servers while one after the other
+// writes.
 type residentHistory struct {
 	t       *testing.T
 	servers []residentServer
 	chance  *rand.Rand
-	// fromMemory is how many answers took no statement, and notEmpty how many of
-	// them had something.
+	// fromMemory counts the answers without a statement, and notEmpty those
+	// among them with data.
 	fromMemory, notEmpty int
 }
 
-// read asks a server as a random viewer, and returns how what it says from memory
-// differs from what the database says, "" for not at all. A server that did not
-// make the last write is given time to hear of it, unless it looks anyway.
+// read queries a server as a random viewer. It returns the difference between
+// the answers from memory and from the database, or "". A server that did not
+// make the last write gets time to catch up if its answer came from memory.
 func (c *residentHistory) read(server int, isWriter bool, query string) string {
 	viewer := []string{"admin", "service", "member", "reader", "foreign", "nobody"}[c.chance.IntN(6)]
 	kept, read := c.servers[server].answers(viewer, query)

@@ -14,8 +14,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// dialogStatements is what the golden dialog of definitions_import.txtar states
-// for two namespaces: it is the same for the 21 that apply of the real files.
+// dialogStatements is the number of statements in the golden dialog of
+// definitions_import.txtar, with two namespaces. It is the same for the 21 real
+// files that apply.
 const dialogStatements = 1
 
 func TestDialogOfTheRealFilesTakesTheSameStatements(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestWhatIsDeletedMeanwhileIsNotFound asks for the type of a capability whose
-// row was read before both were deleted.
+// TestWhatIsDeletedMeanwhileIsNotFound reads the type of a capability after
+// both were deleted.
 func TestWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -35,7 +35,7 @@ func TestWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
 	})
 }
 
-// TestADeletedResourceIsAnsweredWhole selects everything of a resource that the
+// TestADeletedResourceIsAnsweredWhole selects all fields of a resource that the
 // mutation has deleted.
 func TestADeletedResourceIsAnsweredWhole(t *testing.T) {
 	t.Parallel()

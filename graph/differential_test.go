@@ -37,8 +37,8 @@ var lists = []string{
 var building = regexp.MustCompile(`^(create|set|import|associate|share)`)
 
 // TestBothDatabasesAnswerAlike sends the same random writes and reads to a
-// server on SQLite and to one on PostgreSQL, one after the other: every answer
-// has the same bytes and took as many statements.
+// server on SQLite and to one on PostgreSQL. Every answer must have the same
+// bytes and take the same number of statements.
 func TestBothDatabasesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -75,7 +75,7 @@ func TestBothDatabasesAnswerAlike(t *testing.T) {
 	}
 }
 
-// anyOf is oneOf with texts of every kind.
+// anyOf is oneOf with strings of every kind.
 func anyOf(chance *rand.Rand, name string) string {
 	among := map[string][]string{
 		"space": {"A", "b", "Ä", "a b", "日本"}, "name": {"a", "B", "ä", "%", "_", "z\U0001F600"}, "tag": {"t", "T", "ß", "ẞ", "İ"},

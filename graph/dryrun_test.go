@@ -67,14 +67,14 @@ func rowsOf(t *testing.T, db *sql.DB, query string) (texts []string) {
 	return texts
 }
 
-// dryRunner makes changes of definitions, each as a dry run before.
+// dryRunner makes changes of definitions, each after a dry run.
 type dryRunner struct {
 	problemOracle
 	db  *sql.DB
 	url string
 }
 
-// randomChange returns a mutation without what makes it a dry run, and its
+// randomChange returns a mutation with a placeholder for the dry run, and its
 // variables.
 func (d dryRunner) randomChange() (mutation string, variables map[string]any) {
 	number := []int{1, 2, 40000, 41000, 50000}[d.chance.IntN(5)]
@@ -109,7 +109,7 @@ func (d dryRunner) randomChange() (mutation string, variables map[string]any) {
 	return mutation, variables
 }
 
-// run sends a mutation and returns the answer to it.
+// run sends a mutation and returns its answer.
 func (d dryRunner) run(mutation string, variables map[string]any) (answer struct {
 	Problems *problemsPage
 	Reports  json.RawMessage
@@ -142,8 +142,9 @@ func (d dryRunner) run(mutation string, variables map[string]any) (answer struct
 	return *data["it"], ""
 }
 
-// checkIdentified holds that a dry run shows nothing under an id that is not
-// stored so, and that a change shows what it changed.
+// checkIdentified checks that a dry run shows no object under an id, because
+// the object is not stored that way, and that a change shows the changed
+// object.
 func (d dryRunner) checkIdentified(mutation, answer string) {
 	d.t.Helper()
 	isDry := strings.Contains(mutation, "dryRun")
@@ -157,7 +158,8 @@ func (d dryRunner) checkIdentified(mutation, answer string) {
 	}
 }
 
-// tryAll makes a dry run page by page, and returns all that would break.
+// tryAll makes a dry run page by page, and returns all problems that the change
+// would cause.
 func (d dryRunner) tryAll(mutation string, variables map[string]any) (broken []brokenRule, reports, errors string) {
 	d.t.Helper()
 	dry := strings.Replace(mutation, "DRY", ", dryRun: true", 1)
@@ -179,10 +181,11 @@ func (d dryRunner) tryAll(mutation string, variables map[string]any) (broken []b
 	return nil, "", ""
 }
 
-// TestADryRunSaysWhatTheChangeBreaks makes random changes of definitions as a dry
-// run and then in earnest, as viewers who may and who may not. The dry run leaves
-// every table as it was, is refused for what the change is refused for, and lists
-// exactly the problems that metadataProblems lists anew afterwards.
+// TestADryRunSaysWhatTheChangeBreaks makes random changes of definitions, first
+// as a dry run and then for real, as viewers with and without permission. The
+// dry run must leave every table unchanged, be refused for the same reason as
+// the change, and list exactly the new problems that metadataProblems lists
+// afterwards.
 func TestADryRunSaysWhatTheChangeBreaks(t *testing.T) {
 	t.Parallel()
 	rounds := soak.Count(t, "CADASTRE_SOAK_METADATA", 45)
@@ -213,7 +216,7 @@ func TestADryRunSaysWhatTheChangeBreaks(t *testing.T) {
 	})
 }
 
-// round makes one change, and returns what became of it.
+// round makes one change and returns its outcome.
 func (d dryRunner) round() string {
 	d.t.Helper()
 	mutation, variables := d.randomChange()

@@ -15,14 +15,14 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestEnumsHaveWhatThereIs compares the values of enums with what the packages
-// that answer them have.
+// TestEnumsHaveWhatThereIs compares the values of enums with the constants of
+// the packages behind them.
 func TestEnumsHaveWhatThereIs(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
 	var clauses []string
 	for _, field := range schema.Types["ResourceFilter"].Fields {
-		if field.Name != "unknownKeys" { // says how requirements are read
+		if field.Name != "unknownKeys" { // it sets how requirements are read
 			clauses = append(clauses, access.EnumName(field.Name))
 		}
 	}
@@ -48,7 +48,7 @@ func TestEnumsHaveWhatThereIs(t *testing.T) {
 	}
 }
 
-// found returns what the first group of a pattern matches in a file.
+// found returns the matches of the first group of a pattern in a file.
 func found(t *testing.T, file, pattern string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -61,8 +61,9 @@ func found(t *testing.T, file, pattern string) (all []string) {
 	return all
 }
 
-// TestEnumsStandBesideTexts asks for what explains a request, a filter and a
-// value: each thing has a kind, the path of its argument, and words.
+// TestEnumsStandBesideTexts reads the explanations of a request, a filter and a
+// value. Each explained thing has a kind, the path of its argument, and a
+// message.
 func TestEnumsStandBesideTexts(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -18,23 +18,23 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// What the tests of operations run them with.
+// Helpers that run operations in tests.
 
-// maxTokens bounds the tokens of a document that Execute takes: validation
-// takes time quadratic in the length of a selection.
+// maxTokens bounds the tokens of a document for Execute. Validation takes
+// quadratic time in the length of a selection.
 const maxTokens = 3000
 
 // AroundRootField runs a field of Query or Mutation.
 var AroundRootField = aroundRootField
 
-// Execute runs one operation from its text to its end. A nil Data means that
-// the operation did not start.
+// Execute runs one operation from its source to its end. Data is nil if the
+// operation did not start.
 func (e *Executor) Execute(ctx context.Context, params *graphql.RawParams) *graphql.Response {
 	return e.executeWithin(ctx, params, maxTokens)
 }
 
-// ExecuteAny runs one operation of a document of any length, whose answer has
-// 16 MiB at most.
+// ExecuteAny runs one operation of a document of any length. The answer is
+// limited to 16 MiB.
 func (e *Executor) ExecuteAny(ctx context.Context, params *graphql.RawParams) *graphql.Response {
 	return e.executeWithin(ctx, params, 0)
 }
@@ -52,7 +52,7 @@ func (e *Executor) executeWithin(ctx context.Context, params *graphql.RawParams,
 	return e.respond(ctx, prepared.Operation, 16<<20)
 }
 
-// ExecuteWithin runs one operation whose answer has at most so many bytes.
+// ExecuteWithin runs one operation with at most answerBytes bytes of data.
 func (e *Executor) ExecuteWithin(ctx context.Context, query string, answerBytes int) *graphql.Response {
 	prepared := e.prepare(ctx, &graphql.RawParams{Query: query}, 0)
 	if prepared.Refused != nil {
@@ -61,7 +61,7 @@ func (e *Executor) ExecuteWithin(ctx context.Context, query string, answerBytes 
 	return e.respond(ctx, prepared.Operation, answerBytes)
 }
 
-// Operation returns an operation that no limit holds for.
+// Operation returns an operation without limits.
 func (e *Executor) Operation(query string, variables map[string]any) *document.Operation {
 	prepared := e.prepare(context.Background(), &graphql.RawParams{Query: query, Variables: variables}, 0)
 	if prepared.Refused != nil {
@@ -75,8 +75,9 @@ func (e *Executor) Respond(ctx context.Context, operation *document.Operation) *
 	return e.respond(ctx, operation, 0)
 }
 
-// refuseAlone ends the field whose parent was not registered with the others at
-// its place: what it fetched it would fetch for one row after another.
+// refuseAlone fails a field that loads for a single row, because its parent was
+// not registered at its place. Such a field would take one statement for each
+// row.
 func refuseAlone(loader string) { panic(loader + " is fetched for one row alone") }
 
 func (e *Executor) respond(ctx context.Context, operation *document.Operation, answerBytes int) *graphql.Response {
@@ -88,18 +89,18 @@ func (e *Executor) respond(ctx context.Context, operation *document.Operation, a
 	return &graphql.Response{Data: bytes.Join(answer.Data, nil), Errors: answer.Errors}
 }
 
-// prepare makes an operation that no limit holds for but the number of tokens.
+// prepare prepares an operation. The number of tokens is its only limit.
 func (e *Executor) prepare(ctx context.Context, params *graphql.RawParams, maxTokens int) document.Prepared {
 	return e.Preparer(document.Limits{Tokens: maxTokens}).Prepare(ctx, document.Request{
 		Text: params.Query, OperationName: params.OperationName, Variables: params.Variables, Hints: true,
 	})
 }
 
-// LookUps returns how many statements look nodes up.
+// LookUps returns the number of statements that look up nodes.
 var LookUps = lookUps
 
-// RespondByGqlgen runs an operation by gqlgen's own executor. What a reading keeps
-// is kept here, too.
+// RespondByGqlgen runs an operation with gqlgen's own executor. The reading
+// caches as usual.
 func (e *Executor) RespondByGqlgen(ctx context.Context, operation *document.Operation) *graphql.Response {
 	ctx, reading := e.store.WithReading(ctx, store.Each)
 	defer reading.End()
@@ -120,7 +121,7 @@ func (e *Executor) RespondByGqlgen(ctx context.Context, operation *document.Oper
 }
 
 // aroundField checks the table of permissions at the fields of Query and
-// Mutation, and does nothing at others.
+// Mutation. It ignores other fields.
 func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	field := graphql.GetFieldContext(ctx)
 	if field.Object != "Query" && field.Object != "Mutation" || strings.HasPrefix(field.Field.Name, "__") {
@@ -133,8 +134,9 @@ func aroundField(ctx context.Context, next graphql.Resolver) (any, error) {
 	return next(ctx)
 }
 
-// aroundRootField runs each field of a mutation with loaders of its own. A field
-// marked semanticNonNull that is null without any error becomes an internal one.
+// aroundRootField runs each field of a mutation with separate loaders. A
+// semanticNonNull field that is null without an error becomes an internal
+// error.
 func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
 		ctx = dataloader.With(ctx)
@@ -147,14 +149,14 @@ func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Mar
 	return answer
 }
 
-// failed reports whether the root field with a key in the answer, or anything
-// below it, has an error.
+// failed reports whether a root field, by its response name, or anything below
+// it has an error.
 func failed(ctx context.Context, key string) bool {
 	return slices.ContainsFunc(graphql.GetErrors(ctx), func(err *gqlerror.Error) bool { return len(err.Path) > 0 && err.Path[0] == ast.PathName(key) })
 }
 
-// ExecuteOnce runs one operation of a document of any length with an idempotency
-// key.
+// ExecuteOnce runs one operation of a document of any length with an
+// idempotency key.
 func (e *Executor) ExecuteOnce(ctx context.Context, key string, params *graphql.RawParams) *graphql.Response {
 	prepared := e.prepare(ctx, params, 0)
 	if prepared.Refused != nil {

@@ -18,14 +18,14 @@ import (
 )
 
 // The fixture of the lost-update tests: families of three things of each kind,
-// linked with each other and with no other family. Each thing has a number in
-// each part of what it holds, 1 at first, and a mark that says whose it is.
+// linked with each other but not with other families. Each thing has a number
+// in each facet, 1 at first, and a mark that identifies it.
 
-// thingsOfFamily is how many things of each kind a family has: providers and
-// resources in a chain, namespaces and consumers side by side.
+// thingsOfFamily is the number of things of each kind in a family. Providers
+// and resources form chains; namespaces and consumers have no parents.
 const thingsOfFamily = 3
 
-// thing is one of the things of a family, of whatever kind.
+// thing is one of the things of a family, of any kind.
 type thing struct{ family, index int }
 
 func (t thing) mark() string      { return fmt.Sprintf("F%dT%d", t.family, t.index) }
@@ -36,7 +36,7 @@ func (t thing) uuid(kind string) string {
 }
 func (t thing) provider() string { return t.uuid("99999999") }
 func (t thing) resource() string { return t.uuid("eeeeeeee") }
-func (t thing) consumer() string { return t.resource() } // one thing seen twice
+func (t thing) consumer() string { return t.resource() } // the resource is also the consumer
 func (t thing) aggregate(n int) string {
 	return fmt.Sprintf("aaaaaaaa-%04d-4%03d-8000-%012d", t.family, t.index, n)
 }
@@ -57,13 +57,13 @@ func (t thing) traits(n int) (out []string) {
 	return out
 }
 
-// traitBits are the traits in which a provider's set of traits writes a number.
+// traitBits is the number of traits that encode the number of a provider.
 const traitBits = 17
 
-// baseTotal is the total of an inventory, less its number.
+// baseTotal is the total of an inventory minus its number.
 const baseTotal = 1_000_000
 
-// familiesOf returns the content of some families.
+// familiesOf returns the content of a number of families.
 func familiesOf(families int) store.Content {
 	var content store.Content
 	for family := range families {
@@ -107,7 +107,7 @@ func (t thing) addTo(content *store.Content) {
 		Mappings:    []placement.Mapping{{Suffix: t.suffix(1), Providers: []string{t.provider()}}}}}})
 }
 
-// variables are what the arguments below are filled with.
+// variable returns the value of a placeholder in familyArguments.
 func (t thing) variable(name string) string {
 	switch name {
 	case "mark":
@@ -132,8 +132,8 @@ func (t thing) variable(name string) string {
 	return "$" + name
 }
 
-// familyArguments are the arguments by which fields lead to a family; of several
-// any. A field that is not here takes none.
+// familyArguments are arguments that lead a field to a family, with
+// alternatives. A field without an entry takes no arguments.
 var familyArguments = map[string][]string{
 	"Query.node":                        {`(id: "${id}")`},
 	"Query.nodes":                       {`(ids: ["${id}", "${id}"])`},
@@ -171,20 +171,20 @@ var familyArguments = map[string][]string{
 	"ResourceProvider.allocations":      {``, `(first: 3)`, `(last: 3)`},
 }
 
-// facet is a part of what things of a type hold, with the number in it.
+// facet is a part of things of a type that contains a number.
 type facet struct {
 	name string
 	of   string // a type with a counter
-	// shows are the places in the schema where the number is shown.
+	// shows are the types of the schema that show the number.
 	shows []shown
-	// writes are the mutations that write the number; they are given the counter
-	// that the thing must have. They are fields, without a selection.
+	// writes are the mutations that write the number. They get the counter that
+	// the thing must have. They are fields without a selection.
 	writes []numberWrite
 }
 
 type shown struct {
 	of     string // the type that shows the number
-	leaves string // what to select of it
+	leaves string // the selection that shows it
 	read   func(object map[string]any) []numbered
 }
 
@@ -196,13 +196,13 @@ type numbered struct {
 
 type numberWrite struct {
 	mutation string
-	by       int // how much the counter grows
+	by       int // the increment of the counter
 	field    func(of thing, counter, n int) string
 }
 
 var marked = regexp.MustCompile(`F(\d+)T(\d+)(?: ?n(\d+))?`)
 
-// numbersIn reads texts with a mark and a number.
+// numbersIn reads strings with a mark and a number.
 func numbersIn(value any) []numbered {
 	switch value := value.(type) {
 	case []any:
@@ -224,7 +224,7 @@ func atoi(text string) int {
 	return n
 }
 
-// thingMarked returns the thing with the mark in a text.
+// thingMarked returns the thing with the mark in a string.
 func thingMarked(value any) (thing, bool) {
 	text, _ := value.(string)
 	found := marked.FindStringSubmatch(text)
@@ -243,12 +243,12 @@ func intOf(value any) int {
 	return int(n)
 }
 
-// textIn shows a number in a text of a field.
+// textIn shows a number in a string field.
 func textIn(of, field string) shown {
 	return shown{of, field, func(object map[string]any) []numbered { return numbersIn(object[field]) }}
 }
 
-// amountIn shows a number as an amount, beside a text with the mark.
+// amountIn shows a number as an amount, in an object with a mark.
 func amountIn(of, mark, fields string, amount func(object map[string]any) int) shown {
 	return shown{of, mark + " " + fields, func(object map[string]any) []numbered {
 		t, ok := thingMarked(object[mark])
@@ -259,7 +259,7 @@ func amountIn(of, mark, fields string, amount func(object map[string]any) int) s
 	}}
 }
 
-// field returns the number in a field, less something.
+// field returns the number in a field minus an offset.
 func field(name string, less int) func(map[string]any) int {
 	return func(object map[string]any) int { return intOf(object[name]) - less }
 }
@@ -323,20 +323,21 @@ func exportedNumbers(object map[string]any) []numbered {
 	return out
 }
 
-// consumerClaim writes the allocations of a consumer, and its user into the mappings.
+// consumerClaim returns a claim with the allocations of a consumer. Its
+// mappings encode the user's number.
 func consumerClaim(of thing, generation, amount, user int) string {
 	return fmt.Sprintf(`{uuid: %q, projectId: %q, userId: %q, generation: %d, allocations: [{provider: %q, resources: [{resourceClass: %q, amount: %d}]}], mappings: [{suffix: %q, providers: [%[5]q]}]}`,
 		of.consumer(), of.project(), of.text(user), generation, of.provider(), of.class(), amount, of.suffix(user))
 }
 
-// quoted writes texts as a list.
+// quoted returns strings as a JSON list.
 func quoted(texts []string) string {
 	list, _ := json.Marshal(texts)
 	return string(list)
 }
 
-// facetsOf returns all facets. AssociationOf returns the id of the association
-// of a namespace that has a prefix.
+// facetsOf returns all facets. AssociationOf returns the id of a namespace's
+// association that has a prefix.
 func facetsOf(associationOf func(thing) string) []facet {
 	inventoryOf := func(of thing, n int) string {
 		return fmt.Sprintf(`{resourceClass: %q, total: %d}`, of.class(), baseTotal+n)
@@ -366,7 +367,7 @@ func facetsOf(associationOf func(thing) string) []facet {
 			shows: []shown{
 				amountIn("Inventory", "resourceClass", "total", field("total", baseTotal)),
 				amountIn("Inventory", "resourceClass", "capacity", field("capacity", baseTotal)),
-				amountIn("Inventory", "resourceClass", "free", field("free", baseTotal-1)), // less the 1 that is allocated
+				amountIn("Inventory", "resourceClass", "free", field("free", baseTotal-1)), // minus the allocated 1
 			},
 			writes: []numberWrite{
 				{"setInventory", 1, func(of thing, counter, n int) string {
@@ -442,13 +443,13 @@ func facetsOf(associationOf func(thing) string) []facet {
 	}
 }
 
-// withoutNumber are the mutations that are given a counter and write no number:
-// they create, delete or share.
+// withoutNumber are the mutations that take a counter but write no number: they
+// create, delete or share.
 var withoutNumber = strings.Fields(`associateResourceType createObject createProperty deleteInventory deleteMetadata deleteNamespace
 	deleteNamespaceContents deleteObject deleteProperty deleteResource deleteTag disassociateResourceType shareNamespace
 	unsetCapabilities unshareNamespace updateTag`)
 
-// openFamilies opens servers on a database that holds families.
+// openFamilies opens servers on a database with families.
 func openFamilies(t *testing.T, url string, servers, families int) []*graph.Executor {
 	t.Helper()
 	first := storetest.Open(t, url)

@@ -19,9 +19,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestForgedIDsAndCursorsAreNoInternalErrors sends ids and cursors of random bytes,
-// and real ones with parts of others and of random bytes in them, their sums
-// right, to every field that takes one. They are refused, or lead to something.
+// TestForgedIDsAndCursorsAreNoInternalErrors sends forged ids and cursors to
+// every field that takes one: random bytes, and real ones mixed with parts of
+// others and random bytes, with valid check sums. The field must refuse them or
+// return something.
 func TestForgedIDsAndCursorsAreNoInternalErrors(t *testing.T) {
 	t.Parallel()
 	seed, documents := soak.Seed(t), soak.Count(t, "CADASTRE_SOAK_FORGED", 1000)
@@ -54,7 +55,7 @@ func TestForgedIDsAndCursorsAreNoInternalErrors(t *testing.T) {
 // forger makes documents with forged ids and cursors.
 type forger struct {
 	chance  *rand.Rand
-	fields  []string            // of Query, or of a type below node, that take a cursor; with a place for it
+	fields  []string            // fields of Query or below node that take a cursor, with a %s for it
 	nodes   map[string][]string // ids by type
 	cursors map[string][]string // by field
 }
@@ -77,7 +78,7 @@ func newForger(t *testing.T, executor *graph.Executor, chance *rand.Rand) *forge
 	add := func(of *ast.Definition, around string) {
 		for _, field := range of.Fields {
 			if field.Arguments.ForName("after") == nil || field.Arguments.ForName("first") == nil {
-				continue // of parts: see TestForgedPartsAreNoInternalErrors
+				continue // parts of a page: see TestForgedPartsAreNoInternalErrors
 			}
 			given := strings.Trim(requiredArguments[of.Name+"."+field.Name], "()")
 			selected := "__typename"
@@ -118,7 +119,7 @@ func (f *forger) document() string {
 }
 
 func jsonText(text string) string {
-	out, _ := json.Marshal(text) // a string
+	out, _ := json.Marshal(text) // a string cannot fail
 	return string(out)
 }
 
@@ -150,11 +151,11 @@ func (f *forger) cursor(field string) string {
 		return f.mangled(cursor)
 	}
 	text, _ := base64.RawURLEncoding.DecodeString(cursor)
-	var known struct{ L, K, I string } // as Position has them in JSON
+	var known struct{ L, K, I string } // the JSON of a Position
 	if json.Unmarshal(text, &known) != nil || known.L == "" {
 		return f.mangled(cursor)
 	}
-	p := page.Position{List: known.L, Key: known.K, ID: known.I} // its cursor has the sum
+	p := page.Position{List: known.L, Key: known.K, ID: known.I} // Cursor adds the check sum
 	if f.chance.IntN(2) == 0 {
 		p.Key = f.bytes(p.Key)
 	} else {
@@ -163,7 +164,7 @@ func (f *forger) cursor(field string) string {
 	return p.Cursor()
 }
 
-// mangled returns an encoded text with other bytes in it.
+// mangled returns an encoded string with some bytes changed.
 func (f *forger) mangled(encoded string) string {
 	text, _ := base64.RawURLEncoding.DecodeString(encoded)
 	out := f.bytes(string(text))
@@ -173,7 +174,7 @@ func (f *forger) mangled(encoded string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(out))
 }
 
-// bytes returns a text in which bytes were changed, added and left out.
+// bytes returns a string with some bytes changed, added and removed.
 func (f *forger) bytes(text string) string {
 	out := []byte(text)
 	for range 1 + f.chance.IntN(3) {

@@ -25,14 +25,15 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// The goldens are testdata/*.txtar. A file named *.graphql is an operation, run
-// in the order of the archive; its first lines can be comments:
+// The goldens are testdata/*.txtar. A file named *.graphql is an operation. The
+// operations run in the order of the archive. Their first lines can be
+// comments:
 //
 //	# viewer: admin | service | member | reader | foreign | nobody   (admin when absent)
 //	# variables: {"name": "x"}
 //
-// The file of the same name with the ending .json is the answer, and the last
-// line of it, outside the JSON, the number of SQL statements. Both databases
+// The file with the same name and the suffix .json is the answer. Its last
+// line, outside of the JSON, is the number of SQL statements. Both databases
 // must return the same bytes. `go test ./graph -update` rewrites the answers.
 var update = flag.Bool("update", false, "rewrite the answers in testdata")
 
@@ -77,8 +78,8 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// oneForEach is so few connections that an operation which takes a second one while
-// it has one waits for it in vain.
+// oneForEach is so few connections that an operation with one connection waits
+// forever if it takes a second.
 const oneForEach = 2
 
 // openFor opens a store with the options in the comment of an archive:
@@ -122,9 +123,9 @@ func replay(t *testing.T, s *store.Store, archive *txtar.Archive) map[string]str
 }
 
 // run runs one operation and returns its answer and number of statements. Ids,
-// cursors and times differ from run to run: they are shown as `<id 1>`,
-// `<cursor>` and `<time>`, ids in the order of their appearance in the archive,
-// and `$<id 1>` in an operation is such an id.
+// cursors and times differ from run to run, so they appear as `<id 1>`,
+// `<cursor>` and `<time>`. Ids are numbered by their first appearance in the
+// archive. An operation refers to such an id with `$<id 1>`.
 func run(t *testing.T, executor *graph.Executor, text string, saved map[string]string) (string, int) {
 	t.Helper()
 	viewer, variables := "admin", ""
@@ -188,8 +189,8 @@ func hidden(answer string, saved map[string]string) string {
 	})
 }
 
-// replaced replaces the matches of a pattern's group by names, the same one for
-// the same text.
+// replaced replaces the matches of a pattern's group with names. Equal strings
+// get the same name.
 func replaced(answer, kind string, pattern *regexp.Regexp, group int, saved map[string]string) string {
 	var out strings.Builder
 	end := 0
@@ -242,7 +243,7 @@ func executorOf(t *testing.T, s *store.Store) *graph.Executor {
 	return graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.NewTextHandler(testWriter{t}, nil)))
 }
 
-// testWriter writes a log to that of the test.
+// testWriter writes a log to the log of the test.
 type testWriter struct{ t *testing.T }
 
 func (w testWriter) Write(line []byte) (int, error) {

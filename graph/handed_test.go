@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestWhatAClaimWroteIsShownFromMemory selects of a claim what came with its
-// transaction: no more statements are run, and none priced, than where nothing is
-// selected. What did not come with it is read, and priced.
+// TestWhatAClaimWroteIsShownFromMemory selects data that came with the
+// transaction of a claim. This takes and prices no more statements than an
+// empty selection. Other data is read and priced.
 func TestWhatAClaimWroteIsShownFromMemory(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// hiddenStreams are streams of all kinds: those that are told of changes, and those
-// whose answers are made anew, from the world alone and by statements.
+// hiddenStreams are streams of all kinds: streams of changes, and streams of
+// new answers, from the world alone and by statements.
 var hiddenStreams = []string{
 	`resourceChanged { cursor change { kind what key } resource { name revision metadata { key value } tags } }`,
 	`namespaceChanged { cursor change { kind what key } namespace { name revision tags { name } } }`,
@@ -26,18 +26,18 @@ var hiddenStreams = []string{
 	`allocationCandidatesChanged(resources: [{resourceClass: "VCPU", amount: 1}], hosts: {types: ["physical:host"]}) { cursor allocationCandidates { totalCount } }`,
 }
 
-// streamsOf are the streams of one viewer of one store.
+// streamsOf is a stream of one viewer of one store.
 type streamsOf struct {
 	*following
 	text string
-	// told is what the answers were, with the statements that each took.
+	// told has the answers with their numbers of statements.
 	told []string
 }
 
-// tellsChanges reports whether the events are changes, and not answers made anew.
+// tellsChanges reports whether the events are changes instead of new answers.
 func (s *streamsOf) tellsChanges() bool { return strings.Contains(s.text, "{ cursor change") }
 
-// read takes one event, and reports whether there was one.
+// read takes one event and reports whether there was one.
 func (s *streamsOf) read(wait time.Duration) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, wait)
 	defer cancel()
@@ -51,10 +51,11 @@ func (s *streamsOf) read(wait time.Duration) bool {
 	return true
 }
 
-// TestHiddenChangesLeaveNoTraceInStreams has viewers follow everything in two stores
-// that hold the same. In one of them other projects work in private besides: no
-// stream has an event for that, none is answered anew, and what the streams are told
-// of all else has the same bytes, for as many statements, in both.
+// TestHiddenChangesLeaveNoTraceInStreams has viewers follow everything in two
+// stores with the same content. In one store, other projects also work in
+// private. No stream may have an event or a new answer for that work. All other
+// events must have the same bytes, and the same number of statements, in both
+// stores.
 func TestHiddenChangesLeaveNoTraceInStreams(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -84,7 +85,7 @@ func TestHiddenChangesLeaveNoTraceInStreams(t *testing.T) {
 			}
 		}
 		hide(40)
-		time.Sleep(2 * time.Second) // for all that is made anew
+		time.Sleep(2 * time.Second) // for all new answers
 		for _, s := range streams[0] {
 			if s.read(time.Millisecond) {
 				t.Errorf("%s has an event for what is hidden: %v", s.text, s.told)
@@ -102,12 +103,13 @@ func TestHiddenChangesLeaveNoTraceInStreams(t *testing.T) {
 	})
 }
 
-// visibleRounds is how many rounds of visible changes the streams of two stores are
-// compared for: up to the creation of one more, which tells that no more comes.
+// visibleRounds is the number of rounds of visible changes in the comparison of
+// two stores. One more creation marks the end.
 const visibleRounds = 6
 
-// compareTold holds what the streams of two stores were told of visible changes
-// against each other. What is made anew can be made more often on a slow machine.
+// compareTold compares the events for visible changes in the streams of two
+// stores. It skips streams of new answers, because a slow machine may produce
+// more of them.
 func compareTold(t *testing.T, streams [2][]*streamsOf) {
 	t.Helper()
 	for i, s := range streams[0] {
@@ -123,7 +125,7 @@ func compareTold(t *testing.T, streams [2][]*streamsOf) {
 	}
 }
 
-// untilTold reads until so many things were created.
+// untilTold reads events until the given number of things was created.
 func (s *streamsOf) untilTold(t *testing.T, created int) {
 	t.Helper()
 	told := func() bool {
@@ -136,7 +138,8 @@ func (s *streamsOf) untilTold(t *testing.T, created int) {
 	}
 }
 
-// changeIn sends a mutation as the administrator; one that is hidden may be refused.
+// changeIn sends a mutation as an administrator. A hidden change may be
+// refused.
 func changeIn(t *testing.T, world *graph.Executor, mutation string) {
 	t.Helper()
 	ctx := access.WithViewer(t.Context(), viewers["admin"])
@@ -145,7 +148,7 @@ func changeIn(t *testing.T, world *graph.Executor, mutation string) {
 	}
 }
 
-// visibleChanges returns mutations of things that everybody sees.
+// visibleChanges returns mutations of things that every viewer sees.
 func visibleChanges(n int) []string {
 	uuid := storetest.UUID(5000 + n)
 	return []string{
@@ -157,7 +160,8 @@ func visibleChanges(n int) []string {
 	}
 }
 
-// hiddenChange returns a random mutation of what only the project vault sees.
+// hiddenChange returns a random mutation of a thing that only the project vault
+// sees.
 func hiddenChange(random *rand.Rand) string {
 	uuid, name := storetest.UUID(7000+random.IntN(4)), fmt.Sprint("Hidden ", random.IntN(4))
 	return []string{

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// hiddenPaths are ways to something by its name or uuid ($), each with the name
-// of what is hidden in the fixture and of what does not exist.
+// hiddenPaths are queries for a thing by its name or uuid ($), with the name of
+// a hidden thing in the fixture and the name of a missing one.
 var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`{ namespace(name: "$") { id properties { name } } }`, marker, "absent"},
 	{`{ namespaces(filter: {search: "$"}) { totalCount nodes { tags { name } } } }`, marker, "absent"},
@@ -70,9 +70,9 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`mutation { createResources(input: {atomic: false, items: [{type: "physical:host", name: "x", parent: "$"}]}) { results { resource { id } errors { code field message } } } }`, hiddenHost, noUUID},
 }
 
-// TestWhatIsHiddenCostsWhatIsMissingCosts asks as a member of another project
-// for what is hidden and for what does not exist, by name, by UUID and by id:
-// the answers and their numbers of SQL statements are the same.
+// TestWhatIsHiddenCostsWhatIsMissingCosts queries hidden things and missing
+// things, by name, UUID and id, as a member of another project. The answers and
+// their numbers of SQL statements must be equal.
 func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

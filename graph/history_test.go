@@ -9,28 +9,27 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// observation is an answer that was given while others wrote. It is explained by
-// an instant between the last write that was acknowledged before the request and
-// the last one that had begun when the answer had ended.
+// observation is an answer that a server gave while other clients wrote. An
+// instant explains it if it lies between the last write acknowledged before the
+// request and the last write begun before the end of the answer.
 type observation struct {
 	query       string
 	viewer      string
-	first, last int // the states of these instants; 0 is the one before all writes
+	first, last int // the states of these instants; 0 is before all writes
 	answer      string
-	again       func(*graph.Executor) string // the answer of a server where nothing happens
+	again       func(*graph.Executor) string // the answer of a server without concurrent writes
 
-	wanted    []string // what it would be at each of the instants
+	wanted    []string // the expected answer at each of the instants
 	explained bool
 }
 
-// compare adds what the answer would be at the next of the instants.
+// compare adds the expected answer at the next instant.
 func (o *observation) compare(wanted string) {
 	o.wanted = append(o.wanted, wanted)
 	o.explained = o.explained || o.answer == wanted
 }
 
-// observedAt returns the observations that a state may explain and none before
-// it did.
+// observedAt returns the unexplained observations that a state may explain.
 func observedAt(all []*observation, state int) []*observation {
 	var out []*observation
 	for _, o := range all {
@@ -41,8 +40,8 @@ func observedAt(all []*observation, state int) []*observation {
 	return out
 }
 
-// explain compares observations with what the answers are at each of some
-// states, one after the other, and returns those that none explains.
+// explain compares observations with the expected answers at each state in
+// turn. It returns the observations that no state explains.
 func explain(all []*observation, states int, next func(state int), answerNow func(*observation) string) []*observation {
 	for state := range states {
 		next(state)
@@ -53,8 +52,8 @@ func explain(all []*observation, states int, next func(state int), answerNow fun
 	return slices.DeleteFunc(slices.Clone(all), func(o *observation) bool { return o.explained })
 }
 
-// String returns the answer with what it would be at each of the instants, from
-// where they differ.
+// String returns the answer and the expected answers, from the first
+// difference.
 func (o *observation) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s as %s, states %d to %d", o.query, o.viewer, o.first, o.last)
@@ -69,9 +68,9 @@ func (o *observation) String() string {
 	return out.String()
 }
 
-// TestTheCheckerRefusesTornAnswers gives the checker a history of two registers
-// that are written in turn, and answers of one instant, of two, and of another
-// time.
+// TestTheCheckerRefusesTornAnswers checks explain with a history of two
+// registers that are written in turn, and with answers of one instant, of two,
+// and of another time.
 func TestTheCheckerRefusesTornAnswers(t *testing.T) {
 	t.Parallel()
 	// At state s the left register has (s+1)/2, the right one s/2.

@@ -19,9 +19,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// linkedTrees returns trees whose roots, and some of whose children, are linked
-// to resources of several projects with random metadata, tags and capabilities;
-// some roots are linked to none.
+// linkedTrees returns trees of providers. Most roots, and some children, are
+// linked to resources of several projects with random metadata, tags and
+// capabilities.
 func linkedTrees(chance *rand.Rand, trees int) store.Content {
 	content := store.Content{Capabilities: []store.CapabilityRecord{{ResourceType: "physical:host", Name: "gpu"}, {ResourceType: "OS::Manila::Share", Name: "gpu"}}}
 	resourceOf := func(n int) string {
@@ -53,7 +53,7 @@ func linkedTrees(chance *rand.Rand, trees int) store.Content {
 	return content
 }
 
-// randomFilter returns a random filter of resources as text.
+// randomFilter returns a random filter of resources as a string.
 func randomFilter(chance *rand.Rand) string {
 	number := func() int { return chance.IntN(3) }
 	all := []string{
@@ -70,7 +70,7 @@ func randomFilter(chance *rand.Rand) string {
 	return "{" + strings.Join(all[:chance.IntN(3)], ", ") + "}"
 }
 
-// hostsAsker asks as a viewer and reads the answer.
+// hostsAsker sends queries as a viewer and reads the answers.
 type hostsAsker struct {
 	t        *testing.T
 	executor *graph.Executor
@@ -92,7 +92,7 @@ func (a hostsAsker) ask(query string, into any) (statements int) {
 
 type uuids struct{ UUID string }
 
-// treesOfCandidates are what is asked of candidates and providers here.
+// treesOfCandidates is the answer with candidates and providers.
 type treesOfCandidates struct {
 	Resources struct{ Nodes []uuids }
 	All, Some struct {
@@ -114,12 +114,12 @@ type treesOfCandidates struct {
 	}
 }
 
-// TestHostsAreThoseWhoseRootsResourceMatches compares, for random filters and as
-// several viewers, the candidates and providers on hosts with those that a client
-// would choose by itself: whose root is linked to a resource of the filtered list,
-// where the database tells which these are and where memory does. The number of
-// statements is the same for every filter that names neither types nor capabilities;
-// in memory there are none for one of which memory tells.
+// TestHostsAreThoseWhoseRootsResourceMatches uses random filters, as several
+// viewers. It compares the candidates and providers on hosts with the client's
+// own choice: trees with a root that is linked to a resource of the filtered
+// list. It does so with resources in the database and in memory. The number of
+// statements must be the same for every filter without types and capabilities;
+// filters that memory answers take none.
 func TestHostsAreThoseWhoseRootsResourceMatches(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -150,7 +150,7 @@ func TestHostsAreThoseWhoseRootsResourceMatches(t *testing.T) {
 	})
 }
 
-// within returns the uuids of the providers in trees whose root's resource is in
+// within returns the UUIDs of the providers in trees whose root resource is in
 // the list.
 func (answer treesOfCandidates) within() map[string]bool {
 	matching, within := map[string]bool{}, map[string]bool{}
@@ -165,8 +165,8 @@ func (answer treesOfCandidates) within() map[string]bool {
 	return within
 }
 
-// compare compares the candidates and providers on hosts of a filter with those
-// that a client would choose, and returns how many candidates there are.
+// compare compares the candidates and providers on a filter's hosts with the
+// client's own choice. It returns the number of candidates.
 func (a hostsAsker) compare(filter string) (found int) {
 	a.t.Helper()
 	const amount = `resources: [{resourceClass: "VCPU", amount: 1}]`
@@ -209,7 +209,7 @@ func (a hostsAsker) compare(filter string) (found int) {
 	return found
 }
 
-// countStatements holds the number of statements for some filters.
+// countStatements checks the number of statements for some filters.
 func (a hostsAsker) countStatements(statements map[string]int) {
 	a.t.Helper()
 	for filter, want := range statements {
@@ -220,8 +220,8 @@ func (a hostsAsker) countStatements(statements map[string]int) {
 	}
 }
 
-// TestHostsRefuseWhatIsWrongAtOnce reads refusals: all problems of the arguments
-// and of the filter are in one answer, and a cursor belongs to its filter.
+// TestHostsRefuseWhatIsWrongAtOnce checks refusals: one answer has all problems
+// of the arguments and the filter, and a cursor belongs to its filter.
 func TestHostsRefuseWhatIsWrongAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// asOnce sends an operation of a viewer with an idempotency key.
+// asOnce sends an operation with an idempotency key.
 func asOnce(ctx context.Context, executor *graph.Executor, key, query string, variables map[string]any) *graphql.Response {
 	return executor.ExecuteOnce(ctx, key, &graphql.RawParams{Query: query, Variables: variables})
 }
@@ -32,9 +32,10 @@ func onceText(t *testing.T, response *graphql.Response) string {
 	return string(text)
 }
 
-// TestEveryMutationIsMadeOnce sends every mutation of the schema with a key, and
-// again: by another server, where two share the database, and by the same. Each
-// answer has the same bytes, whatever is selected, and nothing happens again.
+// TestEveryMutationIsMadeOnce sends every mutation of the schema with a key and
+// repeats it: on another server, if two share the database, and on the same
+// one. Each answer must have the same bytes, for any selection, and nothing may
+// happen again.
 func TestEveryMutationIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -80,7 +81,7 @@ func TestEveryMutationIsMadeOnce(t *testing.T) {
 	})
 }
 
-// shownAgain are queries for the ids that later mutations need.
+// shownAgain are queries for ids that later mutations need.
 var shownAgain = map[string]string{"associateResourceType": `{ namespace(name: "N") { resourceTypeAssociations { id } } }`}
 
 // codesOf returns the codes of an answer's errors, with the paths.
@@ -92,8 +93,8 @@ func codesOf(response *graphql.Response) string {
 	return strings.Join(codes, ", ")
 }
 
-// TestKeysOfRequests holds what a key is for: one viewer and one request; fields
-// that were refused are tried again, others are not; dry runs keep nothing; and a
+// TestKeysOfRequests checks that a key belongs to one viewer and one request,
+// that only refused fields run again, that dry runs keep nothing, and that a
 // key expires.
 func TestKeysOfRequests(t *testing.T) {
 	t.Parallel()
@@ -123,7 +124,7 @@ func TestKeysOfRequests(t *testing.T) {
 			{"admin", "k", strings.Replace(create, "{ name }", "{ id }", 1), `{"n": "CUSTOM_X"}`, "BAD_USER_INPUT"},
 			{"service", "k", create, `{"n": "CUSTOM_X"}`, "createTrait ALREADY_EXISTS"},
 			{"admin", "other", create, `{"n": "CUSTOM_X"}`, "createTrait ALREADY_EXISTS"},
-			{"admin", "other", create, `{"n": "CUSTOM_Y"}`, "done"}, // nothing was kept
+			{"admin", "other", create, `{"n": "CUSTOM_Y"}`, "done"}, // no key was kept
 			{"admin", "two", two, "", "b NOT_FOUND"},
 			{"admin", "b", create, `{"n": "CUSTOM_B"}`, "done"},
 			{"admin", "two", two, "", "done"},
@@ -154,8 +155,8 @@ func TestKeysOfRequests(t *testing.T) {
 	})
 }
 
-// TestARequestUnderWayIsNotMadeBeside sends a request while the same one runs, on
-// the same server and, where there is another, on that.
+// TestARequestUnderWayIsNotMadeBeside sends a request while the same request
+// runs, on the same server and on a second one if there is one.
 func TestARequestUnderWayIsNotMadeBeside(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestTypesWithAnIdentityHaveAnID holds that what names itself, a thing among
-// others, has an id; what has none is a part of what it is in.
+// TestTypesWithAnIdentityHaveAnID checks that objects with an identity have an
+// id. Other objects are parts of their parents.
 func TestTypesWithAnIdentityHaveAnID(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
@@ -31,8 +31,8 @@ func TestTypesWithAnIdentityHaveAnID(t *testing.T) {
 	}
 }
 
-// TestAnIDHasOneContent asks for everything as several viewers: objects of one
-// id have the same values in an answer, and one id is never that of two types.
+// TestAnIDHasOneContent queries everything as several viewers. Objects with the
+// same id must have the same values in an answer, and no two types share an id.
 func TestAnIDHasOneContent(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -69,8 +69,8 @@ func TestAnIDHasOneContent(t *testing.T) {
 	})
 }
 
-// differs notes the plain values of an object under its id, and finds one that
-// is another than before.
+// differs records the plain values of an object under its id, and fails if a
+// value differs from an earlier one.
 func differs(t *testing.T, where string, contents map[string]map[string]any, id string, object map[string]any) {
 	t.Helper()
 	known := contents[id]

@@ -16,16 +16,16 @@ import (
 
 var (
 	anyCursor = regexp.MustCompile(`"(?:cursor|startCursor|endCursor)":"([^"]+)"`)
-	// checkSum is the part of a cursor that by chance has no letters.
+	// checkSum is the check sum of a cursor. It may happen to have no letters.
 	checkSum = regexp.MustCompile(`"s":"[^"]*"`)
-	// rowNumber is a number that could be the id of a row, as a whole member of a
-	// cursor or part of an id.
+	// rowNumber matches a number that could be the id of a row, as a whole
+	// member of a cursor or as part of an id.
 	rowNumber = regexp.MustCompile(`"\d+"|^[A-Za-z]+:(?:[^:]*:)?\d+$`)
 )
 
-// TestIDsLeadBackAndCountNothing asks for everything as an administrator: every
-// id finds its node again, and no id and no cursor holds a number, by which one
-// could tell how much others write.
+// TestIDsLeadBackAndCountNothing queries everything as an administrator. Every
+// id must find its node again. No id or cursor may contain a number, because it
+// could reveal how much others write.
 func TestIDsLeadBackAndCountNothing(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -55,7 +55,7 @@ func TestIDsLeadBackAndCountNothing(t *testing.T) {
 					t.Errorf("%s has the id %s", name, text)
 				}
 				if !isNode(executor.Schema(), kind) {
-					continue // a key, which leads nowhere
+					continue // a key without a node
 				}
 				node, ok := page.ParseNodeID(id)
 				if !ok || rowNumber.Match(text) {
@@ -73,7 +73,7 @@ func TestIDsLeadBackAndCountNothing(t *testing.T) {
 	})
 }
 
-// isNode reports whether objects of a type are found by their ids.
+// isNode reports whether objects of a type can be found by id.
 func isNode(schema *ast.Schema, name string) bool {
 	return slices.ContainsFunc(schema.PossibleTypes["Node"], func(of *ast.Definition) bool { return of.Name == name })
 }

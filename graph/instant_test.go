@@ -20,9 +20,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// instantWrites are writes to what is in largeFixture. Each of them changes
-// several things at once, or several parts of one. ${n} is the number of the
-// write; the other names are those of fixtureName.
+// instantWrites are writes to largeFixture. Each changes several things, or
+// several parts of one thing, in one transaction. ${n} is the number of the
+// write; fixtureName has the other placeholders.
 var instantWrites = []string{
 	`setAllocations(input: {consumers: [
 		{uuid: "${consumer 0}", projectId: "demo", userId: "u${n}", generation: ${generation 0}, allocations: [{provider: "${root 0}", resources: [{resourceClass: "VCPU", amount: ${one}}]}, {provider: "${child 1}", resources: [{resourceClass: "MEMORY_MB", amount: ${some}}]}], mappings: [{suffix: "", providers: ["${root 0}"]}, {suffix: "_${n}", providers: ["${child 1}"]}]},
@@ -73,7 +73,7 @@ var instantWrites = []string{
 	`deleteCapability(input: {resourceType: "physical:host", name: "c${some}", force: true})`,
 }
 
-// fixtureName returns what a name in a write stands for.
+// fixtureName returns a random value for a placeholder in a write.
 func fixtureName(chance *rand.Rand, n int, name string) string {
 	kind, which, _ := strings.Cut(name, " ")
 	if which == "any" {
@@ -98,13 +98,13 @@ func fixtureName(chance *rand.Rand, n int, name string) string {
 	return map[string]string{"consumer": "ffffffff", "host": "aaaaaaaa", "root": "cccccccc", "child": "eeeeeeee"}[kind] + "-0000-4000-8000-00000000000" + which
 }
 
-// masked are what differs between two runs of the same writes: times, positions
-// made of them, and ids made of random uuids.
+// masked matches the differences between two runs of the same writes: times,
+// cursors made of times, and ids made of random UUIDs.
 var masked = regexp.MustCompile(`"[A-Za-z0-9_-]{40,}"|"\w*[cC]ursor\w*":"[^"]*"|"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"|` +
 	idsOfKinds(page.KindAuditEvent, page.KindNamespace, page.KindPropertyDefinition, page.KindObjectDefinition, page.KindTag,
 		page.KindResourceType, page.KindResourceTypeAssociation, page.KindCapability))
 
-// idsOfKinds returns a pattern of ids of some kinds.
+// idsOfKinds returns a pattern for ids of some kinds.
 func idsOfKinds(kinds ...page.Kind) string {
 	var beginnings []string
 	for _, kind := range kinds {
@@ -114,15 +114,14 @@ func idsOfKinds(kinds ...page.Kind) string {
 	return `"(?:` + strings.Join(beginnings, "|") + `)[\w-]+"`
 }
 
-// answerOf runs an operation as a viewer and returns its answer, errors
-// included, without what differs from run to run.
+// answerOf runs an operation as a viewer. It returns the answer with its
+// errors, with run-dependent parts masked.
 func answerOf(executor *graph.Executor, viewer, query string, variables map[string]any, at moment, other func()) (string, outcome) {
 	answer := interruptedAs(executor, viewer, query, variables, at, other)
 	return masked.ReplaceAllString(answer.text, `"masked"`), answer
 }
 
-// writtenHistory is a row of writes, one after the other, on one server or in
-// turn on several.
+// writtenHistory is a sequence of writes, on one server or on several in turn.
 type writtenHistory struct {
 	stores    []*store.Store
 	executors []*graph.Executor
@@ -136,7 +135,7 @@ type writtenHistory struct {
 	endedOn      []int // the last write of each server
 }
 
-// write does the next write.
+// write sends the next write.
 func (h *writtenHistory) write() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,7 +158,7 @@ func (h *writtenHistory) write() {
 	h.state.Unlock()
 }
 
-// generationOf returns the generation of a consumer, null for one that has no
+// generationOf returns the generation of a consumer, or null if it has no
 // allocations.
 func generationOf(executor *graph.Executor, consumer string) string {
 	answer := interrupted(executor, fmt.Sprintf(`{ consumer(uuid: %q) { generation } }`, consumer), never, nil)
@@ -169,7 +168,7 @@ func generationOf(executor *graph.Executor, consumer string) string {
 	return "null"
 }
 
-// observe reads a random document while a write goes on.
+// observe reads a random document during a write.
 func (h *writtenHistory) observe(seed uint64, ids []string) *observation {
 	chance := rand.New(rand.NewPCG(seed, 17))
 	server := chance.IntN(len(h.executors))
@@ -201,7 +200,7 @@ func (h *writtenHistory) observe(seed uint64, ids []string) *observation {
 	o.last = h.begun
 	h.state.Unlock()
 	if answer.statements == 0 {
-		o.first = own // from memory, which is as fresh as the server's own writes
+		o.first = own // memory is as fresh as the server's own writes
 	}
 	o.again = func(executor *graph.Executor) string {
 		text, _ := answerOf(executor, o.viewer, query, variables, never, nil)
@@ -210,7 +209,7 @@ func (h *writtenHistory) observe(seed uint64, ids []string) *observation {
 	return o
 }
 
-// instantQueries show things beside what they consist of, by several paths.
+// instantQueries read things together with their parts, along several paths.
 var instantQueries = []string{
 	`{ resourceProviders { totalCount nodes { generation inventories { resourceClass used } allocations(first: 1000) { totalCount nodes { used resourceClass consumer { generation userId allocations { used provider { generation } } } } } } } consumers(first: 1000) { totalCount nodes { uuid generation userId mappings { suffix providers { name generation } } allocations { used } } } usages(projectId: "demo") { consumerCount usages { resourceClass used } } }`,
 	`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}]) { totalCount nodes { allocations { provider { generation allocations { totalCount nodes { used consumer { generation } } } resource { revision name } } } } providerSummaries { inventories { used } provider { uuid allocations { nodes { used } } } } explain { considered nearest { provider { resource { name } } } } } consumers { nodes { generation } } }`,
@@ -224,17 +223,16 @@ var instantQueries = []string{
 	`{ auditEvents(first: 2) { nodes { action kind key after } } resourceProviders { totalCount nodes { name generation traits } } traits(filter: {custom: true}) { totalCount nodes { name } } resourceType(name: "physical:host") { capabilities(includePrivate: true) { name private valueCount values { nodes { value resourceCount } } } resources { totalCount } } }`,
 }
 
-// instantReaders read at once; each gets instantAnswers answers, or more in a
-// soak.
+// instantReaders is the number of concurrent readers. Each reads instantAnswers
+// answers, or more in a soak test.
 const instantReaders = 2
 
 var instantAnswers = soak.Rounds(80)
 
-// TestEveryAnswerIsOfOneInstant has random documents answered while writes of
-// all kinds go on, on one server or two. Then the writes are done once more, in
-// a database of their own, and after each of them the documents are answered
-// again while nothing happens: each answer must be the one of a single instant
-// between its request and its end.
+// TestEveryAnswerIsOfOneInstant sends random documents during writes of all
+// kinds, on one server or two. Then it repeats the writes in a separate
+// database, and sends the documents again after each write. Each answer must
+// equal the answer at a single instant between its request and its end.
 func TestEveryAnswerIsOfOneInstant(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
@@ -246,7 +244,7 @@ func TestEveryAnswerIsOfOneInstant(t *testing.T) {
 			h, ids := beginHistory(t, of.url(t), of.servers)
 			all := h.observeAll(t, ids)
 			again, _ := beginHistory(t, of.url(t), 1)
-			if soak.Seed(t)%2 == 1 { // and not from memory, by which h answered
+			if soak.Seed(t)%2 == 1 { // without memory, which h used
 				again.executors[0] = executorOf(t, withoutDefinitions(again.stores[0]))
 			}
 			check(t, h, again.executors[0], all)
@@ -254,7 +252,7 @@ func TestEveryAnswerIsOfOneInstant(t *testing.T) {
 	}
 }
 
-// beginHistory opens servers on a database that holds the fixture.
+// beginHistory opens servers on a database with the fixture.
 func beginHistory(t *testing.T, url string, servers int) (*writtenHistory, []string) {
 	t.Helper()
 	first := storetest.Open(t, url)
@@ -273,7 +271,8 @@ func beginHistory(t *testing.T, url string, servers int) (*writtenHistory, []str
 	return h, idsOfEverything(t, h.executors[0])
 }
 
-// observeAll has several readers observe, while writes go on between them, too.
+// observeAll has several readers observe. Writes also happen between their
+// observations.
 func (h *writtenHistory) observeAll(t *testing.T, ids []string) []*observation {
 	var readers, writers sync.WaitGroup
 	done := make(chan struct{})
@@ -307,7 +306,7 @@ func (h *writtenHistory) observeAll(t *testing.T, ids []string) []*observation {
 	return all
 }
 
-// check explains observations by the writes done once more.
+// check explains the observations by repeating the writes.
 func check(t *testing.T, h *writtenHistory, again *graph.Executor, all []*observation) {
 	t.Helper()
 	compared, accepted := 0, 0

@@ -22,8 +22,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// moment is when in an operation something else happens: just before an SQL
-// statement, or a use of its context, counted from 0.
+// moment is the time of an interruption within an operation: just before an SQL
+// statement or a use of the context, counted from 0.
 type moment struct {
 	use bool
 	at  int
@@ -41,8 +41,8 @@ func (m moment) String() string {
 	return fmt.Sprintf("before statement %d", m.at)
 }
 
-// interruptedContext is the context of an operation in which something else
-// happens at a use of it.
+// interruptedContext is the context of an operation that is interrupted at a
+// use of the context.
 type interruptedContext struct {
 	context.Context
 	moment moment
@@ -67,7 +67,7 @@ func (c interruptedContext) use() {
 	}
 }
 
-// outcome is what an operation answered.
+// outcome is the result of an operation.
 type outcome struct {
 	data       map[string]any
 	errors     []string
@@ -77,25 +77,26 @@ type outcome struct {
 	text       string // data and errors
 }
 
-// tooLong reports whether nothing is wrong but the length of the answer: a path
-// that goes to and fro shows the same things over and over. What a mutation
-// writes is written by then.
+// tooLong reports whether the length of the answer is the only error. A path
+// that goes back and forth returns the same things many times. The mutation has
+// already written by then.
 func (o outcome) tooLong() bool { return slices.Equal(o.codes, []string{"QUERY_TOO_COMPLEX"}) }
 
-// longestInterruption bounds how long an operation is held up for another one,
-// which may itself have to wait for it, as one that writes has to.
+// longestInterruption bounds the pause of an operation for another one. The
+// other operation may have to wait for the first, for example if both write.
 const (
 	longestInterruption = 50 * time.Millisecond
 	shortInterruption   = 5 * time.Millisecond
 )
 
-// interrupted runs an operation of an administrator. At a moment other begins,
-// and the operation goes on when other has ended or after a while.
+// interrupted runs an operation as an administrator. At a moment the operation
+// pauses and other starts. The operation continues when other ends, or after a
+// time limit.
 func interrupted(executor *graph.Executor, query string, at moment, other func()) outcome {
 	return interruptedAs(executor, "admin", query, nil, at, other)
 }
 
-// interruptedAs runs an operation of a viewer as interrupted does.
+// interruptedAs is interrupted as a viewer, with variables.
 func interruptedAs(executor *graph.Executor, viewer, query string, variables map[string]any, at moment, other func()) outcome {
 	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers[viewer])
 	sent, uses := &atomic.Int64{}, &atomic.Int64{}
@@ -115,14 +116,14 @@ func interruptedAs(executor *graph.Executor, viewer, query string, variables map
 			}
 		})
 	}
-	ctx = store.EachStatement(ctx, func(string, any) { // called before it is sent
+	ctx = store.EachStatement(ctx, func(string, any) { // called before the statement is sent
 		if sent.Add(1)-1 == int64(at.at) && !at.use {
 			during()
 		}
 	})
 	ctx = interruptedContext{ctx, at, uses, during}
 	response := executor.ExecuteAny(ctx, &graphql.RawParams{Query: query, Variables: variables})
-	once.Do(func() {}) // what uses the context later interrupts nothing
+	once.Do(func() {}) // later uses of the context interrupt nothing
 	if ended != nil {
 		<-ended
 	}
@@ -133,7 +134,7 @@ func interruptedAs(executor *graph.Executor, viewer, query string, variables map
 	out := outcome{statements: int(sent.Load()), uses: int(uses.Load()), text: string(response.Data) + " " + string(errors)}
 	decoder := json.NewDecoder(strings.NewReader(string(response.Data)))
 	decoder.UseNumber()
-	_ = decoder.Decode(&out.data) // no data decode to none
+	_ = decoder.Decode(&out.data) // absent data decodes to nil
 	for _, err := range response.Errors {
 		out.errors = append(out.errors, fmt.Sprintf("%v %s at %v", err.Extensions["code"], err.Message, err.Path))
 		out.codes = append(out.codes, fmt.Sprint(err.Extensions["code"]))
@@ -141,18 +142,19 @@ func interruptedAs(executor *graph.Executor, viewer, query string, variables map
 	return out
 }
 
-// pathDocument is a document that selects by paths through the schema. Paths
-// with the same alias share their fields, and arguments, as far as they agree.
+// pathDocument is a document with selections along paths through the schema.
+// Paths with the same alias share their fields and arguments as far as they
+// agree.
 type pathDocument struct {
 	schema *ast.Schema
 	chance *rand.Rand
 	family int
 	ids    map[string][]string // of the family's objects, by type
-	// roots are the fields of the first level, without selections, for the
-	// aliases whose arguments are not chosen from familyArguments.
+	// roots are the root fields, without selections, of aliases with arguments
+	// that do not come from familyArguments.
 	roots    map[string]string
 	mutation bool
-	things   map[string]thing  // to which the arguments below an alias lead
+	things   map[string]thing  // the thing that an alias's arguments lead to
 	chosen   map[string]string // arguments, by place
 	fields   []string
 }
@@ -186,7 +188,8 @@ func (d *pathDocument) abstract(s step) bool {
 	return d.schema.Types[d.schema.Types[s.of].Fields.ForName(s.field).Type.Name()].IsAbstractType()
 }
 
-// arguments returns the arguments of a field, the same ones for the same place.
+// arguments returns the arguments of a field. They are the same for the same
+// place.
 func (d *pathDocument) arguments(place, field, on string) string {
 	if arguments, ok := d.chosen[place]; ok {
 		return arguments
@@ -246,9 +249,10 @@ func (d *pathDocument) objectsAt(data map[string]any, alias string, p path, leav
 	return out
 }
 
-// TestOperationsAreInterrupted holds that something else happens before every
-// statement of an operation and at the uses of its context, of which no two runs
-// need have the same number: else the tests that interrupt would find nothing.
+// TestOperationsAreInterrupted checks that an interruption happens before every
+// statement of an operation, and at the uses of its context. No two runs need
+// have the same number of uses. Otherwise the tests with interruptions would
+// find nothing.
 func TestOperationsAreInterrupted(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

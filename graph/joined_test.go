@@ -15,9 +15,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestOneUUIDIsOneThing asks for random resources and consumers of the same
-// uuids as every viewer: what each shows of the other is what a look-up by the
-// uuid answers, and providers and their resources lead to each other.
+// TestOneUUIDIsOneThing queries random resources and consumers with the same
+// UUIDs as every viewer. Each must show the other as a look-up by UUID does,
+// and providers and their resources must refer to each other.
 func TestOneUUIDIsOneThing(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -73,13 +73,13 @@ func TestOneUUIDIsOneThing(t *testing.T) {
 	})
 }
 
-// joinedThings is how many uuids the test is about.
+// joinedThings is the number of UUIDs in the test.
 const joinedThings = 40
 
 func joinedUUID(i int) string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i) }
 
-// joinedContent returns resources, consumers and providers of the same uuids,
-// some of each, of several projects.
+// joinedContent returns resources, consumers and providers of several projects,
+// some of them with the same UUIDs.
 func joinedContent(random *rand.Rand) store.Content {
 	content := fixture()
 	var claims []placement.ConsumerClaim

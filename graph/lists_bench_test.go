@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// BenchmarkLists measures lists from the plan to the buffer, statements included,
-// by as many clients as there are processors.
+// BenchmarkLists measures lists from the plan to the buffer, including
+// statements, with one client per processor.
 //
 //	CADASTRE_TEST_DEFINITIONS=... go test ./graph -run '^$' -bench Lists -benchtime 3s
 func BenchmarkLists(b *testing.B) {

@@ -15,18 +15,18 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// enumInText are the texts that a literal has without quotes.
+// enumInText matches the strings that a literal has without quotes.
 var enumInText = regexp.MustCompile(`"(PUBLISHED|SIZE)"`)
 
-// hint is what only literals are told.
+// hint matches the suggestions that only literals get.
 var hint = regexp.MustCompile(`; did you mean (the enum value )?"\w+".*\?`)
 
-// keyInText are the names of the members of an object.
+// keyInText matches the names of the members of an object.
 var keyInText = regexp.MustCompile(`"(\w+)":`)
 
-// TestLiteralsAreRefusedAsVariablesAre gives wrong values as literals and as
-// variables of the names of the arguments: both are told the same, for the same
-// fields, and a literal where it stands, too.
+// TestLiteralsAreRefusedAsVariablesAre sends wrong values as literals and as
+// variables named like the arguments. Both must get the same errors for the
+// same fields. A literal also gets its location.
 func TestLiteralsAreRefusedAsVariablesAre(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

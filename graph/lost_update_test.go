@@ -15,14 +15,15 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestNoUpdateIsLost adds 1 to numbers, of things that have a generation or
-// revision, by every path of the schema that shows both: clients read counter
-// and number in one answer, while others write, and give back the counter with
-// their write. At the end a number is what it was and one more for each write
-// that was accepted.
+// TestNoUpdateIsLost increments numbers of things that have a generation or
+// revision, along every path of the schema that shows both. Clients read
+// counter and number in one answer, while others write, and send the counter
+// with their write. At the end each number must have grown by 1 for each
+// accepted write.
 //
-// With CADASTRE_SOAK_WRITES one server of PostgreSQL is tried, too. Two of them have
-// clients that ask the same one after another, as well as those that do not.
+// With CADASTRE_SOAK_WRITES the test also runs on one server with PostgreSQL.
+// With two servers, consecutive requests of a client go to the same server or to
+// different ones.
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	finder, writes := &wayFinder{schema: schemaOf()}, soak.Count(t, "CADASTRE_SOAK_WRITES", 0)
@@ -77,20 +78,20 @@ func loseNoUpdate(t *testing.T, finder *wayFinder, url string, servers, writes i
 	}
 }
 
-// databases are how many a test runs on: SQLite, and PostgreSQL with one server
-// and with two.
+// databases is the number of databases in a test: SQLite, and PostgreSQL with
+// one server and with two.
 const databases = 3
 
-// addersAtOnce is how many clients of a family add at once, beside those that
-// interrupt them.
+// addersAtOnce is the number of concurrent clients of a family, not counting
+// those that interrupt them.
 const addersAtOnce = 2
 
-// drawn is how many ways are looked at for one of the clients; most take no step
-// that was not taken.
+// drawn is the number of ways that each client considers. Most of them contain
+// no new step.
 var drawn = soak.Rounds(1000)
 
-// addByAll has the clients of a family add by ways until all steps are covered,
-// and further by any until there were as many writes as wanted.
+// addByAll has the clients of a family add along ways that cover new steps, and
+// then along any way until there were enough writes.
 func (a *adders) addByAll(finder *wayFinder, covered *coverage, seed uint64, writes int) {
 	var clients sync.WaitGroup
 	for client := range addersAtOnce {
@@ -108,19 +109,19 @@ func (a *adders) addByAll(finder *wayFinder, covered *coverage, seed uint64, wri
 	clients.Wait()
 }
 
-// written returns how many writes were attempted.
+// written returns the number of attempted writes.
 func (a *adders) written() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.attempts
 }
 
-// insisted is how many ways are drawn that take a step to a counter before it is
-// given up.
+// insisted is the number of ways with a step to a counter that insist draws
+// before it gives up.
 const insisted = 1000
 
-// insist tries further ways that take the steps to counters that were missed, and
-// fails for those that no way reaches a thing by.
+// insist tries further ways for missed steps to counters. It fails for steps
+// that lead to no thing.
 func insist(every []*adders, finder *wayFinder, covered *coverage, seed uint64) {
 	chance := rand.New(rand.NewPCG(seed, 31))
 	for _, step := range covered.missed("counter of", "a counter in") {
@@ -140,7 +141,8 @@ func insist(every []*adders, finder *wayFinder, covered *coverage, seed uint64) 
 	}
 }
 
-// report says what came of the writes.
+// report logs the result of the writes and fails for lost updates, torn states
+// and errors.
 func (a *adders) report(out result) {
 	a.t.Logf("%s of %s: %d accepted of %d", a.facet.name, a.facet.of, out.accepted, out.attempts)
 	if out.lost != 0 || out.torn != 0 {
@@ -152,11 +154,10 @@ func (a *adders) report(out result) {
 	}
 }
 
-// note notes something that went wrong.
+// note records a failure.
 func (a *adders) note(err, example string) { a.errors[err] = append(a.errors[err], example) }
 
-// associationsOf returns the ids of the associations with a prefix, by their
-// namespaces.
+// associationsOf returns the ids of the associations with a prefix, by thing.
 func associationsOf(t *testing.T, executor *graph.Executor, families int) map[thing]string {
 	t.Helper()
 	found := map[thing]string{}
@@ -177,11 +178,11 @@ func associationsOf(t *testing.T, executor *graph.Executor, families int) map[th
 	return found
 }
 
-// waysToIDs are short paths to objects of a type.
+// waysToIDs caches short paths to objects of a type.
 var waysToIDs memo[typeIn, []path]
 
-// idsOfFamily returns the ids of objects of a family, by type: those at the end
-// of a short path.
+// idsOfFamily returns the ids of objects of a family, by type. It finds them
+// along short paths.
 func idsOfFamily(t *testing.T, executor *graph.Executor, schema *ast.Schema, family int) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -207,8 +208,8 @@ func idsOfFamily(t *testing.T, executor *graph.Executor, schema *ast.Schema, fam
 	return out
 }
 
-// TestEveryExpectingMutationWritesANumber holds that the mutations that can be
-// given a counter are those of the facets and of withoutNumber.
+// TestEveryExpectingMutationWritesANumber checks that the mutations with a
+// counter in their input are those of the facets and of withoutNumber.
 func TestEveryExpectingMutationWritesANumber(t *testing.T) {
 	t.Parallel()
 	known := slices.Clone(withoutNumber)

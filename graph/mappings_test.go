@@ -18,8 +18,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// keptMappings returns the mappings of a consumer in an answer, printed in the
-// form of a claim's.
+// keptMappings returns the mappings of a consumer in an answer, printed like
+// the mappings of a claim.
 func keptMappings(consumer any) string {
 	kept := []any{}
 	for _, one := range consumer.(map[string]any)["mappings"].([]any) {
@@ -33,13 +33,13 @@ func keptMappings(consumer any) string {
 	return fmt.Sprint(kept)
 }
 
-// mappingClient claims at random and remembers what is to be kept.
+// mappingClient makes random claims and remembers the expected mappings.
 type mappingClient struct {
 	t        *testing.T
 	chance   *rand.Rand
 	executor *graph.Executor
 	exist    map[string]bool                // providers
-	kept     map[string]map[string][]string // by consumer and suffix; nil for a consumer that does not exist
+	kept     map[string]map[string][]string // by consumer and suffix; nil for a missing consumer
 }
 
 const mappingConsumers, mappingProviders = 4, 6
@@ -59,8 +59,8 @@ func (c *mappingClient) ask(query string) map[string]any {
 	return data
 }
 
-// someMappings returns mappings to claim, in any order and with repeats, and what
-// is to be kept of them; "" for none.
+// someMappings returns mappings to claim, in any order and with duplicates, and
+// the expected result. The string is "" for none.
 func (c *mappingClient) someMappings() (text string, kept map[string][]string) {
 	kept = map[string][]string{}
 	if c.chance.IntN(3) == 0 {
@@ -78,7 +78,7 @@ func (c *mappingClient) someMappings() (text string, kept map[string][]string) {
 	return ", mappings: [" + strings.Join(list, ", ") + "]", kept
 }
 
-// claims returns claims of some consumers, and notes what is to be kept.
+// claims returns claims of some consumers, and records the expected mappings.
 func (c *mappingClient) claims(generations map[string]any) (list []string) {
 	for _, i := range c.chance.Perm(mappingConsumers)[:1+c.chance.IntN(3)] {
 		uuid := mappingUUID("cccccccc", i)
@@ -94,7 +94,7 @@ func (c *mappingClient) claims(generations map[string]any) (list []string) {
 	return list
 }
 
-// wanted returns how the mappings of a consumer are shown.
+// wanted returns the expected mappings of a consumer in printed form.
 func (c *mappingClient) wanted(of map[string][]string) string {
 	out := []any{}
 	for _, suffix := range slices.Sorted(maps.Keys(of)) {
@@ -109,8 +109,7 @@ func (c *mappingClient) wanted(of map[string][]string) string {
 	return fmt.Sprint(out)
 }
 
-// step does one write, and compares what its payload shows with what is to be
-// kept.
+// step makes one write, and compares its payload with the expected mappings.
 func (c *mappingClient) step(generations map[string]any) {
 	const show = `{ uuid mappings { suffix providers { uuid } } }`
 	payload := []any{}
@@ -149,9 +148,9 @@ func (c *mappingClient) step(generations map[string]any) {
 	}
 }
 
-// TestMappingsAreThoseOfTheLastClaim claims at random, by every mutation that
-// does, while providers come and go, and compares all consumers, by the ways to
-// them, with what is to be kept.
+// TestMappingsAreThoseOfTheLastClaim makes random claims, with every mutation
+// that can, while providers are created and deleted. It compares the mappings
+// of all consumers, along several paths, with the expected ones.
 func TestMappingsAreThoseOfTheLastClaim(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -197,8 +196,8 @@ func TestMappingsAreThoseOfTheLastClaim(t *testing.T) {
 	})
 }
 
-// TestMappingsNameWhatExists refuses claims with mappings that are not right, each
-// at its field, and keeps what there was.
+// TestMappingsNameWhatExists sends claims with invalid mappings. Each is
+// refused at its field and leaves the mappings unchanged.
 func TestMappingsNameWhatExists(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -25,8 +25,8 @@ func isMarked(field *ast.FieldDefinition) bool {
 	return field.Directives.ForName("semanticNonNull") != nil
 }
 
-// checkMarked finds fields that are marked @semanticNonNull and null in the
-// answer to a query without an error at them or below them.
+// checkMarked finds @semanticNonNull fields that are null in an answer without
+// an error at or below them.
 func checkMarked(t *testing.T, schema *ast.Schema, query string, response *graphql.Response) {
 	t.Helper()
 	document, errs := gqlparser.LoadQueryWithRules(schema, query, rules.NewDefaultRules())
@@ -47,7 +47,7 @@ func checkMarked(t *testing.T, schema *ast.Schema, query string, response *graph
 	}
 }
 
-// markedNulls returns the paths of the marked fields that are null in a value.
+// markedNulls returns the paths of marked fields that are null in a value.
 func markedNulls(of ast.SelectionSet, value any, path ast.Path) (found []string) {
 	switch value := value.(type) {
 	case []any:
@@ -78,27 +78,27 @@ func markedNulls(of ast.SelectionSet, value any, path ast.Path) (found []string)
 	return found
 }
 
-// isOf reports whether an object is known to be of the type that a fragment is
-// on: below an interface its __typename must say so.
+// isOf reports whether an object is known to have the type of a fragment. Below
+// an interface, __typename must say so.
 func isOf(object map[string]any, condition string, parent *ast.Definition) bool {
 	return parent.Kind == ast.Object || object["__typename"] == condition
 }
 
-// keptWith are fields with objects of another domain that are a part of what
-// has them: they cannot fail for themselves.
+// keptWith are fields with objects of another domain that are stored with their
+// parents. They cannot fail alone.
 var keptWith = []string{"Capability.resourceType", "Resource.type", "ResourceChange.change", "NamespaceChange.change", "ResourceProviderChange.change"}
 
-// anythingGoes are fields that refuse no value of their arguments.
+// anythingGoes are fields that accept any value of their arguments.
 var anythingGoes = []string{"Resource.metadata"}
 
-// nullSays are pages whose null is an answer: nothing is asked for.
+// nullSays are pages for which null is a valid answer: there is no request.
 var nullSays = []string{"Resource.allocationCandidates"}
 
-// TestFieldsBelowTheRootFailAlone holds the fields below Query and Mutation
-// against testdata/marked_fields.txt, and against the rule: a page, what another
-// domain knows, and what has an argument that can be refused can fail alone, so
-// it is nullable; its null is an answer
-// or it is marked. What the viewer may do with an object is not read elsewhere.
+// TestFieldsBelowTheRootFailAlone compares the fields below Query and Mutation
+// with testdata/marked_fields.txt, and checks a rule. Pages, data of another
+// domain, and fields with an argument that can be refused may fail alone, so
+// they are nullable. Their null is a valid answer, or the field is marked. The
+// viewer's permissions on an object are not data of another domain.
 func TestFieldsBelowTheRootFailAlone(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
@@ -124,18 +124,18 @@ func TestFieldsBelowTheRootFailAlone(t *testing.T) {
 	}
 }
 
-// domainOf returns the domain whose source has a definition.
+// domainOf returns the domain of the source file with a definition.
 func domainOf(position *ast.Position) string {
 	name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(position.Src.Name), ".graphql"), "_")
 	return name
 }
 
-// checkAlone holds a field of a type to the rule.
+// checkAlone checks the rule for a field of a type.
 func checkAlone(t *testing.T, of *ast.Definition, field *ast.FieldDefinition, below *ast.Definition) {
 	t.Helper()
 	name, own, from := of.Name+"."+field.Name, domainOf(of.Position), domainOf(field.Position)
 	isPage := strings.HasSuffix(below.Name, "Connection")
-	isOwn := from == own || from == "permission" // which asks the type's own domain
+	isOwn := from == own || from == "permission" // permission fields query the type's own domain
 	isElsewhere := !isOwn || !below.IsLeafType() && !slices.Contains([]string{own, "common"}, domainOf(below.Position))
 	if (isPage || isElsewhere || isRefusable(name, field)) && field.Type.NonNull && !slices.Contains(keptWith, name) {
 		t.Errorf("%s cannot fail alone: its type is %s", name, field.Type)
@@ -145,16 +145,16 @@ func checkAlone(t *testing.T, of *ast.Definition, field *ast.FieldDefinition, be
 	}
 }
 
-// isRefusable reports whether an argument of a field can have a value that is
-// refused.
+// isRefusable reports whether an argument of a field can have a value that the
+// field refuses.
 func isRefusable(name string, field *ast.FieldDefinition) bool {
 	return !slices.Contains(anythingGoes, name) && slices.ContainsFunc(field.Arguments, func(argument *ast.ArgumentDefinition) bool {
 		return argument.Type.Elem != nil || !slices.Contains([]string{"Boolean", "Operation"}, argument.Type.Name())
 	})
 }
 
-// TestWhatFailsBelowTheRootFailsAlone has fields below the root fail: each is
-// null, with an error of its own, and what stands beside it is answered.
+// TestWhatFailsBelowTheRootFailsAlone makes fields below the root fail. Each
+// must be null with its own error, and the other fields must have their values.
 func TestWhatFailsBelowTheRootFailsAlone(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -187,9 +187,9 @@ func TestWhatFailsBelowTheRootFailsAlone(t *testing.T) {
 	})
 }
 
-// TestEachFieldThatFailedHasAnError has fields of many elements fail: each has
-// an error of its own, and where they are more than writer.MaxFailed the root
-// field is null, with its first errors.
+// TestEachFieldThatFailedHasAnError makes fields of many elements fail. Each
+// must have an error. With more errors than writer.MaxFailed, the root field
+// must be null with its first errors.
 func TestEachFieldThatFailedHasAnError(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -17,11 +17,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// nameOf is the directive of texts that are names of what there is.
+// nameOf is the directive of string arguments that name existing things.
 const nameOf = "nameOf"
 
-// freeTexts are the texts among the arguments and input fields of what can be
-// read that name nothing which must be there, each with the reason.
+// freeTexts are the string arguments and input fields of reads that need not
+// name an existing thing, each with the reason.
 var freeTexts = map[string]string{
 	"after": "a cursor", "before": "a cursor", "search": "a text", "nameContains": "a text", "startsWith": "a text", "contains": "a text", "prefix": "a text",
 	"suffix": "made by the request", "suffixes": "made by the request", "key": "a key is free", "keys": "keys are free", "definesKey": "a key is free",
@@ -35,26 +35,27 @@ var freeTexts = map[string]string{
 	"Query.validateMetadata.resourceType": "NOT_FOUND, as the write", "Query.exportNamespaces.names": "NOT_FOUND: what is asked for, no condition",
 }
 
-// isFree reports whether a text of a name is free in an input type or a field.
+// isFree reports whether a string of an input type or a field need not name an
+// existing thing.
 func isFree(in, name string) bool { return freeTexts[name] != "" || freeTexts[in+"."+name] != "" }
 
-// named is a text that is marked as a name: the field that has it among its
-// arguments, and the way to it through lists and input objects.
+// named is a string that is marked as a name, with the field that takes it and
+// the path through lists and input objects.
 type named struct {
 	of       *ast.Definition
 	field    *ast.FieldDefinition
 	way      []string // the argument, then input fields
 	types    []*ast.Type
-	nameType string // of what has the name
+	nameType string // the type of the named thing
 }
 
 func (n named) String() string {
 	return n.of.Name + "." + n.field.Name + "(" + strings.Join(n.way, ".") + ")"
 }
 
-// eachNamed returns every text below the arguments of fields that are read, by
-// walking the schema, that is marked as a name. A text that is neither marked nor
-// free is an error.
+// eachNamed walks the schema and returns every string below the arguments of
+// reads that is marked as a name. A string that is neither marked nor free is
+// an error.
 func eachNamed(t *testing.T, schema *ast.Schema) (all []named) {
 	t.Helper()
 	eachArgument(schema, func(at named, in, name string, directives ast.DirectiveList) {
@@ -70,14 +71,14 @@ func eachNamed(t *testing.T, schema *ast.Schema) (all []named) {
 	return all
 }
 
-// isEvent reports whether a type is that of events. Their arguments, and those of
-// Subscription, are the ones of fields of Query, to which another test holds them.
+// isEvent reports whether a type is a type of events. Another test compares the
+// arguments of events and of Subscription with the fields of Query.
 func isEvent(schema *ast.Schema, of *ast.Definition) bool {
 	return slices.ContainsFunc(schema.Subscription.Fields, func(field *ast.FieldDefinition) bool { return field.Type.Name() == of.Name })
 }
 
-// eachArgument visits every scalar below the arguments of fields that are read,
-// with the field or input type that it is in and its name there.
+// eachArgument visits every scalar below the arguments of reads, with its field
+// or input type and its name there.
 func eachArgument(schema *ast.Schema, visit func(at named, in, name string, directives ast.DirectiveList)) {
 	var walk func(at named, in, name string, of *ast.Type, directives ast.DirectiveList, seen []string)
 	walk = func(at named, in, name string, of *ast.Type, directives ast.DirectiveList, seen []string) {
@@ -108,8 +109,8 @@ func eachArgument(schema *ast.Schema, visit func(at named, in, name string, dire
 	}
 }
 
-// literal returns the value of the argument in which the scalar has a literal, and
-// below it the path of the scalar.
+// literal returns the value of the argument that contains the scalar with a
+// literal, and the path of the scalar below the argument.
 func (n named) literal(schema *ast.Schema, level int, text string) (literal, path string) {
 	of := n.types[level]
 	switch definition := schema.Types[of.Name()]; {
@@ -137,7 +138,7 @@ func (n named) literal(schema *ast.Schema, level int, text string) (literal, pat
 	return literal, path
 }
 
-// routes are how objects of the types come about whose fields have arguments.
+// routes are selections that lead from Query to the types with arguments.
 func routes() map[string]string {
 	return map[string]string{
 		"Query": "%s", "Namespace": "namespaces { nodes { %s } }", "ResourceType": `resourceType(name: "physical:host") { %s }`,
@@ -147,13 +148,14 @@ func routes() map[string]string {
 	}
 }
 
-// query returns a query in which the name has a value, and the path of the name.
+// query returns a query with a value for the name, and the path of the name.
 func (n named) query(t *testing.T, schema *ast.Schema, text string) (query, path string) {
 	t.Helper()
 	return n.queryOf(t, schema, fmt.Sprintf("%q", text))
 }
 
-// queryOf returns a query in which the scalar has a literal, and its path.
+// queryOf returns a query with a literal for the scalar, and the path of the
+// scalar.
 func (n named) queryOf(t *testing.T, schema *ast.Schema, text string) (query, path string) {
 	t.Helper()
 	literal, below := n.literal(schema, 0, text)
@@ -181,8 +183,8 @@ func (n named) queryOf(t *testing.T, schema *ast.Schema, text string) (query, pa
 	return "{ " + fmt.Sprintf(route, asked) + " }", n.way[0] + below
 }
 
-// samples are, for each type of what has a name, one that everybody sees, a
-// misspelling of it, and one that only an administrator sees.
+// samples has, for each type of named thing, a name that every viewer sees, a
+// misspelling of it, and a name that only an administrator sees.
 func samples() map[string]struct{ known, misspelt, hidden string } {
 	return map[string]struct{ known, misspelt, hidden string }{
 		"ResourceType":  {"physical:host", "phisycal:host", "marker::Type"},
@@ -201,10 +203,10 @@ func refusals(response *graphql.Response) (all []string) {
 	return all
 }
 
-// TestNamesThatAreUnknownAreRefused asks with every text of the schema that is
-// marked as a name: a known one is taken, a misspelt one is refused at its path
-// with the known one, and one that the viewer may not see has the answer,
-// statements and price of one that there is none of.
+// TestNamesThatAreUnknownAreRefused queries with every string that is marked as
+// a name. A known name must be accepted. A misspelling must be refused at its
+// path, with a suggestion. A name that the viewer may not see must have the
+// answer, statements and price of a missing name.
 func TestNamesThatAreUnknownAreRefused(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -254,7 +256,7 @@ func TestNamesThatAreUnknownAreRefused(t *testing.T) {
 	})
 }
 
-// priceFor returns what a query is priced at.
+// priceFor returns the price of a query.
 func priceFor(t *testing.T, executor *graph.Executor, query string) int64 {
 	t.Helper()
 	prepared := executor.Preparer(document.DefaultLimits()).Prepare(t.Context(), document.Request{Text: query})
@@ -264,8 +266,8 @@ func priceFor(t *testing.T, executor *graph.Executor, query string) int64 {
 	return prepared.Operation.Price.Cost
 }
 
-// TestNamesAreLookedUpOnce asks for several lists with names: they are looked up
-// in one statement, and what is wrong besides is told in the same answer.
+// TestNamesAreLookedUpOnce queries several lists with names. One statement must
+// look up all names, and one answer must have all problems.
 func TestNamesAreLookedUpOnce(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

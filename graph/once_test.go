@@ -25,10 +25,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestRetriedMutationsHappenOnce sends random mutations with keys while
-// connections to the database are cut around their commits, and clients go away,
-// and sends each again, to either server, until it is answered. Every one has
-// happened exactly once then, and asked once more answers with the same bytes.
+// TestRetriedMutationsHappenOnce sends random mutations with keys, while the
+// test cuts database connections around commits and clients disconnect. Each
+// client repeats a mutation, on either server, until it gets an answer. Each
+// mutation must have happened exactly once, and a further repetition must
+// return the same bytes.
 func TestRetriedMutationsHappenOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -82,12 +83,12 @@ func quiet(s *store.Store) *graph.Executor {
 	return graph.NewExecutor(&graph.Resolver{Store: s}, slog.New(slog.DiscardHandler))
 }
 
-// retrying is clients that send mutations until they are answered.
+// retrying has clients that send mutations until they get an answer.
 type retrying struct {
 	t       *testing.T
-	store   *store.Store // as nothing disturbs it
+	store   *store.Store // undisturbed
 	servers []*graph.Executor
-	events  atomic.Int64 // that there are to be
+	events  atomic.Int64 // the expected number
 	sent    atomic.Int64
 	mu      sync.Mutex
 	refused map[string]int
@@ -121,7 +122,7 @@ func (r *retrying) run(disturb func(*rand.Rand)) {
 	r.t.Logf("%d mutations in %d requests; refused %v", retryingClients*count, r.sent.Load(), r.refused)
 }
 
-// retryingClient has a resource, a provider and a consumer of its own.
+// retryingClient has its own resource, provider and consumer.
 type retryingClient struct {
 	*retrying
 	chance     *rand.Rand
@@ -145,7 +146,7 @@ func (c *retryingClient) run(ctx context.Context, count int) {
 	}
 }
 
-// mutate sends a random mutation, one that would do more, or be refused, if it
+// mutate sends a random mutation that would do more, or be refused, if it
 // happened twice.
 func (c *retryingClient) mutate(ctx context.Context) {
 	c.made++
@@ -180,8 +181,8 @@ func (c *retryingClient) mutate(ctx context.Context) {
 	}
 }
 
-// send sends a mutation that leaves some events until it is answered, and then
-// perhaps once more, and returns its answer.
+// send sends a mutation that leaves some events, until it gets an answer.
+// Sometimes it then sends the mutation again. It returns the answer.
 func (c *retryingClient) send(ctx context.Context, events int64, query string) string {
 	c.events.Add(events)
 	key := fmt.Sprint("key ", c.number, c.made, query)
@@ -211,7 +212,7 @@ func (c *retryingClient) send(ctx context.Context, events int64, query string) s
 	return ""
 }
 
-// ask sends a mutation to one of the servers, and now and then goes away.
+// ask sends a mutation to one of the servers, and sometimes disconnects.
 func (c *retryingClient) ask(ctx context.Context, key, query string) *graphql.Response {
 	c.sent.Add(1)
 	if c.chance.IntN(4) == 0 {
@@ -222,8 +223,8 @@ func (c *retryingClient) ask(ctx context.Context, key, query string) *graphql.Re
 	return asOnce(ctx, c.servers[c.chance.IntN(len(c.servers))], key, query, nil)
 }
 
-// mayRetry reports whether an error of an answer says that the mutation is to be
-// sent again. Fields after the one that failed may need it.
+// mayRetry reports whether an error of an answer asks for a retry. Fields after
+// the failed one may need it.
 func (c *retryingClient) mayRetry(response *graphql.Response) (may bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

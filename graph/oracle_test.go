@@ -22,16 +22,16 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestTheWriterAnswersAsTheExecutorOfGqlgen runs random documents both ways:
-// the data, the errors and the numbers of SQL statements are the same. The
-// documents have variables, fragments, aliases, directives, fields that are
-// selected several times, arguments that are refused and questions about the
-// schema. Where equal fields have several aliases the writer resolves them once
-// and may need fewer statements.
+// TestTheWriterAnswersAsTheExecutorOfGqlgen runs random documents with both
+// executors. The data, the errors and the numbers of SQL statements must be
+// equal. The documents have variables, fragments, aliases, directives, repeated
+// fields, refused arguments and introspection. If equal fields have several
+// aliases, the writer resolves them once and may need fewer statements.
 //
-// CADASTRE_SOAK_DOCUMENTS sets how many, four of five of them on SQLite, and
-// CADASTRE_SOAK_SEED where they begin. Beyond 200,000 all but every twentieth are of one or two
-// levels, where the others have up to five.
+// CADASTRE_SOAK_DOCUMENTS sets the number of documents, four of five of them on
+// SQLite. CADASTRE_SOAK_SEED sets the seed. Documents have up to five levels.
+// With more than 200,000 documents, only every twentieth does, and the others
+// have one or two.
 func TestTheWriterAnswersAsTheExecutorOfGqlgen(t *testing.T) {
 	t.Parallel()
 	seed, documents := soak.Seed(t), soak.Count(t, "CADASTRE_SOAK_DOCUMENTS", 1500)
@@ -81,7 +81,7 @@ type oracle struct {
 	whole, partial, refused, bytes, saved int
 }
 
-// with returns the counts of both.
+// with returns the sums of the counts.
 func (o oracle) with(other oracle) oracle {
 	o.whole += other.whole
 	o.partial += other.partial
@@ -91,7 +91,7 @@ func (o oracle) with(other oracle) oracle {
 	return o
 }
 
-// compare runs one random document of some levels both ways.
+// compare runs one random document of the given depth with both executors.
 func (o *oracle) compare(chance *rand.Rand, round, levels int) {
 	o.t.Helper()
 	random := &randomDocument{chance: chance, types: o.executor.Schema().Types, ids: o.ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
@@ -119,7 +119,7 @@ func (o *oracle) compare(chance *rand.Rand, round, levels int) {
 	}
 }
 
-// response is what was answered, and what it took.
+// response is the result of an operation.
 type response struct {
 	data, errors string
 	statements   int
@@ -137,8 +137,7 @@ func (o *oracle) ask(viewer string, operation *document.Operation, run func(cont
 	return response{string(answer.Data), string(list), count()}
 }
 
-// idsOfEverything returns the ids of some nodes of every kind, and some that
-// are of none.
+// idsOfEverything returns ids of nodes of every kind, and some invalid ids.
 func idsOfEverything(t *testing.T, executor *graph.Executor) []string {
 	t.Helper()
 	ctx := access.WithViewer(t.Context(), viewers["admin"])
@@ -156,24 +155,24 @@ func idsOfEverything(t *testing.T, executor *graph.Executor) []string {
 	return ids
 }
 
-// randomDocument makes a valid document of one query.
+// randomDocument makes a valid document with one query.
 type randomDocument struct {
 	chance *rand.Rand
 	types  map[string]*ast.Definition
 	ids    []string
-	// variants are the arguments that fields of a type were given; the first
-	// ones need no alias.
+	// variants are the arguments of the fields of a type so far. The first ones
+	// need no alias.
 	variants map[string][]string
 	// fragments are the names of the fragments on a type.
 	fragments map[string][]string
-	text      []string // of the fragments
-	// polite documents have no arguments that are refused.
+	text      []string // the fragments
+	// polite documents have no refused arguments.
 	polite bool
 	// plain documents have no variables.
 	plain bool
 }
 
-// declarations are the variables, each with some values.
+// declarations are the variables with possible values.
 var declarations = map[string]struct {
 	typ    string
 	values []any
@@ -184,11 +183,11 @@ var declarations = map[string]struct {
 	"text":  {"String", []any{"size", "Top", "", nil}},
 }
 
-// harmless are the arguments of which every value is right.
+// harmless are arguments that accept any value.
 var harmless = []string{"first", "includePrivate", "resourceType", "search", "startsWith"}
 
-// write returns a document of some levels and its variables. A nil among the values leaves
-// the variable out.
+// write returns a document of the given depth and its variables. A nil value
+// omits the variable.
 func (r *randomDocument) write(levels int) (string, map[string]any) {
 	body := r.selection(r.types["Query"], "", levels)
 	var declared []string
@@ -215,8 +214,8 @@ func (r *randomDocument) write(levels int) (string, map[string]any) {
 
 func (r *randomDocument) oneIn(n int) bool { return r.chance.IntN(n) == 0 }
 
-// selection returns what is selected of a type. Prefix begins the aliases of
-// the fields below an interface, whose types share no names.
+// selection returns a selection of a type. Prefix begins the aliases of fields
+// below an interface, because its types must not share names.
 func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int) string {
 	out := []string{"__typename" + r.directives()}
 	if r.oneIn(3) {
@@ -252,8 +251,8 @@ func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int
 	return "{ " + strings.Join(out, " ") + " }"
 }
 
-// nodeSelection returns what is selected of nodes: the id, and fragments on some
-// of their types.
+// nodeSelection returns a selection of nodes: the id, and fragments on some of
+// their types.
 func (r *randomDocument) nodeSelection(out []string, levels int) string {
 	for _, concrete := range []string{"Namespace", "Tag", "Resource", "ResourceProvider", "Consumer", "MetadataItem", "ObjectDefinition", "PropertyDefinition"} {
 		if r.oneIn(2) {
@@ -263,8 +262,8 @@ func (r *randomDocument) nodeSelection(out []string, levels int) string {
 	return "{ id " + strings.Join(out, " ") + " }"
 }
 
-// levelsBelow returns how many levels are selected below a field. Validation
-// allows few of introspection.
+// levelsBelow returns the number of levels below a field. Validation allows few
+// levels of introspection.
 func (r *randomDocument) levelsBelow(field *ast.FieldDefinition, levels int) int {
 	switch field.Name {
 	case "__schema":
@@ -275,7 +274,7 @@ func (r *randomDocument) levelsBelow(field *ast.FieldDefinition, levels int) int
 	return levels - 1
 }
 
-// spread returns a fragment on a type, or none.
+// spread returns a fragment on a type, or nothing.
 func (r *randomDocument) spread(of *ast.Definition, levels int) []string {
 	switch {
 	case r.oneIn(4):
@@ -296,7 +295,7 @@ func (r *randomDocument) spread(of *ast.Definition, levels int) []string {
 	return nil
 }
 
-// directives returns a directive now and then.
+// directives sometimes returns a directive.
 func (r *randomDocument) directives() string {
 	number := r.chance.IntN(16)
 	if r.plain {
@@ -313,10 +312,11 @@ func (r *randomDocument) directives() string {
 	return ""
 }
 
-// repeats is what the alias of a field ends with that another one may be equal to.
+// repeats is the suffix of an alias for a field that may equal another one.
 const repeats = "_again: "
 
-// field returns a field with arguments, under a name that says which.
+// field returns a field with arguments, with an alias that identifies the
+// arguments.
 func (r *randomDocument) field(of *ast.Definition, field *ast.FieldDefinition, prefix string) string {
 	name := of.Name + "." + field.Name
 	arguments := r.arguments(field, strings.TrimSuffix(strings.TrimPrefix(requiredArguments[name], "("), ")"))
@@ -338,7 +338,7 @@ func (r *randomDocument) field(of *ast.Definition, field *ast.FieldDefinition, p
 	return text
 }
 
-// required returns the arguments that a field requires, ids at random.
+// required returns the required arguments of a field, with random ids.
 func (r *randomDocument) required(field *ast.FieldDefinition, required string) string {
 	switch {
 	case field.Name == "__type":
@@ -358,7 +358,7 @@ func (r *randomDocument) required(field *ast.FieldDefinition, required string) s
 	return required
 }
 
-// arguments returns the arguments that a field requires, and random others.
+// arguments returns the required arguments of a field, and random other ones.
 func (r *randomDocument) arguments(field *ast.FieldDefinition, required string) string {
 	var out []string
 	required = r.required(field, required)
@@ -381,7 +381,7 @@ func (r *randomDocument) arguments(field *ast.FieldDefinition, required string) 
 	return strings.Join(out, ", ")
 }
 
-// leaf returns a random value of a scalar type, and the empty string for other
+// leaf returns a random value of a scalar type, or the empty string for other
 // types.
 func (r *randomDocument) leaf(of *ast.Type) string {
 	values := map[string][]string{

@@ -13,12 +13,12 @@ import (
 // step is a field on a path through the schema.
 type step struct {
 	of, field string
-	on        string // the type of what the field returns; one of several below an interface
+	on        string // the type of the field's value, one of several below an interface
 }
 
 func (s step) String() string { return s.of + "." + s.field + " " + s.on }
 
-// path leads from a field of Query or Mutation, or of another type, down.
+// path leads down from a field of Query, Mutation or another type.
 type path []step
 
 // end returns the type that a path leads to from a type.
@@ -35,10 +35,11 @@ type typeIn struct {
 	name   string
 }
 
-// knownSteps are the steps from types.
+// knownSteps caches the steps from types.
 var knownSteps memo[typeIn, []step]
 
-// steps returns all steps from a type to objects, which nobody changes.
+// steps returns all steps from a type to objects. The result is shared and must
+// not be changed.
 func steps(schema *ast.Schema, of string) []step {
 	return knownSteps.of(typeIn{schema, of}, func() []step { return findSteps(schema, of) })
 }
@@ -61,9 +62,9 @@ func findSteps(schema *ast.Schema, of string) []step {
 	return out
 }
 
-// simplePaths returns the paths from a type to the types wanted that meet no
-// type twice, in the order of the schema. A path that meets one of the types
-// wanted goes on to the others.
+// simplePaths returns the paths from a type to the wanted types that contain no
+// type twice, in the order of the schema. A path through a wanted type
+// continues to the others.
 func simplePaths(schema *ast.Schema, from string, wanted func(string) bool) []path {
 	var out []path
 	seen := map[string]bool{}
@@ -84,9 +85,10 @@ func simplePaths(schema *ast.Schema, from string, wanted func(string) bool) []pa
 	return out
 }
 
-// pathsTo returns the simple paths from a type of root fields to a type and, for
-// every step that is on none of them but can be on a way there, the shortest
-// path that takes it: a child that is of the parent's own type, for example.
+// pathsTo returns the simple paths from a type of root fields to a type. For
+// every step that is on none of them but can be on a way there, it adds the
+// shortest path with that step. An example is a step to a child of the parent's
+// own type.
 func pathsTo(schema *ast.Schema, from, to string) []path {
 	out := simplePaths(schema, from, func(of string) bool { return of == to })
 	taken := map[step]bool{}
@@ -124,7 +126,7 @@ func shortest(schema *ast.Schema, from string) map[string]path {
 	return found
 }
 
-// typesOf returns the types of the paths, sorted.
+// typesOf returns the sorted types at the ends of the paths.
 func typesOf(paths map[string]path) []string {
 	var out []string
 	for of := range paths {
@@ -134,11 +136,11 @@ func typesOf(paths map[string]path) []string {
 	return out
 }
 
-// counters are the names of the fields that clients send back with a write, to
-// write only what they have seen.
+// counters are the names of fields that clients send back with a write, so that
+// they overwrite only what they have seen.
 var counters = []string{"generation", "revision"}
 
-// counterOf returns the counter of a type, "" where it has none.
+// counterOf returns the counter of a type, or "".
 func counterOf(of *ast.Definition) string {
 	for _, counter := range counters {
 		if of.Kind == ast.Object && of.Fields.ForName(counter) != nil {
@@ -148,7 +150,7 @@ func counterOf(of *ast.Definition) string {
 	return ""
 }
 
-// countedTypes returns the types that have a counter, sorted.
+// countedTypes returns the types with a counter, sorted.
 func countedTypes(schema *ast.Schema) []string {
 	var out []string
 	for name, of := range schema.Types {
@@ -160,8 +162,7 @@ func countedTypes(schema *ast.Schema) []string {
 	return out
 }
 
-// expecting returns the mutations that can be given a counter as it was read,
-// sorted.
+// expecting returns the mutations that accept a counter, sorted.
 func expecting(schema *ast.Schema) []string {
 	var out []string
 	for _, field := range schema.Mutation.Fields {
@@ -187,8 +188,8 @@ func expecting(schema *ast.Schema) []string {
 // schemaOf returns the schema that operations run against.
 func schemaOf() *ast.Schema { return graph.NewExecutor(&graph.Resolver{}, nil).Schema() }
 
-// TestPathsTakeEveryStep holds that each step that can be on the way to a type
-// with a counter is on one of the paths.
+// TestPathsTakeEveryStep checks that each step that can lead to a type with a
+// counter is on one of the paths.
 func TestPathsTakeEveryStep(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf()

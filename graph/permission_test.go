@@ -8,8 +8,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// TestEveryFieldHasAPermission finds a field of Query or Mutation that the
-// table of permissions does not hold.
+// TestEveryFieldHasAPermission finds fields of Query or Mutation that are
+// missing in the table of permissions.
 func TestEveryFieldHasAPermission(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()

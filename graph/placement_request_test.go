@@ -19,7 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// flavorsAndHosts returns linkedTrees with flavors of random metadata.
+// flavorsAndHosts returns linkedTrees and flavors with random metadata.
 func flavorsAndHosts(chance *rand.Rand) store.Content {
 	content := linkedTrees(chance, 30)
 	for i := range 12 {
@@ -50,7 +50,7 @@ func flavorsAndHosts(chance *rand.Rand) store.Content {
 	return content
 }
 
-// requestFields are what a request has in the form of arguments.
+// requestFields are the fields of a request that match arguments.
 const requestFields = `resources { resourceClass amount } requiredAll requiredAnySets { anyOf } forbidden
 	groups { suffix resources { resourceClass amount } requiredAll requiredAnySets { anyOf } forbidden }
 	groupPolicy sameSubtree { suffixes } hosts { requirements { key requirement } }`
@@ -58,15 +58,15 @@ const requestFields = `resources { resourceClass amount } requiredAll requiredAn
 const requestPage = `{ totalCount nodes { allocations { provider { name resource { name } } resources { resourceClass amount } } mappings { suffix providers { uuid } } }
 	explain { considered steps { constraint remaining } nearest { provider { resource { name } } } } }`
 
-// requestAsker asks as a viewer.
+// requestAsker sends queries as a viewer.
 type requestAsker struct {
 	t        *testing.T
 	ctx      context.Context
 	executor *graph.Executor
 }
 
-// execute reads the data of an answer into a value, and returns the codes and
-// fields of its errors and how many statements it took.
+// execute decodes the data of an answer, and returns the codes and fields of
+// its errors and the number of statements.
 func (a requestAsker) execute(query string, variables map[string]any, into any) (errors []string, statements int) {
 	a.t.Helper()
 	ctx, counted := store.CountStatements(a.ctx)
@@ -80,7 +80,8 @@ func (a requestAsker) execute(query string, variables map[string]any, into any) 
 	return errors, counted()
 }
 
-// forgetOperators has metadata be as if others than operators had written it.
+// forgetOperators marks all metadata as written by viewers other than
+// operators.
 func forgetOperators(t *testing.T, url string) {
 	t.Helper()
 	if _, err := storetest.Database(t, url).ExecContext(t.Context(), `UPDATE metadata_items SET by_operator = false`); err != nil {
@@ -89,10 +90,10 @@ func forgetOperators(t *testing.T, url string) {
 }
 
 // TestAFlavorIsJudgedWithTheRightsOfItsOwner compares the candidates of flavors
-// that operators wrote: every viewer who sees a flavor gets those that an
-// administrator gets, with open and with closed discovery. The same metadata
-// written by a member is judged with the rights of who asks, so that nobody learns
-// through it what is private.
+// that operators wrote. Every viewer who sees a flavor must get the same
+// candidates as an administrator, with open and with closed discovery. The same
+// metadata, written by a member, is checked with the rights of the viewer, so
+// that it reveals nothing private.
 func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 	t.Parallel()
 	for _, discovery := range []resource.CapabilityDiscovery{resource.DiscoveryEveryone, resource.DiscoveryAdmin} {
@@ -153,8 +154,8 @@ func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 }
 
 // TestTheRequestOfAResourceCanBeSentAsItIs compares the candidates of resources
-// with those of their requests, which a client sends back as arguments, as several
-// viewers. The number of statements does not grow with the resources.
+// with the candidates of their requests, sent back as arguments, as several
+// viewers. The number of statements must not grow with the resources.
 func TestTheRequestOfAResourceCanBeSentAsItIs(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -222,8 +223,8 @@ func TestTheRequestOfAResourceCanBeSentAsItIs(t *testing.T) {
 	})
 }
 
-// TestTheRequestOfWhatIsHiddenIsNull asks for the request of a resource of another
-// project, of one that is not there, and of one that asks for nothing.
+// TestTheRequestOfWhatIsHiddenIsNull queries the requests of a hidden resource,
+// of a missing one, and of one whose metadata requests nothing.
 func TestTheRequestOfWhatIsHiddenIsNull(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -246,10 +247,10 @@ func TestTheRequestOfWhatIsHiddenIsNull(t *testing.T) {
 	})
 }
 
-// TestAnUnknownCapabilityIsAProblem requires of hosts a capability that there is
-// none of, one that is only misspelt and a private one. Each but the last is a
-// problem of its key, and the request is not searched. An operator wrote the
-// flavor, so that others learn its result, but no name that is not in it.
+// TestAnUnknownCapabilityIsAProblem requires hosts to have an unknown
+// capability, a misspelt one and a private one. Each but the last is a problem
+// of its key, and no search runs. An operator wrote the flavor, so other
+// viewers get its result, but no name that it does not contain.
 func TestAnUnknownCapabilityIsAProblem(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

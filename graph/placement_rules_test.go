@@ -11,20 +11,20 @@ import (
 )
 
 // A rule is one mutation on a provider A, its child B, a root C, and consumers
-// c0 to c3: how it ends, and which generations A, B and C have then. The steps
-// of a table build on each other.
+// c0 to c3, with the expected code and the expected generations of A, B and C.
+// The steps of a table build on each other.
 type rule struct {
 	what        string
-	mutation    string // with A, B, C and c0 to c3 for uuids
+	mutation    string // A, B, C and c0 to c3 are placeholders for UUIDs
 	code        string // "" for success
-	generations string // of A, B and C; "" for those of the step before
+	generations string // of A, B and C; "" if unchanged
 }
 
 func vcpu(provider string, amount int) string {
 	return fmt.Sprintf(`{provider: "%s", resources: [{resourceClass: "VCPU", amount: %d}]}`, provider, amount)
 }
 
-// claimed is a consumer in a claim; generation "" sends none.
+// claimed returns a consumer of a claim; generation "" sends none.
 func claimed(consumer, generation string, allocations ...string) string {
 	if generation != "" {
 		generation = "generation: " + generation + ", "
@@ -44,8 +44,8 @@ const threeProviders = `a: createResourceProvider(input: {name: "A", uuid: "A"})
 	b: createResourceProvider(input: {name: "B", uuid: "B", parent: "A"}) { resourceProvider { uuid } }
 	c: createResourceProvider(input: {name: "C", uuid: "C"}) { resourceProvider { uuid } }`
 
-// TestGenerationsFollowTheTable walks through every operation that the table in
-// docs/placement.md names.
+// TestGenerationsFollowTheTable runs every operation in the table of
+// docs/placement.md.
 func TestGenerationsFollowTheTable(t *testing.T) {
 	t.Parallel()
 	inventory := `{resourceClass: "VCPU", total: 10}`
@@ -93,8 +93,9 @@ func TestGenerationsFollowTheTable(t *testing.T) {
 	})
 }
 
-// TestDefectsOfWritesAreNotRepeated holds what the defects D6 to D9 of the
-// Placement reference concern writes; the others are scenarios of candidates.
+// TestDefectsOfWritesAreNotRepeated checks the parts of the Placement
+// reference's defects D6 to D9 that concern writes. Scenarios of candidates
+// check the other defects.
 func TestDefectsOfWritesAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	stock := change("setInventories", `inventories: [{resourceClass: "VCPU", total: 2}]`)
@@ -141,7 +142,7 @@ func follow(t *testing.T, rules []rule) {
 	})
 }
 
-// generations are those of A, B and C.
+// generations returns the generations of A, B and C.
 func (a asker) generations(uuids *strings.Replacer) string {
 	a.t.Helper()
 	var answer struct{ A, B, C struct{ Generation int } }

@@ -19,24 +19,24 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// The fixture of the test below: a root with devices, each with an equal amount
-// of both classes. Every write claims or releases the same amount of both
-// classes on two different devices, so the sums of use are equal at every
-// instant, and every claim increments two generations.
+// The fixture is a root with devices, each with an equal amount of both
+// classes. Every write claims or releases the same amount of both classes on
+// two different devices. So the sums of usage are equal at every instant, and
+// every claim increments two generations.
 const (
 	devices     = 5
 	eachHas     = 4
 	pageClients = 6
 
-	minPages    = 60 // read of each server
+	minPages    = 60 // pages read from each server
 	pagesAtOnce = 5
 )
 
 func deviceUUID(i int) string { return fmt.Sprintf("d0000000-0000-4000-8000-%012d", i) }
 
-// TestEveryPageOfCandidatesIsOneSnapshot reads pages of candidates, with
-// everything that can be selected below them, while clients claim, move and
-// release: all of a page is of one instant.
+// TestEveryPageOfCandidatesIsOneSnapshot reads pages of candidates, with all
+// fields below them, while clients claim, move and release. All of a page must
+// be of one instant.
 func TestEveryPageOfCandidatesIsOneSnapshot(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -79,7 +79,7 @@ func readPagesWhileOthersClaim(t *testing.T, servers []*store.Store) {
 }
 
 // createDevices creates the root and its devices, and waits until every server
-// has followed.
+// has caught up.
 func createDevices(t *testing.T, executors []asker) {
 	t.Helper()
 	executors[0].must(`mutation { createResourceProvider(input: {name: "root", uuid: "d0000000-0000-4000-8000-999999999999"}) { resourceProvider { uuid } } }`, nil)
@@ -98,8 +98,8 @@ func createDevices(t *testing.T, executors []asker) {
 	}
 }
 
-// claimAndRelease has one consumer at a time claim, move and release, until
-// done.
+// claimAndRelease repeatedly has one consumer claim, move and release, until
+// done is closed.
 func claimAndRelease(executor asker, client int, done chan struct{}) {
 	random := rand.New(rand.NewPCG(uint64(client), 1))
 	for round := 0; ; round++ {
@@ -179,7 +179,7 @@ const pageQuery = `{ allocationCandidates(resources: [{resourceClass: "VCPU", am
 	edges { node { allocations { provider { ...all root { children { nodes { ...all } } } } } } }
 } } fragment all on ResourceProvider { uuid generation inventories { resourceClass capacity used free } }`
 
-// checkPage reads one page, checks that it is of one instant, and returns the
+// checkPage reads one page, checks that it shows one instant, and returns the
 // number of candidates.
 func checkPage(t *testing.T, executor asker) int {
 	var answer struct{ AllocationCandidates pageOfCandidates }
@@ -204,9 +204,8 @@ func checkPage(t *testing.T, executor asker) int {
 	return len(page.Nodes)
 }
 
-// checkSums checks that the summaries, which are of the whole tree, have the
-// sums of every instant, and returns the number of providers with capacity, by
-// class.
+// checkSums checks the invariant sums in the summaries, which cover the whole
+// tree. It returns the number of providers with capacity, by class.
 func (page pageOfCandidates) checkSums(t *testing.T) (roomy map[string]int) {
 	roomy = map[string]int{}
 	used := map[string]int64{}
@@ -232,8 +231,8 @@ func (page pageOfCandidates) checkSums(t *testing.T) (roomy map[string]int) {
 	return roomy
 }
 
-// checkStates checks that every provider has the same state wherever it is
-// shown.
+// checkStates checks that each provider has the same state everywhere in the
+// page.
 func (page pageOfCandidates) checkStates(t *testing.T) {
 	state := map[string]string{}
 	for _, summary := range page.ProviderSummaries {
@@ -259,7 +258,7 @@ func (page pageOfCandidates) checkStates(t *testing.T) {
 	}
 }
 
-// compare checks that a provider has the same state as before in the page.
+// compare checks that a provider has the same state as earlier in the page.
 func (p pageProvider) compare(t *testing.T, state map[string]string) {
 	text := fmt.Sprint(p.Generation, p.Inventories)
 	if before, ok := state[p.UUID]; ok && before != text {
@@ -277,7 +276,7 @@ type asker struct {
 func (a asker) ask(query string, variables map[string]any) *graphql.Response {
 	for name, value := range variables {
 		if n, ok := value.(int); ok {
-			variables[name] = json.Number(fmt.Sprint(n)) // as HTTP requests have it
+			variables[name] = json.Number(fmt.Sprint(n)) // as in HTTP requests
 		}
 	}
 	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers["admin"])

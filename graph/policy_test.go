@@ -13,8 +13,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestEveryFieldCanBeGrantedToOthers overrides each field of Query and
-// Mutation, so that only services may use it: administrators no longer may.
+// TestEveryFieldCanBeGrantedToOthers overrides the permission of each field of
+// Query and Mutation, so that only services may use it. Administrators must
+// then be refused.
 func TestEveryFieldCanBeGrantedToOthers(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -40,8 +41,8 @@ func TestEveryFieldCanBeGrantedToOthers(t *testing.T) {
 	})
 }
 
-// TestOverridesHoldForRows grants to other roles what the table requires once a
-// thing is found: to write definitions, and to read what is private.
+// TestOverridesHoldForRows grants other roles the permissions that are checked
+// after a row is found: to write definitions, and to read private data.
 func TestOverridesHoldForRows(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -70,7 +71,7 @@ func TestOverridesHoldForRows(t *testing.T) {
 }
 
 // TestOverridesHoldBelowARow reads definitions and a provider below a resource,
-// as readers for whom they are closed.
+// as readers without permission for them.
 func TestOverridesHoldBelowARow(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

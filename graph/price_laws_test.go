@@ -19,10 +19,11 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
-// TestLawsOfPrices prices random operations of the whole schema, numbers below
-// zero and at the ends of their types included. A price is never below the
-// number of selected fields and no part of it is negative. A larger number, one
-// more member of a list, of a filter or of a selection never lowers it.
+// TestLawsOfPrices prices random operations of the whole schema, with negative
+// numbers and numbers at the limits of their types. A price must not be less
+// than the number of selected fields, and no part of it may be negative. A
+// larger number, or one more member of a list, of a filter or of a selection,
+// must not lower it.
 func TestLawsOfPrices(t *testing.T) {
 	t.Parallel()
 	executor := graph.NewExecutor(&graph.Resolver{}, nil)
@@ -52,8 +53,8 @@ type priceLaws struct {
 	changed map[string]int
 }
 
-// hold checks the laws for one document and for some that are smaller by one
-// number, member or field.
+// hold checks the laws for one document, and for some documents that are
+// smaller by one number, member or field.
 func (l *priceLaws) hold(text string) {
 	l.t.Helper()
 	parsed := parsedText(l.t, text)
@@ -71,7 +72,7 @@ func (l *priceLaws) hold(text string) {
 		if change == "" {
 			continue
 		}
-		if part, fewer, ok := l.price(formattedText(smaller)); ok && fewer >= repeats { // a field that repeats another is resolved once
+		if part, fewer, ok := l.price(formattedText(smaller)); ok && fewer >= repeats { // a repeated field is resolved once
 			if l.changed[change]++; part.Cost > whole.Cost {
 				l.t.Errorf("a smaller %s raises the cost from %d to %d: %s\n%s", change, whole.Cost, part.Cost, text, formattedText(smaller))
 			}
@@ -79,8 +80,8 @@ func (l *priceLaws) hold(text string) {
 	}
 }
 
-// price returns the price of a document with how many of its fields repeat others,
-// and false for an invalid one.
+// price returns the price of a document and the number of repeated fields. Ok
+// is false for an invalid document.
 func (l *priceLaws) price(text string) (price document.Price, repeats int, ok bool) {
 	prepared := l.reader.Prepare(l.t.Context(), document.Request{Text: text})
 	if prepared.Refused != nil {
@@ -99,8 +100,8 @@ func (l *priceLaws) price(text string) (price document.Price, repeats int, ok bo
 	return price, repeats, true
 }
 
-// fieldsOf returns the number of selected fields, of an interface those of the
-// type with the most, and how many fields repeat others.
+// fieldsOf returns the number of selected fields and the number of repeated
+// ones. For an interface, it counts the type with the most fields.
 func fieldsOf(selected *document.Selection) (fields int64, repeats int) {
 	for _, field := range selected.Fields {
 		fields++
@@ -122,8 +123,8 @@ func fieldsOf(selected *document.Selection) (fields int64, repeats int) {
 }
 
 // shrink makes one random number of a document smaller, or drops a random
-// member of a list, of an input object or of a selection. It returns which, or
-// an empty string if the document has none.
+// member of a list, of an input object or of a selection. It returns the kind
+// of change, or an empty string if there was none.
 func (l *priceLaws) shrink(of *ast.QueryDocument) string {
 	values := valuesOfDocument(of)
 	var value *ast.Value
@@ -151,7 +152,7 @@ func (l *priceLaws) shrink(of *ast.QueryDocument) string {
 		return ""
 	}
 	i := l.chance.IntN(len(value.Children))
-	if slices.Contains([]string{"first", "scan"}, value.Children[i].Name) { // whose default may be larger
+	if slices.Contains([]string{"first", "scan"}, value.Children[i].Name) { // the default may be larger
 		return ""
 	}
 	value.Children = slices.Delete(value.Children, i, i+1)
@@ -200,7 +201,7 @@ func selectionsOf(of *ast.QueryDocument) []*ast.SelectionSet {
 	return sets
 }
 
-// valuesOfDocument returns the values of all arguments, nested ones included.
+// valuesOfDocument returns the values of all arguments, including nested ones.
 func valuesOfDocument(of *ast.QueryDocument) []*ast.Value {
 	var values []*ast.Value
 	var visit func(*ast.Value)
@@ -222,14 +223,14 @@ func valuesOfDocument(of *ast.QueryDocument) []*ast.Value {
 	return values
 }
 
-// integersOf returns the numbers among the values of all arguments.
+// integersOf returns the integers among the values of all arguments.
 func integersOf(of *ast.QueryDocument) []*ast.Value {
 	return slices.DeleteFunc(valuesOfDocument(of), func(value *ast.Value) bool { return value.Kind != ast.IntValue })
 }
 
-// TestANegativePageIsNoDiscount: a negative number in a list of requests, as a
-// literal or in a variable, neither lowers the price of its own field nor that of
-// others.
+// TestANegativePageIsNoDiscount checks that a negative number in a list of
+// requests, as a literal or in a variable, lowers neither the price of its own
+// field nor the price of others.
 func TestANegativePageIsNoDiscount(t *testing.T) {
 	t.Parallel()
 	reader := graph.NewExecutor(&graph.Resolver{}, nil).Preparer(document.Limits{})

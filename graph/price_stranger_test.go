@@ -13,8 +13,8 @@ import (
 )
 
 // TestAPriceDoesNotRevealHiddenRows prices operations before and after another
-// project creates 1,000 private resources. The viewer sees the same answers and
-// the same prices.
+// project creates 1,000 private resources. The viewer must get the same answers
+// and the same prices.
 func TestAPriceDoesNotRevealHiddenRows(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -42,7 +42,7 @@ func TestAPriceDoesNotRevealHiddenRows(t *testing.T) {
 	})
 }
 
-// strangersQueries ask for resources in all the ways that prices distinguish.
+// strangersQueries query resources in all the ways that prices distinguish.
 var strangersQueries = []string{
 	`{ resources(filter: {search: "hidden"}) { totalCount nodes { name metadata { key } tags } } }`,
 	`{ resources(filter: {nameContains: "hidden"}) { totalCount } }`,
@@ -54,8 +54,8 @@ var strangersQueries = []string{
 	`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], first: 10, hosts: {metadata: [{key: "note", value: "hidden"}]}) { totalCount } }`,
 }
 
-// pricesOf returns the costs and answers of queries that a viewer sends who sees
-// none of the hidden resources.
+// pricesOf returns the costs and answers of queries as a viewer who sees none
+// of the hidden resources.
 func pricesOf(t *testing.T, s *store.Store, queries []string) (out []string) {
 	t.Helper()
 	if s.Postgres() {

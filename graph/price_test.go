@@ -23,8 +23,7 @@ type arguments struct {
 	field  string // of Query
 }
 
-// query returns a query of one field with random arguments, and what is below
-// it.
+// query returns a query of one field with random arguments and a selection.
 func (a arguments) query(field *ast.FieldDefinition) string {
 	var list []string
 	for _, argument := range field.Arguments {
@@ -53,7 +52,7 @@ func (a arguments) query(field *ast.FieldDefinition) string {
 	return "{ " + query + " }\n" + strings.Join(fragments, "\n")
 }
 
-// texts are those that arguments of some names have.
+// texts are string values by argument name.
 var texts = map[string][]string{
 	"namespace.name": {"Many 1", "Many 2", "Open"}, "resourceType.name": {"physical:host", "OS::Nova::Flavor"},
 	"name": {"host 1", "root 1", "Many 1", "size", "arch"}, "resourceType": {"physical:host", "OS::Nova::Flavor"}, "types": {"physical:host", "OS::Manila::Share"},
@@ -64,7 +63,7 @@ var texts = map[string][]string{
 	"kind": {"Namespace", "Resource"}, "search": {"size", "many", "nothing"}, "nameContains": {"host", "1", "nothing"}, "contains": {"1", "value", "nothing"},
 }
 
-// value returns a random value of a type for the argument of a name.
+// value returns a random value of a type for an argument with a name.
 func (a arguments) value(name string, of *ast.Type, levels int) string {
 	if of.Elem != nil {
 		var members []string
@@ -74,7 +73,7 @@ func (a arguments) value(name string, of *ast.Type, levels int) string {
 		return "[" + strings.Join(slices.Compact(slices.Sorted(slices.Values(members))), ", ") + "]"
 	}
 	definition := a.schema.Types[of.Name()]
-	if definition.Name == "ResourceProviderOrder" { // whose class belongs to some fields
+	if definition.Name == "ResourceProviderOrder" { // the class belongs to some fields
 		return []string{`{field: NAME}`, `{field: FREE, resourceClass: "VCPU"}`, `{field: SHARE_USED, resourceClass: "MEMORY_MB", direction: DESC}`}[a.chance.IntN(3)]
 	}
 	switch definition.Kind {
@@ -109,7 +108,7 @@ func (a arguments) value(name string, of *ast.Type, levels int) string {
 	return fmt.Sprintf("%q", known[a.chance.IntN(len(known))])
 }
 
-// object returns a random input object. Of alternatives it has one, which is a
+// object returns a random input object. A oneOf object gets one alternative, a
 // leaf at the last level.
 func (a arguments) object(definition *ast.Definition, levels int) string {
 	fields := slices.DeleteFunc(slices.Clone(definition.Fields), func(field *ast.FieldDefinition) bool {
@@ -155,7 +154,8 @@ func nodeID(kind string, row int) string {
 
 func crowdResource(i int) string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i) }
 
-// shortSearches returns fields that search for different texts of two characters.
+// shortSearches returns fields that search for different strings of two
+// characters.
 func shortSearches(count int) (fields string) {
 	for i := range count {
 		fields += fmt.Sprintf(`a%d: resources(first: 1, filter: {search: "%c1"}) { totalCount } `, i, 'a'+i)
@@ -163,8 +163,8 @@ func shortSearches(count int) (fields string) {
 	return fields
 }
 
-// TestPricesOfKnownOperations states what operations cost a viewer whose second
-// is worth a thousand points.
+// TestPricesOfKnownOperations checks the price of operations, in points. A
+// viewer can spend a thousand points per second.
 func TestPricesOfKnownOperations(t *testing.T) {
 	t.Parallel()
 	var tests []string
@@ -216,8 +216,8 @@ func TestPricesOfKnownOperations(t *testing.T) {
 	}
 }
 
-// TestWhatMutationsNeed: claims that are answered from memory join a transaction, and
-// have no connection of their own; what reads besides, or writes by itself, has.
+// TestWhatMutationsNeed checks that claims with payloads from memory join a
+// transaction and need no separate connection. Other mutations need one.
 func TestWhatMutationsNeed(t *testing.T) {
 	t.Parallel()
 	reader := document.NewReader(graph.NewExecutor(&graph.Resolver{}, nil).Schema(), graph.LookUps, document.DefaultLimits())

@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// brokenRule is a problem of metadata, as an answer has it.
+// brokenRule is a problem of metadata in an answer.
 type brokenRule struct {
 	Resource, Type, Project          string
 	Key, Value, Rule, Message, Space string
@@ -56,7 +56,7 @@ type problemsPage struct {
 	}
 }
 
-// problemFields are all fields of such an answer.
+// problemFields are all fields of problemsPage.
 const problemFields = ` { scanned complete scannedTo resourceCount problemCount pageInfo { endCursor hasNextPage }
 	nodes { resource { uuid projectId type { name } } problems { key value rule message namespace definition { name namespace { name } } } }
 	edges { cursor node { resource { uuid } } } counts { namespace key rule resourceCount problemCount } }`
@@ -83,7 +83,7 @@ func (p problemsPage) broken(t *testing.T) (broken []brokenRule) {
 	return broken
 }
 
-// problemOracle judges resource by resource.
+// problemOracle checks resources one by one.
 type problemOracle struct {
 	*agreement
 	viewer string
@@ -108,10 +108,10 @@ func (o problemOracle) reported() []reportedResource {
 	return page.Nodes
 }
 
-// checkTrue compares the reports that the viewer sees with those of
-// administrators, who see every definition: nobody is told that what holds is
-// broken, or the other way round, and of the resources of projects that the
-// viewer does not belong to there is no report.
+// checkTrue compares the viewer's reports with those of administrators, who see
+// every definition. A valid item must not be reported as invalid, or the other
+// way round. The viewer must get no report on resources of projects to which
+// the viewer does not belong.
 func (o problemOracle) checkTrue() {
 	o.t.Helper()
 	truth := map[string]reportedResource{}
@@ -137,8 +137,8 @@ func (o problemOracle) checkTrue() {
 	}
 }
 
-// everything returns what metadataReport says of every resource of which it says
-// something to the viewer, without the namespaces.
+// everything returns all violations in the metadataReports that the viewer
+// sees, without namespaces, and the number of these reports.
 func (o problemOracle) everything() (broken []brokenRule, resources int) {
 	o.t.Helper()
 	for _, of := range o.reported() {
@@ -157,8 +157,8 @@ func (o problemOracle) everything() (broken []brokenRule, resources int) {
 	return broken, resources
 }
 
-// page returns an answer of metadataProblems, which takes always as many
-// statements.
+// page returns an answer of metadataProblems, and checks the number of
+// statements, which does not depend on the data.
 func (o problemOracle) page(arguments string) (page problemsPage) {
 	o.t.Helper()
 	ctx, statements := store.CountStatements(access.WithViewer(o.t.Context(), viewers[o.viewer]))
@@ -181,8 +181,8 @@ func (o problemOracle) page(arguments string) (page problemsPage) {
 	return page
 }
 
-// walk returns all problems under a filter, page by page, and how many
-// resources were looked through.
+// walk returns all problems under a filter, page by page, and the number of
+// scanned resources.
 func (o problemOracle) walk(filter string, first, scan int) (broken []brokenRule, scanned int) {
 	o.t.Helper()
 	after := ""
@@ -203,8 +203,8 @@ func (o problemOracle) walk(filter string, first, scan int) (broken []brokenRule
 	return nil, 0
 }
 
-// checkCounts compares the counts of a page that has all problems it found with
-// those.
+// checkCounts compares the counts of a page with its problems, if the page has
+// all that it found.
 func (o problemOracle) checkCounts(page problemsPage, broken []brokenRule) {
 	o.t.Helper()
 	if page.ResourceCount != len(page.Nodes) {
@@ -244,9 +244,10 @@ func without(broken []brokenRule) []brokenRule {
 	return broken
 }
 
-// TestMetadataProblemsAreWhatReportsSay changes metadata and definitions at
-// random: as every viewer, metadataProblems lists exactly the violations of the
-// reports on each resource, under every filter and whatever the sizes of pages.
+// TestMetadataProblemsAreWhatReportsSay makes random changes of metadata and
+// definitions. For every viewer, metadataProblems must list exactly the
+// violations in the reports on each resource, under every filter and for any
+// page size.
 func TestMetadataProblemsAreWhatReportsSay(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -285,8 +286,8 @@ func TestMetadataProblemsAreWhatReportsSay(t *testing.T) {
 	})
 }
 
-// makeBroken writes metadata that break definitions, while those change: the type
-// is not strict then.
+// makeBroken writes metadata that breaks definitions, while the definitions
+// change. The type is not strict during these writes.
 func (a *agreement) makeBroken(round int) {
 	a.t.Helper()
 	for n := range 10 {
@@ -302,8 +303,8 @@ func (a *agreement) makeBroken(round int) {
 	a.ask("admin", fmt.Sprintf(`mutation { updateResourceType(input: {name: "Acme::Box", strict: %v}) { __typename } }`, round%2 == 0), nil)
 }
 
-// randomProblemFilter returns a filter that a problem meets, or that of none, and
-// what it keeps.
+// randomProblemFilter returns a filter that matches a problem or nothing, and
+// the function that selects the same problems.
 func randomProblemFilter(chance *rand.Rand, among []brokenRule) (filter string, keeps func(brokenRule) bool) {
 	of := brokenRule{Key: "none", Rule: "PATTERN", Space: "Open", Type: strictType, Project: "vault"}
 	if len(among) > 0 && chance.IntN(5) > 0 {
@@ -330,8 +331,9 @@ func randomProblemFilter(chance *rand.Rand, among []brokenRule) (filter string, 
 	}
 }
 
-// TestScansSayHowFarTheyLooked: counts of pages along scannedTo add up whatever
-// the number of nodes, and what is wrong with the arguments is told at once.
+// TestScansSayHowFarTheyLooked checks that the counts of pages along scannedTo
+// add up for any number of nodes, and that one answer has all problems of the
+// arguments.
 func TestScansSayHowFarTheyLooked(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -358,7 +360,7 @@ func TestScansSayHowFarTheyLooked(t *testing.T) {
 	})
 }
 
-// refuseWrongScans holds which fields are named where arguments are wrong.
+// refuseWrongScans checks the fields of errors for invalid arguments.
 func refuseWrongScans(t *testing.T, a *agreement) {
 	t.Helper()
 	for query, fields := range map[string][]string{

@@ -21,8 +21,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// totals are the words of what is shown of all projects together: the use of
-// inventories, and that a provider changed.
+// totals matches the names of values that sum over all projects: the usage of
+// inventories, and the generation of a provider.
 var totals = regexp.MustCompile(`\b(used|free|shareUsed|generation)\b`)
 
 // otherUUID returns the uuid of a consumer of another project than demo.
@@ -43,8 +43,8 @@ func vcpusOf(uuid, project, user string, vcpus int) placement.ConsumerClaim {
 		Mappings:    []placement.Mapping{{Providers: []string{provider}}, {Suffix: "_" + project, Providers: []string{hiddenRoot}}}}
 }
 
-// othersOf returns the claims of other projects: so many consumers that use so
-// much in all.
+// othersOf returns claims of other projects: count consumers with the given
+// total usage.
 func othersOf(count, total, from int) []placement.ConsumerClaim {
 	var claims []placement.ConsumerClaim
 	for i := range count {
@@ -61,8 +61,8 @@ func othersOf(count, total, from int) []placement.ConsumerClaim {
 	return claims
 }
 
-// openProjects opens the fixture with other consumers than its own, at a fixed
-// time.
+// openProjects opens the fixture with the given consumers instead of its own,
+// at a fixed time.
 func openProjects(t *testing.T, url string, consumers []placement.ConsumerClaim) *graph.Executor {
 	t.Helper()
 	content := fixture()
@@ -74,10 +74,11 @@ func openProjects(t *testing.T, url string, consumers []placement.ConsumerClaim)
 	return executorOf(t, s)
 }
 
-// TestOtherProjectsLeaveNoTrace asks stores that differ only in the consumers of
-// other projects the same queries: a member and a reader receive the same bytes
-// for as many statements, where the others use the same in other parts, and but
-// for totals where there are no others.
+// TestOtherProjectsLeaveNoTrace sends the same queries to stores that differ
+// only in the consumers of other projects. A member and a reader must get the
+// same bytes with the same number of statements: completely if the other
+// projects have the same total usage, and except for totals if there are no
+// other projects.
 func TestOtherProjectsLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
@@ -129,9 +130,9 @@ var (
 	changeTime   = regexp.MustCompile(`"changedAt":"[^"]*"`)
 )
 
-// unsealed returns an answer with the cursors of changes, which each database seals
-// with a key of its own, numbered as they come, and without the times of changes,
-// which are the database's.
+// unsealed makes the answers of two databases comparable. It numbers the
+// cursors of changes, because each database seals them with a different key,
+// and masks the times of changes.
 func unsealed(answer string) string {
 	numbers := map[string]int{}
 	answer = sealedCursor.ReplaceAllStringFunc(answer, func(cursor string) string {
