@@ -144,7 +144,8 @@ func unsealed(answer string) string {
 	return changeTime.ReplaceAllString(answer, `"changedAt":"then"`)
 }
 
-// compare asks all stores one query and returns the answer to a member.
+// compare sends a query to all stores, compares the answers, and returns the
+// answer to a member.
 func (w *projectWorlds) compare(query string) string {
 	w.t.Helper()
 	var answer string
@@ -166,7 +167,7 @@ func (w *projectWorlds) compare(query string) string {
 	return answer
 }
 
-// difference returns where two texts differ first.
+// difference returns the parts of two strings around their first difference.
 func difference(one, other string) (string, string) {
 	at := 0
 	for at < min(len(one), len(other)) && one[at] == other[at] {
@@ -178,7 +179,7 @@ func difference(one, other string) (string, string) {
 
 var endCursor = regexp.MustCompile(`"endCursor":"([^"]+)"`)
 
-// follow goes through a list page by page, from both sides.
+// follow reads a list page by page, in both directions.
 func (w *projectWorlds) follow(query string) {
 	w.t.Helper()
 	for _, size := range []string{"first: 1", "first: 2"} {
@@ -211,8 +212,8 @@ func projectQuery(random *rand.Rand) string {
 	)
 }
 
-// TestUnusableUUIDsAreRefusedAlike creates resources with uuids that cannot be
-// used: the answer and the number of statements do not tell why.
+// TestUnusableUUIDsAreRefusedAlike creates resources with UUIDs that cannot be
+// used. The answer and the number of statements must not reveal the reason.
 func TestUnusableUUIDsAreRefusedAlike(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -239,8 +240,8 @@ func TestUnusableUUIDsAreRefusedAlike(t *testing.T) {
 	})
 }
 
-// TestPolicyOpensConsumers asks for the consumers of another project as members
-// whom an operator lets see them, or write placement.
+// TestPolicyOpensConsumers queries the consumers of another project as members
+// with an override that allows it, or that allows placement writes.
 func TestPolicyOpensConsumers(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

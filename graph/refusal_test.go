@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// TestTheCodeOfARefusalIsItsOwn holds that what led to a refusal, which has a
-// kind of its own, does not decide about the code.
+// TestTheCodeOfARefusalIsItsOwn checks that the kind of a refusal decides its
+// code, and that the cause, with a different kind, does not.
 func TestTheCodeOfARefusalIsItsOwn(t *testing.T) {
 	t.Parallel()
 	unreachable := problem.Refuse(problem.ErrUnavailable, "the database cannot be reached, try again")

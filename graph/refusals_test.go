@@ -16,8 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// refusedInputs are further inputs that are refused, by what the accepted
-// mutations of auditedMutations before them have made.
+// refusedInputs are further refused inputs. They rely on things made by earlier
+// mutations of auditedMutations.
 func refusedInputs() map[string][]string {
 	many := func(count int, format string) string {
 		var all []string
@@ -46,14 +46,15 @@ func refusedInputs() map[string][]string {
 	}
 }
 
-// aboutInput are the codes of refusals that are about an input.
+// aboutInput are the codes of refusals that concern the input.
 var aboutInput = []string{"BAD_USER_INPUT", "NOT_FOUND", "ALREADY_EXISTS", "CONCURRENT_UPDATE", "IN_USE", "PROTECTED", "CAPACITY_EXCEEDED", "QUOTA_EXCEEDED"}
 
-// badLiterals are literals of a type to put in place of others. Those that are
-// wrong are refused nearly wherever they stand; others are mostly accepted.
+// badLiterals are replacement literals of a type. Fields refuse wrong ones
+// almost everywhere, and accept most of the others.
 type badLiterals struct{ wrong, other []string }
 
-// badLiteralsOf returns the literals for a field of a name.
+// badLiteralsOf returns replacement literals for a field of the given name and
+// type.
 func badLiteralsOf(schema *ast.Schema, mutation, name string, of *ast.Type) (all badLiterals) {
 	if of.Elem != nil {
 		each := badLiteralsOf(schema, mutation, name, of.Elem)
@@ -75,13 +76,13 @@ func badLiteralsOf(schema *ast.Schema, mutation, name string, of *ast.Type) (all
 	return all
 }
 
-// badScalars is badLiteralsOf for what is no list.
+// badScalars is badLiteralsOf for types that are not lists.
 func badScalars(schema *ast.Schema, mutation, name string, of *ast.Type) (all badLiterals) {
 	switch definition := schema.Types[of.Name()]; definition.Name {
 	case "String":
 		all.wrong = []string{`"` + strings.Repeat("x", 5000) + `"`, `"\u0000"`}
 		all.other = []string{`""`, `"a/\u0001"`, `"none"`}
-		if slices.Contains([]string{"pattern", "title", "description", "operators"}, name) { // which can be long
+		if slices.Contains([]string{"pattern", "title", "description", "operators"}, name) { // these can be long
 			all = badLiterals{other: slices.Concat(all.wrong, all.other)}
 		}
 	case "ID":
@@ -89,7 +90,7 @@ func badScalars(schema *ast.Schema, mutation, name string, of *ast.Type) (all ba
 	case "UUID":
 		all.wrong = []string{`"00000000-0000-0000-0000-000000000000"`}
 		all.other = []string{`"` + noUUID + `"`}
-		if slices.Contains([]string{"createResourceProvider", "createResourceProviders", "setAllocations", "reshape"}, mutation) { // which take any
+		if slices.Contains([]string{"createResourceProvider", "createResourceProviders", "setAllocations", "reshape"}, mutation) { // these take any UUID
 			all = badLiterals{other: slices.Concat(all.wrong, all.other)}
 		}
 	case "Int", "Int64":
@@ -115,9 +116,9 @@ func badScalars(schema *ast.Schema, mutation, name string, of *ast.Type) (all ba
 	return all
 }
 
-// variants calls send with a value of a type in which one thing after the other is
-// replaced by what is wrong there or, with others, by what may be, or is added or
-// said twice.
+// variants varies a value of a type and calls send for each variant. It
+// replaces one part at a time with a wrong literal or, if others is set, with
+// another literal. It also adds parts and duplicates them.
 func (r *refusing) variants(mutation string, others bool, of *ast.Type, value *ast.Value, send func()) {
 	each := func(at *ast.Value, name string, of *ast.Type) {
 		kept, literals := *at, badLiteralsOf(r.schema, mutation, name, of)
@@ -126,7 +127,7 @@ func (r *refusing) variants(mutation string, others bool, of *ast.Type, value *a
 			chosen = literals.other
 		}
 		for _, bad := range chosen {
-			*at = ast.Value{Kind: ast.IntValue, Raw: bad} // written as it is
+			*at = ast.Value{Kind: ast.IntValue, Raw: bad} // written unchanged
 			send()
 		}
 		*at = kept
@@ -165,7 +166,7 @@ func (r *refusing) variants(mutation string, others bool, of *ast.Type, value *a
 var pathElement = regexp.MustCompile(`^(?:\.?([A-Za-z]\w*)|\[(\d+)\])`)
 
 // isPathIn reports whether a path leads from the argument `input` of a mutation
-// into its type; what is below JSON or a text is not looked at.
+// into its type. It ignores parts below JSON or strings.
 func isPathIn(schema *ast.Schema, mutation, path string) bool {
 	rest, ok := strings.CutPrefix(path, "input")
 	of := schema.Mutation.Fields.ForName(mutation).Arguments.ForName("input").Type
@@ -189,10 +190,10 @@ func isPathIn(schema *ast.Schema, mutation, path string) bool {
 	return ok
 }
 
-// TestEveryRefusalOfAnInputNamesItsField sends every mutation of the schema with
-// whatever of its input replaced, added or said twice: each refusal that is about
-// an input names a path in it, and none is an internal error. What is accepted
-// afterwards shows that nothing refused was stored.
+// TestEveryRefusalOfAnInputNamesItsField sends every mutation of the schema
+// with parts of its input replaced, added or duplicated. Each refusal that
+// concerns the input must name a path in it, and none may be an internal error.
+// The inputs that are accepted later show that no refused mutation stored data.
 func TestEveryRefusalOfAnInputNamesItsField(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -225,7 +226,7 @@ func TestEveryRefusalOfAnInputNamesItsField(t *testing.T) {
 	})
 }
 
-// refusing sends mutations and checks how they are refused.
+// refusing sends mutations and checks their refusals.
 type refusing struct {
 	t        *testing.T
 	executor *graph.Executor
@@ -239,7 +240,7 @@ func (r *refusing) ask(query string) *graphql.Response {
 	return r.executor.Execute(ctx, &graphql.RawParams{Query: strings.ReplaceAll(query, "$id", r.id)})
 }
 
-// vary sends the variants of what is accepted.
+// vary sends the variants of an accepted input.
 func (r *refusing) vary(m audited, others bool) {
 	r.t.Helper()
 	document, err := parser.ParseQuery(&ast.Source{Input: m.query(strings.ReplaceAll(m.accepted, "$id", r.id))})
@@ -270,9 +271,9 @@ func (r *refusing) refused(mutation, query string) {
 	}
 }
 
-// TestEveryRefusalOfAnArgumentNamesIt asks every field that is read with whatever
-// of its arguments replaced: each refusal that is about an argument names its path,
-// which begins with an argument of the field.
+// TestEveryRefusalOfAnArgumentNamesIt queries every field with each of its
+// arguments replaced. Each refusal that concerns an argument must name its
+// path, which begins with an argument of the field.
 func TestEveryRefusalOfAnArgumentNamesIt(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -15,7 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// script is the six operations on metadata, and creation with some.
+// script has the six operations on metadata, and the creation of a resource
+// with metadata.
 var script = []string{
 	`{ resource(uuid: "%[1]s") { metadata { key value userModifiable } } }`,
 	`{ resource(uuid: "%[1]s") { metadataItem(key: "key1") { value } none: metadataItem(key: "none") { value } } }`,
@@ -28,8 +29,8 @@ var script = []string{
 	`{ resources(filter: { uuids: ["%[1]s"], metadata: [{ key: "service", value: "x" }] }) { totalCount nodes { metadata { key value } } } }`,
 }
 
-// TestEveryKindTakesTheSameOperations holds that the ten share kinds and hosts
-// answer the same script alike.
+// TestEveryKindTakesTheSameOperations checks that the ten share kinds and hosts
+// return the same answers to the script.
 func TestEveryKindTakesTheSameOperations(t *testing.T) {
 	t.Parallel()
 	kinds := []struct{ name, parent string }{

@@ -21,10 +21,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestRootFieldsAreNullable holds the fields of Query and Mutation against
-// testdata/root_fields.txt, where the type of a field ends in `!` if the field
-// is never null when nothing fails: in the schema such a field is nullable and
-// marked @semanticNonNull, and no other one is marked.
+// TestRootFieldsAreNullable compares the fields of Query and Mutation with
+// testdata/root_fields.txt. There the type of a field ends in `!` if the field
+// is null only after an error. In the schema such a field is nullable and
+// marked @semanticNonNull, and no other field is marked.
 func TestRootFieldsAreNullable(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
@@ -55,8 +55,8 @@ func TestRootFieldsAreNullable(t *testing.T) {
 	}
 }
 
-// TestIntrospectionShowsSemanticNonNull: a client finds the directive by
-// introspection as the text of the schema has it.
+// TestIntrospectionShowsSemanticNonNull checks that introspection returns the
+// directive as the schema defines it.
 func TestIntrospectionShowsSemanticNonNull(t *testing.T) {
 	t.Parallel()
 	executor := executorOf(t, storetest.Open(t, storetest.SQLite(t)))
@@ -67,8 +67,8 @@ func TestIntrospectionShowsSemanticNonNull(t *testing.T) {
 	}
 }
 
-// TestRootFieldsFailAlone: a field of Query or Mutation that fails is null, with
-// its own error, and the others are answered.
+// TestRootFieldsFailAlone checks that a field of Query or Mutation that fails
+// is null with its own error, and that the other fields have their values.
 func TestRootFieldsFailAlone(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -111,8 +111,8 @@ func errorsOf(response *graphql.Response) []string {
 	return out
 }
 
-// TestEveryRootFieldThatFailedHasAnError: the bound of the errors of one answer
-// leaves each root field that failed at least one.
+// TestEveryRootFieldThatFailedHasAnError checks that the limit of errors in one
+// answer leaves each failed root field at least one error.
 func TestEveryRootFieldThatFailedHasAnError(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -126,7 +126,8 @@ func TestEveryRootFieldThatFailedHasAnError(t *testing.T) {
 		if errs := errorsOf(response); len(errs) != 60 || len(slices.Compact(errs)) != 60 {
 			t.Errorf("60 fields failed: %q", errs)
 		}
-		// One field with 30 errors and two with one each: 20, and those of the two.
+		// One field with 30 errors and two fields with one each: 20 errors, and
+		// one for each of the two.
 		bad := strings.Repeat(`"bad" `, 30)
 		response = executor.Execute(ctx, &graphql.RawParams{Query: `{ a: nodes(ids: [` + bad + `]) { id } b: node(id: "bad") { id } c: node(id: "bad") { id } }`})
 		if errs := errorsOf(response); len(errs) != 22 || errs[19] != "a BAD_USER_INPUT" || errs[20] != "b BAD_USER_INPUT" || errs[21] != "c BAD_USER_INPUT" {
@@ -135,8 +136,8 @@ func TestEveryRootFieldThatFailedHasAnError(t *testing.T) {
 	})
 }
 
-// endsAfter is the log of a server that ends a context once it says for the
-// count-th time that something was changed.
+// endsAfter is the log of a server that ends a context when it logs the
+// count-th change.
 type endsAfter struct {
 	count int
 	end   context.CancelFunc
@@ -151,9 +152,9 @@ func (e *endsAfter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestMutationsThatMeetTheirDeadline ends the time of sixty mutations when 24 of
-// them are committed: those show their data, no other one begins, and each of
-// these has an error of its own.
+// TestMutationsThatMeetTheirDeadline ends the context of sixty mutations after
+// 24 are committed. These must show their data. No other mutation may begin,
+// and each of the others must have an error.
 func TestMutationsThatMeetTheirDeadline(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -169,7 +170,7 @@ func TestMutationsThatMeetTheirDeadline(t *testing.T) {
 		for i := range 60 {
 			name := fmt.Sprintf("CUSTOM_%02d", i)
 			if i >= 24 && i%2 == 0 {
-				name = "bad" // would be BAD_USER_INPUT if it began
+				name = "bad" // BAD_USER_INPUT if it began
 			}
 			fmt.Fprintf(&query, `m%02d: createTrait(input: {name: %q}) { trait { name } } `, i, name)
 		}
@@ -182,8 +183,8 @@ func TestMutationsThatMeetTheirDeadline(t *testing.T) {
 	})
 }
 
-// showsCommitted checks that the first 24 of sixty mutations show their data, and
-// the others an error each.
+// showsCommitted checks that the first 24 of sixty mutations show their data,
+// and that each of the others has an error.
 func showsCommitted(t *testing.T, response *graphql.Response) {
 	t.Helper()
 	var data map[string]*struct{ Trait struct{ Name string } }
@@ -201,8 +202,9 @@ func showsCommitted(t *testing.T, response *graphql.Response) {
 	}
 }
 
-// TestAMarkedFieldIsNotNullWithoutAnError has fields of Query answer null: where
-// one is marked and nothing failed in it, the answer has an internal error.
+// TestAMarkedFieldIsNotNullWithoutAnError makes fields of Query return null. If
+// a field is marked and nothing failed in it, the answer must have an internal
+// error.
 func TestAMarkedFieldIsNotNullWithoutAnError(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()

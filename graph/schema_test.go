@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// TestEverythingInTheSchemaIsDescribed finds types, fields, arguments and
-// values of the public language without a full sentence about them.
+// TestEverythingInTheSchemaIsDescribed finds types, fields, arguments and enum
+// values without a description in full sentences.
 func TestEverythingInTheSchemaIsDescribed(t *testing.T) {
 	t.Parallel()
 	described := func(what, description string) {
@@ -39,8 +39,9 @@ func TestEverythingInTheSchemaIsDescribed(t *testing.T) {
 	}
 }
 
-// TestNamesFollowTheConventions: fields in lower camel case, times end in At,
-// lists of things that can be many are connections with the Relay arguments.
+// TestNamesFollowTheConventions checks that fields are in lower camel case,
+// that times end in At, and that lists of many things are connections with the
+// Relay arguments.
 func TestNamesFollowTheConventions(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
@@ -70,8 +71,8 @@ func TestNamesFollowTheConventions(t *testing.T) {
 	}
 }
 
-// pageArguments returns the names of the arguments of a connection. Those of a
-// connection in a payload are in the input that the mutation takes under the name
+// pageArguments returns the names of the arguments of a connection. For a
+// connection in a payload, they are in the mutation's input that has the name
 // of the field.
 func pageArguments(schema *ast.Schema, of *ast.Definition, field *ast.FieldDefinition) (names []string) {
 	for _, argument := range field.Arguments {

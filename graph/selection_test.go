@@ -21,12 +21,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestAnAnswerDoesNotDependOnHowItIsAskedFor asks for random selections twice:
+// TestAnAnswerDoesNotDependOnHowItIsAskedFor sends random selections twice:
 // plainly, and with every field renamed after its type, so that fields of
-// different types share their names wherever the language allows it. Then it
-// asks for every object in the answer once more, by its id, alone and together
-// with all the others. The answers are the same, whatever was batched with
-// what.
+// different types share names where GraphQL allows it. Then it queries every
+// object in the answer by its id, alone and together with all others. The
+// answers must be equal, however loads were batched.
 func TestAnAnswerDoesNotDependOnHowItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -51,7 +50,7 @@ func TestAnAnswerDoesNotDependOnHowItIsAskedFor(t *testing.T) {
 	})
 }
 
-// selector sends queries that must be answered without an error.
+// selector sends queries that must succeed.
 type selector struct {
 	t        *testing.T
 	executor *graph.Executor
@@ -71,8 +70,8 @@ func (a selector) ask(query string) map[string]any {
 	return data
 }
 
-// again asks for objects by their ids, a random selection for each type: all at
-// once under names that the types share, and each alone.
+// again queries objects by their ids, with a random selection for each type:
+// all in one query with shared names, and each alone.
 func (a selector) again(chance *rand.Rand, met map[string]string) {
 	a.t.Helper()
 	var ids []string
@@ -105,7 +104,7 @@ func (a selector) again(chance *rand.Rand, met map[string]string) {
 	}
 }
 
-// choice is what is selected of an object, field by field.
+// choice is a selection of an object, field by field.
 type choice []chosenField
 
 type chosenField struct {
@@ -114,7 +113,8 @@ type chosenField struct {
 	below      choice // nil for a leaf
 }
 
-// pick selects some fields of a type, some levels deep, and always the id.
+// pick selects random fields of a type to the given depth, always including the
+// id.
 func pick(chance *rand.Rand, types map[string]*ast.Definition, of *ast.Definition, levels int) choice {
 	out := choice{}
 	for _, field := range of.Fields {
@@ -158,7 +158,7 @@ func (c choice) write(renamed bool) string {
 	return strings.Join(append(out, "}"), " ")
 }
 
-// alias returns a name of a field after its type, with a number.
+// alias returns a name for a field made of its type and a number.
 func (c choice) alias(i int) string {
 	of, number := c[i].definition.Type.String(), 0
 	for _, before := range c[:i] {
@@ -169,7 +169,7 @@ func (c choice) alias(i int) string {
 	return strings.NewReplacer("[", "list", "]", "", "!", "_").Replace(of) + fmt.Sprint(number)
 }
 
-// read returns an answer to a choice under the names of the schema.
+// read returns an answer to a choice with the names of the schema.
 func (c choice) read(value any, renamed bool) any {
 	switch value := value.(type) {
 	case []any:
@@ -199,7 +199,7 @@ func (c choice) read(value any, renamed bool) any {
 	return value
 }
 
-// nodesIn collects the types of the objects in a plain answer that have ids.
+// nodesIn collects the types of objects with ids in a plain answer.
 func nodesIn(value any, met map[string]string) {
 	switch value := value.(type) {
 	case []any:
@@ -216,7 +216,7 @@ func nodesIn(value any, met map[string]string) {
 	}
 }
 
-// largeFixture returns the fixture with several more of everything.
+// largeFixture returns the fixture with more things of every kind.
 func largeFixture() store.Content {
 	world := fixture()
 	for i := range 6 {

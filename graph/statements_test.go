@@ -37,12 +37,12 @@ var shapes = []struct {
 	} } } }`), 5, 50, 7},
 	{"aliases and fragments", pageOf(`{ a: namespaces(first: %d) { x: edges { y: node { ...all } } z: nodes { ...all p: properties { title } } } }
 		fragment all on Namespace { properties { name } o: objects { name q: properties { name } } tags { name } resourceTypeAssociations { prefix resourceType { name } } }`), 5, 50, 9},
-	// What is asked for under several names is read once.
+	// The selections under several names are read once.
 	{"a field under several names", pageOf(`query($n: Int = %d) { a: namespaces(first: $n) { nodes { x: properties { name } y: properties { title } } }
 		b: namespaces(first: $n) { nodes { properties { name } tags { name } } } c: namespaces(first: $n) { totalCount } }`), 5, 50, 4},
 	// Fields of different types with the same name have different paths.
 	{"nodes of two types", nodesOfTwoTypes, 2, 20, 7},
-	// Children that are in memory are loaded for all trees at once.
+	// Children in memory are loaded for all trees together.
 	{"children of providers", pageOf(`{ resourceProviders(first: %d) { nodes { children { totalCount nodes {
 		name allocations { totalCount } parent { root { resource { name } allocations { nodes { used } } } } } } } } }`), 2, 24, 2},
 }
@@ -60,9 +60,9 @@ func nodesOfTwoTypes(rows int) string {
 	return `{ nodes(ids: [` + strings.Join(ids, ",") + `]) { ... on Namespace { id p: properties { namespace { name } } } ... on ObjectDefinition { id p: properties { namespace { name } object { name } } } } }`
 }
 
-// TestStatementsAreFixedByTheShape runs every shape for few and for many rows,
-// idle and with every core busy: the number of SQL statements is the one stated
-// above.
+// TestStatementsAreFixedByTheShape runs every shape with few and with many
+// rows, idle and with every core busy. The number of SQL statements must match
+// shapes.
 func TestStatementsAreFixedByTheShape(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -91,8 +91,9 @@ func TestStatementsAreFixedByTheShape(t *testing.T) {
 	})
 }
 
-// TestAPageOfNoRowsIsNotRead holds that a page of no rows takes no statement, is
-// refused as any other page is, and tells whether there are rows where it is asked.
+// TestAPageOfNoRowsIsNotRead checks that an empty page takes no statement, is
+// refused for the same reasons as other pages, and reports on request whether
+// the list has rows.
 func TestAPageOfNoRowsIsNotRead(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -111,7 +112,7 @@ func TestAPageOfNoRowsIsNotRead(t *testing.T) {
 					t.Errorf("%s after a wrong cursor: %s, %v", list, response.Data, response.Errors)
 				}
 				if list == "traits" || list == "resourceClasses" || list == "resourceTypes" {
-					continue // there are standard ones
+					continue // these have standard rows
 				}
 				response, _ := ask("{ a: " + list + "(first: 0) { pageInfo { hasNextPage hasPreviousPage } } b: " + list + "(last: 0) { pageInfo { hasNextPage hasPreviousPage } } }")
 				want := fmt.Sprintf(`{"a":{"pageInfo":{"hasNextPage":%t,"hasPreviousPage":false}},"b":{"pageInfo":{"hasNextPage":false,"hasPreviousPage":%t}}}`, rows, rows)

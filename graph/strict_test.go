@@ -20,12 +20,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// strictType is a strict type, to which the namespaces of strictContent apply.
+// strictType is a strict type. The namespaces of strictContent apply to it.
 const strictType = "Acme::Box"
 
 // strictContent returns definitions of every kind for a strict type: public
-// ones, those of the project demo and those that are shared with it, and, if
-// asked for, those of the project vault, which contradict them.
+// ones, those owned by project demo, and those shared with it. If vault is set,
+// it adds contradicting definitions of project vault.
 func strictContent(vault bool) store.Content {
 	content := store.Content{
 		Definitions: []string{
@@ -65,8 +65,8 @@ func strictContent(vault bool) store.Content {
 	return content
 }
 
-// shownVaultBox is a public resource of the project whose definitions are
-// private.
+// shownVaultBox is a public resource of the project with the private
+// definitions.
 const shownVaultBox = "b0000000-0000-4000-8000-000000000005"
 
 func boxOf(project string) string {
@@ -105,7 +105,7 @@ func openStrict(t *testing.T, url string, vault bool) *graph.Executor {
 	return executor
 }
 
-// strictItems returns random items, and what they may break.
+// strictItems returns random items that may break definitions.
 func strictItems(chance *rand.Rand) []any {
 	pick := func(texts ...string) string { return texts[chance.IntN(len(texts))] }
 	items := []any{}
@@ -125,10 +125,11 @@ func strictItems(chance *rand.Rand) []any {
 	return items
 }
 
-// TestStrictTypesTellNothingPrivate sends the same random writes to two servers,
-// of which one has definitions for the strict type, and later a resource, that
-// are private to another project: viewers who may not see them receive the same
-// bytes from as many statements, by every path, dry runs included.
+// TestStrictTypesTellNothingPrivate sends the same random writes to two
+// servers. One server has definitions for the strict type, and later a
+// resource, that are private to another project. Viewers who may not see them
+// must get the same bytes with the same number of statements, along every path
+// and in dry runs.
 func TestStrictTypesTellNothingPrivate(t *testing.T) {
 	t.Parallel()
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
@@ -145,7 +146,7 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 			asking := []string{"member", "member", "reader", "foreign", "nobody", "service"}
 			rounds := soak.Rounds(800)
 			for round := range rounds {
-				if round == rounds/2 { // from here on they differ in a resource, too, which services see
+				if round == rounds/2 { // from here on a resource differs, too, which services see
 					asking = asking[:5]
 					w.must(w.vault, `mutation($uuid: UUID) { createResource(input: {uuid: $uuid, type: "Acme::Box", name: "box", projectId: "vault", visibility: PRIVATE,
 						metadata: [{key: "disk_size", value: "7"}, {key: "disk_kind", value: "fast"}, {key: "cores", value: "40000"}, {key: "both", value: "x"}]}) { resource { uuid } } }`,
@@ -154,7 +155,7 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 				query, variables := strictRequest(chance, round)
 				viewer := asking[chance.IntN(len(asking))]
 				if viewer == "service" && variables["project"] == "vault" {
-					continue // what a service does for a project is told what that project's definitions refuse
+					continue // a service that acts for a project gets the refusals of that project's definitions
 				}
 				w.compare(viewer, query, variables)
 			}
@@ -165,23 +166,23 @@ func TestStrictTypesTellNothingPrivate(t *testing.T) {
 	}
 }
 
-// strictWorlds are two servers of which one has more that is private. It counts
-// what was accepted, the dry runs that found problems, and where administrators
-// see a difference.
+// strictWorlds are two servers, one with additional private data. It counts
+// accepted requests, dry runs with problems, and differences that
+// administrators see.
 type strictWorlds struct {
 	t                     *testing.T
 	plain, vault          *graph.Executor
 	accepted, dry, differ int
 }
 
-// ask returns the answer to a request, and for how many statements.
+// ask returns the answer to a request and the number of statements.
 func (w *strictWorlds) ask(executor *graph.Executor, viewer, query string, variables map[string]any) (string, int) {
 	w.t.Helper()
 	ctx, statements := store.CountStatements(access.WithViewer(w.t.Context(), viewers[viewer]))
 	return answerText(w.t, executor.Execute(ctx, &graphql.RawParams{Query: query, Variables: variables})), statements()
 }
 
-// must sends what is accepted.
+// must sends a request that must succeed.
 func (w *strictWorlds) must(executor *graph.Executor, query string, variables map[string]any) {
 	w.t.Helper()
 	if answer, _ := w.ask(executor, "admin", query, variables); strings.Contains(answer, "errors") {
@@ -189,7 +190,7 @@ func (w *strictWorlds) must(executor *graph.Executor, query string, variables ma
 	}
 }
 
-// compare sends one request to both.
+// compare sends one request to both servers and compares the answers.
 func (w *strictWorlds) compare(viewer, query string, variables map[string]any) {
 	w.t.Helper()
 	one, first := w.ask(w.plain, viewer, query, variables)
@@ -212,7 +213,7 @@ func (w *strictWorlds) compare(viewer, query string, variables map[string]any) {
 	}
 }
 
-// reportFields are all fields of a report that are the same in two databases.
+// reportFields are the fields of a report that are equal in two databases.
 const reportFields = ` { valid accepted strict items { key isCustom suggestion operator values accepted definitions { name baseName namespace { name } } violations { rule message } } }`
 
 // strictRequest returns a random request about a resource of the strict type.
@@ -254,7 +255,7 @@ func strictRequest(chance *rand.Rand, round int) (query string, variables map[st
 	return query, variables
 }
 
-// report is an answer of validateMetadata, or of metadataReport.
+// report is an answer of validateMetadata or metadataReport.
 type report struct {
 	Valid, Accepted, Strict bool
 	Items                   []struct {
@@ -264,15 +265,16 @@ type report struct {
 	}
 }
 
-// refusedItems returns the places of the items that the report says are refused,
-// each as often as it has violations that refuse it.
+// refusedItems returns the indexes of the refused items in the report, once for
+// each violation that refuses the item.
 func (r report) refusedItems() (refused []int) {
 	for i, item := range r.Items {
 		if item.Accepted {
 			continue
 		}
 		for _, violation := range item.Violations {
-			// What definitions say is advice on a type that is not strict.
+			// On a type that is not strict, violations of definitions are only
+			// advice.
 			if r.Strict || slices.Contains([]string{"KEY", "VALUE", "USER_MODIFIABLE"}, violation.Rule) {
 				refused = append(refused, i)
 			}
@@ -281,7 +283,7 @@ func (r report) refusedItems() (refused []int) {
 	return refused
 }
 
-// broken returns the violations of the report, each with its key.
+// broken returns the violations of the report with their keys.
 func (r report) broken() map[string]bool {
 	broken := map[string]bool{}
 	for _, item := range r.Items {
@@ -292,7 +294,7 @@ func (r report) broken() map[string]bool {
 	return broken
 }
 
-// agreement asks what a write would be told, and writes.
+// agreement validates writes and makes them.
 type agreement struct {
 	t        *testing.T
 	executor *graph.Executor
@@ -317,7 +319,7 @@ func (a *agreement) ask(viewer, query string, variables map[string]any) (answer 
 	return answer
 }
 
-// metadataReport returns the report on what a resource has.
+// metadataReport returns the report on a resource's metadata.
 func (a *agreement) metadataReport(uuid string) (of report) {
 	answer := a.ask("admin", `query($uuid: UUID!) { resource(uuid: $uuid) { metadataReport`+reportFields+` } }`, map[string]any{"uuid": uuid})
 	var shown struct{ MetadataReport report }
@@ -327,11 +329,11 @@ func (a *agreement) metadataReport(uuid string) (of report) {
 	return shown.MetadataReport
 }
 
-// TestValidateMetadataAgreesWithTheWrite writes random metadata on a strict type
-// while its definitions change: the write refuses exactly the items that
-// validateMetadata says it would, for as many reasons, and nothing that is
-// accepted breaks anew. CADASTRE_SOAK_METADATA sets how many
-// writes there are on each database.
+// TestValidateMetadataAgreesWithTheWrite writes random metadata on a strict
+// type while its definitions change. The write must refuse exactly the items
+// that validateMetadata refuses, with the same number of reasons. An accepted
+// write must not add violations. CADASTRE_SOAK_METADATA sets the number of
+// writes on each database.
 func TestValidateMetadataAgreesWithTheWrite(t *testing.T) {
 	t.Parallel()
 	writes := soak.Count(t, "CADASTRE_SOAK_METADATA", 500)
@@ -353,7 +355,8 @@ func TestValidateMetadataAgreesWithTheWrite(t *testing.T) {
 	})
 }
 
-// changeDefinitions changes what holds, so that what is there may break it.
+// changeDefinitions changes definitions, so that existing metadata may break
+// them.
 func (a *agreement) changeDefinitions() {
 	number := []int{2, 41000, 50000}[a.chance.IntN(3)]
 	writes := []string{
@@ -371,7 +374,7 @@ func (a *agreement) changeDefinitions() {
 	}
 }
 
-// write validates and makes one random write, and returns what became of it.
+// write validates and makes one random write, and returns its outcome.
 func (a *agreement) write(n int) string {
 	a.t.Helper()
 	viewer := []string{"member", "member", "admin", "service"}[a.chance.IntN(4)]
@@ -399,7 +402,7 @@ func (a *agreement) write(n int) string {
 		outcome = answer.Errors[0].Extensions.Code
 		for _, err := range answer.Errors {
 			if err.Extensions.Code == "FORBIDDEN" {
-				outcome = "FORBIDDEN" // among others
+				outcome = "FORBIDDEN" // among other codes
 			}
 		}
 	}
@@ -416,8 +419,8 @@ func (a *agreement) write(n int) string {
 	return outcome
 }
 
-// randomWrite returns a random mutation, and what asks what it would be told,
-// empty where nothing does.
+// randomWrite returns a random mutation and the query that validates it. The
+// query is empty if there is none.
 func (a *agreement) randomWrite(variables map[string]any, before report) (mutation, validation string) {
 	validation = `query($uuid: UUID!, $items: [KeyValueInput!]!) { validateMetadata(resource: $uuid, values: $items)` + reportFields + ` }`
 	switch a.chance.IntN(10) {
@@ -449,7 +452,7 @@ func variablesOf(mutation string) string {
 	return strings.Join(declared, ", ")
 }
 
-// compare compares what was validated with what the write was told.
+// compare compares the validation with the result of the write.
 func (a *agreement) compare(what string, expected report, answer strictAnswer) {
 	a.t.Helper()
 	refused := expected.refusedItems()

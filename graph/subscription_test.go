@@ -19,9 +19,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestStreamsAskAsTheirQueriesDo: what is followed is asked for with the arguments
-// of the field of Query that answers it, word for word, the page excepted, which is
-// an argument of the field of the event.
+// TestStreamsAskAsTheirQueriesDo checks that a subscription has the same
+// arguments, with the same descriptions, as the field of Query that answers it.
+// The page arguments are an exception: they belong to the field of the event.
 func TestStreamsAskAsTheirQueriesDo(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
@@ -51,8 +51,8 @@ func TestStreamsAskAsTheirQueriesDo(t *testing.T) {
 	}
 }
 
-// TestASubscriptionHasOneField: of a document with another number of fields, or
-// with one that can be left out, nothing runs.
+// TestASubscriptionHasOneField checks that a document runs only if it has
+// exactly one field, whatever the values of @skip and @include.
 func TestASubscriptionHasOneField(t *testing.T) {
 	t.Parallel()
 	preparer := graph.NewExecutor(&graph.Resolver{}, nil).Preparer(document.DefaultLimits())
@@ -81,7 +81,7 @@ type following struct {
 	priced       int64 // statements of an event
 }
 
-// subscribeAs begins a subscription as a viewer.
+// subscribeAs starts a subscription as a viewer.
 func subscribeAs(t *testing.T, executor *graph.Executor, viewer, text string) *following {
 	t.Helper()
 	ctx := access.WithViewer(t.Context(), viewers[viewer])
@@ -94,8 +94,8 @@ func subscribeAs(t *testing.T, executor *graph.Executor, viewer, text string) *f
 	return &following{t, ctx, subscription, int64(operation.Price.Statements)}
 }
 
-// next returns the data of the next event, and the empty string where none comes in
-// some time.
+// next returns the data of the next event, or the empty string if none comes in
+// time.
 func (f *following) next(wait time.Duration) string {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx, wait)
@@ -130,9 +130,10 @@ func cursorIn(t *testing.T, event string) string {
 	return ""
 }
 
-// TestAnswersAreFollowed follows capacity and candidates: each event is what the
-// query answers after a change, a change of something else is no event, and a client
-// that comes again with its cursor gets what it has missed and nothing else.
+// TestAnswersAreFollowed follows capacity and candidates. Each event must equal
+// the answer of the query after a change. A change of other data must not cause
+// an event. A client that returns with its cursor must get exactly what it has
+// missed.
 func TestAnswersAreFollowed(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -201,8 +202,8 @@ func TestAnswersAreFollowed(t *testing.T) {
 	})
 }
 
-// TestAStreamIsRefusedBeforeItBegins: what is wrong with its arguments, and who may
-// not follow.
+// TestAStreamIsRefusedBeforeItBegins checks refusals for invalid arguments and
+// for viewers without permission.
 func TestAStreamIsRefusedBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -230,8 +231,8 @@ func TestAStreamIsRefusedBeforeItBegins(t *testing.T) {
 }
 
 // TestChangesAreFollowed follows resources, namespaces and providers as several
-// viewers: each is told what the feed has for them, with the thing as it is now, and
-// nothing of what they may not see.
+// viewers. Each gets the changes in the viewer's feed, with the current state
+// of the thing, and no hidden data.
 func TestChangesAreFollowed(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -267,7 +268,7 @@ func TestChangesAreFollowed(t *testing.T) {
 		seen := expect(member, `"what":"CREATED"`, `"name":"secret"`)
 		change(fmt.Sprintf(`updateResource(input: {uuid: %q, visibility: PUBLIC}) { resource { uuid } }`, uuid))
 		expect(admin, `"what":"UPDATED"`)
-		expect(foreign, `"what":"CREATED"`, `"name":"secret"`) // the first that they are told
+		expect(foreign, `"what":"CREATED"`, `"name":"secret"`) // the first event that they get
 		expect(one, `"what":"CREATED"`)
 		change(fmt.Sprintf(`updateResource(input: {uuid: %q, visibility: PRIVATE}) { resource { uuid } }`, uuid))
 		expect(foreign, `"what":"DELETED"`, `"resource":null`)

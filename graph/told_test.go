@@ -17,8 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// told is a server whose log of changes is followed, and what each change that it
-// tells of is looked for with: in memory, and at once.
+// told is a server with a test that follows its feed of changes. The test looks
+// up each changed thing immediately, in memory.
 type told struct {
 	t        *testing.T
 	store    *store.Store
@@ -35,7 +35,8 @@ func asAdmin(ctx context.Context) context.Context {
 	return access.WithViewer(ctx, viewers["admin"])
 }
 
-// finds asks for the thing of a change and reports whether the answer has a text.
+// finds looks up the thing of a change and reports whether the answer contains
+// a string.
 func (s told) finds(kind changelog.Kind, key, text string) bool {
 	query := fmt.Sprintf(`{ resourceProvider(uuid: %q) { name generation } }`, key)
 	if kind == changelog.Namespace {
@@ -48,7 +49,7 @@ func (s told) finds(kind changelog.Kind, key, text string) bool {
 	return strings.Contains(got.text, text)
 }
 
-// follow calls a function with each change after a position, until the context ends.
+// follow calls each with every change after a position, until ctx ends.
 func (s told) follow(ctx context.Context, after changelog.Position, each func(*changelog.Change)) {
 	ctx = asAdmin(ctx)
 	following := s.store.Follow(changelog.Filter{Kinds: []changelog.Kind{changelog.Namespace, changelog.ResourceProvider}}, after)
@@ -65,7 +66,7 @@ func (s told) follow(ctx context.Context, after changelog.Position, each func(*c
 	}
 }
 
-// poll is follow for who asks again and again.
+// poll is follow for a client that polls.
 func (s told) poll(ctx context.Context, after changelog.Position, each func(*changelog.Change)) {
 	ctx = asAdmin(ctx)
 	filter := changelog.Filter{Kinds: []changelog.Kind{changelog.Namespace, changelog.ResourceProvider}}
@@ -84,12 +85,12 @@ func (s told) poll(ctx context.Context, after changelog.Position, each func(*cha
 	}
 }
 
-// toldWrites is how many things each of the writers creates.
+// toldWrites is the number of things that each writer creates.
 const toldWrites = 40
 
-// TestWhoIsToldFindsIt has writers create providers and namespaces. Whoever is told
-// of one, by following or by asking again and again, finds it in the memory of the
-// same server at once, whichever server wrote it.
+// TestWhoIsToldFindsIt has writers create providers and namespaces. A client
+// that gets such a change from a server, by following or by polling, must find
+// the thing in that server's memory immediately, whichever server wrote it.
 func TestWhoIsToldFindsIt(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
@@ -151,8 +152,9 @@ func TestWhoIsToldFindsIt(t *testing.T) {
 	}
 }
 
-// TestWhoIsToldFindsWhatNobodyNotified commits as another server does whose
-// notification does not come: the server tells of that only once its memory has it.
+// TestWhoIsToldFindsWhatNobodyNotified commits like another server whose
+// notification is lost. The server may report the change only when its memory
+// has it.
 func TestWhoIsToldFindsWhatNobodyNotified(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)

@@ -9,17 +9,17 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// touch is a mutation that changes nothing of the things of a family, and whose
-// payload leads to them.
+// touch is a mutation that does not change the things that are read in a
+// family, but has a payload that leads to them.
 type touch struct {
-	// before and after are mutations that make room for it; before may select an
-	// id for it.
+	// before and after are mutations that prepare and undo the touch. The field
+	// may use an id from before's answer.
 	before, field, after string
 }
 
-// touches are the mutations by whose payloads things are read. In them stands
-// ${extra} for the mark of a thing that nothing is read of, ${n} for a number
-// that no other one has, and ${new} for a uuid of that number.
+// touches are the mutations with payloads that lead to things. Placeholders are
+// ${extra} for the mark of a thing that no test reads, ${n} for a unique
+// number, and ${new} for a UUID made of that number.
 var touches = map[string]touch{
 	"createNamespace": {
 		field: `createNamespace(input: {name: "${project} ${n}", visibility: PUBLIC, resourceTypeAssociations: [{resourceType: "${type}"}]})`,
@@ -114,14 +114,13 @@ var touches = map[string]touch{
 	"reshape": {field: `reshape(input: {inventories: [{provider: "${extraProvider}", inventories: [{resourceClass: "${extraClass}", total: 1000}, {resourceClass: "VCPU", total: 1000000}]}], consumers: []})`},
 }
 
-// nothingToRead are the mutations whose payloads lead to no thing that was there
-// before, or is there afterwards.
+// nothingToRead are the mutations with payloads that lead to no existing thing.
 var nothingToRead = []string{"createResourceType", "deleteNamespace", "deleteResourceType", "importNamespaces"}
 
-// extra is the thing of a family that touches write.
+// extra returns the thing of a family that touches write.
 func extra(family int) thing { return thing{family, 9} }
 
-// filled returns a text of a touch with what stands for something filled in.
+// filled returns a part of a touch with its placeholders replaced.
 func filled(text string, of thing, n int, id string) string {
 	return os.Expand(text, func(name string) string {
 		switch name {
@@ -144,7 +143,7 @@ func filled(text string, of thing, n int, id string) string {
 	})
 }
 
-// selected adds a selection to the last field of a text that has none.
+// selected adds a selection to a mutation that has none.
 func selected(text string) string {
 	if text[len(text)-1] == '}' {
 		return text
@@ -168,7 +167,7 @@ func idIn(value any) string {
 	return ""
 }
 
-// prepared runs what goes before a touch, and returns its field.
+// prepared sends the preparation of a touch, and returns its field.
 func (m touch) prepared(t *testing.T, executor *graph.Executor, of thing, n int) string {
 	id := ""
 	if m.before != "" {
@@ -181,7 +180,7 @@ func (m touch) prepared(t *testing.T, executor *graph.Executor, of thing, n int)
 	return filled(m.field, of, n, id)
 }
 
-// undo runs what goes after a touch.
+// undo sends the mutation after a touch.
 func (m touch) undo(t *testing.T, executor *graph.Executor, of thing, n int) {
 	if m.after == "" {
 		return
@@ -191,8 +190,8 @@ func (m touch) undo(t *testing.T, executor *graph.Executor, of thing, n int) {
 	}
 }
 
-// partsOf are the types of what is shown with a thing that a mutation changed as
-// the mutation left it. What is selected beyond is of one instant after that.
+// partsOf are the types that a payload shows as the mutation left them, by the
+// type of the changed thing. Data beyond them is of one later instant.
 var partsOf = map[string][]string{
 	"Consumer":                {"Consumer", "Allocation"},
 	"ResourceProvider":        {"Inventory"},
@@ -203,8 +202,8 @@ var partsOf = map[string][]string{
 	"ResourceTypeAssociation": {"Namespace"},
 }
 
-// isOwn reports whether a path from a field of Mutation stays within what the
-// mutation changed.
+// isOwn reports whether a path from a field of Mutation stays within the thing
+// that the mutation changed.
 func isOwn(p path) bool {
 	if len(p) < 2 {
 		return false
@@ -213,8 +212,8 @@ func isOwn(p path) bool {
 	return !slices.ContainsFunc(p[2:], func(s step) bool { return !slices.Contains(parts, s.on) }) && len(p) < 5
 }
 
-// TestEveryPayloadIsRead holds that the mutations whose payloads lead to a type
-// with a counter are those of touches and of nothingToRead.
+// TestEveryPayloadIsRead checks that the mutations with payloads that lead to a
+// type with a counter are those in touches and nothingToRead.
 func TestEveryPayloadIsRead(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf()

@@ -56,9 +56,8 @@ func TestEnumsOfPermissionsAreTheTable(t *testing.T) {
 	}
 }
 
-// TestWhatCanBeChangedSaysWhoMay finds a type of objects in the payload of a
-// mutation without viewerCanUpdate or viewerCanDelete, or without a row in
-// changeable.
+// TestWhatCanBeChangedSaysWhoMay finds types of objects in payloads that have
+// neither viewerCanUpdate nor viewerCanDelete, or no row in changeable.
 func TestWhatCanBeChangedSaysWhoMay(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
@@ -84,23 +83,23 @@ func TestWhatCanBeChangedSaysWhoMay(t *testing.T) {
 	}
 }
 
-// changeable is a kind of things that can be changed: how one is looked up by
-// its keys, which are $1 and $2, and the mutations that its viewerCanUpdate and
-// viewerCanDelete speak of. $g is the generation of a consumer.
+// changeableKind is a kind of things that viewers can change: the query that
+// looks one up by its keys, $1 and $2, and the mutations for its
+// viewerCanUpdate and viewerCanDelete. $g is the generation of a consumer.
 type changeableKind struct {
 	kind           string
-	look           string // with @ for what is selected
+	look           string // with @ for the selection
 	update, delete string // the field and its input
 	keys           [][2]string
 }
 
 const (
-	canProject    = "a0000000-0000-4000-8000-000000000001" // demo's own
+	canProject    = "a0000000-0000-4000-8000-000000000001" // owned by demo
 	canChild      = "a0000000-0000-4000-8000-000000000002" // below the parent
 	canParent     = "a0000000-0000-4000-8000-000000000003"
-	canPublic     = "a0000000-0000-4000-8000-000000000004" // of operations, for everyone
-	canLinked     = "a0000000-0000-4000-8000-000000000005" // demo's own, with a provider
-	canOther      = "a0000000-0000-4000-8000-000000000006" // demo's own, of a type without protection
+	canPublic     = "a0000000-0000-4000-8000-000000000004" // owned by operations, public
+	canLinked     = "a0000000-0000-4000-8000-000000000005" // owned by demo, with a provider
+	canOther      = "a0000000-0000-4000-8000-000000000006" // owned by demo, of a type without protection
 	canRoot       = "b0000000-0000-4000-8000-000000000001"
 	canBelow      = "b0000000-0000-4000-8000-000000000002"
 	canAlone      = "b0000000-0000-4000-8000-000000000003"
@@ -129,7 +128,7 @@ var changeable = []changeableKind{
 	{"ResourceClass", `resourceClasses(filter: {names: ["$1"]}) { nodes { @ } }`, "", `deleteResourceClass name: "$1"`, each("CUSTOM_USED CUSTOM_FREE VCPU", "")},
 }
 
-// each returns pairs of each of some keys and another.
+// each returns pairs of each key and the same second key.
 func each(keys, second string) [][2]string {
 	var pairs [][2]string
 	for key := range strings.FieldsSeq(keys) {
@@ -138,7 +137,7 @@ func each(keys, second string) [][2]string {
 	return pairs
 }
 
-// creations are mutations that no viewerCanUpdate or viewerCanDelete speaks of.
+// creations are mutations without a viewerCanUpdate or viewerCanDelete.
 var creations = []string{
 	`createNamespace name: "New"`, `importNamespaces documents: ["{\"namespace\": \"Imported\"}"]`, `unloadNamespaces names: ["Imported"]`,
 	`createProperty namespace: "Mine", name: "new", title: "New", type: STRING`, `createProperty namespace: "Edited", name: "extra", title: "New", type: STRING`,
@@ -153,7 +152,7 @@ var creations = []string{
 	`createTrait name: "CUSTOM_NEW"`, `createResourceClass name: "CUSTOM_NEW"`, `reshape inventories: [{provider: "` + canAlone + `", inventories: []}]`,
 }
 
-// canFixture makes something of every kind: of the project demo and of others,
+// canFixture makes things of every kind: of project demo and of others,
 // protected and not, in use and not.
 func canFixture() []string {
 	made := []string{`createTrait name: "CUSTOM_USED"`, `createTrait name: "CUSTOM_FREE"`, `createResourceClass name: "CUSTOM_USED"`, `createResourceClass name: "CUSTOM_FREE"`}
@@ -180,14 +179,15 @@ func canFixture() []string {
 		`setAllocations consumers: [{uuid: "`+canConsumer+`", projectId: "demo", userId: "mel", allocations: [{provider: "`+canUsed+`", resources: [{resourceClass: "VCPU", amount: 1}]}]}]`)
 }
 
-// permitted compares what a viewer is told to be able to do with what happens.
+// permitted compares the viewer's reported permissions with the outcome of
+// mutations.
 type permitted struct {
 	t        *testing.T
 	executor *graph.Executor
 	viewer   access.Viewer
 	random   *rand.Rand
 	name     string
-	worked   map[string]bool // by operation; false where it was tried in vain
+	worked   map[string]bool // by operation; false if it was tried without success
 	answered map[string]int  // by kind and answer
 }
 
@@ -215,7 +215,7 @@ func (p *permitted) try(text string) (ok bool, answer string) {
 	return ok, answer
 }
 
-// compare looks whether the viewer can change something, and then tries.
+// compare reads whether the viewer can change a thing, and then tries.
 func (p *permitted) compare(of changeableKind, keys [2]string, can, text string) {
 	p.t.Helper()
 	if text == "" {
@@ -238,7 +238,7 @@ func (p *permitted) compare(of changeableKind, keys [2]string, can, text string)
 		p.t.Errorf("%s: %s: %s", p.name, look, shown)
 	}
 	if len(found) != 1 {
-		return // gone, or not visible
+		return // deleted, or not visible
 	}
 	want := found[0][1] == "true"
 	if ok, answer := p.try(put(text)); ok != want {
@@ -247,9 +247,9 @@ func (p *permitted) compare(of changeableKind, keys [2]string, can, text string)
 	p.answered[of.kind+" "+can+" "+found[0][1]]++
 }
 
-// sweep compares everything in a random order, and what viewer.can says with
-// what has worked: nothing of what it denies and, in a thorough sweep, some of
-// what it affirms.
+// sweep compares everything in random order. It also compares viewer.can with
+// the outcomes: no denied operation may have worked. In a thorough sweep, each
+// allowed operation must have worked at least once.
 func (p *permitted) sweep(thorough bool) {
 	p.t.Helper()
 	for _, text := range creations {
@@ -257,11 +257,11 @@ func (p *permitted) sweep(thorough bool) {
 	}
 	p.inOrder(false, p.steps("viewerCanUpdate", func(of changeableKind) string { return of.update }))
 	removals := p.steps("viewerCanDelete", func(of changeableKind) string { return of.delete })
-	p.inOrder(thorough, append(removals, removals...)) // what was in use may not be any more
+	p.inOrder(thorough, append(removals, removals...)) // things in use at first may be unused later
 	for operation, worked := range p.worked {
 		answer := askAs(p.t, p.executor, p.viewer, fmt.Sprintf(`{ viewer { can(operation: %s) } }`, access.EnumName(operation)))
 		if strings.Contains(answer, `"errors"`) {
-			continue // a policy that denies the question
+			continue // a policy that denies the query
 		}
 		if can := strings.Contains(answer, "true"); worked && !can || thorough && can && !worked {
 			p.t.Errorf("%s: %s has worked: %v, and the viewer is told %s", p.name, operation, worked, answer)
@@ -269,7 +269,7 @@ func (p *permitted) sweep(thorough bool) {
 	}
 }
 
-// steps returns comparisons of all things by one of their mutations.
+// steps returns comparisons of all things with one of their mutations.
 func (p *permitted) steps(can string, mutation func(changeableKind) string) []func() {
 	var steps []func()
 	for _, of := range changeable {
@@ -280,7 +280,8 @@ func (p *permitted) steps(can string, mutation func(changeableKind) string) []fu
 	return steps
 }
 
-// inOrder runs steps at random or, with parts before what holds them, backwards.
+// inOrder runs steps in random order. If partsFirst is set, it runs them
+// backwards, so that parts come before their owners.
 func (p *permitted) inOrder(partsFirst bool, steps []func()) {
 	if partsFirst {
 		slices.Reverse(steps)
@@ -292,9 +293,10 @@ func (p *permitted) inOrder(partsFirst bool, steps []func()) {
 	}
 }
 
-// TestWhatViewersCanIsWhatMutationsSay compares viewerCanUpdate, viewerCanDelete
-// and viewer.can with the mutations themselves, as every viewer, for things of
-// every kind, under the default policy and under random ones.
+// TestWhatViewersCanIsWhatMutationsSay compares viewerCanUpdate,
+// viewerCanDelete and viewer.can with the outcome of the mutations, as every
+// viewer, for things of every kind, under the default policy and under random
+// ones.
 func TestWhatViewersCanIsWhatMutationsSay(t *testing.T) {
 	t.Parallel()
 	for name, newDatabase := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
@@ -305,11 +307,11 @@ func TestWhatViewersCanIsWhatMutationsSay(t *testing.T) {
 			for viewer := range viewers {
 				for _, ownersWrite := range []bool{false, true} {
 					if !ownersWrite && viewer != "member" && viewer != "foreign" {
-						continue // it is all one to others
+						continue // the option does not affect other viewers
 					}
 					p := permittedOn(t, newDatabase(t), ownersWrite, answered)
 					p.random, p.viewer, p.name = random, viewers[viewer], fmt.Sprintf("%s, owners write %v", viewer, ownersWrite)
-					p.sweep(viewer != "foreign" && viewer != "service") // who have nothing of their own
+					p.sweep(viewer != "foreign" && viewer != "service") // these own nothing
 				}
 			}
 			for range soak.Rounds(5) {

@@ -22,8 +22,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// marker is in every name, key, value and text of the fixture that belongs to
-// the project vault alone, or to a private capability.
+// marker is in every name, key, value and description of the fixture that
+// belongs to project vault alone, or to a private capability.
 const marker = "marker"
 
 const (
@@ -34,7 +34,7 @@ const (
 	hiddenRoot  = "55555555-5555-4555-8555-555555555555"
 )
 
-// fixture returns something public and something hidden of every kind.
+// fixture returns a public and a hidden thing of every kind.
 func fixture() store.Content {
 	return store.Content{
 		Definitions: []string{
@@ -75,13 +75,13 @@ func fixture() store.Content {
 	}
 }
 
-// openFixture opens a store that holds the fixture.
+// openFixture opens a store with the fixture.
 func openFixture(t *testing.T, url string) *store.Store {
 	t.Helper()
 	return openFilled(t, store.Options{URL: url}, fixture())
 }
 
-// openFilled opens a store whose capabilities everyone discovers and fills it.
+// openFilled opens a store with open discovery of capabilities, and fills it.
 func openFilled(t *testing.T, options store.Options, content store.Content) *store.Store {
 	t.Helper()
 	options.Resources.CapabilityDiscovery = resource.DiscoveryEveryone
@@ -107,7 +107,7 @@ func executeWhole(t *testing.T, ctx context.Context, executor *graph.Executor, q
 	return response
 }
 
-// requiredArguments are arguments of the fields that require some.
+// requiredArguments are arguments for fields that require some.
 var requiredArguments = map[string]string{
 	"Query.node":                        `(id: "")`,
 	"Query.nodes":                       `(ids: [])`,
@@ -133,7 +133,7 @@ var requiredArguments = map[string]string{
 	"ResourceProvider.inventory":        `(resourceClass: "VCPU")`,
 }
 
-// selection returns a selection of everything below a type, some levels deep.
+// selection returns a selection of all fields below a type to the given depth.
 func selection(t *testing.T, schema *ast.Schema, of *ast.Definition, levels int) string {
 	t.Helper()
 	var out []string
@@ -164,10 +164,10 @@ func selection(t *testing.T, schema *ast.Schema, of *ast.Definition, levels int)
 
 var idInAnswer = regexp.MustCompile(`"id":"([A-Za-z0-9_-]+)"`)
 
-// TestPrivateIsInvisibleByEveryPath asks for every field of the schema, from
-// every query and from every id that exists, as viewers of other projects:
-// nothing of the hidden part of the fixture is in any answer, no answer is an
-// internal error, and no marked field is null without an error.
+// TestPrivateIsInvisibleByEveryPath queries every field of the schema, from
+// every query and every existing id, as viewers of other projects. No answer
+// may contain the hidden part of the fixture or an internal error, and no
+// marked field may be null without an error.
 func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -222,8 +222,8 @@ func everyQuery(t *testing.T, schema *ast.Schema) map[string]string {
 	return everything
 }
 
-// visibleToAdmins asks queries as an administrator and returns all ids in their
-// answers. Enough of the answers show the hidden part of the fixture.
+// visibleToAdmins sends queries as an administrator and returns all ids in the
+// answers. It checks that enough answers show the hidden part of the fixture.
 func visibleToAdmins(t *testing.T, ask func(viewer, query string) string, everything map[string]string) map[string]bool {
 	t.Helper()
 	ids, shown := map[string]bool{}, 0
@@ -265,8 +265,8 @@ func answerText(t *testing.T, response *graphql.Response) string {
 	return string(text)
 }
 
-// TestRolesMayDoWhatTheTableSays asks for every field of Query and Mutation in
-// every role: the answer is FORBIDDEN exactly where the table says so.
+// TestRolesMayDoWhatTheTableSays queries every field of Query and Mutation in
+// every role. The answer must be FORBIDDEN exactly if the table says so.
 func TestRolesMayDoWhatTheTableSays(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -299,8 +299,8 @@ func TestRolesMayDoWhatTheTableSays(t *testing.T) {
 	})
 }
 
-// sample returns an operation of a field with no more than the type system
-// requires.
+// sample returns an operation of a field with only the required arguments and
+// selections.
 func sample(schema *ast.Schema, field *ast.FieldDefinition) string {
 	var arguments []string
 	for _, argument := range field.Arguments {

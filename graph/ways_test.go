@@ -10,17 +10,18 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// ways are how one answer shows a counter and a number of the same thing: by two
-// paths that share their first steps, or none.
+// ways describe how one answer shows a counter and a number of the same thing:
+// along two paths that may share their first steps.
 type ways struct {
 	counter, number path
-	shared          int // steps
+	shared          int // the number of shared steps
 	shown           shown
 	numberFirst     bool   // in the document
-	beside          string // another field, before these
+	beside          string // another field, before both
 }
 
-// mutation returns the mutation whose payload shows both, "" for a query.
+// mutation returns the mutation with a payload that shows both, or "" for a
+// query.
 func (w ways) mutation() string {
 	if len(w.counter) > 0 && w.counter[0].of == "Mutation" {
 		return w.counter[0].field
@@ -39,19 +40,19 @@ func (w ways) aliases() (counter, number string) {
 // wayFinder draws ways at random.
 type wayFinder struct {
 	schema *ast.Schema
-	known  memo[[2]string, []path] // by both ends
-	own    memo[[2]string, []path] // by a mutation and the end
-	taking memo[[2]string, []path] // by a step of coverage and the end
-	passed memo[[3]string, bool]   // by both ends and what is between
+	known  memo[[2]string, []path] // by start and end
+	own    memo[[2]string, []path] // by mutation and end
+	taking memo[[2]string, []path] // by step of coverage and end
+	passed memo[[3]string, bool]   // by start, end and the type between
 }
 
-// memo is what was found, of which there is much, by what it was found for.
+// memo caches expensive results by key.
 type memo[K comparable, V any] struct {
 	mu    sync.Mutex
 	found map[K]V
 }
 
-// of returns what is known by a key, and finds it where nothing is.
+// of returns the cached value of a key, or computes it.
 func (m *memo[K, V]) of(key K, find func() V) V {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,15 +83,15 @@ func (f *wayFinder) ofMutation(mutation, to string) []path {
 	})
 }
 
-// passes reports whether a path from a type to another one passes a third one.
+// passes reports whether a path between two types passes a third one.
 func (f *wayFinder) passes(from, to, by string) bool {
 	return f.passed.of([3]string{from, to, by}, func() bool {
 		return slices.ContainsFunc(f.between(from, to), func(p path) bool { return slices.ContainsFunc(p, func(s step) bool { return s.on == by }) })
 	})
 }
 
-// draw returns how an answer may show a counter and a number of a facet: the
-// number on the way to the counter, or both by paths that part somewhere.
+// draw returns a random way to show a counter and a number of a facet: with the
+// number on the path to the counter, or along two paths that part.
 func (f *wayFinder) draw(chance *rand.Rand, of facet) ways {
 	for {
 		w, ok := ways{}, false
@@ -108,7 +109,7 @@ func (f *wayFinder) draw(chance *rand.Rand, of facet) ways {
 	}
 }
 
-// besideAnother returns the ways with another field before them, or without.
+// besideAnother sometimes adds another field before the ways.
 func (w ways) besideAnother(chance *rand.Rand) ways {
 	if chance.IntN(6) == 0 {
 		w.beside = `beside: __schema { queryType { name } }`
@@ -120,8 +121,8 @@ func (w ways) besideAnother(chance *rand.Rand) ways {
 	return w
 }
 
-// drawTaking draws as draw does, of those ways to the counter of a facet that take
-// one of the steps of coverage; false where none may.
+// drawTaking is draw for ways whose path to the counter takes a given step of
+// coverage. Ok is false if there is none.
 func (f *wayFinder) drawTaking(chance *rand.Rand, of facet, wanted string) (w ways, ok bool) {
 	if mutation, isPayload := strings.CutPrefix(wanted, inPayload); isPayload {
 		roots := slices.DeleteFunc(slices.Clone(steps(f.schema, "Mutation")), func(s step) bool { return s.field != mutation })
@@ -136,7 +137,7 @@ func (f *wayFinder) drawTaking(chance *rand.Rand, of facet, wanted string) (w wa
 	return w.besideAnother(chance), ok
 }
 
-// drawOwn draws from the payloads of the mutations that write the number.
+// drawOwn draws ways in the payloads of mutations that write the number.
 func (f *wayFinder) drawOwn(chance *rand.Rand, of facet) (ways, bool) {
 	write := of.writes[chance.IntN(len(of.writes))].mutation
 	all := f.ofMutation(write, of.of)
@@ -145,8 +146,9 @@ func (f *wayFinder) drawOwn(chance *rand.Rand, of facet) (ways, bool) {
 	return w, ok && len(w.number) > 1 && (isOwn(w.counter) || !isOwn(w.number))
 }
 
-// drawAfter draws from the payloads of mutations that write other things, on
-// ways that go on to one of the same type before they go on to the facet's.
+// drawAfter draws ways in the payloads of mutations that write other things.
+// The ways first lead to a thing of the same type, and then to the facet's
+// type.
 func (f *wayFinder) drawAfter(chance *rand.Rand, of facet, roots []step) (ways, bool) {
 	root := roots[chance.IntN(len(roots))]
 	if _, ok := touches[root.field]; !ok || of.writesBy(root.field) {
@@ -160,12 +162,13 @@ func (f *wayFinder) drawAfter(chance *rand.Rand, of facet, roots []step) (ways, 
 	return f.drawBelow(chance, of, begin, begin.end(""))
 }
 
-// drawBelow draws paths that begin with some steps, or in a type.
+// drawBelow draws ways with paths that begin with the given steps, or in a
+// type.
 func (f *wayFinder) drawBelow(chance *rand.Rand, of facet, begin path, from string) (ways, bool) {
 	return f.drawTo(chance, of, begin, from, f.between(from, of.of))
 }
 
-// drawTo draws as drawBelow does, with one of some paths to the counter.
+// drawTo is drawBelow with a choice of paths to the counter.
 func (f *wayFinder) drawTo(chance *rand.Rand, of facet, begin path, from string, counters []path) (ways, bool) {
 	if len(counters) == 0 {
 		return ways{}, false
@@ -200,21 +203,21 @@ func (f *wayFinder) drawTo(chance *rand.Rand, of facet, begin path, from string,
 	return w, len(w.number) > 0
 }
 
-// coverage is which steps were taken by ways that reached a thing.
+// coverage records the steps of ways that reached a thing.
 type coverage struct {
 	mu      sync.Mutex
 	reached map[string]bool
-	tried   map[string]int // steps of ways that reached nothing, so far
+	tried   map[string]int // number of failed ways per step
 }
 
-// inPayload begins the steps of ways to a counter in the payload of a mutation.
+// inPayload begins the steps to a counter in the payload of a mutation.
 const inPayload = "a counter in the payload of "
 
-// counterStep returns the step of a way to the counters of a type.
+// counterStep returns the coverage step for a step to the counter of a type.
 func counterStep(of facet, s step) string { return "counter of " + of.of + ": " + s.String() }
 
-// stepsOf returns what a way is to cover: every step on the way to the counters
-// of a type, and the last one on the way to what shows numbers.
+// stepsOf returns the steps that a way covers: every step to the counter of a
+// type, and the last step to the type that shows numbers.
 func stepsOf(of facet, w ways) (counter, number []string) {
 	if mutation := w.mutation(); mutation != "" {
 		if of.writesBy(mutation) {
@@ -232,17 +235,17 @@ func stepsOf(of facet, w ways) (counter, number []string) {
 	return counter, append(number, of.name+" in "+w.shown.of+" "+w.shown.leaves)
 }
 
-// mostTries is how many ways that take a step are tried in vain.
+// mostTries is the maximum number of failed ways per step.
 const mostTries = 3
 
-// wants reports whether any of some steps was not reached.
+// wants reports whether a step was not reached yet and is worth another try.
 func (c *coverage) wants(steps []string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(steps, func(step string) bool { return !c.reached[step] && c.tried[step] < mostTries })
 }
 
-// note notes the steps of a path that was tried.
+// note records the steps of a path that was tried.
 func (c *coverage) note(steps []string, reached bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,8 +258,8 @@ func (c *coverage) note(steps []string, reached bool) {
 	}
 }
 
-// noteBoth notes the steps of a way, which may have reached nothing by one of its
-// paths alone.
+// noteBoth records the steps of a way. If only one of the two paths reached
+// nothing, it records a failure for that path alone.
 func (c *coverage) noteBoth(counter, number []string, shows reached) {
 	if shows.both || !shows.counter || shows.number {
 		c.note(counter, shows.both)
@@ -273,8 +276,8 @@ func (c *coverage) has(step string) bool {
 	return c.reached[step]
 }
 
-// missed returns the steps with one of some beginnings that no way reached a
-// thing by, sorted.
+// missed returns the steps with one of the given prefixes that no way has
+// reached, sorted.
 func (c *coverage) missed(beginnings ...string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

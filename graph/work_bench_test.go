@@ -18,16 +18,16 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// Of what BenchmarkWeights runs its operations on.
+// The size of the database for BenchmarkWeights.
 const (
 	manyResources = 5000
 	manyItems     = 20
 	manyProviders = 1000
 )
 
-// BenchmarkWeights measures what the weights of a price are taken from: the time
-// of a field, a statement, a row that is returned, a row that is looked at, a
-// test of a text, and a byte of text.
+// BenchmarkWeights measures the weights of a price: the time of a field, a
+// statement, a returned row, a visited row, a test of a string, and a byte of a
+// string.
 func BenchmarkWeights(b *testing.B) {
 	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		b.Run(name, func(b *testing.B) {
@@ -73,7 +73,7 @@ type weights struct {
 	ctx      context.Context
 }
 
-// of returns the shortest time that an operation took.
+// of returns the shortest time of several runs of an operation.
 func (w weights) of(query string) time.Duration {
 	w.b.Helper()
 	best := time.Hour
@@ -124,7 +124,7 @@ func (w weights) measure() {
 	w.report("provider", w.of(`{ resourceProviders(first: 1, filter: {requiredAll: ["HW_CPU_X86_AVX"]}) { totalCount } }`), w.of("{ viewer { userId } }"), manyProviders)
 }
 
-// BenchmarkPrices prepares operations of documents that are kept.
+// BenchmarkPrices prepares operations from cached documents.
 func BenchmarkPrices(b *testing.B) {
 	executor := graph.NewExecutor(&graph.Resolver{}, nil)
 	for _, of := range []struct{ name, query string }{

@@ -20,15 +20,15 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// priced runs operations and holds what they do to their price.
+// priced runs operations and compares them with their prices.
 type priced struct {
 	t        *testing.T
 	executor *graph.Executor
 	prepare  *graph.Preparer
 }
 
-// run runs an operation without errors, which runs no more statements than its
-// price says, and returns its data.
+// run runs an operation without errors and returns its data. The operation must
+// not run more statements than its price has.
 func (p *priced) run(query string) (data map[string]any) {
 	p.t.Helper()
 	ctx, count := store.CountStatements(access.WithViewer(p.t.Context(), viewers["admin"]))
@@ -49,8 +49,8 @@ func (p *priced) run(query string) (data map[string]any) {
 	return data
 }
 
-// fields runs each field of the schema, by one way to its type for each field
-// that leads there, and each page from both sides.
+// fields runs each field of the schema, along one path to its type for each
+// field that leads to the type. It reads each page in both directions.
 func (p *priced) fields() {
 	p.t.Helper()
 	type way struct{ of, text string }
@@ -81,8 +81,8 @@ func (p *priced) fields() {
 	}
 }
 
-// pages runs pages of a connection from both sides, and whether there are others
-// before and after each.
+// pages reads pages of a connection in both directions, and whether other pages
+// exist before and after each.
 func (p *priced) pages(around string, field *ast.FieldDefinition, arguments string) {
 	p.t.Helper()
 	with := func(more string) string {
@@ -107,7 +107,7 @@ func (p *priced) pages(around string, field *ast.FieldDefinition, arguments stri
 	}
 }
 
-// nodes runs a look-up of each kind of node, and of all at once.
+// nodes runs a look-up of each kind of node, and of all together.
 func (p *priced) nodes(field string) {
 	p.t.Helper()
 	var all []string
@@ -133,7 +133,7 @@ func (p *priced) nodes(field string) {
 	}
 }
 
-// valuesOf collects the texts of a name in an answer.
+// valuesOf collects the string values of a field in an answer.
 func valuesOf(value any, name string, found map[string]any) {
 	switch value := value.(type) {
 	case []any:
@@ -163,8 +163,9 @@ var more = map[string][]string{
 }
 
 // TestOperationsRunNoMoreStatementsThanArePriced runs every field of every type
-// that Query leads to, and random documents: none runs more statements than its
-// price says, by which it is decided whether an operation needs a transaction.
+// that Query leads to, and random documents. No operation may run more
+// statements than its price has, because the price decides whether it needs a
+// transaction.
 func TestOperationsRunNoMoreStatementsThanArePriced(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -202,7 +203,7 @@ func TestEveryFieldIsReadAtTheInstantOfItsOperation(t *testing.T) {
 		for _, field := range executor.Schema().Query.Fields {
 			text := field.Name + requiredArguments["Query."+field.Name]
 			switch below := executor.Schema().Types[field.Type.Name()]; {
-			case strings.HasPrefix(field.Name, "__") || below.Kind == ast.Interface: // nodes are in fields
+			case strings.HasPrefix(field.Name, "__") || below.Kind == ast.Interface: // fields covers nodes
 				continue
 			case !below.IsLeafType():
 				text += " { __typename }"
@@ -213,7 +214,8 @@ func TestEveryFieldIsReadAtTheInstantOfItsOperation(t *testing.T) {
 	})
 }
 
-// documents runs random documents: what loads share only makes statements fewer.
+// documents runs random documents. Shared loads can only reduce the number of
+// statements.
 func (p *priced) documents(ids []string) {
 	p.t.Helper()
 	total, allowed := 0, 0
@@ -236,18 +238,18 @@ func (p *priced) documents(ids []string) {
 	p.t.Logf("%d statements were run, %d were priced", total, allowed)
 }
 
-// ofWorld are the types whose objects hold the world that they are of.
+// ofWorld are the types of objects that hold their world.
 var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection", "ResourceProviderEdge", "AllocationCandidateConnection",
 	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "CapacityConnection", "CapacityEdge", "Capacity", "ProviderSummary", "CandidateExplanation", "NearMiss"}
 
-// readOfWorld are fields whose values are read from the world, of types that do
-// not hold it.
+// readOfWorld are fields that read their values from the world, on types that
+// do not hold it.
 var readOfWorld = []string{"Query.changes", "Query.placementRequest", "Trait.viewerCanDelete", "ResourceClass.viewerCanDelete",
 	"Query.definitions", "Query.validateMetadata", "Query.metadataProblems", "Resource.metadataReport"}
 
-// TestTheWorldIsPricedWhereItIsEntered: the fields which read the resident world
-// are those that lead from a type without a world to one with it, and those of
-// readOfWorld.
+// TestTheWorldIsPricedWhereItIsEntered checks which fields have a price for the
+// resident world: the fields that lead from a type without a world to a type
+// with it, and readOfWorld.
 func TestTheWorldIsPricedWhereItIsEntered(t *testing.T) {
 	t.Parallel()
 	isOf := map[string]bool{}
@@ -274,8 +276,8 @@ func TestTheWorldIsPricedWhereItIsEntered(t *testing.T) {
 	}
 }
 
-// TestANodeOfTheWorldIsPriced: a look-up by id reads the resident world where
-// one of the ids is of a provider.
+// TestANodeOfTheWorldIsPriced checks that a look-up reads the resident world if
+// one of the ids is an id of a provider.
 func TestANodeOfTheWorldIsPriced(t *testing.T) {
 	t.Parallel()
 	executor := graph.NewExecutor(&graph.Resolver{}, nil)
