@@ -28,7 +28,7 @@ type adders struct {
 	ids       map[string][]string
 	executors []*graph.Executor
 
-	touching sync.Mutex // held while a write changes what others touch
+	touching sync.Mutex // held while a mutation of touches runs, from preparation to undo
 
 	mu       sync.Mutex
 	turn     int

@@ -65,7 +65,8 @@ func instantOf(begun, ended [][]int, all []seenNumber, first, last int) (int, bo
 // instants, and of another time.
 func TestInstantsOfChains(t *testing.T) {
 	t.Parallel()
-	// Chain 0 writes at 10 to 11, 20 to 21, ..., chain 1 from 15 to 25, 35 to 45, ...
+	// Chain 0 writes at 10 to 11, 20 to 21, ..., chain 1 from 15 to 25, 35 to
+	// 45, ...
 	begun, ended := [][]int{{10, 20, 30, 40, 50, 60, 70}, {15, 35, 55}}, [][]int{{11, 21, 31, 41, 51, 61, 71}, {25, 45, 65}}
 	for _, one := range []struct {
 		name        string

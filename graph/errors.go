@@ -75,8 +75,8 @@ const maxMessageBytes = 500
 
 type requestIDKey struct{}
 
-// WithRequestID returns a context with the id of the request, for errors and
-// logs.
+// WithRequestID returns a context with the id of the request. Errors and logs
+// show the id.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }

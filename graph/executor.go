@@ -43,7 +43,8 @@ type Answer struct {
 // rows that they returned, the bytes of the data, and the total cost.
 type Taken struct {
 	Cost, Statements, Rows, Bytes int64
-	// IsOutside reports whether a database in another process ran the statements.
+	// IsOutside reports whether a database in another process ran the
+	// statements.
 	IsOutside bool
 	// Decisions explain how questions about resources were answered, and why.
 	Decisions []string
@@ -123,7 +124,7 @@ func readingAs(ctx context.Context, operation *document.Operation) context.Conte
 }
 
 // Run runs an operation to its end. It resolves the fields in the order of the
-// answer and writes each at once. If ctx ends first, the remaining fields
+// answer and writes each immediately. If ctx ends first, the remaining fields
 // become TIMEOUT errors. The data has at most answerBytes bytes; 0 is no limit.
 // A mutation with an idempotency key (WithIdempotencyKey) may be refused as a
 // whole; the answer then has no data.

@@ -12,16 +12,16 @@ const FileBytes = metadef.MaxDocument
 
 type fileExport struct{}
 
-// WithFileExport returns a context in which exportNamespaces returns a file of up
-// to FileBytes.
+// WithFileExport returns a context in which exportNamespaces returns a file of
+// up to FileBytes.
 func WithFileExport(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fileExport{}, true)
 }
 
-// IsFileExport reports whether a context is one that WithFileExport returned.
+// IsFileExport reports whether ctx comes from WithFileExport.
 func IsFileExport(ctx context.Context) bool { return ctx.Value(fileExport{}) != nil }
 
-// maxExport returns how many bytes of definitions exportNamespaces returns.
+// maxExport returns the maximum number of bytes that exportNamespaces returns.
 func maxExport(ctx context.Context) int {
 	if IsFileExport(ctx) {
 		return FileBytes

@@ -11,7 +11,7 @@ import (
 )
 
 // hostsOf returns the roots whose resources match a filter, or nil without a
-// filter. It adds what is wrong with the filter to the problems, below path.
+// filter. It adds the filter's problems, with paths below path.
 func (r *Resolver) hostsOf(ctx context.Context, path string, filter *resource.Filter, problems *problem.Problems) (*placement.Hosts, error) {
 	if filter == nil {
 		return nil, nil

@@ -22,8 +22,8 @@ import (
 // accepted write.
 //
 // With CADASTRE_SOAK_WRITES the test also runs on one server with PostgreSQL.
-// With two servers, consecutive requests of a client go to the same server or to
-// different ones.
+// With two servers, consecutive requests of a client go to the same server or
+// to different ones.
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	finder, writes := &wayFinder{schema: schemaOf()}, soak.Count(t, "CADASTRE_SOAK_WRITES", 0)
@@ -83,7 +83,7 @@ func loseNoUpdate(t *testing.T, finder *wayFinder, url string, servers, writes i
 const databases = 3
 
 // addersAtOnce is the number of concurrent clients of a family, not counting
-// those that interrupt them.
+// interrupting ones.
 const addersAtOnce = 2
 
 // drawn is the number of ways that each client considers. Most of them contain
@@ -208,8 +208,8 @@ func idsOfFamily(t *testing.T, executor *graph.Executor, schema *ast.Schema, fam
 	return out
 }
 
-// TestEveryExpectingMutationWritesANumber checks that the mutations with a
-// counter in their input are those of the facets and of withoutNumber.
+// TestEveryExpectingMutationWritesANumber checks that each mutation with a
+// counter in its input is in a facet or in withoutNumber.
 func TestEveryExpectingMutationWritesANumber(t *testing.T) {
 	t.Parallel()
 	known := slices.Clone(withoutNumber)

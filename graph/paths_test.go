@@ -86,9 +86,8 @@ func simplePaths(schema *ast.Schema, from string, wanted func(string) bool) []pa
 }
 
 // pathsTo returns the simple paths from a type of root fields to a type. For
-// every step that is on none of them but can be on a way there, it adds the
-// shortest path with that step. An example is a step to a child of the parent's
-// own type.
+// every other step that can be on a way there, it adds the shortest path with
+// that step. An example is a step to a child of the parent's own type.
 func pathsTo(schema *ast.Schema, from, to string) []path {
 	out := simplePaths(schema, from, func(of string) bool { return of == to })
 	taken := map[step]bool{}
@@ -137,7 +136,7 @@ func typesOf(paths map[string]path) []string {
 }
 
 // counters are the names of fields that clients send back with a write, so that
-// they overwrite only what they have seen.
+// the write never overwrites unseen changes.
 var counters = []string{"generation", "revision"}
 
 // counterOf returns the counter of a type, or "".

@@ -45,7 +45,8 @@ func TestLawsOfPrices(t *testing.T) {
 	}
 }
 
-// priceLaws compares prices of operations with those of slightly smaller ones.
+// priceLaws compares the prices of operations with the prices of slightly
+// smaller ones.
 type priceLaws struct {
 	t       *testing.T
 	reader  *graph.Preparer
@@ -229,8 +230,8 @@ func integersOf(of *ast.QueryDocument) []*ast.Value {
 }
 
 // TestANegativePageIsNoDiscount checks that a negative number in a list of
-// requests, as a literal or in a variable, lowers neither the price of its own
-// field nor the price of others.
+// requests, as a literal or in a variable, lowers neither the price of its
+// field nor the price of other fields.
 func TestANegativePageIsNoDiscount(t *testing.T) {
 	t.Parallel()
 	reader := graph.NewExecutor(&graph.Resolver{}, nil).Preparer(document.Limits{})

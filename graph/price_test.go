@@ -52,7 +52,7 @@ func (a arguments) query(field *ast.FieldDefinition) string {
 	return "{ " + query + " }\n" + strings.Join(fragments, "\n")
 }
 
-// texts are string values by argument name.
+// String values of arguments, by argument name.
 var texts = map[string][]string{
 	"namespace.name": {"Many 1", "Many 2", "Open"}, "resourceType.name": {"physical:host", "OS::Nova::Flavor"},
 	"name": {"host 1", "root 1", "Many 1", "size", "arch"}, "resourceType": {"physical:host", "OS::Nova::Flavor"}, "types": {"physical:host", "OS::Manila::Share"},
@@ -141,7 +141,8 @@ var crowdIDs = func() []string {
 	return append(ids, page.GlobalID(page.KindResourceProvider, provider, ""), page.GlobalID(page.KindConsumer, "66666666-6666-4666-8666-666666666666", ""))
 }()
 
-// nodeID returns the id of a row of the crowd, whose uuids are numbered.
+// nodeID returns the id of a row of the crowd. The UUIDs of the crowd are
+// numbered.
 func nodeID(kind string, row int) string {
 	switch page.Kind(kind) {
 	case page.KindResource:

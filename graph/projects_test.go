@@ -54,15 +54,15 @@ func othersOf(count, total, from int) []placement.ConsumerClaim {
 		}
 		uuid := otherUUID(from + i)
 		if i == 0 && from == 0 {
-			uuid = publicHost // a resource that everybody sees
+			uuid = publicHost // a public resource
 		}
 		claims = append(claims, vcpusOf(uuid, []string{"vault", "elsewhere"}[i%2], fmt.Sprint("user", from), amount))
 	}
 	return claims
 }
 
-// openProjects opens the fixture with the given consumers instead of its own,
-// at a fixed time.
+// openProjects opens the fixture at a fixed time. The given consumers replace
+// the consumers of the fixture.
 func openProjects(t *testing.T, url string, consumers []placement.ConsumerClaim) *graph.Executor {
 	t.Helper()
 	content := fixture()

@@ -1,7 +1,7 @@
-// Package graph implements the GraphQL API: resolvers that translate arguments,
-// call one method of the store and return nouns; the loaders that batch nested
-// fields; and the mapping from domain errors to codes. It decides no business
-// fact and sends no SQL.
+// Package graph implements the GraphQL API. Resolvers translate arguments, call
+// one method of the store and return nouns. Loaders batch nested fields. The
+// package maps domain errors to codes. It decides no business fact and sends no
+// SQL.
 package graph
 
 import "github.com/cadastre-dev/cadastre/store"

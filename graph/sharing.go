@@ -63,8 +63,8 @@ type equalStreams struct {
 	kept     map[int64]*model.Kept // answers to changes, by change id
 }
 
-// streamGroups are the groups of equal streams of an executor. The zero value is
-// ready.
+// streamGroups are the groups of equal streams of an executor. The zero value
+// is ready.
 type streamGroups struct {
 	mu     sync.Mutex
 	groups map[groupKey]*equalStreams

@@ -51,8 +51,8 @@ func TestStreamsAskAsTheirQueriesDo(t *testing.T) {
 	}
 }
 
-// TestASubscriptionHasOneField checks that a document runs only if it has
-// exactly one field, whatever the values of @skip and @include.
+// TestASubscriptionHasOneField checks that a subscription runs only if it has
+// exactly one field for all values of @skip and @include.
 func TestASubscriptionHasOneField(t *testing.T) {
 	t.Parallel()
 	preparer := graph.NewExecutor(&graph.Resolver{}, nil).Preparer(document.DefaultLimits())
@@ -132,8 +132,8 @@ func cursorIn(t *testing.T, event string) string {
 
 // TestAnswersAreFollowed follows capacity and candidates. Each event must equal
 // the answer of the query after a change. A change of other data must not cause
-// an event. A client that returns with its cursor must get exactly what it has
-// missed.
+// an event. A client that returns with its cursor must get exactly the events
+// that it has missed.
 func TestAnswersAreFollowed(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -186,11 +186,12 @@ func TestOperationsRunNoMoreStatementsThanArePriced(t *testing.T) {
 	})
 }
 
-// TestEveryFieldIsReadAtTheInstantOfItsOperation runs each field of Query beside a
-// field that takes one statement. If the schema does not say that a field reads the
-// store, the price is one statement, which needs no transaction: then the executor
-// logs that it read at several instants, and the log of executorOf fails the test.
-// Fields below those of Query are compared with their prices above.
+// TestEveryFieldIsReadAtTheInstantOfItsOperation runs each field of Query
+// together with a field that takes one statement. If the schema does not say
+// that a field reads the store, the price has one statement and the operation
+// runs without a transaction. The executor then logs that it read at several
+// instants, and the log of executorOf fails the test. The test above compares
+// the fields below Query with their prices.
 func TestEveryFieldIsReadAtTheInstantOfItsOperation(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

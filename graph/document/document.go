@@ -253,8 +253,8 @@ func (d *document) operation(name string, variables map[string]any) (*Operation,
 	return &Operation{Document: d.ast, Definition: definition, Variables: coerced}, nil
 }
 
-// checkSubscription refuses a subscription that does not have exactly one
-// field, whatever the values of @skip and @include.
+// checkSubscription refuses a subscription that does not have exactly one field
+// for all values of @skip and @include.
 func (d *document) checkSubscription(o *Operation) gqlerror.List {
 	if o.Definition.Operation != ast.Subscription {
 		return nil

@@ -9,22 +9,22 @@ import (
 
 // Defaults for fields that request no number of rows; see docs/limits.md.
 const (
-	pageSize    = 50   // rows of a page whose size is not given
+	pageSize    = 50   // rows of a page without a requested size
 	maxPageSize = 1000 // larger pages are refused by their field
 	listSize    = 10   // members of a list without pages
 
 	maxCost = int64(1) << 50 // the limit of sums and products
 )
 
-// What work costs. A field of the answer costs 1, which stands for 0.1 us of a
-// core, of the server and the database together. BenchmarkWeights measures the
-// others; the figures are of SQLite and of PostgreSQL, on busy cores.
+// The costs of work. A field of the answer costs 1, which is 0.1 us of a core
+// for the server and the database together. BenchmarkWeights measures the other
+// costs. The comments give the times on SQLite and PostgreSQL, on busy cores.
 const (
 	costOfStatement = 500                 // 60 and 94 us, with the round trip
 	costOfRow       = 20                  // 2.7 and 2.9 us with one field, 3.5 and 3.4 us with many columns
 	bytesOfCost     = 100                 // 0.02 and 0.01 us, and compressed ten times as long
 	costOfMutation  = 8 * costOfStatement // of a field: about eight statements, one with a wait for the disk
-	costOfWritten   = 200                 // of a row: 20 to 60 us to read, judge and write it
+	costOfWritten   = 200                 // of a row: 20 to 60 us to read, check and write it
 	textOfWritten   = 300                 // bytes of imported text that become a row
 )
 
@@ -34,16 +34,17 @@ const (
 type Price struct {
 	// Cost is the sum of the members below, in fields of an answer.
 	Cost int64
-	// Fields is the number of fields of the answer and of members of lists in the
-	// request, and Bytes the length of the answer.
+	// Fields is the number of fields of the answer and of members of lists in
+	// the request, and Bytes the length of the answer.
 	Fields, Bytes int64
 	// Statements is the maximum number of SQL statements of a query or of the
 	// payloads of a mutation. The transactions of a mutation are not included.
 	// Fallback is the number of these statements that run only if memory lacks
 	// the answer.
 	Statements, Fallback int
-	// Read is the number of rows that the statements return, Written the number that
-	// a mutation writes, and Tests the cost of conditions, facets and searches.
+	// Read is the number of rows that the statements return, Written the number
+	// that a mutation writes, and Tests the cost of conditions, facets and
+	// searches.
 	Read, Written, Tests int64
 	// World reports whether a field reads the resident world, and Heavy whether
 	// a field or a condition may take long.

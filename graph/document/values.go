@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// maxNameBytes bounds a name in a document: names come back in answers, once
-	// for every row, and in errors.
+	// maxNameBytes bounds a name in a document: names come back in answers,
+	// once for every row, and in errors.
 	maxNameBytes = 255
 	// maxNesting bounds how deep lists and objects are nested in variables.
 	maxNesting = 100
 )
 
-// errNotUnicode is the cause of the refusal of a literal that holds half of a
+// errNotUnicode is the cause of a refusal for a literal with half of a
 // surrogate pair.
 var errNotUnicode = errors.New("half of a surrogate pair")
 
-// checkVariables refuses what no variable may hold: U+0000, which no database
-// stores, a list that is too long, and values nested too deeply.
+// checkVariables refuses variables with U+0000, which no database stores, with
+// a list that is too long, or with values nested too deeply.
 func checkVariables(variables map[string]any, maxMembers int) error {
 	if len(variables) == 0 {
 		return nil

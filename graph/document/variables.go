@@ -173,8 +173,8 @@ func (c *coercion) scalar(at *path, name string, value any) any {
 	return value
 }
 
-// scalarProblem returns what is wrong with a value of a scalar other than Int,
-// and the empty string for a right one.
+// scalarProblem returns the problem of a value of a scalar other than Int, or
+// the empty string.
 func scalarProblem(name string, value any) string {
 	switch name {
 	case "String":
@@ -212,7 +212,7 @@ func isID(value any) bool {
 	return false
 }
 
-// int32Of returns the Int of a number; 1.0 is one as well.
+// int32Of returns the Int of a number. 1.0 is also an Int.
 func int32Of(number json.Number) (int64, bool) {
 	n, err := number.Int64()
 	if err != nil {

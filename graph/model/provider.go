@@ -55,8 +55,8 @@ func (p *ResourceProvider) Parent() *ResourceProvider {
 }
 
 // Root returns the root of the provider's tree, as the world has it. For a root
-// that a mutation has written, it is the root in the world, not the written row.
-// If the world lacks the root, Root returns the provider itself.
+// that a mutation has written, it is the root in the world, not the written
+// row. If the world lacks the root, Root returns the provider itself.
 func (p *ResourceProvider) Root() *ResourceProvider {
 	if root := ProviderAt(p.World, p.Provider.Root); root != nil {
 		return root

@@ -112,7 +112,8 @@ func (r *PlacementRequest) Resources() []placement.Amount { return r.read.Reques
 // RequiredAll returns the traits that the unsuffixed group requires.
 func (r *PlacementRequest) RequiredAll() []string { return r.read.Request.Unsuffixed.RequiredAll }
 
-// RequiredAnySets returns the sets of traits that the unsuffixed group requires.
+// RequiredAnySets returns the sets of traits that the unsuffixed group
+// requires.
 func (r *PlacementRequest) RequiredAnySets() []placement.TraitSet {
 	return r.read.Request.Unsuffixed.RequiredAnySets
 }
@@ -137,7 +138,7 @@ func (r *PlacementRequest) Hosts() *RequestHosts {
 	return &RequestHosts{r.capabilities}
 }
 
-// Ignored returns the keys that ask for nothing.
+// Ignored returns the keys that request nothing.
 func (r *PlacementRequest) Ignored() []placement.IgnoredSpec { return r.read.Ignored }
 
 // Problems returns the problems of the keys.

@@ -45,7 +45,7 @@ type Writer struct {
 	stopped  error // why no further root field is written
 }
 
-// Options say how an answer is written.
+// Options control how an answer is written.
 type Options struct {
 	Variables map[string]any
 	// Pieces lends the memory of the answer.
@@ -54,8 +54,8 @@ type Options struct {
 	// null with an error, and so are the root fields after it.
 	Bytes int
 	// Finish makes a root field continue after its context has ended, so that
-	// the answer shows what a mutation has committed. Its resolvers may still
-	// fail.
+	// the answer shows the changes that the mutation has committed. Its
+	// resolvers may still fail.
 	Finish bool
 	// Begin is called before each root field. It returns the context for the
 	// field and all below it, or why the field is refused.
