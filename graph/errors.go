@@ -138,8 +138,8 @@ func placeOf(path ast.Path) string {
 }
 
 // bounded returns the first document.MaxErrors errors. After these it keeps one
-// error for each field that has none yet, so that a field which failed never is
-// null without an error. Package writer limits the number of fields.
+// error for each field that has none yet, so that no failed field is without an
+// error. Package writer limits the number of fields.
 func bounded(list gqlerror.List) gqlerror.List {
 	var out gqlerror.List
 	told := map[string]bool{}

@@ -93,12 +93,12 @@ func (p *Preparer) Prepare(ctx context.Context, request document.Request) docume
 	return prepared
 }
 
-// readingFor returns how an operation reads the database: first before, then
-// after a field of Mutation has written. A single statement, or the world
-// alone, sees one instant and needs no transaction. A mutation that runs a
-// statement reads its world too, so it needs one. A query of one field that
-// memory usually answers starts without a transaction. It opens one if memory
-// lacks the answer, since nothing was shown until then.
+// readingFor returns how an operation reads the database (how), and how a field
+// of Mutation does (afterWrite). A single statement, or the world alone, sees
+// one instant and needs no transaction. A mutation that runs a statement reads
+// its world too, so it needs one. A query of one field that memory usually
+// answers starts without a transaction. It opens one if memory lacks the answer,
+// since nothing was shown until then.
 func readingFor(operation *document.Operation) (how, afterWrite store.How) {
 	of, statements := operation.Price, operation.Price.Statements
 	if operation.Definition.Operation == ast.Query && len(operation.Plan().Root.Fields) == 1 {

@@ -203,8 +203,8 @@ func (a *Answer) sealWith(standIn string) (cursor string) {
 	return cursor
 }
 
-// answerCursors encodes a hash as the cursor of an answer, in the alphabet and
-// length of the rand.Text placeholders.
+// answerCursors encodes a hash as the cursor of an answer, in the alphabet of
+// the rand.Text placeholders.
 var answerCursors = base32.StdEncoding
 
 // answerCursor matches the cursor of an answer.
