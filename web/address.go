@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// clientAddress returns the address that a request came from, without the port:
-// the peer or, where that is a trusted proxy, the last address in
-// X-Forwarded-For that is not one. Anybody can have written the addresses
-// before that one.
+// clientAddress returns the address of a request, without the port. This is the
+// peer's address or, if the peer is a trusted proxy, the last address in
+// X-Forwarded-For that is not a trusted proxy. The addresses before it could be
+// forged.
 func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 	peer, ok := parseAddress(r.RemoteAddr)
 	if !ok {
@@ -29,7 +29,7 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 	return peer.String()
 }
 
-// parseAddress returns an address that is given with or without a port.
+// parseAddress parses an address with or without a port.
 func parseAddress(text string) (netip.Addr, bool) {
 	pair, err := netip.ParseAddrPort(text)
 	ip := pair.Addr()
@@ -49,7 +49,7 @@ func isWithin(ip netip.Addr, networks []netip.Prefix) bool {
 }
 
 // rateLimitKey returns the key of an address's bucket: an IPv4 address, or the
-// /64 of an IPv6 address, all of which one client has.
+// /64 of an IPv6 address because one client has all of a /64.
 func rateLimitKey(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Is4() {

@@ -15,8 +15,8 @@ import (
 //go:embed console
 var consoleFiles embed.FS
 
-// addConsole serves the console below /console. Every path but those of its
-// assets is a view, which the page itself finds by its address.
+// addConsole serves the console below /console. Every path is a view except the
+// assets. The page reads its address to choose the view.
 func addConsole(mux *http.ServeMux, roles []DemoRole) {
 	page := template.Must(template.ParseFS(consoleFiles, "console/index.html"))
 	if roles == nil {
@@ -24,7 +24,7 @@ func addConsole(mux *http.ServeMux, roles []DemoRole) {
 	}
 	settings, err := json.Marshal(map[string]any{"roles": roles})
 	if err != nil {
-		panic(err) // of texts only
+		panic(err) // only strings
 	}
 	view := func(w http.ResponseWriter, _ *http.Request) {
 		nonce := rand.Text()
@@ -61,8 +61,8 @@ func consoleAssets() []string {
 	return names
 }
 
-// addNoConsole answers below /console that the console is not served, and what
-// is.
+// addNoConsole answers requests below /console: the console is not served, but
+// the API is.
 func addNoConsole(mux *http.ServeMux) {
 	none := func(w http.ResponseWriter, _ *http.Request) {
 		plain(w, http.StatusNotFound, "The console is not served in the profile locked. The API is at /graphql; cadastre serve --profile open serves the console here.\n")

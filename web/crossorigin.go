@@ -12,22 +12,21 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// anyPort is the end of an allowed origin that stands for every port of its
-// host.
+// anyPort ends an allowed origin that may have any port.
 const anyPort = ":*"
 
-// allowedHeaders are the headers that pages of allowed origins may send: those
-// that the server reads, and those that clients and tracers of browsers add to
-// every request, which it ignores.
+// allowedHeaders are the headers that pages of allowed origins may send. The
+// server reads some of them. The others come from browser clients and tracers,
+// which add them to every request; the server ignores them.
 const allowedHeaders = "Accept, Authorization, Cache-Control, Content-Type, Idempotency-Key, X-Auth-Token, X-Request-Id, X-Requested-With, X-Correlation-Id, " +
 	"traceparent, tracestate, baggage, sentry-trace, b3, X-B3-TraceId, X-B3-SpanId, X-B3-ParentSpanId, X-B3-Sampled, X-B3-Flags, " +
 	"uber-trace-id, newrelic, X-Amzn-Trace-Id, X-Cloud-Trace-Context, X-Datadog-Origin, X-Datadog-Parent-Id, X-Datadog-Sampling-Priority, X-Datadog-Trace-Id, " +
 	"apollographql-client-name, apollographql-client-version, Apollo-Require-Preflight, X-Apollo-Operation-Id, X-Apollo-Operation-Name, " +
 	"graphql-client-name, graphql-client-version, GraphQL-Preflight"
 
-// CheckOrigin returns an error for a text that is not an origin such as
-// https://dash.example.org or http://localhost:3000: scheme and host, no path.
-// The port of this machine's own names and addresses may be `*`.
+// CheckOrigin returns an error unless origin is an origin such as
+// https://dash.example.org or http://localhost:3000: scheme and host, without a
+// path. The port may be `*` if the host is localhost or a loopback address.
 func CheckOrigin(origin string) error {
 	base, wild := strings.CutSuffix(origin, anyPort)
 	address, err := url.Parse(base)
@@ -40,14 +39,13 @@ func CheckOrigin(origin string) error {
 	return nil
 }
 
-// isThisMachine reports whether a host is a name or an address of the machine
-// that asks.
+// isThisMachine reports whether a host is localhost or a loopback address.
 func isThisMachine(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// allows reports whether an allowed origin is that of a page.
+// allows reports whether an allowed origin matches the origin of a page.
 func allows(allowed, origin string) bool {
 	base, wild := strings.CutSuffix(allowed, anyPort)
 	if !wild {
@@ -61,8 +59,8 @@ func allows(allowed, origin string) bool {
 	return rest[0] == ':' && err == nil
 }
 
-// crossOrigin answers the pages of allowed origins, and refuses requests that a
-// browser sends for pages of other ones.
+// crossOrigin answers pages of allowed origins, and refuses browser requests
+// from pages of other origins.
 func crossOrigin(next *transport) http.Handler {
 	refuse := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden, message: refusalOf(r.Header.Get("Origin"))})
@@ -95,8 +93,8 @@ func crossOrigin(next *transport) http.Handler {
 	})
 }
 
-// refusalOf returns why requests from pages of an origin are refused, with the
-// flag that admits them.
+// refusalOf returns the message that refuses requests from pages of an origin.
+// It names the flag that allows them.
 func refusalOf(origin string) string {
 	if CheckOrigin(origin) != nil { // none, or not one that could be allowed
 		return "requests from pages of other sites are refused: --allowed-origins of the server names those that are not"

@@ -16,13 +16,13 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// heartbeat is how often a stream says that it is alive.
+// heartbeat is the interval between comments that show that a stream is alive.
 const heartbeat = 15 * time.Second
 
-// serveEvents answers a request with a stream of events, as the distinct
-// connections of graphql-sse: `next` for each answer and `complete` at the end.
-// Refused is why the operation does not run, which the stream says unless it is for
-// HTTP to say.
+// serveEvents answers a request with a stream of events, in the distinct
+// connections mode of graphql-sse: `next` for each answer and `complete` at the
+// end. If refused is not nil, the operation does not run: serveEvents returns a
+// refusal that has an HTTP status, and sends any other on the stream.
 func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of caller, operation *document.Operation, refused *refusal) *refusal {
 	if refused != nil && refused.status != 0 {
 		return refused
@@ -40,11 +40,11 @@ func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of calle
 	defer done()
 	s.viewer = of.viewer
 	client := http.NewResponseController(w)
-	_ = client.SetReadDeadline(time.Time{}) // only a recorder of tests has none
+	_ = client.SetReadDeadline(time.Time{}) // the recorders of tests have none
 	header := w.Header()
 	header.Set("Content-Type", mediaEvents+"; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no") // proxies hand on each event at once
+	header.Set("X-Accel-Buffering", "no") // proxies pass on each event immediately
 	to := &eventStream{session: s, to: w, client: client}
 	if to.comment() != nil {
 		return nil
@@ -60,7 +60,7 @@ func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of calle
 	aside.Go(func() { s.watch(running) })
 	aside.Go(func() { to.beat(running) })
 	if operation.Definition.Operation == ast.Subscription {
-		_ = s.follow(ctx, of, operation, to) // the client has gone, or is told below
+		_ = s.follow(ctx, of, operation, to) // the client has gone, or sayWhy tells it below
 	} else {
 		h, refused := t.gates.enter(ctx, of)
 		if refused == nil {
@@ -83,7 +83,7 @@ type eventStream struct {
 	ended  bool
 }
 
-// write writes a text, or ends the session where the client does not take it.
+// write writes text. If the client does not take it, write ends the session.
 func (e *eventStream) write(text []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,7 +91,7 @@ func (e *eventStream) write(text []byte) error {
 		return errClientGone
 	}
 	latest := e.latest(len(text))
-	_ = e.client.SetWriteDeadline(latest) // only a recorder of tests has none
+	_ = e.client.SetWriteDeadline(latest) // the recorders of tests have none
 	_, err := e.to.Write(text)
 	if err == nil {
 		err = e.client.Flush()
@@ -108,10 +108,10 @@ func (e *eventStream) write(text []byte) error {
 	return nil
 }
 
-// comment sends what clients ignore.
+// comment sends a comment, which clients ignore.
 func (e *eventStream) comment() error { return e.write([]byte(":\n\n")) }
 
-// beat sends a comment every now and then, until the context ends.
+// beat sends a comment every heartbeat until the context ends.
 func (e *eventStream) beat(ctx context.Context) {
 	for pause.For(ctx, heartbeat) && e.comment() == nil {
 	}
@@ -119,7 +119,7 @@ func (e *eventStream) beat(ctx context.Context) {
 
 func (e *eventStream) next(answer *graph.Answer, extensions string, sent func([]byte, int)) error {
 	text := whole("event: next\ndata: ", answer, extensions, "\n\n", sent)
-	if body := text[len("event: next\n") : len(text)-2]; bytes.ContainsAny(body, "\r\n") { // JSON that was stored so
+	if body := text[len("event: next\n") : len(text)-2]; bytes.ContainsAny(body, "\r\n") { // stored JSON may have line breaks
 		lines := bytes.ReplaceAll(bytes.ReplaceAll(body, []byte("\r"), []byte("\n")), []byte("\n"), []byte("\ndata: "))
 		text = append(append([]byte("event: next\n"), lines...), "\n\n"...)
 	}
@@ -135,9 +135,9 @@ func (e *eventStream) refused(errs gqlerror.List) error {
 
 func (e *eventStream) complete() error { return e.write([]byte("event: complete\ndata: \n\n")) }
 
-// sayWhy tells the client that its token holds no longer: to connect again with it
-// would be in vain. A stream that ends for another reason ends without a word, which
-// makes clients connect again.
+// sayWhy tells the client that its token is no longer valid, so that it does
+// not connect again with the same token. A stream that ends for another reason
+// ends without a message, which makes clients connect again.
 func (e *eventStream) sayWhy(ctx context.Context) {
 	if ctx.Err() == nil {
 		return

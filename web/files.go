@@ -14,13 +14,14 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
-// Next to /graphql, two paths serve definition files that are larger than requests
-// and answers may be. Both run an operation like any other, with the
-// same gates, budgets and limits of time.
+// Two more paths serve definition files that exceed the limits of requests and
+// answers at /graphql. Both run an operation with the usual gates, budgets and
+// time limits.
 //
-// POST /import has the files as its body, one behind the other, and in its URL
-// the parameters of a GET of /graphql. The files become the documents of the
-// variable input, and the import is atomic. Without a query it runs importQuery.
+// POST /import takes the files as its body, one after the other. The URL has
+// the same parameters as a GET of /graphql. The files become the documents of
+// the variable input, and the import is atomic. Without a query it runs
+// importQuery.
 //
 // GET /export?name=N&portable=true runs exportQuery.
 const (
@@ -33,12 +34,12 @@ const (
 	exportQuery = `query ($names: [String!], $portable: Boolean!) { exportNamespaces(names: $names, portable: $portable) }`
 )
 
-// exportAnswerBytes bounds the answer of an export: the bytes of a file, indented
-// and escaped.
+// exportAnswerBytes bounds the answer of an export: a file, indented and
+// escaped.
 const exportAnswerBytes = 3 * graph.FileBytes
 
-// memoryOfFile is how many bytes each byte of a file becomes: 63 MB took 1.4 GB
-// while they were imported, and 0.8 GB while they were exported.
+// memoryOfFile is the memory in bytes that each byte of a file takes: 63 MB
+// took 1.4 GB during an import, and 0.8 GB during an export.
 const memoryOfFile = 24
 
 // receiveTime is how long a client may take to send files.
@@ -50,10 +51,10 @@ func isImport(r *http.Request) bool { return r.Method == http.MethodPost && r.UR
 // isExport reports whether a request asks for a definition file.
 func isExport(r *http.Request) bool { return r.URL.Path == exportPath }
 
-// allowTime gives a client the time to send files.
+// allowTime extends the read deadline for a client that sends files.
 func allowTime(w http.ResponseWriter, r *http.Request) {
 	if isImport(r) {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(receiveTime)) // else it has less
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(receiveTime)) // otherwise it has less
 	}
 }
 
@@ -84,8 +85,8 @@ func readImport(r *http.Request, text []byte) (*request, *refusal) {
 	return request, nil
 }
 
-// checkImport refuses operations that are more than an import: their price has no
-// limit.
+// checkImport refuses an operation with anything but one importNamespaces,
+// because the price of an import has no limit.
 func checkImport(operation *document.Operation) *refusal {
 	fields := operation.Definition.SelectionSet
 	if field, ok := fields[0].(*ast.Field); ok && len(fields) == 1 && field.Name == "importNamespaces" {
@@ -94,7 +95,7 @@ func checkImport(operation *document.Operation) *refusal {
 	return bad("the operation at " + importPath + " must have the field importNamespaces alone")
 }
 
-// preparerOf returns what reads the operation of a request.
+// preparerOf returns the preparer for the operation of a request.
 func (t *transport) preparerOf(r *http.Request) *graph.Preparer {
 	if isImport(r) || isExport(r) {
 		return t.files
@@ -102,7 +103,7 @@ func (t *transport) preparerOf(r *http.Request) *graph.Preparer {
 	return t.preparer
 }
 
-// maxPoints returns the points of the highest price, which bounds all operations
+// maxPoints returns the points of the highest price. This bounds all operations
 // except imports.
 func (t *transport) maxPoints() int {
 	if limit := t.Limits.Cost; limit > 0 {
@@ -111,7 +112,7 @@ func (t *transport) maxPoints() int {
 	return math.MaxInt
 }
 
-// answerBytes returns how many bytes an answer may have.
+// answerBytes returns the maximum size of an answer in bytes.
 func (t *transport) answerBytes(ctx context.Context) int {
 	if graph.IsFileExport(ctx) {
 		return exportAnswerBytes
@@ -119,7 +120,8 @@ func (t *transport) answerBytes(ctx context.Context) int {
 	return t.Limits.AnswerBytes
 }
 
-// bodyLimit returns how many bytes the body of a request may have; 0 is no limit.
+// bodyLimit returns the maximum size of a request body in bytes; 0 means no
+// limit.
 func (t *transport) bodyLimit(r *http.Request) int64 {
 	if isImport(r) {
 		return graph.FileBytes
@@ -127,7 +129,7 @@ func (t *transport) bodyLimit(r *http.Request) int64 {
 	return t.Limits.BodyBytes
 }
 
-// memoryOf returns how many bytes each byte of a body becomes.
+// memoryOf returns the memory in bytes that each byte of a body takes.
 func memoryOf(r *http.Request) int64 {
 	if isImport(r) {
 		return memoryOfFile
@@ -135,9 +137,9 @@ func memoryOf(r *http.Request) int64 {
 	return memoryOfBody
 }
 
-// filesOf returns the JSON strings that follow one another. A file ends with the
-// bracket that closes it, so each of several broken files is mostly a file by
-// itself.
+// filesOf splits text into JSON values that follow one another. A file ends
+// with its last closing bracket, so one broken file usually does not affect the
+// files after it.
 func filesOf(text string) []any {
 	files := []any{}
 	depth, quoted, begin := 0, false, 0

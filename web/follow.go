@@ -14,20 +14,20 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// receiver takes the answers to one operation of a stream, one after the other. An
-// error of it means that the client takes no more.
+// receiver takes the answers to one operation of a stream, one after the other.
+// Its methods return an error when the client takes no more.
 type receiver interface {
-	// next sends an answer with its extensions. Sent is called with each piece that
-	// was sent.
+	// next sends an answer with its extensions. It calls sent with each piece
+	// that was sent.
 	next(answer *graph.Answer, extensions string, sent func(piece []byte, left int)) error
-	// refused sends why the operation did not begin.
+	// refused sends the reason why the operation did not begin.
 	refused(errs gqlerror.List) error
-	// complete says that no answer follows.
+	// complete tells the client that no answer follows.
 	complete() error
 }
 
-// follow begins a subscription and sends its events to the receiver, until one of
-// the two ends.
+// follow begins a subscription and sends its events to the receiver, until the
+// subscription or the receiver ends.
 func (s *session) follow(ctx context.Context, of caller, operation *document.Operation, to receiver) error {
 	leave, refused := s.streams.subscriptions.enter(principal(s.viewer))
 	if refused != nil {
@@ -70,8 +70,8 @@ func (s *session) refuseOn(ctx context.Context, to receiver, refused *refusal) e
 	return to.refused(errs)
 }
 
-// subscribe begins a subscription, within the time of an operation to check what it
-// asks for. The subscription itself lasts as long as the context.
+// subscribe begins a subscription. Its checks must end within the time of an
+// operation; the subscription itself lasts as long as the context.
 func (s *session) subscribe(ctx context.Context, of caller, operation *document.Operation) (*graph.Subscription, gqlerror.List) {
 	h, refused := s.gates.enter(ctx, of)
 	defer h.end()
@@ -84,8 +84,8 @@ func (s *session) subscribe(ctx context.Context, of caller, operation *document.
 	return s.Executor.Subscribe(ctx, operation)
 }
 
-// send answers an event, as soon as the viewer has the points for it and it can
-// run, and sends the answer if there is one.
+// send answers an event once the viewer has the points for it and it can run.
+// It sends the answer if there is one.
 func (s *session) send(ctx context.Context, of caller, operation *document.Operation, subscription *graph.Subscription, event any, to receiver) error {
 	for again := range maxTries {
 		if !s.judge(ctx) || !of.payer.wait(ctx, 1+pointsOf(s.viewer, operation)) {
@@ -113,12 +113,13 @@ func (s *session) send(ctx context.Context, of caller, operation *document.Opera
 	return nil
 }
 
-// maxTries is how often an event is answered anew while the database cannot be
-// reached or is too slow, for about a minute; then it is sent with the error.
+// maxTries bounds the attempts to answer an event while the database is
+// unreachable or too slow: about a minute. After that, send sends the answer
+// with its error.
 const maxTries = 10
 
-// runSoon takes what an operation needs to run and waits for it as long as necessary.
-// It returns nil if the context ended before.
+// runSoon waits, without a limit, for the resources that an operation needs to
+// run. It returns nil if the context ends first.
 func (s *session) runSoon(ctx context.Context, of caller, operation *document.Operation) *held {
 	for ctx.Err() == nil {
 		h, refused := s.gates.enter(ctx, of)
@@ -134,8 +135,8 @@ func (s *session) runSoon(ctx context.Context, of caller, operation *document.Op
 	return nil
 }
 
-// eventAnswer returns the answer to an event, nil for one that the client has
-// already.
+// eventAnswer returns the answer to an event, or nil if the client already has
+// that answer.
 func (s *session) eventAnswer(ctx context.Context, operation *document.Operation, subscription *graph.Subscription, event any, h *held) *graph.Answer {
 	s.measured.priced(operation.Price.Cost)
 	ctx, cancel := s.within(ctx)
@@ -167,7 +168,7 @@ func (s *session) runOne(ctx context.Context, operation *document.Operation, hea
 	return to.complete()
 }
 
-// latest returns until when a client has to take so many bytes.
+// latest returns the deadline for a client to take size bytes.
 func (s *session) latest(size int) time.Time {
 	latest := time.Now().Add(slowClientFor)
 	if rate := s.Limits.ClientBytes; rate > 0 {
@@ -176,8 +177,8 @@ func (s *session) latest(size int) time.Time {
 	return latest
 }
 
-// whole returns an answer as one text between a beginning and an end, and takes
-// back its pieces.
+// whole returns an answer as one byte slice between a prefix and a suffix. It
+// calls sent with each piece, which releases it.
 func whole(before string, answer *graph.Answer, extensions, after string, sent func([]byte, int)) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(before)+int(answer.Taken.Bytes)+len(extensions)+256))
 	out.WriteString(before)

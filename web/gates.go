@@ -18,7 +18,7 @@ import (
 
 // The lanes of the gate for work.
 const (
-	operations = iota // that are read, run or answered
+	operations = iota // being read, run or answered
 	readings          // of long requests, and of greedy viewers
 	searches          // heavy operations that run
 	statements        // other operations that run and need a connection
@@ -30,7 +30,7 @@ const (
 	answerBytes        // answers that clients have not read
 )
 
-// gates bound what all operations share.
+// gates bound the resources that all operations share.
 type gates struct{ work, bytes *admission.Gate }
 
 // How long an operation waits for its place, and for anything else.
@@ -50,15 +50,15 @@ func newGates(options Options) gates {
 	}
 }
 
-// caller is who an operation runs for, and what pays for it.
+// caller is the viewer and the party of an operation, and the bucket that pays.
 type caller struct {
 	viewer access.Viewer
 	party  admission.Party
 	payer  bucket
 }
 
-// callerOf returns the caller of a request. Many clients share a connection of a
-// proxy, so it has no share.
+// callerOf returns the caller of a request. A connection from a trusted proxy
+// carries many clients, so it has no share.
 func callerOf(viewer access.Viewer, payer bucket, r *http.Request) caller {
 	of := admission.Party{Viewer: principal(viewer), Project: viewer.ProjectID, Trusted: viewer.IsAdmin() || viewer.IsService()}
 	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && peer == requestLogOf(r.Context()).address {
@@ -67,21 +67,21 @@ func callerOf(viewer access.Viewer, payer bucket, r *http.Request) caller {
 	return caller{viewer, of, payer}
 }
 
-// held is the use of the gates by an operation.
+// held is one operation's use of the gates.
 type held struct {
 	work, bytes admission.Pass
 	payer       bucket
-	turns       bool // it took a turn to be read
+	turns       bool // whether it took a turn to be read
 }
 
-// enter takes a place for an operation to be read and answered. The caller
-// ends h.
+// enter takes a place for an operation to be read and answered. The caller must
+// call h.end.
 func (g *gates) enter(ctx context.Context, of caller) (*held, *refusal) {
 	h := &held{work: g.work.Pass(of.party), bytes: g.bytes.Pass(of.party), payer: of.payer}
 	return h, refusedAtGate(h.work.Take(ctx, operations, 1))
 }
 
-// end gives everything back.
+// end releases everything that the operation holds.
 func (h *held) end() {
 	h.work.Give()
 	h.bytes.Give()
@@ -104,8 +104,8 @@ func (t *transport) Describe(descriptions chan<- *prometheus.Desc) {
 	prometheus.DescribeByCollect(t, descriptions)
 }
 
-// Collect collects them. Only projects that use something, or that waited or were
-// refused, are labels.
+// Collect collects the metrics of gates, buckets and streams. Its labels are
+// only projects that use something, or that waited or were refused.
 func (t *transport) Collect(metrics chan<- prometheus.Metric) {
 	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
 	tell := func(kind prometheus.ValueType, name, help string, value float64, labels ...string) {

@@ -21,15 +21,15 @@ import (
 //go:embed ide
 var ideFiles embed.FS
 
-// ideAssets are the files of the IDE; ide/NOTICE.txt has the origin and licences
-// of those that are not our own.
+// ideAssets are the files of the IDE. ide/NOTICE.txt states the origin and the
+// licences of third-party files.
 var ideAssets = []string{"graphiql.min.css", "graphiql.min.js", "ide.css", "ide.js", "react-dom.production.min.js", "react.production.min.js"}
 
-// ideTabs are the tabs that the IDE opens with: one for each domain, one for what
-// joins them, and one that follows what happens.
+// ideTabs are the tabs that the IDE opens with: one for each domain, one for
+// joins between domains, and one with a subscription.
 var ideTabs = []string{"definitions", "resources", "capabilities", "placement", "joins", "live"}
 
-// A DemoRole is a role to try a demo in, and the token that has it.
+// A DemoRole is a role for trying out a demo, and a token with this role.
 type DemoRole struct {
 	Name  string `json:"name"`
 	Token string `json:"token"`
@@ -37,7 +37,7 @@ type DemoRole struct {
 
 // addIDE serves the IDE at / and its assets under /ide/assets/. All files are
 // embedded in the program. An asset's address holds the hash of its content, so
-// browsers may cache it for ever.
+// browsers may cache it indefinitely.
 func addIDE(mux *http.ServeMux, roles []DemoRole) {
 	addresses := map[string]string{}
 	for _, name := range ideAssets {
@@ -64,7 +64,7 @@ func addIDE(mux *http.ServeMux, roles []DemoRole) {
 	})
 }
 
-// ideSettings returns the settings of the page's script.
+// ideSettings returns the settings for the page's script.
 func ideSettings(roles []DemoRole) map[string]any {
 	var tabs []string
 	for _, name := range ideTabs {
@@ -80,15 +80,16 @@ func ideSettings(roles []DemoRole) map[string]any {
 	return map[string]any{"roles": roles, "tabs": tabs}
 }
 
-// addNoIDE answers at / that the IDE is not served, and what is.
+// addNoIDE answers at /: the IDE is not served, but the API is.
 func addNoIDE(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		plain(w, http.StatusNotFound, "The IDE is not served in the profile locked. The API is at /graphql; cadastre serve --profile open serves the IDE here.\n")
 	})
 }
 
-// asset returns a handler of a file, which is compressed once, for clients that
-// accept gzip; whoever comes first waits for that, so it is done fast.
+// asset returns a handler for a file. It compresses the file on the first
+// request of a client that accepts gzip. That request waits for it, so the
+// compression must be fast.
 func asset(name string, content []byte) http.HandlerFunc {
 	compressed := sync.OnceValue(func() []byte {
 		var out bytes.Buffer

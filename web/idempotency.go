@@ -16,8 +16,9 @@ import (
 // maxKeyBytes bounds an idempotency key.
 const maxKeyBytes = 255
 
-// once returns the context of an operation that is made once where its request has
-// an idempotency key. Queries need none: whatever their header holds is ignored.
+// once returns the context for an operation. For a mutation with an idempotency
+// key, the context has the key. Queries need no key, so once ignores their
+// header, even an invalid one.
 func once(ctx context.Context, header http.Header, operation *document.Operation) (context.Context, *refusal) {
 	if operation.Definition.Operation != ast.Mutation {
 		return ctx, nil
@@ -42,9 +43,9 @@ func refusedToRun(errs gqlerror.List) *refusal {
 	return why
 }
 
-// idempotencyKey returns the idempotency key among headers, empty for none: of
-// visible ASCII characters, as they are or as a string of structured fields (RFC
-// 9651), which is in quotation marks.
+// idempotencyKey returns the idempotency key of the headers, or empty without
+// one. A key has visible ASCII characters, either bare or as a structured field
+// string (RFC 9651) in quotation marks.
 func idempotencyKey(header http.Header) (string, *refusal) {
 	sent := header.Values(graph.IdempotencyKeyHeader)
 	if len(sent) == 0 {
@@ -69,8 +70,8 @@ func idempotencyKey(header http.Header) (string, *refusal) {
 	return key, nil
 }
 
-// unquoted returns the string of structured fields that follows its first
-// quotation mark, where nothing follows the last one.
+// unquoted returns a structured field string. The text begins after the opening
+// quotation mark and must end with the closing one.
 func unquoted(text string) (string, bool) {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {

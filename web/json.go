@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Why a text is not the JSON of a request.
+// Errors of parseJSON.
 var (
 	errSyntax     = errors.New("not JSON")
 	errEmpty      = errors.New("empty")
@@ -18,9 +18,10 @@ var (
 	errNotUnicode = errors.New("invalid UTF-8 or half of a surrogate pair")
 )
 
-// parseJSON returns the one value of a JSON text: objects as maps, numbers as
-// json.Number, as they are written. A duplicate name in an object and a string
-// that is not valid Unicode are errors: readers disagree on what they mean.
+// parseJSON returns the only value of a JSON text: objects as maps, numbers as
+// json.Number with their original digits. Duplicate names in an object and
+// strings that are not valid Unicode are errors, because parsers disagree about
+// them.
 func parseJSON(text []byte) (any, error) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
 	value, err := readValue(decoder)
@@ -63,7 +64,7 @@ func readValue(decoder *jsontext.Decoder) (any, error) {
 	return readObject(decoder)
 }
 
-// readArray returns the array whose opening bracket was read.
+// readArray returns the array after its opening bracket.
 func readArray(decoder *jsontext.Decoder) (any, error) {
 	array := []any{}
 	for decoder.PeekKind() != ']' {
@@ -77,7 +78,7 @@ func readArray(decoder *jsontext.Decoder) (any, error) {
 	return array, err
 }
 
-// readObject returns the object whose opening brace was read.
+// readObject returns the object after its opening brace.
 func readObject(decoder *jsontext.Decoder) (any, error) {
 	object := map[string]any{}
 	for decoder.PeekKind() != '}' {
@@ -85,7 +86,7 @@ func readObject(decoder *jsontext.Decoder) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		key := name.String() // before the next token takes its place
+		key := name.String() // copied before the next token overwrites it
 		if object[key], err = readValue(decoder); err != nil {
 			return nil, err
 		}

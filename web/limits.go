@@ -6,14 +6,14 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
-// Limits bound what requests can cost. In each field zero means no limit;
-// DefaultLimits returns the defaults that the comments state. docs/limits.md
-// explains them to operators.
+// Limits bound the work of requests. In each field zero means no limit. The
+// comments state the defaults, which DefaultLimits returns. docs/limits.md
+// explains the limits to operators.
 type Limits struct {
-	// BodyBytes bounds the body of a request: 1 MiB. More is 413.
+	// BodyBytes bounds the body of a request: 1 MiB. A longer body gets 413.
 	BodyBytes int64
-	// Tokens bounds the tokens of a document: 3,000; a trusted one may have ten
-	// times as many.
+	// Tokens bounds the tokens of a document: 3,000. A trusted document may
+	// have ten times as many.
 	Tokens int
 	// Depth bounds the levels of fields: 15.
 	Depth int
@@ -21,54 +21,58 @@ type Limits struct {
 	Aliases int
 	// RootFields bounds the fields of the first level, aliased or not: 60.
 	RootFields int
-	// Repeats bounds how often one response name stands in a document: 600.
-	// Validation compares those fields pair by pair.
+	// Repeats bounds how often one response name occurs in a document: 600.
+	// Validation compares the fields of one name pair by pair.
 	Repeats int
 	// Directives bounds the directives at one place of a document: 5.
 	Directives int
 	// ListMembers bounds each list in the variables: 5,000.
 	ListMembers int
-	// Places bounds the fields of an operation where its fragments are spread:
-	// 10,000.
+	// Places bounds the selected fields of an operation after expanding its
+	// fragments: 10,000.
 	Places int
-	// Cost bounds the estimated work of an operation, in fields of an answer:
-	// 2,000,000.
+	// Cost bounds the estimated work of an operation, measured in fields of an
+	// answer: 2,000,000.
 	Cost int64
-	// AnswerBytes bounds the data of an answer: 16 MiB. The root field that goes
-	// beyond it is null, and so are the ones after it.
+	// AnswerBytes bounds the data of an answer: 16 MiB. The root field that
+	// exceeds it is null, and so are the root fields after it.
 	AnswerBytes int
-	// ClientBytes is how many bytes a second a client takes of a long answer, after
-	// five seconds: 64 KiB. Whoever takes less is cut.
+	// ClientBytes is the minimum rate, in bytes a second, at which a client
+	// must read a long answer after the first five seconds: 64 KiB. The server
+	// closes the connection of a slower client.
 	ClientBytes int
-	// OperationTime bounds the time that an operation runs, statements included:
-	// 10 s. Fields that are not resolved by then are errors of the code TIMEOUT.
+	// OperationTime bounds the time that an operation runs, statements
+	// included: 10 s. Fields that are not resolved by then get errors with the
+	// code TIMEOUT.
 	OperationTime time.Duration
-	// Concurrent bounds the operations in progress: 256, a quarter of them of one
-	// viewer and half of them of one project. Others wait for a second, then the
-	// answer is 429 for those who have their share and 503 for all others.
+	// Concurrent bounds the operations in progress: 256. One viewer may have a
+	// quarter of them, one project half. Further operations wait for a second.
+	// If they still have no place, the answer is 429 for a viewer or project at
+	// its share, and 503 for all others.
 	Concurrent int
-	// PrincipalPoints is how many points a second a viewer (a user in a project)
-	// may spend: 1,000, with a burst of four seconds of them. An operation costs
-	// one point and one more for each 1,000 of its cost. More is 429.
+	// PrincipalPoints is the rate of points that a viewer (a user in a project)
+	// may spend: 1,000 a second, with a burst of four seconds' worth. An
+	// operation costs one point, and one more for each 1,000 of its cost.
+	// Beyond that the answer is 429.
 	PrincipalPoints float64
-	// ServicePoints and AdminPoints are the same of a viewer with the role of a
-	// service, 10,000, and of an administrator, 5,000.
+	// ServicePoints and AdminPoints are the rates for viewers with the service
+	// role, 10,000, and for administrators, 5,000.
 	ServicePoints float64
 	AdminPoints   float64
-	// AddressPoints is how many points a second the requests of one address may
-	// spend before their tokens are checked: 5,000, with a burst of four seconds
-	// of them. A request costs one point, and 50 more when its token is refused.
+	// AddressPoints is the rate of points that requests from one address may
+	// spend before their tokens are checked: 5,000 a second, with a burst of
+	// four seconds' worth. A request costs one point, and 50 more if its token
+	// is refused.
 	AddressPoints float64
-	// Sockets bounds the WebSockets and the event streams that are open at once:
-	// 2,000, of which ViewerSockets of one viewer, 200. More are refused.
+	// Sockets bounds all open WebSockets and event streams: 2,000.
+	// ViewerSockets bounds those of one viewer: 200. The server refuses more.
 	Sockets, ViewerSockets int
-	// SocketOperations bounds the operations of one WebSocket that are under way at
-	// once: 100.
+	// SocketOperations bounds the operations in progress on one WebSocket: 100.
 	SocketOperations int
-	// Subscriptions bounds the subscriptions that are open at once: 10,000, of which
-	// ViewerSubscriptions of one viewer, 1,000. More are refused.
+	// Subscriptions bounds all open subscriptions: 10,000. ViewerSubscriptions
+	// bounds the subscriptions of one viewer: 1,000. The server refuses more.
 	Subscriptions, ViewerSubscriptions int
-	// DocumentBytes bounds the memory for parsed documents, roughly: 64 MiB.
+	// DocumentBytes bounds the approximate memory for parsed documents: 64 MiB.
 	DocumentBytes int64
 	// PersistedBytes bounds the memory for automatically persisted documents:
 	// 16 MiB. Zero keeps none.
@@ -111,8 +115,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// ofFiles returns the limits of imports and exports: a price that follows the
-// bytes of files bounds none of them.
+// ofFiles returns the limits of imports and exports. They have no cost limit,
+// because their price grows with the bytes of the files.
 func (l Limits) ofFiles() document.Limits {
 	limits := l.ofDocuments()
 	limits.Cost, limits.KeptBytes = 0, 1<<20

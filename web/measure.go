@@ -10,8 +10,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// measurements are the metrics of requests. Labels have values of closed sets:
-// routes, methods, statuses, kinds of operation and codes.
+// measurements are the metrics of requests. The values of labels come from
+// fixed sets: routes, methods, statuses, kinds of operation and codes.
 type measurements struct {
 	requests   *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// The media types of answers. They differ in the status of a request that was
-// understood as HTTP but refused as GraphQL: 200 by the first, 400 by the
-// second.
+// The media types of answers. They differ in the status of a correct HTTP
+// request that is refused as GraphQL: 200 with the first, 400 with the second.
 const (
 	mediaJSON     = "application/json"
 	mediaResponse = "application/graphql-response+json"
-	// mediaEvents is that of a stream of answers.
+	// mediaEvents is the media type of a stream of answers.
 	mediaEvents = "text/event-stream"
 )
 
-// negotiate returns the media type of the answer: of those that the Accept
-// headers admit the one with the highest quality, and application/json where
-// both have the same; that of streams only where it is named. It is empty when they
-// admit none of the three.
+// negotiate returns the media type of the answer: the accepted type with the
+// highest quality. Of equal types, a named one precedes one that a wildcard
+// matches. Then the first in the header wins, or application/json if neither is
+// named. The media type of streams must be named. The result is empty if the
+// Accept headers admit none of the three.
 func negotiate(header http.Header) string {
 	accept := strings.Join(header.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
@@ -46,7 +46,8 @@ func acceptsEvents(header http.Header) bool {
 	return events.named && events.q > 0
 }
 
-// isBefore reports whether a media type that is named is wanted more than another.
+// isBefore reports whether the client names a media type and prefers it to
+// another.
 func (p preference) isBefore(other preference) bool {
 	return p.named && p.q > 0 && (p.q > other.q || p.q == other.q && (!other.named || p.index < other.index))
 }
@@ -54,8 +55,8 @@ func (p preference) isBefore(other preference) bool {
 // preference is how much a client wants a media type.
 type preference struct {
 	q     float64
-	named bool // by itself, not by a wildcard
-	index int  // in the list
+	named bool // explicitly, not by a wildcard
+	index int  // position in the list
 }
 
 // quality returns the preference for a media type by the most specific range.

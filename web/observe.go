@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// observe assigns every request an id, logs and measures it, and turns a panic
-// into a masked answer.
+// observe assigns an id to every request, logs and measures it, and turns a
+// panic into a masked answer.
 func observe(next http.Handler, options Options, measured *measurements) http.Handler {
 	log := options.Log
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 				measured.panics.Inc()
 				log.ErrorContext(r.Context(), "panic", "requestId", id, "panic", panicked, "stack", string(debug.Stack()))
 				if recorder.status != 0 {
-					panic(http.ErrAbortHandler) // the answer has begun: only closing the connection shows the failure
+					panic(http.ErrAbortHandler) // the answer has begun: only closing the connection reveals the failure
 				}
 				refuse(recorder, r, mediaJSON, refusal{status: http.StatusInternalServerError, code: graph.CodeInternal, message: "internal error"})
 			}
@@ -54,8 +54,8 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 	})
 }
 
-// level returns the level of a log line, so that successful health checks do
-// not fill the log.
+// level returns the level of a log line. Successful health checks are at the
+// debug level, so that they do not fill the log.
 func level(r *http.Request, status int) slog.Level {
 	switch r.URL.Path {
 	case "/livez", "/readyz", "/metrics":
@@ -66,7 +66,7 @@ func level(r *http.Request, status int) slog.Level {
 	return slog.LevelInfo
 }
 
-// route returns the pattern that a request matched, of which there are few.
+// route returns the pattern that matched a request. There are few patterns.
 func route(r *http.Request) string {
 	if r.Pattern == "" {
 		return "none"
@@ -95,18 +95,18 @@ func clip(text string, maxBytes int) string {
 	return text
 }
 
-// requestLog is what the log line of a request reports.
+// requestLog collects the values for the log line of a request.
 type requestLog struct {
 	address   string // of the client
 	viewer    access.Viewer
 	operation string
 	code      string
-	streams   bool // whether the answer takes as long as somebody listens
+	streams   bool // whether the answer is a stream, which lasts as long as a client listens
 }
 
 type requestLogKey struct{}
 
-// requestLogOf returns the log entry of a request, to be filled.
+// requestLogOf returns the log entry of a request, for handlers to fill.
 func requestLogOf(ctx context.Context) *requestLog { return ctx.Value(requestLogKey{}).(*requestLog) }
 
 // recorder notes the status and size of an answer.

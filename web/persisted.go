@@ -14,8 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// manifestInterval is how long a manifest is used before its file is checked
-// again.
+// manifestInterval is the time between checks of the manifest file.
 const manifestInterval = 10 * time.Second
 
 // TrustedDocuments are the documents of a manifest, by their SHA-256.
@@ -23,12 +22,13 @@ type TrustedDocuments struct {
 	byHash *watchedFile[map[string]string]
 }
 
-// ReadTrustedDocuments reads a manifest of documents: JSON, either an object
-// from the SHA-256 of each document, in hexadecimal, to its text (as
+// ReadTrustedDocuments reads a manifest of documents in JSON. It is either an
+// object from the SHA-256 of each document, in hexadecimal, to its text (as
 // graphql-codegen writes it), or Apollo's `{"format":
 // "apollo-persisted-query-manifest", "operations": [{"id", "body"}]}`. A hash
-// that is not that of its document is an error. The file is read again when it
-// changes; a broken one is logged and the former content stays in use.
+// that does not match its document is an error. TrustedDocuments reads the file
+// again when it changes. If it cannot, it logs the error and keeps the previous
+// documents.
 func ReadTrustedDocuments(path string) (*TrustedDocuments, error) {
 	byHash, err := watchFile(path, manifestInterval, readManifest)
 	if err != nil {
@@ -74,9 +74,9 @@ func readManifest(path string) (map[string]string, error) {
 	return out, nil
 }
 
-// Reload reads the manifest again, whether it changed or not, and returns what
-// changed, in words; nothing is empty. A manifest that cannot be read changes
-// nothing.
+// Reload reads the manifest again, even if it did not change, and describes the
+// changes in words; empty means no change. If the manifest cannot be read, the
+// previous documents stay in use.
 func (t *TrustedDocuments) Reload() (changed string, err error) {
 	before, now, err := t.byHash.reload()
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *TrustedDocuments) Reload() (changed string, err error) {
 	return fmt.Sprintf("documents: %d added, %d removed", added, removed), nil
 }
 
-// countMissing returns how many documents of one manifest another one lacks.
+// countMissing returns the number of documents that are in of but not in in.
 func countMissing(of, in map[string]string) int {
 	missing := 0
 	for hash := range of {
@@ -121,10 +121,10 @@ func bareHash(hash string) string { return strings.ToLower(strings.TrimPrefix(ha
 type source struct {
 	text    string
 	trusted bool
-	// register is the hash under which the text is kept once it is known to be
-	// valid; empty for none.
+	// register is the hash under which a valid text will be kept; empty for
+	// none.
 	register string
-	// persisted is whether the request named it by its hash.
+	// persisted is whether the request named the document by its hash.
 	persisted bool
 }
 
@@ -138,15 +138,15 @@ func (t *transport) request(r *http.Request, text []byte) (*request, source, *re
 	return request, from, refused
 }
 
-// register keeps the text of a document that was sent with its hash.
+// register keeps the text of a document that arrived with its hash.
 func (t *transport) register(source source) {
 	if source.register != "" {
 		t.persisted.Add(source.register, source.text, int64(len(source.text))+sha256.Size*2)
 	}
 }
 
-// resolve returns the document of a request: its text, or the persisted one
-// that it names by the hash in documentId or in
+// resolve returns the document of a request. This is its text, or the persisted
+// document with the hash in documentId or in
 // extensions.persistedQuery.sha256Hash.
 func (t *transport) resolve(request *request) (source, *refusal) {
 	if request.own {
@@ -182,7 +182,7 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 		return source{text: text, persisted: true}, nil
 	}
 	if request.query == "" {
-		return source{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"} // clients compare this text
+		return source{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"} // clients compare this string
 	}
 	return source{text: request.query, register: hash}, nil
 }
@@ -214,8 +214,8 @@ func (r *request) hash() (string, *refusal) {
 	return hash, nil
 }
 
-// persistedHash returns the hash in extensions.persistedQuery, and false where
-// that has another form.
+// persistedHash returns the hash in extensions.persistedQuery. It returns false
+// if the extension has another form.
 func persistedHash(extension any) (hash string, ok bool) {
 	members, _ := extension.(map[string]any)
 	version, _ := members["version"].(json.Number)

@@ -16,11 +16,11 @@ import (
 	"github.com/cadastre-dev/cadastre/web/admission"
 )
 
-// maxBuckets bounds the number of buckets of viewers, and of addresses. The least
-// recently used are dropped: they are full again anyway.
+// maxBuckets bounds the number of viewers' buckets, and of addresses' buckets.
+// The cache drops the least recently used buckets: they are full again anyway.
 const maxBuckets = 20_000
 
-// Points, besides the one point of every request.
+// Points, in addition to the one point of every request.
 const (
 	// pointCost is the cost that one point pays for.
 	pointCost = 1000
@@ -32,8 +32,8 @@ const (
 	refusedPoints = 50
 )
 
-// buckets are token buckets, one for each viewer and one for each address. They hold
-// four seconds of their rate.
+// buckets are token buckets, one for each viewer and one for each address. Each
+// holds four seconds of its rate.
 type buckets struct {
 	limits             Limits
 	viewers, addresses *lru.Cache[*rate.Limiter]
@@ -62,8 +62,8 @@ func newLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(4*perSecond))))
 }
 
-// of returns the bucket of a viewer. Its size is the largest that the viewer's roles
-// have.
+// of returns the bucket of a viewer. Its rate is the highest rate among the
+// viewer's roles.
 func (b *buckets) of(viewer access.Viewer) bucket {
 	key, points := principal(viewer), b.limits.PrincipalPoints
 	grow := func(role string, size float64) {
@@ -81,8 +81,9 @@ func (b *buckets) of(viewer access.Viewer) bucket {
 	return bucket{limiter, viewer.ProjectID, b.refused}
 }
 
-// take takes points, or refuses and says in how many seconds to try again. More
-// points than the bucket holds take a full one.
+// take takes points. If the bucket does not hold them, take returns a refusal
+// with the seconds until the next try. Points beyond the size of the bucket
+// count as a full bucket.
 func (b bucket) take(points int, now time.Time) *refusal {
 	points = min(points, b.Burst())
 	if b.AllowN(now, points) {
@@ -96,29 +97,30 @@ func (b bucket) take(points int, now time.Time) *refusal {
 		message: "too many requests or too expensive ones; try again later"}
 }
 
-// charge takes points whether or not the bucket holds them: it can owe. Otherwise an
-// empty bucket would be charged for no more than the one point of a request.
+// charge takes points even if the bucket does not hold them: the bucket can owe
+// points. Otherwise an empty bucket would pay no more than the one point of a
+// request.
 func (b bucket) charge(points int, now time.Time) {
-	for ; points > 0 && b.Burst() > 0; points -= b.Burst() { // one reservation takes no more
+	for ; points > 0 && b.Burst() > 0; points -= b.Burst() { // one reservation takes at most a full bucket
 		b.ReserveN(now, min(points, b.Burst()))
 	}
 }
 
-// wait takes points as soon as the bucket holds them. It reports false if the context
-// ended before.
+// wait waits until the bucket holds the points, and takes them. It returns
+// false if the context ends first.
 func (b bucket) wait(ctx context.Context, points int) bool {
 	return b.WaitN(ctx, min(points, b.Burst())) == nil
 }
 
-// isGreedy reports whether an eighth of a full bucket is spent: half a second of the
-// rate.
+// isGreedy reports whether at least an eighth of a full bucket is spent: half a
+// second of the rate.
 func (b bucket) isGreedy(now time.Time) bool { return b.TokensAt(now) < float64(b.Burst())*7/8 }
 
 // arrival is a request whose token is not checked yet.
 type arrival struct {
 	buckets *buckets
 	address bucket
-	sent    string // stands for the address and the token; tokens are not kept
+	sent    string // identifies the address and the token; tokens are not kept
 	payer   bucket // the viewer's, if this address sent this valid token before
 }
 
@@ -138,12 +140,12 @@ func (b *buckets) arrive(from string, header http.Header) arrival {
 	return arrival{b, bucket{Limiter: limiter}, sent, payer}
 }
 
-// isProven reports whether the address sent the token before, and it was valid.
+// isProven reports whether the address sent the token before and it was valid.
 func (a arrival) isProven() bool { return a.payer.Limiter != nil }
 
-// take takes the point of the request, before the token is checked. The viewer pays
-// it if the token was valid before, otherwise the address does. So clients that guess
-// tokens do not lock out others at their address.
+// take takes the point of the request before the token is checked. The viewer
+// pays if the token was valid before, otherwise the address. So clients that
+// guess tokens do not lock out others at their address.
 func (a arrival) take() *refusal {
 	if a.isProven() {
 		return a.payer.take(1, time.Now())
@@ -151,14 +153,16 @@ func (a arrival) take() *refusal {
 	return a.address.take(1, time.Now())
 }
 
-// prove notes that the token is the viewer's and returns the viewer's bucket.
+// prove notes that the token belongs to the viewer, and returns the viewer's
+// bucket.
 func (a arrival) prove(viewer access.Viewer) bucket {
 	payer := a.buckets.of(viewer)
 	a.buckets.proven.Add(a.sent, payer, 1)
 	return payer
 }
 
-// disprove notes that the token is not valid, and makes guessing slow.
+// disprove notes that the token is not valid, and charges the address. This
+// makes guessing slow.
 func (a arrival) disprove() {
 	a.buckets.proven.Remove(a.sent)
 	a.address.charge(refusedPoints, time.Now())

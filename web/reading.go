@@ -12,20 +12,20 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
-// Of reading.
+// The costs of reading.
 const (
 	smallBody    = 16 << 10 // bytes of a body that needs no room
-	memoryOfBody = 8        // bytes that each byte of a body becomes
-	// longRequest is how many bytes of a request are long to read. Shorter ones take
-	// a few milliseconds at most.
+	memoryOfBody = 8        // memory in bytes that each byte of a body takes
+	// longRequest is the size in bytes above which a request takes long to
+	// read. Shorter requests take a few milliseconds at most.
 	longRequest = 2 << 10
-	// bytesOfCost is how many bytes of a request's JSON cost as much as a field of an
-	// answer.
+	// bytesOfCost is the number of JSON bytes of a request that cost as much as
+	// one field of an answer.
 	bytesOfCost = 50
 )
 
-// admit waits for a place, for room for a long body and for a turn to read it, and
-// receives the body. The caller ends h.
+// admit waits for a place, for room for a long body and for a turn to read it,
+// and receives the body. The caller must call h.end.
 func (t *transport) admit(r *http.Request, of caller) (h *held, text []byte, refused *refusal) {
 	if h, refused = t.gates.enter(r.Context(), of); refused != nil {
 		return h, nil, refused
@@ -54,8 +54,8 @@ func (t *transport) admit(r *http.Request, of caller) (h *held, text []byte, ref
 	return h, text, h.turn(r.Context(), lengthOf(r, text))
 }
 
-// turn waits for a turn to be read if a request is long or its viewer greedy: half of
-// the cores read such requests.
+// turn waits for a turn to be read if the request is long or its viewer greedy.
+// Half of the cores read such requests.
 func (h *held) turn(ctx context.Context, length int) *refusal {
 	if h.turns = length > longRequest || h.payer.isGreedy(time.Now()); !h.turns {
 		return nil
@@ -63,11 +63,11 @@ func (h *held) turn(ctx context.Context, length int) *refusal {
 	return refusedAtGate(h.work.Take(ctx, readings, 1))
 }
 
-// lengthOf returns how many bytes of a request are read.
+// lengthOf returns the number of bytes of a request that the server parses.
 func lengthOf(r *http.Request, text []byte) int { return len(text) + len(r.URL.RawQuery) }
 
-// read returns the operation of a request and takes its price. Reading is paid for
-// whether or not the request is refused.
+// read returns the operation of a request and takes its price. The viewer pays
+// for reading even if the request is refused.
 func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Request, text []byte, h *held) (*document.Operation, *refusal) {
 	defer h.work.Give(readings)
 	request, from, refused := t.request(r, text)
@@ -95,7 +95,8 @@ func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return prepared.Operation, nil
 }
 
-// pointsOf returns the points of an operation besides the one of every request.
+// pointsOf returns the points of an operation, without the one point of every
+// request.
 func pointsOf(viewer access.Viewer, operation *document.Operation) int {
 	points := operation.Price.Cost / pointCost
 	if !viewer.IsAdmin() && !viewer.IsService() {
@@ -104,8 +105,8 @@ func pointsOf(viewer access.Viewer, operation *document.Operation) int {
 	return int(points)
 }
 
-// check returns why an operation that was prepared may not run. It keeps the text
-// of a valid document that was sent with its hash.
+// check returns the refusal of a prepared operation that must not run. It keeps
+// the text of a valid document that arrived with its hash.
 func (t *transport) check(ctx context.Context, w http.ResponseWriter, r *http.Request, from source, prepared document.Prepared) *refusal {
 	if prepared.Valid {
 		t.register(from)
@@ -132,7 +133,7 @@ func (t *transport) check(ctx context.Context, w http.ResponseWriter, r *http.Re
 	return nil
 }
 
-// onlyByPost returns the refusal of a GET.
+// onlyByPost returns the refusal of a GET that must be a POST.
 func onlyByPost(w http.ResponseWriter, message string) *refusal {
 	w.Header().Set("Allow", "POST")
 	return &refusal{status: http.StatusMethodNotAllowed, code: graph.CodeBadRequest, message: message}

@@ -15,14 +15,14 @@ import (
 // request is a GraphQL request as the client sent it.
 type request struct {
 	query         string
-	documentID    string // names a persisted document
+	documentID    string // identifies a persisted document
 	operationName string
 	variables     map[string]any
 	extensions    map[string]any
-	own           bool // the query is the server's
+	own           bool // whether the query is the server's own
 }
 
-// bad returns the refusal of something that is not a GraphQL request.
+// bad returns the refusal of a malformed GraphQL request.
 func bad(message string) *refusal {
 	return &refusal{status: http.StatusBadRequest, code: graph.CodeBadRequest, message: message}
 }
@@ -89,8 +89,8 @@ func readBody(text []byte) (*request, *refusal) {
 	return nil, bad("the body is not a JSON object")
 }
 
-// badJSON returns the refusal of a text that parseJSON returned an error for.
-// Field is the parameter, empty for the body.
+// badJSON returns the refusal for an error of parseJSON. Field is the name of
+// the parameter, empty for the body.
 func badJSON(what, field string, err error) *refusal {
 	switch err {
 	case errNotUnicode:
@@ -105,13 +105,13 @@ func badJSON(what, field string, err error) *refusal {
 	return bad(what + " is not JSON")
 }
 
-// unreadBytes is how much of a body that is too large is still read and
-// discarded: a client whose connection is closed while it sends does not read
-// the answer.
+// unreadBytes bounds how much of a body that is too large the server still
+// reads and discards. A client does not read the answer if its connection
+// closes while it sends.
 const unreadBytes = 8 << 20
 
 func tooLarge(body io.Reader, most int64) *refusal {
-	_, _ = io.CopyN(io.Discard, body, unreadBytes) // the answer is the same
+	_, _ = io.CopyN(io.Discard, body, unreadBytes) // the answer is the same with an error
 	return &refusal{status: http.StatusRequestEntityTooLarge, code: graph.CodeBadRequest,
 		message: fmt.Sprintf("the body of the request is too large: it may have %d bytes", most)}
 }
@@ -144,8 +144,8 @@ func readURL(raw string) (*request, *refusal) {
 	return readMembers(members)
 }
 
-// readMembers returns the request of its members. Unknown members are ignored;
-// null means absent.
+// readMembers returns the request with these members. It ignores unknown
+// members; null means absent.
 func readMembers(members map[string]any) (*request, *refusal) {
 	var out request
 	for _, member := range []struct {

@@ -13,17 +13,17 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 )
 
-// refusal is the answer to a request that is not executed.
+// refusal is the answer to a request that does not run.
 type refusal struct {
-	// status is the HTTP status. 0 means 200 or 400, depending on the media type:
-	// the request is correct HTTP but refused as GraphQL.
+	// status is the HTTP status. 0 means 200 or 400, depending on the media
+	// type: the request is correct HTTP but refused as GraphQL.
 	status  int
 	code    graph.Code
 	message string
 	field   string
-	// retryAfter is in how many seconds to try again; 0 is unknown.
+	// retryAfter is the number of seconds until the next try; 0 is unknown.
 	retryAfter int
-	// errors are used instead of code and message where they are several.
+	// errors replace code and message if they are set.
 	errors gqlerror.List
 }
 
@@ -57,23 +57,23 @@ func refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
 	write(w, media, status, &graph.Answer{Errors: why.list(r.Context())}, "", sending{})
 }
 
-// smallAnswer is up to how many bytes an answer is sent as one piece.
+// smallAnswer is the maximum size in bytes of an answer sent as one piece.
 const smallAnswer = 4 << 10
 
-// slowClientFor is how long a client may take nothing of a long answer.
+// slowClientFor is how long a client may read nothing of a long answer.
 const slowClientFor = 5 * time.Second
 
-// sending is how a long answer is sent: at least so many bytes a second, 0 for
-// any number, unless the client is to be cut. Sent is called with each piece that
-// was written and how many bytes are left.
+// sending says how to send a long answer. A client must read at least
+// bytesPerSecond or the write fails; 0 means any rate. Write calls sent with
+// each written piece and the number of bytes left.
 type sending struct {
 	bytesPerSecond int
 	sent           func(piece []byte, left int)
 }
 
-// write writes an answer and its extensions, JSON or "" for none. The data is written as it is:
-// encoding the answer as a whole would parse the data again, which takes a hundred
-// times as long.
+// write writes an answer and its extensions (JSON, or "" for none). It copies
+// the data as encoded bytes: encoding the whole answer would parse the data
+// again, which takes a hundred times as long.
 func write(w http.ResponseWriter, media string, status int, answer *graph.Answer, extensions string, how sending) {
 	size := 0
 	for _, piece := range answer.Data {
@@ -99,7 +99,8 @@ func write(w http.ResponseWriter, media string, status int, answer *graph.Answer
 	_, _ = out.WriteTo(w)
 }
 
-// around writes what is before the data of an answer, and returns what is after it.
+// around writes the part of an answer before its data, and returns the part
+// after it.
 func around(out *bytes.Buffer, answer *graph.Answer, extensions string) (after string) {
 	out.WriteByte('{')
 	if len(answer.Errors) > 0 {
@@ -118,14 +119,14 @@ func around(out *bytes.Buffer, answer *graph.Answer, extensions string) (after s
 	return "}"
 }
 
-// write writes pieces of so many bytes together, and reports whether the client
-// took them.
+// write writes pieces that have left bytes together, and reports whether the
+// client took them.
 func (how sending) write(w http.ResponseWriter, pieces [][]byte, left int) bool {
 	client, latest := http.NewResponseController(w), time.Now().Add(slowClientFor)
 	for _, piece := range pieces {
 		if how.bytesPerSecond > 0 {
 			latest = latest.Add(time.Duration(len(piece)) * time.Second / time.Duration(how.bytesPerSecond))
-			_ = client.SetWriteDeadline(latest) // only a recorder of tests has none
+			_ = client.SetWriteDeadline(latest) // the recorders of tests have none
 		}
 		if _, err := w.Write(piece); err != nil {
 			return false
@@ -142,5 +143,5 @@ func encode(out *bytes.Buffer, value any) {
 	if err := encoder.Encode(value); err != nil {
 		panic(err) // errors and extensions hold strings and numbers only
 	}
-	out.Truncate(out.Len() - 1) // the line's end
+	out.Truncate(out.Len() - 1) // without the newline
 }

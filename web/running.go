@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
-// run runs an operation and writes its response, with its cost, or returns why it did
-// not begin.
+// run runs an operation and writes its answer with its cost. It returns a
+// refusal if the operation did not begin.
 func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation, h *held) *refusal {
 	answer, refused := t.answer(ctx, operation, h)
 	if refused != nil {
@@ -24,10 +24,10 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 	return nil
 }
 
-// begin waits for the needs of an operation: room for an answer with a number of
-// bytes, and a place among others of its kind. A heavy mutation needs a place for
-// either kind. If it took a turn to be read, it takes another one to be answered from
-// memory.
+// begin waits for the resources that an operation needs: room for an answer of
+// this size in bytes, and a place among operations of its kind. A heavy
+// mutation needs a place of both kinds. An operation that took a turn to be
+// read takes another turn to be answered from memory.
 func (h *held) begin(ctx context.Context, operation *document.Operation, bytes int64) *refusal {
 	var err error
 	if bytes > smallAnswer {
@@ -52,8 +52,8 @@ func (h *held) begin(ctx context.Context, operation *document.Operation, bytes i
 	return refusedAtGate(err)
 }
 
-// room returns how many bytes the answer to an operation may have, as far as its
-// price says: prices are right within a factor of three.
+// room returns the maximum size of an answer in bytes according to the price of
+// its operation. Prices are right within a factor of three.
 func (t *transport) room(operation *document.Operation) int64 {
 	bytes := 3 * operation.Price.Bytes
 	if limit := int64(t.Limits.AnswerBytes); limit > 0 {
@@ -62,7 +62,8 @@ func (t *transport) room(operation *document.Operation) int64 {
 	return bytes
 }
 
-// answer runs an operation, or returns why it did not begin.
+// answer runs an operation. It returns a refusal if the operation did not
+// begin.
 func (t *transport) answer(ctx context.Context, operation *document.Operation, h *held) (*graph.Answer, *refusal) {
 	if refused := h.begin(ctx, operation, t.room(operation)); refused != nil {
 		return nil, refused
@@ -79,15 +80,16 @@ func (t *transport) answer(ctx context.Context, operation *document.Operation, h
 	return answer, nil
 }
 
-// answered notes an answer that is there, and charges its viewer for the work that its
-// price did not say. Their next operation waits for it. A small answer keeps its place
-// until it is sent, so that there are not more of them than places.
+// answered records a finished answer, and charges its viewer for work that
+// exceeded the price. The viewer's next operation waits until that is paid. A
+// small answer keeps its place until it is sent, so that there are never more
+// small answers than places.
 func (t *transport) answered(ctx context.Context, operation *document.Operation, answer *graph.Answer, h *held, took ran) {
 	if t.SlowOperation > 0 && took.elapsed >= t.SlowOperation {
 		t.logSlow(ctx, operation, answer.Taken, took.elapsed)
 	}
 	cost := answer.Taken.Cost
-	if operation.Definition.Operation != ast.Mutation { // which waits for locks and for the disk
+	if operation.Definition.Operation != ast.Mutation { // a mutation waits for locks and for the disk
 		cost = max(cost, took.cost(answer.Taken.IsOutside))
 	}
 	h.payer.charge(int((cost-operation.Price.Cost)/pointCost), time.Now())
@@ -99,7 +101,8 @@ func (t *transport) answered(ctx context.Context, operation *document.Operation,
 	t.count(ctx, answer.Errors)
 }
 
-// sent returns a function that takes back the pieces of an answer as they are sent.
+// sent returns a function that releases the pieces of an answer as they are
+// sent.
 func (t *transport) sent(h *held) func(piece []byte, left int) {
 	return func(piece []byte, left int) {
 		t.Executor.Release(piece)
@@ -112,8 +115,8 @@ func (t *transport) costOf(operation *document.Operation) string {
 	return t.costIs + strconv.FormatInt(operation.Price.Cost, 10) + "}}"
 }
 
-// logSlow logs a slow operation: its price and its work, without its text and its
-// variables.
+// logSlow logs the price and the work of a slow operation, but not its text or
+// its variables.
 func (t *transport) logSlow(ctx context.Context, operation *document.Operation, taken graph.Taken, took time.Duration) {
 	t.Log.LogAttrs(ctx, slog.LevelWarn, "slow operation", slog.String("requestId", graph.RequestID(ctx)),
 		slog.String("kind", string(operation.Definition.Operation)), slog.String("operation", clip(operation.Definition.Name, 100)),

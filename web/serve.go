@@ -16,29 +16,29 @@ const headerBytes = 32 << 10
 
 // ServeOptions configure Serve.
 type ServeOptions struct {
-	// GracePeriod is how long requests that are being answered may go on once the
-	// server is to stop; 0 is 10 s.
+	// GracePeriod is how long requests in progress may continue once the server
+	// begins to stop; 0 is 10 s.
 	GracePeriod time.Duration
 	// HeaderTime is how long a client may take to send the headers of a request; 0
 	// is 5 s.
 	HeaderTime time.Duration
-	// ReadTime is how long it may take to send the whole request; 0 is 15 s.
+	// ReadTime is how long a client may take to send the whole request; 0 is 15
+	// s.
 	ReadTime time.Duration
-	// WriteTime is how long the answer may take from the end of the headers until
-	// the client has it; 0 is 60 s.
+	// WriteTime is how long the answer may take from the end of the headers
+	// until the client has it; 0 is 60 s.
 	WriteTime time.Duration
 	// IdleTime is how long a connection is kept without a request; 0 is 60 s.
 	IdleTime time.Duration
-	// Certificate is that of the server; nil is plain HTTP.
+	// Certificate is the server's certificate; nil means plain HTTP.
 	Certificate *Certificate
-	// Log gets what goes wrong with connections; nil is slog.Default().
+	// Log gets errors of connections; nil is slog.Default().
 	Log *slog.Logger
 }
 
 // Serve serves the handler on the listener until the context ends. Then it
-// takes no more connections and lets the requests that are being answered end;
-// those that take longer than the grace period are cut off, and that is an
-// error.
+// accepts no more connections and waits for the requests in progress. After the
+// grace period it cuts off the remaining requests and returns an error.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, options ServeOptions) error {
 	if options.Log == nil {
 		options.Log = slog.Default()
@@ -84,18 +84,18 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 	return open.wait(draining)
 }
 
-// sendBytes is how much of an answer the system may keep for a client that does
-// not read: by itself it keeps megabytes for each connection.
+// sendBytes bounds the answer data that the system buffers for a client that
+// does not read. The default of the system is megabytes for each connection.
 const sendBytes = 256 << 10
 
-// bounded is a listener whose connections keep no more than sendBytes.
+// bounded is a listener whose connections buffer at most sendBytes.
 type bounded struct{ net.Listener }
 
 // Accept returns the next connection.
 func (l bounded) Accept() (net.Conn, error) {
 	connection, err := l.Listener.Accept()
 	if tcp, ok := connection.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(sendBytes) // the system keeps more, then
+		_ = tcp.SetWriteBuffer(sendBytes) // the system keeps its default otherwise
 	}
 	return connection, err
 }

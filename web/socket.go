@@ -26,22 +26,22 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// subprotocol is the one that WebSockets speak.
+// subprotocol is the only one that the server supports.
 const subprotocol = "graphql-transport-ws"
 
 // How long a WebSocket waits.
 const (
 	waitForInit = 10 * time.Second // for the first message
 	waitForPong = 15 * time.Second
-	// waitForClose is for the client's answer to the end.
+	// waitForClose is for the client's answer to the close message.
 	waitForClose = 2 * time.Second
 )
 
-// messageBytes bounds the request in a message: sockets are for many short ones,
-// and each may hold one that it has read while it waits.
+// messageBytes bounds the request in a message. Sockets are for many short
+// requests, and each socket may hold a request that waits.
 const messageBytes = 128 << 10
 
-// envelopeBytes is how much longer a message may be than the request in it.
+// envelopeBytes is how much longer a message may be than its request.
 const envelopeBytes = 1 << 10
 
 // isUpgrade reports whether a request asks for a WebSocket.
@@ -61,8 +61,8 @@ func hasToken(header http.Header, name, token string) bool {
 	return false
 }
 
-// isOwnOrigin reports whether a WebSocket is asked for by no page, or by one that may
-// send requests.
+// isOwnOrigin reports whether the handshake comes from no page, or from a page
+// that may send requests.
 func (t *transport) isOwnOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -123,17 +123,17 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 // socket is a WebSocket that is open.
 type socket struct {
 	*session
-	request    *http.Request // the handshake
+	request    *http.Request // counts the socket as the viewer's
 	connection *websocket.Conn
 	enter      func() *refusal // counts the socket as its viewer's
-	payer      bucket          // its viewer's
+	payer      bucket          // the viewer's
 	inited     atomic.Bool
 	began      atomic.Int64 // operations, for their ids in logs
 
 	mu         sync.Mutex
-	operations map[string]*socketReceiver // that are under way, by the ids that the client gave them
+	operations map[string]*socketReceiver // in progress, by the client's ids
 	under      sync.WaitGroup
-	closing    bool // whether nothing begins any more
+	closing    bool // whether no operation may begin any more
 }
 
 // message is a message of the protocol.
@@ -167,7 +167,7 @@ func (s *socket) serve(ctx context.Context) {
 	reader.Wait()
 }
 
-// begin does something beside the messages, unless the session ends already.
+// begin runs do in a goroutine, unless the session is ending.
 func (s *socket) begin(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,11 +176,11 @@ func (s *socket) begin(do func()) {
 	}
 }
 
-// read reads messages until one of them, or the connection, ends the session.
+// read reads messages until a message or the connection ends the session.
 func (s *socket) read(ctx context.Context) {
 	for {
-		// Not with the context: where that ends, the connection is still to be closed
-		// with a reason.
+		// Read ignores the end of ctx, because the server must still close the
+		// connection with a reason.
 		kind, text, err := s.connection.Read(context.WithoutCancel(ctx))
 		if err != nil {
 			s.end(errClientGone)
@@ -192,7 +192,7 @@ func (s *socket) read(ctx context.Context) {
 			return
 		}
 		if ctx.Err() != nil {
-			continue // until the client closes, too
+			continue // discards messages until the client closes, too
 		}
 		if why := s.receive(ctx, &received); why != nil {
 			s.end(why)
@@ -200,7 +200,7 @@ func (s *socket) read(ctx context.Context) {
 	}
 }
 
-// receive does what a message asks for, or returns why the session ends.
+// receive handles a message. It returns the reason if the session must end.
 func (s *socket) receive(ctx context.Context, received *message) *ending {
 	switch received.Type {
 	case "connection_init":
@@ -224,10 +224,10 @@ func (s *socket) receive(ctx context.Context, received *message) *ending {
 	return &ending{closedBadRequest, clip("there is no message of the type "+strconv.Quote(received.Type), 100), "protocol"}
 }
 
-// errCompleted ends an operation that the client completes.
+// errCompleted ends an operation that the client completed.
 var errCompleted = errors.New("completed by the client")
 
-// cancel ends an operation, whose id the client may use again.
+// cancel ends an operation. The client may then use its id again.
 func (s *socket) cancel(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,12 +246,12 @@ func (s *socket) forget(of *socketReceiver) {
 	}
 }
 
-// credentials are the names that the payload of connection_init may give the
-// headers with the token.
+// credentials are the names in the payload of connection_init that may carry
+// the token, as the headers do.
 var credentials = []string{"Authorization", "X-Auth-Token"}
 
-// init begins the session of the token in the payload of connection_init or, where
-// there is none, in the headers of the handshake.
+// init begins the session. The token is in the payload of connection_init,
+// otherwise in the headers of the handshake.
 func (s *socket) init(ctx context.Context, payload json.RawMessage) *ending {
 	if s.inited.Load() {
 		return &ending{closedTooManyInits, "Too many initialisation requests", "protocol"}
@@ -329,7 +329,7 @@ func (s *socket) subscribed(ctx context.Context, id string, payload json.RawMess
 func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socketReceiver) {
 	began := time.Now()
 	request := s.request.Clone(ctx)
-	request.Method, request.URL.RawQuery = http.MethodPost, "" // as if it came in a body
+	request.Method, request.URL.RawQuery = http.MethodPost, "" // as if it were a body
 	request.Header.Del(graph.IdempotencyKeyHeader)             // of the handshake, not of any operation
 	of := callerOf(s.viewer, s.payer, request)
 	refused := of.payer.take(1, time.Now())
@@ -342,7 +342,7 @@ func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socke
 	s.logOperation(ctx, time.Since(began))
 }
 
-// prepared reads an operation and runs it, or returns why it is refused.
+// prepared reads and runs an operation, or returns its refusal.
 func (s *socket) prepared(ctx context.Context, request *http.Request, payload []byte, of caller, to *socketReceiver) *refusal {
 	h, refused := s.gates.enter(ctx, of)
 	defer h.end()
@@ -365,14 +365,14 @@ func (s *socket) prepared(ctx context.Context, request *http.Request, payload []
 	return nil
 }
 
-// logOperation writes the log line of an operation that has ended.
+// logOperation writes the log line of a finished operation.
 func (s *socket) logOperation(ctx context.Context, took time.Duration) {
 	entry := requestLogOf(ctx)
 	s.Log.LogAttrs(ctx, slog.LevelInfo, "operation", slog.String("requestId", graph.RequestID(ctx)), slog.String("took", took.String()),
 		slog.String("address", entry.address), slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation), slog.String("code", entry.code))
 }
 
-// messageOf returns what a refusal says.
+// messageOf returns the message of a refusal.
 func messageOf(err error) string {
 	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
 		return refusal.Message
@@ -380,23 +380,24 @@ func messageOf(err error) string {
 	return "the token is not accepted"
 }
 
-// send sends a message, or returns why the session ends.
+// send sends a message. It returns the reason if the session must end.
 func (s *socket) send(ctx context.Context, text []byte) *ending {
-	// Not with the context of the operation: a message is sent whole.
+	// The context of the operation does not apply: a message is always sent
+	// whole.
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	patience := time.AfterFunc(time.Until(s.latest(len(text))), func() {
-		s.end(errSlow) // before the connection is closed for it, which others notice, too
+		s.end(errSlow) // first, because others notice that the connection closes
 		cancel()
 	})
 	defer patience.Stop()
 	if err := s.connection.Write(within, websocket.MessageText, text); err != nil {
-		return errClientGone // unless it is known why already
+		return errClientGone // unless the reason is known already
 	}
 	return nil
 }
 
-// ping looks every now and then whether the client answers, until the context ends.
+// ping checks at intervals that the client answers, until the context ends.
 func (s *socket) ping(ctx context.Context) {
 	for pause.For(ctx, heartbeat) {
 		within, cancel := context.WithTimeout(ctx, waitForPong)
@@ -416,7 +417,7 @@ type socketReceiver struct {
 	cancel context.CancelCauseFunc
 }
 
-// send sends a message of the operation, unless the client has completed it.
+// send sends a message of the operation, unless the operation was cancelled.
 func (r *socketReceiver) send(text []byte) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -428,7 +429,7 @@ func (r *socketReceiver) send(text []byte) error {
 	return nil
 }
 
-// before returns the beginning of a message of the operation.
+// before returns the beginning of a message about the operation.
 func (r *socketReceiver) before(kind string) string {
 	var out bytes.Buffer
 	out.WriteString(`{"id":`)

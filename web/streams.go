@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// openStreams are the streams of a server: Shutdown of net/http knows nothing of
-// them.
+// openStreams counts the streams of a server, because Shutdown of net/http does
+// not wait for them.
 type openStreams struct {
 	stopping <-chan struct{} // closed when the server is to stop
 	count    atomic.Int64
@@ -22,8 +22,8 @@ type openStreams struct {
 
 type openStreamsKey struct{}
 
-// openStreamsOf returns the streams of the server that a request came to. A handler
-// that nobody serves has some that nobody stops.
+// openStreamsOf returns the streams of the server that received the request. A
+// handler without a server gets streams that never stop.
 func openStreamsOf(ctx context.Context) *openStreams {
 	if of, ok := ctx.Value(openStreamsKey{}).(*openStreams); ok {
 		return of
@@ -31,7 +31,8 @@ func openStreamsOf(ctx context.Context) *openStreams {
 	return &openStreams{}
 }
 
-// wait waits until no stream is open, or returns an error when the context ends.
+// wait waits until no stream is open. It returns an error if the context ends
+// first.
 func (o *openStreams) wait(ctx context.Context) error {
 	for o.count.Load() > 0 {
 		if !pause.For(ctx, 10*time.Millisecond) {
@@ -41,7 +42,7 @@ func (o *openStreams) wait(ctx context.Context) error {
 	return nil
 }
 
-// streams bound what is open for long: WebSockets and event streams, and the
+// streams bound the long-lived WebSockets and event streams, and the
 // subscriptions on them.
 type streams struct {
 	sockets, subscriptions *tally
@@ -56,7 +57,8 @@ func newStreams(limits Limits) streams {
 	}
 }
 
-// tally counts what is open, in all and of each party. 0 is no limit.
+// tally counts open streams or subscriptions, in total and by party. A limit of
+// 0 means no limit.
 type tally struct {
 	limit, ofOne int
 	what         string
@@ -70,8 +72,8 @@ func newTally(limit, ofOne int, what string) *tally {
 	return &tally{limit: limit, ofOne: ofOne, what: what, of: map[string]int{}}
 }
 
-// enter counts one more of a party, until leave is called, or returns why there may
-// be no more.
+// enter counts one more for a party, until the caller calls leave. It returns a
+// refusal if a limit is reached.
 func (t *tally) enter(party string) (leave func(), refused *refusal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,8 +103,9 @@ func (t *tally) open() int {
 	return t.total
 }
 
-// The codes that a WebSocket is closed with. Those from 4400 on are of the
-// graphql-transport-ws protocol; clients connect again after the others and 4403.
+// The codes that close a WebSocket. The graphql-transport-ws protocol defines
+// the codes from 4400 on. Clients connect again after 4403 and the codes below
+// 4400.
 const (
 	closedGoingAway       = 1001
 	closedTryAgain        = 1013
@@ -124,7 +127,8 @@ type ending struct {
 // Error returns the reason.
 func (e *ending) Error() string { return e.reason }
 
-// isAboutViewer reports whether the credentials of the stream hold no longer.
+// isAboutViewer reports whether the credentials of the stream are no longer
+// valid.
 func (e *ending) isAboutViewer() bool { return e.code == closedForbidden }
 
 var (
@@ -135,12 +139,11 @@ var (
 	errRights     = &ending{closedForbidden, "the rights of the token have changed; connect again", "rights"}
 )
 
-// endings are why streams end, for metrics: what the client does, what it asks for
-// wrongly or too much of, and what it is told.
+// endings are the reasons why streams end, for metrics.
 var endings = []string{"client", "stopping", "slow", "token", "rights", "protocol", "init", "limit"}
 
-// session is a WebSocket or an event stream: who is at its other end, and until
-// when.
+// session is an open WebSocket or event stream: it has the viewer at the other
+// end and the function that ends it.
 type session struct {
 	*transport
 	header http.Header // with the credentials
@@ -148,8 +151,9 @@ type session struct {
 	end    context.CancelCauseFunc
 }
 
-// stream begins a session of a request, in whose context all of it happens. It ends
-// with the request, with the server, or by session.end; the caller calls done.
+// stream begins the session of a request and returns its context. The session
+// ends with the request, with the server, or by session.end. The caller must
+// call done.
 func (t *transport) stream(r *http.Request) (ctx context.Context, s *session, done func()) {
 	ctx, end := context.WithCancelCause(r.Context())
 	open := openStreamsOf(ctx)
@@ -179,20 +183,20 @@ func endingOf(ctx context.Context) *ending {
 	return errClientGone
 }
 
-// betweenJudgements is how long a stream is open without a look at its token. It is
-// looked at for each event besides.
+// betweenJudgements is the longest time between two checks of a stream's token.
+// The token is also checked before each event.
 const betweenJudgements = 5 * time.Second
 
-// watch judges the token of the session every now and then, until the context ends.
+// watch checks the token of the session at intervals, until the context ends.
 func (s *session) watch(ctx context.Context) {
 	for pause.For(ctx, betweenJudgements) {
 		s.judge(ctx)
 	}
 }
 
-// judge looks whether the token still stands for the same viewer with the same
-// rights, and ends the session where it does not. While that cannot be known, it
-// waits. It reports whether the session goes on.
+// judge checks that the token still belongs to the same viewer with the same
+// rights. If not, it ends the session. While the check is impossible, judge
+// waits. It reports whether the session continues.
 func (s *session) judge(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		viewer, err := s.Authenticate(ctx, s.header)

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// certificateInterval is how long a certificate is used before its file is
-// looked at again.
+// certificateInterval is the time between checks of the certificate file.
 const certificateInterval = time.Minute
 
-// Certificate is a certificate chain with its key, read again when the file of
-// the chain changed, so that a renewed one needs no restart.
+// Certificate is a certificate chain with its key. It reads both again when the
+// file of the chain changes, so a renewed certificate needs no restart.
 type Certificate struct {
 	pair *watchedFile[*tls.Certificate]
 }
@@ -30,8 +29,9 @@ func ReadCertificate(certFile, keyFile string) (*Certificate, error) {
 	return &Certificate{pair}, nil
 }
 
-// Reload reads the files again, whether they changed or not, and returns what
-// changed, in words; nothing is empty. Files that cannot be read change nothing.
+// Reload reads the files again, even if they did not change, and describes the
+// changes in words; empty means no change. If they cannot be read, the previous
+// certificate stays in use.
 func (c *Certificate) Reload() (changed string, err error) {
 	before, now, err := c.pair.reload()
 	if err != nil || bytes.Equal(before.Leaf.Raw, now.Leaf.Raw) {

@@ -13,13 +13,13 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lru"
 )
 
-// transport serves /graphql: GraphQL over HTTP by POST and, for queries, GET. It
-// serves /import and /export, too.
+// transport serves GraphQL over HTTP at /graphql: by POST and, for queries, by
+// GET. It also serves /import and /export.
 type transport struct {
 	Options
 	measured  *measurements
 	preparer  *graph.Preparer
-	files     *graph.Preparer    // of imports and exports
+	files     *graph.Preparer    // for imports and exports
 	persisted *lru.Cache[string] // valid documents, by their hash
 	buckets   *buckets
 	gates     gates
@@ -79,7 +79,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	operation, refused := t.read(ctx, w, r, text, h)
 	follows := operation != nil && operation.Definition.Operation == ast.Subscription
 	if follows {
-		h.bytes.Give(bodyBytes) // for it lasts long
+		h.bytes.Give(bodyBytes) // because a stream lasts long
 	}
 	if follows || media == mediaEvents {
 		h.work.Give(operations)
@@ -94,7 +94,7 @@ func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) 
 	return t.run(ctx, w, media, operation, h)
 }
 
-// within returns a context for the time that an operation may take.
+// within returns a context with the time limit of an operation.
 func (t *transport) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if limit := t.Limits.OperationTime; limit > 0 {
 		return context.WithTimeout(ctx, limit)
@@ -109,7 +109,8 @@ func (t *transport) refuse(w http.ResponseWriter, r *http.Request, media string,
 	refuse(w, r, media, why)
 }
 
-// count counts the errors of an answer; the log line has the code of the first.
+// count counts the errors of an answer. The log line has the code of the first
+// error.
 func (t *transport) count(ctx context.Context, errs gqlerror.List) {
 	for i, err := range errs {
 		code, _ := err.Extensions["code"].(string)

@@ -26,7 +26,8 @@ func (t *transport) identify(w http.ResponseWriter, r *http.Request, media strin
 	return t.caller(w, r)
 }
 
-// checkMethod refuses methods and media types that no answer has.
+// checkMethod refuses unsupported methods, and requests that accept no media
+// type of answers.
 func checkMethod(w http.ResponseWriter, r *http.Request, media string) *refusal {
 	if r.Method != http.MethodPost && r.Method != http.MethodGet {
 		w.Header().Set("Allow", "GET, POST")
@@ -40,8 +41,8 @@ func checkMethod(w http.ResponseWriter, r *http.Request, media string) *refusal 
 	return nil
 }
 
-// caller returns who sent a request, unless their address or they themselves have
-// sent too many.
+// caller returns who sent a request, unless the address or the viewer is over
+// its rate.
 func (t *transport) caller(w http.ResponseWriter, r *http.Request) (caller, *refusal) {
 	arrived := t.buckets.arrive(rateLimitKey(requestLogOf(r.Context()).address), r.Header)
 	if refused := arrived.take(); refused != nil {
@@ -69,14 +70,16 @@ func (t *transport) caller(w http.ResponseWriter, r *http.Request) (caller, *ref
 // isUnauthenticated reports whether a token is unknown or has expired.
 func isUnauthenticated(err error) bool { return errors.Is(err, problem.ErrUnauthenticated) }
 
-// unauthenticatedBytes bounds the body that is read without a valid token.
+// unauthenticatedBytes bounds the body that the server reads without a valid
+// token.
 const unauthenticatedBytes = 16 << 10
 
 var introspects = regexp.MustCompile(`\b__(schema|type)\b`)
 
 // refuseUnauthenticated refuses a request without a valid token. In the locked
-// profile the answer to introspection also says that the schema needs a token:
-// for that the text is searched, but neither parsed nor kept.
+// profile the answer to introspection also says that the schema needs a token.
+// To detect introspection, it searches the text, but neither parses nor keeps
+// it.
 func (t *transport) refuseUnauthenticated(r *http.Request, message string) *refusal {
 	unauthenticated := graph.ProtocolError(r.Context(), graph.CodeUnauthenticated, message)
 	why := &refusal{status: http.StatusUnauthorized, errors: gqlerror.List{unauthenticated}}
@@ -97,7 +100,7 @@ func (t *transport) refuseUnauthenticated(r *http.Request, message string) *refu
 	return why
 }
 
-// innermost returns the cause of a refusal at the end of the chain.
+// innermost returns the last cause in a chain of refusals.
 func innermost(err error) error {
 	known := new(problem.Refusal)
 	for errors.As(err, &known) && known.Cause() != nil {
@@ -131,7 +134,7 @@ var schemaTag = sync.OnceValue(func() string {
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
 })
 
-// mayReadSchema refuses the schema to viewers who may not read it.
+// mayReadSchema refuses viewers who may not read the schema.
 func (t *transport) mayReadSchema(viewer access.Viewer) *refusal {
 	if t.SchemaAccess == SchemaForAdmins && !viewer.IsAdmin() {
 		return &refusal{status: http.StatusForbidden, code: graph.CodeIntrospectionDisabled, message: "only administrators may read the schema"}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// watchedFile is the content of a file that is read again when the file
-// changed. One of its readers looks at the file once an interval, while the
-// others go on with the content that they have. A content that cannot be read
-// is logged, and the former one stays.
+// watchedFile is the content of a file, read again when the file changes. Once
+// an interval, one of its readers checks the file while the other readers use
+// the current content. If the file cannot be read, watchedFile logs the error
+// and keeps the previous content.
 type watchedFile[T any] struct {
 	path     string
 	interval time.Duration
@@ -21,21 +21,21 @@ type watchedFile[T any] struct {
 	checked atomic.Int64 // unix nanoseconds
 }
 
-// fileContent is what a file held at one time. It does not change.
+// fileContent is the content of a file at one time. It is immutable.
 type fileContent[T any] struct {
 	value    T
 	modified time.Time
 }
 
-// watchFile returns the file that read reads. A file that cannot be read is an
-// error now; later it is not.
+// watchFile returns a watched file. If the first read fails, watchFile returns
+// the error; later failures are only logged.
 func watchFile[T any](path string, interval time.Duration, read func(path string) (T, error)) (*watchedFile[T], error) {
 	f := &watchedFile[T]{path: path, interval: interval, read: read}
 	f.checked.Store(time.Now().UnixNano())
 	return f, f.load()
 }
 
-// load reads the file, unless it is the one that was read last.
+// load reads the file if its modification time has changed.
 func (f *watchedFile[T]) load() error {
 	info, err := os.Stat(f.path)
 	if err != nil {
@@ -48,8 +48,8 @@ func (f *watchedFile[T]) load() error {
 	return err
 }
 
-// reload reads the file, and returns what it held when it was read last and what
-// it holds now. Only an error changes nothing.
+// reload reads the file, and returns its previous and its new content. On an
+// error it changes nothing.
 func (f *watchedFile[T]) reload() (before, now T, err error) {
 	info, err := os.Stat(f.path)
 	if err != nil {
@@ -65,7 +65,7 @@ func (f *watchedFile[T]) reload() (before, now T, err error) {
 	return before, value, nil
 }
 
-// content returns the latest content that could be read.
+// content returns the last content that could be read.
 func (f *watchedFile[T]) content(log *slog.Logger) T {
 	now, checked := time.Now().UnixNano(), f.checked.Load()
 	if now-checked >= int64(f.interval) && f.checked.CompareAndSwap(checked, now) {

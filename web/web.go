@@ -37,17 +37,17 @@ const (
 	Locked Profile = "locked"
 )
 
-// SchemaAccess is who may read the schema, at /schema.graphql and by
+// SchemaAccess says who may read the schema, at /schema.graphql and by
 // introspection. Introspection needs a token in any case.
 type SchemaAccess string
 
 const (
 	SchemaForAnyone  SchemaAccess = "anyone"
-	SchemaForViewers SchemaAccess = "viewers" // whoever has a valid token
+	SchemaForViewers SchemaAccess = "viewers" // anybody with a valid token
 	SchemaForAdmins  SchemaAccess = "admins"
 )
 
-// SchemaAccess returns who may read the schema unless an operator decides it.
+// SchemaAccess returns the default of a profile.
 func (p Profile) SchemaAccess() SchemaAccess {
 	if p == Open {
 		return SchemaForAnyone
@@ -62,53 +62,54 @@ type Options struct {
 	// Authenticate returns the viewer of a request by its headers; see
 	// auth.Authenticator. Required.
 	Authenticate func(ctx context.Context, header http.Header) (access.Viewer, error)
-	// Ready returns an error while requests cannot be served; nil means that they
-	// always can.
+	// Ready returns an error while the server cannot serve requests; nil means
+	// that it always can.
 	Ready func(ctx context.Context) error
 	// Version is the version of the program, for /metrics.
 	Version string
-	// Log has a line for each request, without tokens and variables; nil is
+	// Log gets a line for each request, without tokens and variables; nil is
 	// slog.Default().
 	Log *slog.Logger
 	// Profile is Open or Locked; empty is Locked.
 	Profile Profile
-	// SchemaAccess is who may read the schema; empty is SchemaForAnyone in the open
-	// profile and SchemaForViewers in the other one.
+	// SchemaAccess says who may read the schema; empty is SchemaForAnyone in
+	// the open profile and SchemaForViewers in the locked one.
 	SchemaAccess SchemaAccess
-	// DemoRoles are what the IDE and the console can be tried as, the first one at
-	// first; none outside a demo, where they ask for a token.
+	// DemoRoles are the roles of a demo that users can choose in the IDE and
+	// the console. The first is the default. Without any, the pages ask for a
+	// token.
 	DemoRoles []DemoRole
-	// SlowOperation is how long an operation runs that is logged as a slow one; 0
-	// logs none.
+	// SlowOperation is the running time from which an operation is logged as
+	// slow; 0 logs none.
 	SlowOperation time.Duration
-	// Memory is how many bytes the process may use: the answers that clients have
-	// not taken have a quarter of it together. 0 bounds them not.
+	// Memory is how many bytes the process may use. Answers that clients have
+	// not read may take a quarter of it together. 0 means no limit.
 	Memory int64
-	// Limits bound what a request can cost; the zero value is DefaultLimits().
+	// Limits bound the work of a request; the zero value is DefaultLimits().
 	Limits Limits
 	// AllowedOrigins are the origins whose pages may send requests, such as
-	// https://dash.example.org, for each of which CheckOrigin returns nil; none by
-	// default. The server's own pages may always send requests.
+	// https://dash.example.org; none by default. CheckOrigin must return nil
+	// for each. The server's own pages may always send requests.
 	AllowedOrigins []string
 	// Trusted are documents that requests may name by their hash; nil for none.
 	Trusted *TrustedDocuments
-	// TrustedOnly refuses every document that is not in Trusted, which must be
-	// given.
+	// TrustedOnly refuses every document that is not in Trusted. It requires
+	// Trusted.
 	TrustedOnly bool
-	// TrustedProxies are the networks of the proxies before the server, whose
-	// X-Forwarded-For is trusted; none by default.
+	// TrustedProxies are the networks of the proxies in front of the server.
+	// The server trusts their X-Forwarded-For; none by default.
 	TrustedProxies []netip.Prefix
-	// MetricsElsewhere leaves out /metrics, for servers that serve Metrics on
+	// MetricsElsewhere omits /metrics, for servers that serve Metrics on
 	// another listener.
 	MetricsElsewhere bool
-	// Metrics is the registry that /metrics shows, to which this package adds its
-	// metrics; nil is a new one.
+	// Metrics is the registry that /metrics shows. This package registers its
+	// metrics there; nil means a new registry.
 	Metrics *prometheus.Registry
 }
 
-// New returns the handler of the whole server: /graphql, /import, /export, /livez, /readyz,
-// /metrics unless it is elsewhere, /schema.graphql and, in the open profile,
-// the IDE at / and the console at /console.
+// New returns the handler of the whole server: /graphql, /import, /export,
+// /livez, /readyz, /metrics unless MetricsElsewhere is set, /schema.graphql
+// and, in the open profile, the IDE at / and the console at /console.
 func New(options Options) http.Handler {
 	if options.Log == nil {
 		options.Log = slog.Default()
@@ -153,11 +154,11 @@ func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 }
 
-// compressedFrom is how many bytes an answer has at least to be compressed.
+// compressedFrom is the minimum size in bytes of an answer that is compressed.
 const compressedFrom = 1 << 10
 
-// compressed compresses long answers for clients that accept zstd or gzip, by
-// zstd where they accept both: its answers are a little shorter, in the same time.
+// compressed compresses long answers for clients that accept zstd or gzip. It
+// prefers zstd, which makes slightly shorter answers in the same time.
 func compressed(next http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
 		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest)))
@@ -167,10 +168,10 @@ func compressed(next http.Handler) http.Handler {
 	zipped := wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if wantsStream(r) {
-			next.ServeHTTP(w, r) // of small events, each of which is sent at once
+			next.ServeHTTP(w, r) // sends small events, each immediately
 			return
 		}
-		if r.Header.Get("Accept-Encoding") == "" { // most clients that are programs
+		if r.Header.Get("Accept-Encoding") == "" { // most programs
 			w.Header().Add("Vary", "Accept-Encoding")
 			next.ServeHTTP(w, r)
 			return
@@ -179,8 +180,8 @@ func compressed(next http.Handler) http.Handler {
 	})
 }
 
-// readyz answers 200 when the server can serve requests, and 503 when it
-// cannot, with the kind of reason. What is behind it is only logged.
+// readyz answers 200 when the server can serve requests, otherwise 503 with the
+// kind of reason. Only the log has the cause.
 func readyz(options Options) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if options.Ready != nil {
@@ -194,7 +195,7 @@ func readyz(options Options) http.HandlerFunc {
 	}
 }
 
-// notReady says why a server is not ready, as far as that is for everybody.
+// notReady returns why a server is not ready, without internal details.
 func notReady(err error) string {
 	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
 		return "not ready: " + strings.TrimSuffix(refusal.Message, ", try again") + "\n"

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime returns the processor time that the process has taken.
+// processorTime returns the processor time that the process has used.
 func processorTime() time.Duration {
 	var of syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &of) != nil {

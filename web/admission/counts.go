@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// maxCounted bounds how many projects are counted apart: all others are counted
-// together, as Others.
+// maxCounted bounds the projects with counts of their own. All other projects
+// are counted together, as Others.
 const maxCounted = 1000
 
-// Others stands for the projects beyond those that are counted apart. No project
+// Others is the name for all projects without counts of their own. No project
 // has this name.
 const Others = "\x00others"
 
-// Count is how often somebody waited, and was refused.
+// Count has the waits and refusals of a project.
 type Count struct {
-	Waits     uint64 // that ended, in vain or not
+	Waits     uint64 // that ended, successful or not
 	Waited    time.Duration
 	OverShare uint64 // refused by ErrOverShare
 	Full      uint64 // refused by ErrFull

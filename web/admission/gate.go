@@ -1,7 +1,7 @@
-// Package admission decides which operations run now and which wait. A Gate bounds
-// what all of them share: places, connections, bytes. A viewer can take at most a
-// quarter of it, a project at most half. The queue is round-robin by project, then by
-// viewer.
+// Package admission decides which operations run now and which wait. A Gate
+// bounds shared resources: places, connections, bytes. A viewer can take at
+// most a quarter of a resource, a project at most half. The queue is
+// round-robin by project, then by viewer.
 package admission
 
 import (
@@ -16,10 +16,10 @@ type Lane struct {
 	Wait  time.Duration
 }
 
-// maxLanes is how many lanes a gate has at most.
+// maxLanes is the maximum number of lanes of a gate.
 const maxLanes = 4
 
-// Gate bounds what operations use at once, by lanes.
+// Gate bounds the current use by all operations, lane by lane.
 type Gate struct{ lanes []*queue }
 
 // NewGate returns a gate with lanes.
@@ -31,7 +31,7 @@ func NewGate(lanes ...Lane) *Gate {
 	return g
 }
 
-// Pass is the use of a gate by one operation. One goroutine uses it.
+// Pass is the use of a gate by one operation. Only one goroutine may use it.
 type Pass struct {
 	gate  *Gate
 	of    Party
@@ -41,22 +41,22 @@ type Pass struct {
 // Pass returns a pass that uses nothing.
 func (g *Gate) Pass(of Party) Pass { return Pass{gate: g, of: of} }
 
-// Take takes an amount from a lane that the pass does not use yet. It waits as long as
-// the lane says, then returns ErrOverShare or ErrFull.
+// Take takes an amount from a lane that the pass does not use yet. It waits up
+// to Lane.Wait, then returns ErrOverShare or ErrFull.
 func (p *Pass) Take(ctx context.Context, lane int, amount int64) error {
 	of, err := p.gate.lanes[lane], error(nil)
 	p.holds[lane], err = of.enter(ctx, p.of, amount, of.Wait)
 	return err
 }
 
-// Change changes the amount that the pass uses of a lane. It never waits. It changes
-// nothing if the pass uses nothing.
+// Change changes the amount that the pass uses of a lane. It never waits, and
+// changes nothing if the pass uses nothing of the lane.
 func (p *Pass) Change(lane int, amount int64) { p.holds[lane].change(amount) }
 
 // Uses reports whether the pass uses something of a lane that has a limit.
 func (p *Pass) Uses(lane int) bool { return p.holds[lane] != nil }
 
-// Give gives back the use of lanes, of all without an argument.
+// Give releases the use of lanes, or of all lanes without an argument.
 func (p *Pass) Give(lanes ...int) {
 	for _, lane := range lanes {
 		p.holds[lane].leave()

@@ -8,43 +8,46 @@ import (
 	"time"
 )
 
-// Errors of Pass.Take. Neither says what others do.
+// Errors of Pass.Take. Neither reveals the use by others.
 var (
-	// ErrOverShare is for somebody who waited in vain behind others of the same
-	// viewer, project or connection, or of whom too many wait.
+	// ErrOverShare means that the viewer, project or connection is at its
+	// share: the operation waited without success behind others of the same
+	// share, or too many of the viewer's operations wait.
 	ErrOverShare = errors.New("over the share of one viewer, project or connection")
-	// ErrFull is for everybody else who waited in vain.
+	// ErrFull means that an operation waited without success for any other
+	// reason.
 	ErrFull = errors.New("everything is in use")
 )
 
-// Party is on whose behalf an operation runs.
+// Party identifies the owner of an operation.
 type Party struct {
 	Viewer  string // unique among all projects
 	Project string
-	// Connection tells the connections of clients apart; empty is none.
+	// Connection identifies the client's connection; empty is none.
 	Connection string
 	// Trusted is whether the viewer may have as much as a project.
 	Trusted bool
 }
 
-// waitingOfViewer is how many operations of one viewer may wait at a gate: more
-// than browsers, and clients with pools, send at once.
+// waitingOfViewer is how many operations of one viewer may wait at a gate. This
+// is more than browsers, and clients with pools, send together.
 const waitingOfViewer = 64
 
-// queue bounds an amount that is in use at once.
+// queue bounds an amount that is in use.
 type queue struct {
 	Lane
 
 	mu      sync.Mutex
 	used    int64
-	shares  map[share]*use // of parties that use something or wait
+	shares  map[share]*use // shares of parties that use something or wait
 	spare   []*use         // unused ones
-	waiting []*hold        // in the order in which they came
-	turn    uint64         // counts the admitted ones
+	waiting []*hold        // in the order of arrival
+	turn    uint64         // counts the admissions
 	tally   Counts
 }
 
-// share names what has a share of a lane: a viewer, a project or a connection.
+// share identifies an owner of part of a lane: a viewer, a project or a
+// connection.
 type share struct {
 	of     kind
 	name   string
@@ -57,38 +60,38 @@ const (
 	project kind = iota
 	viewer
 	connection
-	kinds // how many there are
+	kinds // the number of kinds
 )
 
-// use is what a share has.
+// use is the current use of a share.
 type use struct {
 	used    int64
-	holds   int // that are in or wait
+	holds   int // that are admitted or wait
 	waiting int
-	turn    uint64 // in which it was let in last
+	turn    uint64 // the turn of its latest admission
 }
 
-// hold is what an operation takes from a lane, or waits for. A nil hold takes nothing.
-// One goroutine uses it.
+// hold is the amount that an operation uses of a lane, or waits for. A nil hold
+// takes nothing. Only one goroutine may use it.
 type hold struct {
 	lane   *queue
 	of     Party
 	shares [kinds]*use
 	most   [kinds]int64
 	amount int64
-	let    chan struct{} // closed when it is let in
+	let    chan struct{} // closed on admission
 	came   uint64        // the turn when it began to wait
 }
 
-// hadATurn reports whether somebody of the same viewer, project or connection was
-// let in meanwhile.
+// hadATurn reports whether another hold of the same viewer, project or
+// connection was admitted since this one began to wait.
 func (w *hold) hadATurn() bool {
 	return slices.ContainsFunc(w.shares[:], func(of *use) bool { return of != nil && of.turn > w.came })
 }
 
-// enter takes an amount. It waits for a time, then returns ErrOverShare or ErrFull.
-// A share that uses nothing may take any amount, so no
-// amount is too large.
+// enter takes an amount. It waits for a time, then returns ErrOverShare or
+// ErrFull. A share that uses nothing may take any amount, so no amount is too
+// large.
 func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Duration) (*hold, error) {
 	if g.Limit <= 0 {
 		return nil, nil
@@ -116,7 +119,7 @@ func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Dur
 	return p, nil
 }
 
-// begin lets somebody in or has them wait.
+// begin admits a hold or makes it wait.
 func (g *queue) begin(p *hold) (in bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -145,7 +148,7 @@ func (g *queue) begin(p *hold) (in bool, err error) {
 	}
 }
 
-// giveUp ends waiting: it returns nil for somebody who is in.
+// giveUp stops waiting. It returns nil if the hold is admitted.
 func (g *queue) giveUp(p *hold) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -160,7 +163,7 @@ func (g *queue) giveUp(p *hold) error {
 	}
 	g.drop(p)
 	g.forget(p)
-	g.letIn() // whoever waited behind
+	g.letIn() // the holds that waited behind it
 	return err
 }
 
@@ -177,7 +180,7 @@ func (p *hold) change(amount int64) {
 	g.letIn()
 }
 
-// leave gives the amount back.
+// leave releases the amount.
 func (p *hold) leave() {
 	if p == nil {
 		return
@@ -190,8 +193,8 @@ func (p *hold) leave() {
 	g.letIn()
 }
 
-// letIn lets in everybody whose turn it is, as far as there is room. Where there
-// is none for the next one, nobody goes before.
+// letIn admits holds in turn while there is room. If the next hold does not
+// fit, no other hold passes it.
 func (g *queue) letIn() {
 	for next := g.next(); next != nil && g.isFree(next.amount); next = g.next() {
 		g.drop(next)
@@ -200,8 +203,8 @@ func (g *queue) letIn() {
 	}
 }
 
-// next returns whose turn it is, nil for nobody's: of the project and then of the
-// viewer who were let in longest ago.
+// next returns the next hold, or nil. It is the hold of the project, then of
+// the viewer, with the oldest admission.
 func (g *queue) next() *hold {
 	var next *hold
 	for _, w := range g.waiting {
@@ -231,7 +234,7 @@ func (g *queue) add(w *hold, amount int64) {
 	}
 }
 
-// drop takes somebody out of those who wait.
+// drop removes a hold from the queue.
 func (g *queue) drop(w *hold) {
 	i := slices.Index(g.waiting, w)
 	g.waiting = slices.Delete(g.waiting, i, i+1)
@@ -245,7 +248,7 @@ func (g *queue) drop(w *hold) {
 // isFree reports whether there is room for an amount.
 func (g *queue) isFree(amount int64) bool { return g.used == 0 || g.used+amount <= g.Limit }
 
-// isWithinShares reports whether all shares may have what is asked for.
+// isWithinShares reports whether the amount fits all shares of the hold.
 func (w *hold) isWithinShares() bool {
 	for i, of := range w.shares {
 		if of != nil && of.used > 0 && of.used+w.amount > w.most[i] {
@@ -255,7 +258,7 @@ func (w *hold) isWithinShares() bool {
 	return true
 }
 
-// isBefore reports whether it is somebody's turn before another's.
+// isBefore reports whether the hold is due before another.
 func (w *hold) isBefore(other *hold) bool {
 	for i := range viewer + 1 {
 		if w.shares[i].turn != other.shares[i].turn {
@@ -265,7 +268,7 @@ func (w *hold) isBefore(other *hold) bool {
 	return false
 }
 
-// find finds the shares of somebody who comes.
+// find finds the shares of a new hold.
 func (g *queue) find(p *hold) {
 	most := [kinds]int64{project: g.Limit / 2, viewer: g.Limit / 4, connection: g.Limit / 8}
 	if p.of.Trusted {
@@ -285,7 +288,7 @@ func (g *queue) find(p *hold) {
 	}
 }
 
-// forget forgets somebody who has gone, and shares that nobody has a part in.
+// forget releases the shares of a hold, and deletes those without any holds.
 func (g *queue) forget(p *hold) {
 	for i, of := range p.of.shares() {
 		known := p.shares[i]
@@ -300,7 +303,7 @@ func (g *queue) forget(p *hold) {
 	}
 }
 
-// unused returns a use of nothing: one that nobody has any more, if there is one.
+// unused returns an empty use, a spare one if possible.
 func (g *queue) unused() *use {
 	if last := len(g.spare) - 1; last >= 0 {
 		of := g.spare[last]
@@ -310,7 +313,7 @@ func (g *queue) unused() *use {
 	return &use{}
 }
 
-// shares returns the shares that a party has a part in.
+// shares returns the shares of a party.
 func (p Party) shares() [kinds]share {
 	return [kinds]share{
 		project:    {project, p.Project, true},
