@@ -14,9 +14,9 @@ import (
 )
 
 // TestServersTellOfEachOthersChangesWithinASecond has a client on each of two
-// servers of one database follow resources, namespaces and providers, while things
-// are written at the other one: each is told within a second of the answer to the
-// writer, and what it is told of is there.
+// servers of one database follow resources, namespaces and providers while the
+// other server writes. Each client gets an event within a second of the
+// writer's answer, and the changed things are visible by then.
 func TestServersTellOfEachOthersChangesWithinASecond(t *testing.T) {
 	t.Parallel()
 	database := storetest.Postgres(t)
@@ -36,7 +36,7 @@ func TestServersTellOfEachOthersChangesWithinASecond(t *testing.T) {
 				fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: %q}) { resourceProvider { uuid } }`, key, name)
 		},
 	}
-	var took, late []time.Duration // late is without the time of ten mutations, which a busy machine takes
+	var took, late []time.Duration // late leaves out the time of ten mutations, which may be long on a busy machine
 	number := 0
 	for selection, change := range followed {
 		for to, s := range servers {
@@ -68,7 +68,7 @@ func TestServersTellOfEachOthersChangesWithinASecond(t *testing.T) {
 	}
 }
 
-// latest returns the cursor behind all that the reader is told by now.
+// latest returns the reader's newest cursor.
 func (s *server) latest() string {
 	s.t.Helper()
 	got := s.query("{ changes { latest } }", "X-Auth-Token", "reader-token").body

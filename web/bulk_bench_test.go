@@ -16,9 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// BenchmarkLoad sends requests that create 1,000 things each, four at once: hosts
-// with 3 inventories and 5 traits, which are 9 rows of the database each, and
-// resources with 8 metadata items, which are as many.
+// BenchmarkLoad sends requests that create 1,000 things each, four at a time:
+// hosts with 3 inventories and 5 traits, and resources with 8 metadata items.
+// Each thing takes 9 database rows.
 func BenchmarkLoad(b *testing.B) {
 	for name, database := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		for what, item := range map[string]func(n int64) any{"createResourceProviders": loadedHost, "createResources": loadedResource} {
@@ -27,7 +27,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// rowsOfLoaded is how many rows of the database a thing of BenchmarkLoad is.
+// rowsOfLoaded is the number of database rows of one thing in BenchmarkLoad.
 const rowsOfLoaded = 9
 
 func loadedHost(n int64) any {

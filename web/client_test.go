@@ -17,8 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// client runs a program of testdata/clients and returns its output. Without
-// node and the packages the test is skipped, except in CI.
+// client runs a program of testdata/clients and returns its output. It skips
+// the test if node or its packages are missing, except in CI.
 func client(t *testing.T, program string, args ...string) []byte {
 	t.Helper()
 	node := tool(t, "node")
@@ -57,9 +57,9 @@ func TestToolsOfClientsCompileTheSchema(t *testing.T) {
 	}
 }
 
-// TestANormalisedCacheHasNoWarning runs the queries of the tabs of the IDE over
-// the demo cloud through a normalised cache, with the keys that docs/clients.md
-// gives: it warns of nothing, and answers each query again by itself.
+// TestANormalisedCacheHasNoWarning runs the queries of the IDE's tabs over the
+// demo cloud through a normalised cache, with the keys of docs/clients.md. The
+// cache gives no warning, and answers each query again without a request.
 func TestANormalisedCacheHasNoWarning(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -78,7 +78,7 @@ func TestANormalisedCacheHasNoWarning(t *testing.T) {
 	}
 }
 
-// operations returns the whole paths of the files of operations in folders.
+// operations returns the absolute paths of the operation files in folders.
 func operations(t *testing.T, folders ...string) (paths []string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -97,7 +97,7 @@ func operations(t *testing.T, folders ...string) (paths []string) {
 	return paths
 }
 
-// tool returns the path of a program of the machine.
+// tool returns the path of a program on this machine.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -115,15 +115,15 @@ func unequipped(t *testing.T, what string) {
 	t.Skipf("needs %s", what)
 }
 
-// demoRoles are those of a demo.
+// demoRoles are the roles of the demo.
 var demoRoles = []web.DemoRole{{Name: "admin", Token: demo.AdminToken}, {Name: "member", Token: demo.MemberToken}, {Name: "reader", Token: demo.ReaderToken}}
 
 // TestTheIDERunsInABrowser opens the IDE over the demo cloud and runs each
-// query of each tab as a person does: each has an answer, the browser reports
-// no problem (the content security policy included), and no other host is
-// requested. One token serves all tabs, links and commands can be used by others,
-// and everything fits on a desk and a phone, by day and by night. CADASTRE_TEST_PICTURES
-// names a folder for pictures.
+// query of each tab like a user. Each query has an answer, the browser reports
+// no problem (the content security policy included), and the page requests no
+// other host. One token serves all tabs, links and commands can be shared, and
+// everything fits on a desktop and a phone, by day and by night.
+// CADASTRE_TEST_PICTURES names a folder for screenshots.
 func TestTheIDERunsInABrowser(t *testing.T) {
 	t.Parallel()
 	browser := tool(t, "chromium")

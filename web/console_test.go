@@ -22,8 +22,8 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// TestTheConsoleIsBuiltFromItsSources builds the console anew: the committed
-// assets are those of its sources, byte for byte.
+// TestTheConsoleIsBuiltFromItsSources rebuilds the console and compares it with
+// the committed assets, byte for byte.
 func TestTheConsoleIsBuiltFromItsSources(t *testing.T) {
 	t.Parallel()
 	built := t.TempDir()
@@ -58,7 +58,7 @@ func TestTheConsoleIsBuiltFromItsSources(t *testing.T) {
 	}
 }
 
-// TestTheSourcesOfTheConsole runs the tests that the console has of its own.
+// TestTheSourcesOfTheConsole runs the console's own tests.
 func TestTheSourcesOfTheConsole(t *testing.T) {
 	t.Parallel()
 	if out, err := script(t, "../console", "test").CombinedOutput(); err != nil {
@@ -66,11 +66,11 @@ func TestTheSourcesOfTheConsole(t *testing.T) {
 	}
 }
 
-// consoleAssets are what the page of the console refers to.
+// consoleAssets matches the assets that the console's page refers to.
 var consoleAssets = regexp.MustCompile(`(?:src|href)="(/console/assets/[^"]+)"`)
 
-// TestTheConsoleIsProtected holds that the page names no other host and runs no
-// script but its own, with a nonce of its own.
+// TestTheConsoleIsProtected checks that the page names no other host and runs
+// only its own script, with a nonce of its own.
 func TestTheConsoleIsProtected(t *testing.T) {
 	t.Parallel()
 	s := start(t, asDemo)
@@ -91,8 +91,8 @@ func TestTheConsoleIsProtected(t *testing.T) {
 	}
 }
 
-// TestTheAssetsOfTheConsoleAreServed requests every asset on the page, and what is
-// none.
+// TestTheAssetsOfTheConsoleAreServed requests every asset on the page, and
+// paths that are not assets.
 func TestTheAssetsOfTheConsoleAreServed(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -113,7 +113,7 @@ func TestTheAssetsOfTheConsoleAreServed(t *testing.T) {
 	}
 }
 
-// TestTheProfileLockedHidesTheConsole requests its views and assets.
+// TestTheProfileLockedHidesTheConsole requests the console's views and assets.
 func TestTheProfileLockedHidesTheConsole(t *testing.T) {
 	t.Parallel()
 	asset := consoleAssets.FindStringSubmatch(start(t, nil).send("GET", "/console", "", "X-Auth-Token", "").body)
@@ -125,7 +125,7 @@ func TestTheProfileLockedHidesTheConsole(t *testing.T) {
 	}
 }
 
-// startDemo serves a database whose capabilities everyone discovers, as those of a
+// startDemo serves a database in which everyone discovers capabilities, as in a
 // demo.
 func startDemo(t *testing.T, url string) *server {
 	t.Helper()
@@ -141,17 +141,17 @@ func startDemo(t *testing.T, url string) *server {
 	return startWith(t, url, opened, asDemo, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)})
 }
 
-// looked is what a program found that used the console in a browser.
+// looked is the result of a program that used the console in a browser.
 type looked struct {
 	Wrong, Complaints []string
 	Took              float64 // milliseconds until a change by another server was seen
 	Seconds           map[string]float64
 }
 
-// inABrowser has a program use the console of a demo on both databases, while another
-// server of the same database changes things beside it. The browser and axe have
-// nothing to say, and every view fits on a phone, a desk and a wall, by day and by
-// night. CADASTRE_TEST_PICTURES names a folder for pictures.
+// inABrowser runs a program that uses the console of a demo on both databases,
+// while another server changes the same database. The browser and axe report no
+// problem, and every view fits on a phone, a desktop and a wall display, by day
+// and by night. CADASTRE_TEST_PICTURES names a folder for screenshots.
 func inABrowser(t *testing.T, program string, judge func(*testing.T, looked)) {
 	browser := tool(t, "chromium")
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -182,8 +182,8 @@ func inABrowser(t *testing.T, program string, judge func(*testing.T, looked)) {
 	})
 }
 
-// TestTheConsoleRunsInABrowser does with the console what people do, from the click
-// to the change that is stored and back.
+// TestTheConsoleRunsInABrowser uses the console like a person, from the click
+// to the stored change and back.
 func TestTheConsoleRunsInABrowser(t *testing.T) {
 	t.Parallel()
 	inABrowser(t, "console.js", func(t *testing.T, got looked) {
@@ -194,8 +194,8 @@ func TestTheConsoleRunsInABrowser(t *testing.T) {
 	})
 }
 
-// TestFormsOfTheConsole imports files and changes namespaces, resources and many
-// metadata, from the click to the change that is stored and back.
+// TestFormsOfTheConsole imports files and changes namespaces, resources and
+// many metadata, from the click to the stored change and back.
 func TestFormsOfTheConsole(t *testing.T) {
 	t.Parallel()
 	inABrowser(t, "console_forms.js", func(*testing.T, looked) {})

@@ -15,10 +15,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// wideTrees is how many hosts the large cloud has; every fourth has two NUMA nodes.
+// wideTrees is the number of hosts in the large cloud. Every fourth host has
+// two NUMA nodes.
 const wideTrees = 10000
 
-// wideCloud returns a cloud of many hosts, of which every tenth is used.
+// wideCloud returns a cloud of many hosts. Every tenth host is used.
 func wideCloud() store.Content {
 	var content store.Content
 	id := func(kind string, number int) string {
@@ -48,11 +49,12 @@ func wideCloud() store.Content {
 	return content
 }
 
-// TestTheConsoleDrawsTenThousandHosts draws a large cloud and scrolls through it.
-// Whatever the machine, it is read in few requests, the page has few elements, and a
-// frame paints what is seen and no more: no task takes more than 50 ms of the
-// processor. With CADASTRE_TEST_FIGURES, on a machine that does nothing else, it is
-// drawn within 2 s, and no task takes more than 50 ms while it is scrolled.
+// TestTheConsoleDrawsTenThousandHosts draws a large cloud and scrolls through
+// it. On any machine the page reads the cloud in few requests, has few
+// elements, and paints in each frame only the visible part: no task takes more
+// than 50 ms of processor time. With CADASTRE_TEST_FIGURES, on an idle machine,
+// the page draws within 2 s, and no task takes more than 50 ms while it
+// scrolls.
 func TestTheConsoleDrawsTenThousandHosts(t *testing.T) {
 	t.Parallel()
 	browser := tool(t, "chromium")
@@ -79,7 +81,7 @@ func TestTheConsoleDrawsTenThousandHosts(t *testing.T) {
 	got.check(t, os.Getenv("CADASTRE_TEST_FIGURES") != "")
 }
 
-// wideFigures are what console_wide.js measured; times are in milliseconds.
+// wideFigures are the results of console_wide.js; times are in milliseconds.
 type wideFigures struct {
 	Complaints         []string
 	Drawn              float64
@@ -90,15 +92,15 @@ type wideFigures struct {
 	}
 }
 
-// check compares the figures with their limits, those of time on an idle machine
-// alone.
+// check compares the figures with their limits. It checks elapsed times only on
+// an idle machine.
 func (f wideFigures) check(t *testing.T, idle bool) {
 	t.Helper()
 	if idle && f.Drawn > 2000 {
 		t.Errorf("drawn after %.0f ms", f.Drawn)
 	}
-	// What is seen of the picture at 1280 x 800, with a row that is half above and one
-	// that is half below.
+	// The visible part of the picture at 1280 x 800, with one row half above
+	// and one half below.
 	for size, most := range map[string]int{"small": 62 * 42, "medium": 25 * 19, "large": 6 * 8} {
 		of := f.Of[size]
 		if of.Tiles == 0 || of.Tiles > most || of.Scrolled < 500 || of.Tasks == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// examplesRun builds the examples, which check their types first, and uses them in
-// a browser with a demo. The TypeScript client is built already.
+// examplesRun builds the examples, which first checks their types, and uses
+// them in a browser with a demo. The TypeScript client is built already.
 func examplesRun(t *testing.T) {
 	browser := tool(t, "chromium")
 	var pages, origins []string
@@ -49,7 +49,8 @@ func examplesRun(t *testing.T) {
 	}
 }
 
-// TestTheDashboardIsShort holds what docs/clients.md says of the example's screens.
+// TestTheDashboardIsShort checks the length that docs/clients.md states for the
+// example's screens.
 func TestTheDashboardIsShort(t *testing.T) {
 	t.Parallel()
 	lines := 0
@@ -65,8 +66,9 @@ func TestTheDashboardIsShort(t *testing.T) {
 	}
 }
 
-// TestTheSchemaBreaksNoClient compares the schema with that of the last release:
-// what clients of that may use is still there, unless it was deprecated then.
+// TestTheSchemaBreaksNoClient compares the schema with the schema of the last
+// release. A definition of the last release may disappear only if it was
+// deprecated there.
 func TestTheSchemaBreaksNoClient(t *testing.T) {
 	t.Parallel()
 	compare := func(before, after string) (string, error) {
@@ -86,7 +88,7 @@ func TestTheSchemaBreaksNoClient(t *testing.T) {
 	if out, err := compare(released, now); err != nil {
 		t.Errorf("%v: deprecate it for a release before you take it away\n%s", err, out)
 	}
-	// The comparison does find what is not there any more.
+	// Check that the comparison finds removed definitions.
 	text, err := os.ReadFile("../schema/merged/schema.graphql")
 	if err != nil {
 		t.Fatal(err)

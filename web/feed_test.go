@@ -18,10 +18,10 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// told is what a client was told of one change.
+// told is one change that a client received.
 type told struct{ cursor, what, key string }
 
-// toldBy returns what an event of resourceChanged tells.
+// toldBy returns the change in an event of resourceChanged.
 func toldBy(text string) (told, bool) {
 	var event struct {
 		Data struct {
@@ -38,19 +38,21 @@ func toldBy(text string) (told, bool) {
 	return told{of.Cursor, of.Change.What, of.Change.Key}, true
 }
 
-// follower is a client that follows all resources and is cut again and again.
+// follower is a client that follows all resources while its connections are
+// cut.
 type follower struct {
 	token  string
 	random *rand.Rand
-	from   string // the cursor that it begins with
+	from   string // the cursor to begin after
 	heard  []told
 	cuts   int
 }
 
 const followed = "subscription($after: String) { resourceChanged(after: $after) { cursor change { what key } resource { name } } }"
 
-// follow follows over one connection, which is cut after some time, at the latest
-// after longest, until the context ends. Nothing is an error: it comes again with its last cursor.
+// follow follows over one connection until ctx ends. The connection is cut
+// after a random time of about longest at most. Errors are ignored: the client
+// connects again with its last cursor.
 func (f *follower) follow(ctx context.Context, address string, longest time.Duration) {
 	f.cuts++
 	within, cut := context.WithTimeout(ctx, 20*time.Millisecond+time.Duration(f.random.Int64N(int64(longest))))
@@ -123,7 +125,7 @@ func (f *follower) bySocket(ctx context.Context, address string) {
 	}
 }
 
-// begin notes where the feed is now.
+// begin notes the current cursor of the feed.
 func (f *follower) begin(t *testing.T, s *server) {
 	t.Helper()
 	var answer struct {
@@ -136,7 +138,7 @@ func (f *follower) begin(t *testing.T, s *server) {
 	f.from = answer.Data.Changes.Latest
 }
 
-// log reads what the feed has after a cursor.
+// log reads the feed after a cursor.
 func (f *follower) log(t *testing.T, s *server) (all []told) {
 	t.Helper()
 	for after := f.from; ; {
@@ -166,10 +168,10 @@ func (f *follower) log(t *testing.T, s *server) (all []told) {
 	}
 }
 
-// TestNothingIsMissedAndNothingTwice cuts many clients again and again, by WebSocket
-// and by event stream, while resources are written in public, in secret and by
-// others, and servers stop and start: each client is told each change that it may
-// see, once and in the order of the log.
+// TestNothingIsMissedAndNothingTwice cuts the connections of many clients, on
+// WebSockets and event streams. Meanwhile writers change public, private and
+// other projects' resources, and servers stop and start. Each client must
+// receive each change that it may see, once and in the order of the log.
 func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -191,7 +193,7 @@ func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 		longest := patience.Of(t, 600*time.Millisecond)
 		var running, writing sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
-		var mu sync.Mutex // of the servers, one of which is replaced
+		var mu sync.Mutex // of the servers; one of them is replaced
 		address := func(n int) string {
 			mu.Lock()
 			defer mu.Unlock()
@@ -207,7 +209,7 @@ func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 		for w := range 3 {
 			writing.Go(func() { writeResources(ctx, w, func() string { return address(w) }) })
 		}
-		if len(servers) > 1 { // the file of SQLite belongs to one
+		if len(servers) > 1 { // only one server can open a SQLite file
 			time.Sleep(200 * time.Millisecond)
 			another := serve()
 			mu.Lock()
@@ -236,7 +238,7 @@ func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 	})
 }
 
-// compare holds what a client was told against what the log has for it.
+// compare compares the changes that a client received with the log.
 func (f *follower) compare(t *testing.T, want []told) {
 	t.Helper()
 	if len(want) < 20 || len(f.heard) != len(want) {
@@ -252,7 +254,7 @@ func (f *follower) compare(t *testing.T, want []told) {
 }
 
 // writeResources creates, shows, hides, changes and deletes resources of two
-// projects, at the address of a server as it is then.
+// projects. It looks up the server's address before each request.
 func writeResources(ctx context.Context, writer int, address func() string) {
 	random := rand.New(rand.NewPCG(3, uint64(writer)))
 	visibility := func() string { return []string{"PUBLIC", "PRIVATE"}[random.IntN(2)] }
@@ -271,7 +273,7 @@ func writeResources(ctx context.Context, writer int, address func() string) {
 				text = fmt.Sprintf(`setMetadata(input: {resource: %q, items: [{key: "a", value: "%d"}]}) { resource { uuid } }`, uuid, n)
 			}
 		}
-		_ = tryQuery(ctx, address(), "mutation { "+text+" }") // what a server that stops refuses is not in the log
+		_ = tryQuery(ctx, address(), "mutation { "+text+" }") // refusals of a stopping server are not in the log
 		time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
 	}
 }

@@ -27,7 +27,7 @@ func definitionFile(name string, properties int) string {
 	return fmt.Sprintf(`{"namespace": %q, "visibility": "public", "owner": "operations", "properties": {%s}}`, name, strings.Join(list, ", "))
 }
 
-// patient gives imports the time that a machine under load needs.
+// patient extends the operation time for imports on a busy machine.
 func patient(t *testing.T) func(*web.Options) {
 	return func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
@@ -55,7 +55,7 @@ func importedOf(t *testing.T, got answer) (of imported) {
 	return of
 }
 
-// namespaces returns how many namespaces there are whose names begin so.
+// namespaces returns the number of namespaces with a prefix.
 func (s *server) namespaces(prefix string) int {
 	s.t.Helper()
 	var got struct {
@@ -76,9 +76,9 @@ func (s *server) namespaces(prefix string) int {
 	return count
 }
 
-// TestOneBodyIsImportedAsAWhole imports 20,000 properties in one body, while others
-// write and read: nobody sees some of the namespaces only. A second import changes
-// nothing.
+// TestOneBodyIsImportedAsAWhole imports 20,000 properties in one body while
+// other clients write and read. No reader sees only some of the namespaces. A
+// second import changes nothing.
 func TestOneBodyIsImportedAsAWhole(t *testing.T) {
 	t.Parallel()
 	const count = 20
@@ -125,8 +125,8 @@ func TestOneBodyIsImportedAsAWhole(t *testing.T) {
 	})
 }
 
-// TestEveryBadFileIsReportedAndNothingStored holds for unreadable files and
-// for files that the database refuses.
+// TestEveryBadFileIsReportedAndNothingStored covers unreadable files and files
+// that the database refuses.
 func TestEveryBadFileIsReportedAndNothingStored(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -158,8 +158,8 @@ func TestEveryBadFileIsReportedAndNothingStored(t *testing.T) {
 	})
 }
 
-// TestABodyThatIsCutOffStoresNothing cuts the connection in the middle of a file,
-// and between two.
+// TestABodyThatIsCutOffStoresNothing cuts the connection inside a file and
+// between two files.
 func TestABodyThatIsCutOffStoresNothing(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -189,8 +189,8 @@ func TestABodyThatIsCutOffStoresNothing(t *testing.T) {
 	})
 }
 
-// TestWhatIsNoImport holds the bounds of the two paths, and that they run nothing
-// else.
+// TestWhatIsNoImport checks the bounds of the two paths, and that they run no
+// other operation.
 func TestWhatIsNoImport(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -239,8 +239,8 @@ func TestWhatIsNoImport(t *testing.T) {
 	}
 }
 
-// TestFilesTakeRoom holds that an import has room for what a file takes before it
-// is read.
+// TestFilesTakeRoom checks that an import reserves the memory for its file
+// before the server reads it.
 func TestFilesTakeRoom(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.Memory = 1 << 30 })
@@ -258,7 +258,7 @@ func TestFilesTakeRoom(t *testing.T) {
 	}
 }
 
-// spaces is white space without an end.
+// spaces is endless white space.
 type spaces struct{}
 
 func (spaces) Read(into []byte) (int, error) {
@@ -268,8 +268,8 @@ func (spaces) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
-// TestAnImportHasAQueryOfItsOwn runs one with other fields and other variables, as
-// a dry run and once for a key.
+// TestAnImportHasAQueryOfItsOwn imports with a custom query and other
+// variables, as a dry run and with an idempotency key.
 func TestAnImportHasAQueryOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.Profile = web.Locked })

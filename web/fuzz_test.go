@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// closedSet are the codes that an error can have.
+// closedSet has all error codes.
 var closedSet = map[string]bool{
 	"BAD_USER_INPUT": true, "UNAUTHENTICATED": true, "FORBIDDEN": true, "NOT_FOUND": true, "ALREADY_EXISTS": true,
 	"CONCURRENT_UPDATE": true, "IN_USE": true, "PROTECTED": true, "CAPACITY_EXCEEDED": true, "QUOTA_EXCEEDED": true,
@@ -26,9 +26,9 @@ var closedSet = map[string]bool{
 	"PERSISTED_QUERY_NOT_FOUND": true, "PERSISTED_QUERY_REQUIRED": true,
 }
 
-// FuzzRequests throws bodies, documents, variables and headers at the handler:
-// no panic, no status of 500 and more but 503, and no code outside the closed
-// set, INTERNAL included.
+// FuzzRequests sends random bodies, documents, variables and headers to the
+// handler. It must not panic, must answer no 5xx status except 503, and must
+// use only the codes of the closed set, without INTERNAL.
 func FuzzRequests(f *testing.F) {
 	s := storetest.Open(f, storetest.SQLite(f))
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -21,9 +21,9 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// TestHostileDocumentsAreAnsweredShortlyAndSoon sends each document that is
-// made to cost the server much: the answer is small, fast, and has the code of
-// the document. docs/measured/attacks.md has the times measured.
+// TestHostileDocumentsAreAnsweredShortlyAndSoon sends documents made to cost
+// the server much. Each answer is small and fast and has the expected code.
+// docs/measured/attacks.md has the measured times.
 func TestHostileDocumentsAreAnsweredShortlyAndSoon(t *testing.T) {
 	t.Parallel()
 	unpaid := func(profile web.Profile) func(*web.Options) {
@@ -67,7 +67,7 @@ func TestACallerWhoSpendsTooMuchIsHeldBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 0.251, 0.251 // a burst of two, and four seconds until the next
+		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 0.251, 0.251 // a burst of two, and the next point after four seconds
 	})
 	began := time.Now()
 	for range 2 {
@@ -93,19 +93,19 @@ func TestExpensiveOperationsSpendMore(t *testing.T) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 15, 15 // a burst of sixty
 	})
-	const expensive = "{ namespaces(first: 75) { nodes { properties { name } } } }" // 19 points, and what it takes besides
+	const expensive = "{ namespaces(first: 75) { nodes { properties { name } } } }" // 19 points, and one for the request
 	codes, began := map[string]int{}, time.Now()
 	for range 6 {
 		codes[s.query(expensive).code()]++
 	}
-	earned := int(time.Since(began).Seconds()) // at most so many more
+	earned := int(time.Since(began).Seconds()) // at most this many more
 	if codes[""] < 1 || codes[""] > 3+earned || codes[""]+codes["RATE_LIMITED"] != 6 {
 		t.Errorf("got %v, want one to three of six, and %d more for the time it took", codes, earned)
 	}
 }
 
-// TestServicesAndAdministratorsHaveBudgetsOfTheirOwn: a viewer has the largest
-// budget of its roles.
+// TestServicesAndAdministratorsHaveBudgetsOfTheirOwn checks that a viewer has
+// the largest budget of its roles.
 func TestServicesAndAdministratorsHaveBudgetsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
@@ -126,8 +126,8 @@ func TestServicesAndAdministratorsHaveBudgetsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestSlowOperationsAreLogged: the line says what the operation was priced and
-// what it took, and nothing that the request holds.
+// TestSlowOperationsAreLogged checks that the log line has the operation's
+// price and its work, but no content of the request.
 func TestSlowOperationsAreLogged(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.SlowOperation = time.Nanosecond })
@@ -151,13 +151,13 @@ func TestSlowOperationsAreLogged(t *testing.T) {
 	}
 }
 
-// TestAnAddressThatGuessesTokensIsHeldBack: others there whose tokens were seen
-// are not.
+// TestAnAddressThatGuessesTokensIsHeldBack checks that an address that guesses
+// tokens does not hold back known tokens from the same address.
 func TestAnAddressThatGuessesTokensIsHeldBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.AddressPoints = 5.5 // a burst of 22, and a guess costs 51: another one may follow in 5 s
+		o.Limits.AddressPoints = 5.5 // a burst of 22, and a guess costs 51: the next one is possible after 5 s
 	})
 	if got := s.query("{ __typename }"); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)

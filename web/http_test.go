@@ -246,8 +246,8 @@ func TestTheLockedProfileServesNoPageAndNoAdHocGET(t *testing.T) {
 	}
 }
 
-// TestTheLockedProfileRequiresATokenForTheSchema also holds that this is all
-// that the answer to introspection without a valid token reveals.
+// TestTheLockedProfileRequiresATokenForTheSchema also checks that the answer to
+// introspection without a valid token reveals nothing else.
 func TestTheLockedProfileRequiresATokenForTheSchema(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.Profile = web.Locked })
@@ -258,7 +258,7 @@ func TestTheLockedProfileRequiresATokenForTheSchema(t *testing.T) {
 		"{ __typename }":        "UNAUTHENTICATED",
 		"{ viewer { userId } }": "UNAUTHENTICATED",
 		"not a document":        "UNAUTHENTICATED",
-		"{ __schema { queryType { name } } } #" + strings.Repeat(" ", 1<<15): "UNAUTHENTICATED", // long bodies without a token are not read
+		"{ __schema { queryType { name } } } #" + strings.Repeat(" ", 1<<15): "UNAUTHENTICATED", // the server does not read long bodies without a token
 	} {
 		for _, token := range []string{"", "guessed"} {
 			got := s.query(document, "X-Auth-Token", token)
@@ -312,8 +312,7 @@ func TestPagesOfOtherSitesAreRefused(t *testing.T) {
 	}
 }
 
-// TestAnyPortOfThisMachine allows the pages of this machine, whatever port they
-// come from.
+// TestAnyPortOfThisMachine allows the pages of this machine, on any port.
 func TestAnyPortOfThisMachine(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
@@ -343,7 +342,7 @@ func TestAnyPortOfThisMachine(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfARequestHasAUnit reads the log as programs do.
+// TestTheTimeOfARequestHasAUnit parses the log as programs do.
 func TestTheTimeOfARequestHasAUnit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -384,9 +383,8 @@ func TestPagesOfAllowedOriginsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestLongAnswersAreCompressed asks for an answer in each encoding, and for answers
-// on both sides of the length from which they are compressed: they are the same
-// texts.
+// TestLongAnswersAreCompressed requests answers in each encoding, shorter and
+// longer than the minimum for compression. Decoded, they are the same.
 func TestLongAnswersAreCompressed(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -395,7 +393,7 @@ func TestLongAnswersAreCompressed(t *testing.T) {
 		"gzip": func(body io.Reader) (io.Reader, error) { return gzip.NewReader(body) },
 		"zstd": func(body io.Reader) (io.Reader, error) { return zstd.NewReader(body) },
 	}
-	// a query whose answer has about so many bytes
+	// long returns a query with an answer of about length bytes.
 	long := func(length int) string { return "{ " + strings.Repeat("a", length) + ": __typename }" }
 	for accept, want := range map[string]string{"gzip": "gzip", "zstd": "zstd", "gzip, deflate, br, zstd": "zstd", "br": "", "identity": "",
 		"zstd;q=0, gzip": "gzip", "gzip;q=0": ""} {
@@ -424,5 +422,5 @@ func TestLongAnswersAreCompressed(t *testing.T) {
 	}
 }
 
-// withoutID are the ids of requests in answers.
+// withoutID matches the request ids in answers.
 var withoutID = regexp.MustCompile(`"requestId":"[^"]*"`)

@@ -16,7 +16,7 @@ import (
 )
 
 // TestTheTabsOfTheIDEWorkOnTheDemo runs the queries of every tab over the demo
-// cloud: none fails, and none comes back empty.
+// cloud. None fails, and none returns an empty answer.
 func TestTheTabsOfTheIDEWorkOnTheDemo(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -48,8 +48,8 @@ func TestTheTabsOfTheIDEWorkOnTheDemo(t *testing.T) {
 	}
 }
 
-// TestThePageOfTheIDEIsProtected holds that the page names no other host, and
-// runs no script but its own.
+// TestThePageOfTheIDEIsProtected checks that the page names no other host and
+// runs only its own script.
 func TestThePageOfTheIDEIsProtected(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) { o.DemoRoles = demoRoles })
@@ -126,7 +126,7 @@ func TestTheRootSaysWhereTheIDEIsHidden(t *testing.T) {
 	}
 }
 
-// TestTheSchemaHasATag asks for the schema again with its tag.
+// TestTheSchemaHasATag requests the schema again with its ETag.
 func TestTheSchemaHasATag(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

@@ -13,8 +13,8 @@ import (
 
 const makeTrait = `mutation { createTrait(input: {name: "CUSTOM_ONCE"}) { trait { name } } }`
 
-// TestAMutationIsMadeOnceForAKey sends a mutation twice, with keys as they are and
-// as strings of structured fields.
+// TestAMutationIsMadeOnceForAKey sends a mutation twice, with bare keys and
+// with structured field strings.
 func TestAMutationIsMadeOnceForAKey(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -32,8 +32,8 @@ func TestAMutationIsMadeOnceForAKey(t *testing.T) {
 	}
 }
 
-// TestKeysThatAreNone holds how a key is refused, and that queries do not look at
-// it.
+// TestKeysThatAreNone checks the refusals of invalid keys, and that queries
+// ignore the header.
 func TestKeysThatAreNone(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -50,8 +50,8 @@ func TestKeysThatAreNone(t *testing.T) {
 	}
 }
 
-// TestKeysAreReadBeforeTheGates sends a wrong key while its viewer has their share
-// of what runs: it is refused for what it is, without waiting for others.
+// TestKeysAreReadBeforeTheGates sends an invalid key while the viewer is at its
+// share. The server refuses the key without waiting for a place.
 func TestKeysAreReadBeforeTheGates(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -70,7 +70,7 @@ func TestKeysAreReadBeforeTheGates(t *testing.T) {
 	running.Wait()
 }
 
-// TestARequestUnderWayIsAConflict sends a mutation again while it waits.
+// TestARequestUnderWayIsAConflict repeats a mutation while the first one waits.
 func TestARequestUnderWayIsAConflict(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -88,8 +88,9 @@ func TestARequestUnderWayIsAConflict(t *testing.T) {
 	}
 }
 
-// TestReadyzSaysWhatIsWrong takes the file of the database away: /readyz says so,
-// and nothing of where it was; writes are refused, and it ends by itself.
+// TestReadyzSaysWhatIsWrong moves the database file away. /readyz reports it
+// without the path, writes are refused, and the server recovers when the file
+// is back.
 func TestReadyzSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)

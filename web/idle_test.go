@@ -26,18 +26,19 @@ import (
 const (
 	manyConnections = 10_000
 	fewConnections  = 2_000
-	// otherFiles is what a process has open besides connections.
+	// otherFiles is the number of open files of a process besides connections.
 	otherFiles = 200
 )
 
-// idleClients, in the environment, makes TestHoldIdleConnections the client
-// that holds so many connections to a server: "address number".
+// idleClients is the environment variable that makes TestHoldIdleConnections
+// the client that holds connections to a server: "address number".
 const idleClients = "CADASTRE_TEST_IDLE_CLIENTS"
 
 // TestTenThousandIdleConnections holds idle connections that have had one
-// request each, with the clients in a process of their own, as many as open
-// files are allowed: others are answered, none is closed, and no goroutine
-// remains. It runs alone, before the parallel tests continue.
+// request each. The clients are in a separate process, and their number depends
+// on the limit of open files. The server answers other clients, closes no
+// connection, and no goroutine remains. The test runs alone, before the
+// parallel tests continue.
 func TestTenThousandIdleConnections(t *testing.T) {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -79,8 +80,8 @@ type idleProcess struct {
 	lines   *bufio.Scanner
 }
 
-// startIdleClients starts a process that holds so many connections to a server.
-// It ends by itself after some minutes.
+// startIdleClients starts a process that holds a number of connections to a
+// server. The process exits after some minutes.
 func startIdleClients(t *testing.T, s *server, number int) *idleProcess {
 	t.Helper()
 	program, err := os.Executable()
@@ -103,7 +104,7 @@ func startIdleClients(t *testing.T, s *server, number int) *idleProcess {
 	return &idleProcess{command, input, bufio.NewScanner(output)}
 }
 
-// await reads the output of the process until a line.
+// await reads the output of the process up to a line.
 func (p *idleProcess) await(t *testing.T, want string) {
 	t.Helper()
 	var read []string
@@ -116,14 +117,14 @@ func (p *idleProcess) await(t *testing.T, want string) {
 	t.Errorf("the clients did not print %q but\n%s", want, strings.Join(read, "\n"))
 }
 
-// stop has the clients use their connections once more, and end.
+// stop makes the clients use their connections once more, and ends them.
 func (p *idleProcess) stop(t *testing.T) {
 	t.Helper()
 	if err := p.input.Close(); err != nil {
 		t.Error(err)
 	}
 	p.await(t, "all were kept")
-	for p.lines.Scan() { // to the end, before Wait closes the output
+	for p.lines.Scan() { // to the end, because Wait closes the output
 		continue
 	}
 	if err := p.command.Wait(); err != nil {
@@ -131,8 +132,8 @@ func (p *idleProcess) stop(t *testing.T) {
 	}
 }
 
-// TestHoldIdleConnections is the clients' process: it opens the connections,
-// prints so, and when its input ends sends a request over each of them.
+// TestHoldIdleConnections is the client process. It opens the connections,
+// prints a message, and sends a request over each of them when its input ends.
 func TestHoldIdleConnections(t *testing.T) {
 	asked := os.Getenv(idleClients)
 	if asked == "" {

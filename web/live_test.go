@@ -26,8 +26,8 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// capacity is a subscription that has an event at once, and another one for each
-// change of the providers.
+// capacity is a subscription that has an event immediately, and another one for
+// each change of the providers.
 const capacity = `subscription Follow { capacityChanged { cursor capacity { totalCount nodes { total } } } }`
 
 // connect opens a WebSocket. Headers are pairs of name and value.
@@ -56,7 +56,7 @@ func (s *server) tryConnect(headers ...string) (*websocketClient, *http.Response
 	return &websocketClient{t: s.t, Conn: connection}, response, nil
 }
 
-// websocketClient is a client that writes what a test says.
+// websocketClient is a client that sends the messages of a test.
 type websocketClient struct {
 	t testing.TB
 	*websocket.Conn
@@ -72,7 +72,7 @@ func (c *websocketClient) say(messages ...string) *websocketClient {
 	return c
 }
 
-// subscribe asks for an operation.
+// subscribe starts an operation.
 func (c *websocketClient) subscribe(id, document string) *websocketClient {
 	c.t.Helper()
 	text, err := json.Marshal(map[string]any{"id": id, "type": "subscribe", "payload": map[string]any{"query": document}})
@@ -90,7 +90,8 @@ func (c *websocketClient) hear() (string, error) {
 	return string(text), err
 }
 
-// expect hears messages that begin so, one after the other, and returns the last.
+// expect reads messages with these prefixes, in this order, and returns the
+// last one.
 func (c *websocketClient) expect(begin ...string) string {
 	c.t.Helper()
 	last := ""
@@ -104,7 +105,7 @@ func (c *websocketClient) expect(begin ...string) string {
 	return last
 }
 
-// expectClose hears until the server closes.
+// expectClose reads messages until the server closes the connection.
 func (c *websocketClient) expectClose(code websocket.StatusCode, reason string) {
 	c.t.Helper()
 	for {
@@ -137,15 +138,15 @@ func (s *server) grow(n int) {
 	}
 }
 
-// eachServer runs a test with a server on each of the databases.
+// eachServer runs a test with a server on each database.
 func eachServer(t *testing.T, change func(*web.Options), test func(*testing.T, *server)) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		test(t, startOn(t, database, change, web.ServeOptions{ReadTime: patience.Of(t, 2*time.Second), WriteTime: patience.Of(t, 2*time.Second)}))
 	})
 }
 
-// TestAWebSocketSpeaksTheProtocol: graphql-transport-ws from the handshake to the
-// end, with queries, mutations and subscriptions.
+// TestAWebSocketSpeaksTheProtocol runs queries, mutations and subscriptions
+// over graphql-transport-ws, from the handshake to the end.
 func TestAWebSocketSpeaksTheProtocol(t *testing.T) {
 	t.Parallel()
 	eachServer(t, nil, func(t *testing.T, s *server) {
@@ -159,7 +160,7 @@ func TestAWebSocketSpeaksTheProtocol(t *testing.T) {
 		c.subscribe("s", capacity).expect(`{"id":"s","type":"next","payload":{"data":{"capacityChanged":{"cursor":"`)
 		s.grow(1)
 		first := c.expect(`{"id":"s","type":"next","payload":{"data":{"capacityChanged":{"cursor":"`)
-		if !strings.Contains(first, `"totalCount":1,"nodes":[{"total":4}]`) { // between the two mutations there may be another event
+		if !strings.Contains(first, `"totalCount":1,"nodes":[{"total":4}]`) { // there may be an event between the two mutations
 			first = c.expect(`{"id":"s","type":"next"`)
 		}
 		if !strings.Contains(first, `"totalCount":1,"nodes":[{"total":4}]`) {
@@ -176,7 +177,8 @@ func TestAWebSocketSpeaksTheProtocol(t *testing.T) {
 	})
 }
 
-// TestAWebSocketIsClosedByItsCode: each breach of the protocol has its own code.
+// TestAWebSocketIsClosedByItsCode checks that each breach of the protocol has
+// its own code.
 func TestAWebSocketIsClosedByItsCode(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -208,7 +210,8 @@ func TestAWebSocketIsClosedByItsCode(t *testing.T) {
 	}
 }
 
-// TestAHandshakeIsRefused: by origin, by subprotocol, and by how many there are.
+// TestAHandshakeIsRefused refuses handshakes by origin, by subprotocol, and by
+// the number of sockets.
 func TestAHandshakeIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
@@ -235,7 +238,7 @@ func TestAHandshakeIsRefused(t *testing.T) {
 	first.subscribe("3", capacity).expect(`{"id":"3","type":"error","payload":[{"message":"the WebSocket has too many`)
 }
 
-// eventReader reads a stream of events: each is its kind and its data.
+// eventReader reads a stream of events. Each event has a kind and data.
 type eventReader struct{ *bufio.Scanner }
 
 func newEventReader(from io.Reader) *eventReader {
@@ -244,7 +247,7 @@ func newEventReader(from io.Reader) *eventReader {
 	return &eventReader{scanner}
 }
 
-// next returns the next event, and "" at the end.
+// next returns the next event, or "" at the end.
 func (e *eventReader) next() (kind, data string) {
 	for e.Scan() {
 		line := e.Text()
@@ -260,7 +263,7 @@ func (e *eventReader) next() (kind, data string) {
 	return "", ""
 }
 
-// stream asks for a stream of events.
+// stream requests a stream of events.
 func (s *server) stream(ctx context.Context, method, document string, headers ...string) (*http.Response, *eventReader) {
 	s.t.Helper()
 	text, _ := json.Marshal(map[string]any{"query": document})
@@ -288,8 +291,8 @@ func (s *server) stream(ctx context.Context, method, document string, headers ..
 	return response, newEventReader(response.Body)
 }
 
-// TestEventsOfTheServer: the distinct connections of graphql-sse, by POST and GET,
-// longer than the times of an ordinary request.
+// TestEventsOfTheServer uses the distinct connections mode of graphql-sse, by
+// POST and GET, for longer than the time limits of an ordinary request.
 func TestEventsOfTheServer(t *testing.T) {
 	t.Parallel()
 	eachServer(t, nil, func(t *testing.T, s *server) {
@@ -307,7 +310,7 @@ func TestEventsOfTheServer(t *testing.T) {
 	})
 }
 
-// expectEvents reads events of kinds whose data begin so.
+// expectEvents reads events with these kinds and data prefixes.
 func (e *eventReader) expectEvents(t *testing.T, kindsAndData ...string) {
 	t.Helper()
 	for i := 0; i+1 < len(kindsAndData); i += 2 {
@@ -317,7 +320,7 @@ func (e *eventReader) expectEvents(t *testing.T, kindsAndData ...string) {
 	}
 }
 
-// answersAsStream asks for queries, and for what is refused, as a stream.
+// answersAsStream requests queries and refused operations as a stream.
 func (s *server) answersAsStream(t *testing.T, method string) {
 	t.Helper()
 	response, events := s.stream(t.Context(), method, "{ viewer { userId } }")
@@ -345,9 +348,8 @@ func (s *server) followsAsStream(t *testing.T, method string, n int) {
 	s.await("cadastre_streams_open 0")
 }
 
-// TestAStreamEndsWithItsToken: the events of a stream end as soon as its token
-// stands for nobody any more, or for somebody with other rights, before anything
-// that happens after it is sent.
+// TestAStreamEndsWithItsToken checks that a stream ends as soon as its token is
+// invalid or has other rights. The server sends no later event.
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	var now atomic.Value // of Viewer or error
@@ -379,7 +381,7 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 		now.Store(answerOfAuth{err: problem.Refuse(problem.ErrUnavailable, "not now")})
 		grown++
 		s.grow(grown)
-		time.Sleep(200 * time.Millisecond) // while nobody knows, nothing is sent
+		time.Sleep(200 * time.Millisecond) // while the token cannot be checked, the server sends nothing
 		now.Store(after)
 		s.grow(grown + 10)
 		if text, err := c.hear(); err == nil {
@@ -401,8 +403,8 @@ type answerOfAuth struct {
 	err    error
 }
 
-// TestAServerThatStopsEndsStreams: WebSockets by 1001, streams without `complete`,
-// which makes clients come again.
+// TestAServerThatStopsEndsStreams checks that WebSockets end with 1001, and
+// event streams end without `complete`, which makes clients connect again.
 func TestAServerThatStopsEndsStreams(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -422,8 +424,8 @@ func TestAServerThatStopsEndsStreams(t *testing.T) {
 	}
 }
 
-// TestASlowReaderIsCut: whoever does not read is cut, holds nothing after that, and
-// keeps nobody else waiting.
+// TestASlowReaderIsCut checks that the server cuts a client that does not read.
+// The client then holds nothing, and never delays other clients.
 func TestASlowReaderIsCut(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
@@ -441,7 +443,7 @@ func TestASlowReaderIsCut(t *testing.T) {
 	big += "} } } }"
 	slow := s.connect()
 	slow.say(asReader).expect(ack)
-	for i := range 24 { // more than the buffers of both systems hold
+	for i := range 24 { // more than the buffers of both sides hold
 		slow.subscribe(fmt.Sprint(i), big)
 	}
 	other := s.connect()
@@ -458,9 +460,9 @@ func TestASlowReaderIsCut(t *testing.T) {
 	s.await("cadastre_unread_bytes_in_use 0")
 }
 
-// TestStreamsLeaveNothing opens and cuts streams in every way, and looks for what is
-// left of them.
-func TestStreamsLeaveNothing(t *testing.T) { // alone: it looks at all goroutines
+// TestStreamsLeaveNothing opens and cuts streams in every way, and checks that
+// no goroutine or count remains.
+func TestStreamsLeaveNothing(t *testing.T) { // not parallel: it checks all goroutines
 	s := start(t, nil)
 	s.await("cadastre_streams_open 0")
 	before := goleak.IgnoreCurrent()

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// server is the real handler over a real store, on a real listener.
+// server is the real handler with a real store on a real listener.
 type server struct {
 	t     testing.TB
 	url   string
@@ -43,12 +43,13 @@ func start(t testing.TB, change func(*web.Options)) *server {
 	return startServing(t, change, web.ServeOptions{})
 }
 
-// unusedFor is how long a connection may be unused, longer than any test and than
-// Go's client keeps one, which also opens some that it does not need at once: a
-// server that closes one as a request is sent leaves it without an answer.
+// unusedFor is the idle time of a connection. It exceeds the time of any test
+// and the idle time of Go's client, which opens spare connections, too. If the
+// server closed a connection just as the client sends a request, the client
+// would get no answer.
 const unusedFor = 10 * time.Minute
 
-// startServing is start with its own time limits of connections.
+// startServing is start with ServeOptions.
 func startServing(t testing.TB, change func(*web.Options), serving web.ServeOptions) *server {
 	t.Helper()
 	return startOn(t, storetest.SQLite(t), change, serving)
@@ -60,7 +61,7 @@ func startOn(t testing.TB, database string, change func(*web.Options), serving w
 	return startWith(t, database, storetest.Open(t, database), change, serving)
 }
 
-// startWith is startOn with a store of the database, which is open.
+// startWith is startOn with an open store of the database.
 func startWith(t testing.TB, database string, opened *store.Store, change func(*web.Options), serving web.ServeOptions) *server {
 	t.Helper()
 	s := &server{t: t, file: strings.TrimPrefix(database, "sqlite://"), store: opened, log: &lockedBuffer{}}
@@ -95,8 +96,7 @@ func startWith(t testing.TB, database string, opened *store.Store, change func(*
 	return s
 }
 
-// options returns the options of a server that knows an administrator and a
-// reader.
+// options returns the options of a server with an administrator and a reader.
 func (s *server) options() web.Options {
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return web.Options{
@@ -112,7 +112,8 @@ func (s *server) options() web.Options {
 	}
 }
 
-// receive returns the next value of a channel; a long wait for it is an error.
+// receive returns the next value of a channel. It fails the test after a long
+// wait.
 func receive[T any](t testing.TB, from <-chan T) (value T) {
 	t.Helper()
 	select {
@@ -154,7 +155,7 @@ func (a answer) code() string {
 }
 
 // send sends a request as the administrator. Headers are pairs of name and
-// value, and an empty value removes a header.
+// value. An empty value removes a header.
 func (s *server) send(method, path, body string, headers ...string) answer {
 	s.t.Helper()
 	request, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
@@ -200,11 +201,11 @@ func (s *server) ask(request map[string]any, headers ...string) answer {
 	return s.send(http.MethodPost, "/graphql", string(body), headers...)
 }
 
-// waiting is a mutation that waits for the lock that holdWrites holds.
+// waiting is a mutation that waits for the lock of holdWrites.
 const waiting = `mutation Wait { createNamespace(input: {name: "waiting"}) { namespace { name } } }`
 
-// holdWrites takes the write lock of the database as another program would:
-// mutations wait until release is called.
+// holdWrites takes the write lock of the database as another program could.
+// Mutations wait until the caller calls release.
 func (s *server) holdWrites() (release func()) {
 	s.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+s.file+"?_txlock=immediate&_pragma=busy_timeout(60000)")
@@ -230,7 +231,7 @@ func (s *server) await(line string) {
 	}
 }
 
-// metric returns the value of a metric by the beginning of its line.
+// metric returns the value of the metric whose line has this prefix.
 func (s *server) metric(begins string) float64 {
 	s.t.Helper()
 	for line := range strings.Lines(s.send(http.MethodGet, "/metrics", "").body) {

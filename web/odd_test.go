@@ -16,9 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// TestOddArgumentsNeverBreakAField asks every field of Query and Mutation again
-// and again with arguments of the right type and odd values, over the demo
-// cloud: no answer has a code outside the closed set, INTERNAL included.
+// TestOddArgumentsNeverBreakAField queries every field of Query and Mutation
+// many times, over the demo cloud. The arguments have the right type and odd
+// values. No answer has a code outside the closed set, INTERNAL included.
 func TestOddArgumentsNeverBreakAField(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
@@ -51,7 +51,7 @@ func TestOddArgumentsNeverBreakAField(t *testing.T) {
 	}
 }
 
-// causes are the lines of a log about internal errors.
+// causes returns the lines of a log about internal errors.
 func causes(log string) string {
 	var out []string
 	for line := range strings.Lines(log) {
@@ -70,7 +70,7 @@ type oddness struct {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// field is a field with odd arguments and everything simple below it.
+// field returns a field with odd arguments and all scalar fields below it.
 func (o *oddness) field(field *ast.FieldDefinition) string {
 	var arguments []string
 	for _, argument := range field.Arguments {

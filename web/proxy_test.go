@@ -8,8 +8,9 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// TestTheAddressBehindATrustedProxyIsTheClients refuses one client behind a
-// proxy, and not another; the header of a peer that is not trusted is ignored.
+// TestTheAddressBehindATrustedProxyIsTheClients rate-limits one client behind a
+// proxy, but not another. The server ignores the header of a peer that is not
+// trusted.
 func TestTheAddressBehindATrustedProxyIsTheClients(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
@@ -35,7 +36,7 @@ func TestTheAddressBehindATrustedProxyIsTheClients(t *testing.T) {
 			t.Parallel()
 			s := start(t, func(o *web.Options) {
 				o.Limits = web.DefaultLimits()
-				o.Limits.AddressPoints = 0.001 // a burst of one, and a long time until the next
+				o.Limits.AddressPoints = 0.001 // a burst of one, and a long time until the next point
 				for _, network := range of.trusted {
 					o.TrustedProxies = append(o.TrustedProxies, netip.MustParsePrefix(network))
 				}

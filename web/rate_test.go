@@ -8,7 +8,7 @@ import (
 )
 
 // TestGuessingIsAsSlowAsItsPriceSays guesses a token each millisecond for ten
-// seconds at the default rate: 51 points each.
+// seconds at the default rate. Each guess costs 51 points.
 func TestGuessingIsAsSlowAsItsPriceSays(t *testing.T) {
 	t.Parallel()
 	points := DefaultLimits().AddressPoints
@@ -29,8 +29,8 @@ func TestGuessingIsAsSlowAsItsPriceSays(t *testing.T) {
 	}
 }
 
-// TestTheBucketOfAViewerIsThatOfTheLargestRole compares the buckets of viewers with
-// different roles, under limits of which some are off.
+// TestTheBucketOfAViewerIsThatOfTheLargestRole compares the buckets of viewers
+// with different roles. Some of the limits are off.
 func TestTheBucketOfAViewerIsThatOfTheLargestRole(t *testing.T) {
 	t.Parallel()
 	of := func(limits Limits, roles ...string) float64 {

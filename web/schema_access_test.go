@@ -6,7 +6,7 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// TestWhoMayReadTheSchema asks for it in every way that there is.
+// TestWhoMayReadTheSchema reads the schema by file and by introspection.
 func TestWhoMayReadTheSchema(t *testing.T) {
 	t.Parallel()
 	tokens := []string{"", "reader-token", "admin-token"}

@@ -36,8 +36,7 @@ func (s *server) dial() net.Conn {
 	return connection
 }
 
-// ends returns what is still read from a connection until the other side closes
-// it.
+// ends returns the rest that a connection sends until the other side closes it.
 func ends(t *testing.T, connection net.Conn, within time.Duration) string {
 	t.Helper()
 	if err := connection.SetReadDeadline(time.Now().Add(within)); err != nil {
@@ -50,8 +49,8 @@ func ends(t *testing.T, connection net.Conn, within time.Duration) string {
 	return string(rest)
 }
 
-// TestClientsThatAreSlowLoseTheirConnection sends half of the headers, and half
-// of a body, and nothing: with times of half a second, a second and five.
+// TestClientsThatAreSlowLoseTheirConnection sends half of the headers, half of
+// a body, and nothing, with limits of half a second, a second and five seconds.
 func TestClientsThatAreSlowLoseTheirConnection(t *testing.T) {
 	t.Parallel()
 	s := startServing(t, nil, web.ServeOptions{
@@ -96,7 +95,7 @@ func TestIdleConnectionsDoNotKeepOthersOut(t *testing.T) {
 }
 
 // TestWhatWasAcceptedIsAnsweredBeforeTheServerStops stops a server while a
-// mutation waits for the database: the mutation ends well and is kept.
+// mutation waits for the database. The mutation succeeds and is stored.
 func TestWhatWasAcceptedIsAnsweredBeforeTheServerStops(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -155,7 +154,7 @@ func TestWhatOutlastsTheGracePeriodIsCutOff(t *testing.T) {
 	receive(t, left)
 }
 
-// leavesNothing holds that no goroutine remains but those there were before.
+// leavesNothing checks that no goroutines remain except earlier ones.
 func leavesNothing(t *testing.T, before goleak.Option) {
 	t.Helper()
 	var left error
@@ -164,7 +163,8 @@ func leavesNothing(t *testing.T, before goleak.Option) {
 	}
 }
 
-// TestAServerLeavesNothingBehind runs alone, before the parallel tests go on.
+// TestAServerLeavesNothingBehind runs alone, before the parallel tests
+// continue.
 func TestAServerLeavesNothingBehind(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Run("server", func(t *testing.T) {

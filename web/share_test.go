@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// long returns a document whose answer has about so many bytes.
+// long returns a document with an answer of about this many bytes.
 func long(bytes int) string {
 	var document strings.Builder
 	document.WriteString("{")
@@ -27,7 +27,7 @@ func long(bytes int) string {
 	return document.String() + " }"
 }
 
-// unread sends a document on a connection of its own and reads nothing.
+// unread sends a document on a new connection and does not read the answer.
 func (s *server) unread(document, token string) (read func() string) {
 	connection := s.dial()
 	body := fmt.Sprintf(`{"query": %q}`, document)
@@ -39,9 +39,9 @@ func (s *server) unread(document, token string) (read func() string) {
 	return func() string { return ends(s.t.(*testing.T), connection, patience.Of(s.t, 60*time.Second)) }
 }
 
-// TestAnswersThatNobodyReadsAreTheirViewersLoss has one viewer ask for many long
-// answers and read none: others are answered at once meanwhile, the bytes that wait
-// are bounded, and the connections are cut.
+// TestAnswersThatNobodyReadsAreTheirViewersLoss has one viewer request many
+// long answers and read none. The server still answers others immediately,
+// bounds the unread bytes, and cuts the connections.
 func TestAnswersThatNobodyReadsAreTheirViewersLoss(t *testing.T) {
 	t.Parallel()
 	const memory = 256 << 20
@@ -81,8 +81,8 @@ func TestAnswersThatNobodyReadsAreTheirViewersLoss(t *testing.T) {
 	}
 }
 
-// besideUnread looks things up until nobody has bytes that are not read any more, and
-// returns how long that took at most, and how many bytes there were.
+// besideUnread looks things up until no unread bytes remain. It returns the
+// longest time of a look-up and the most unread bytes.
 func (s *server) besideUnread() (slowest time.Duration, most float64) {
 	s.t.Helper()
 	ended := patience.Until(s.t, 30*time.Second, func() bool {
@@ -101,9 +101,9 @@ func (s *server) besideUnread() (slowest time.Duration, most float64) {
 	return slowest, most
 }
 
-// TestLongRequestsHaveRoomApart has one viewer begin to send long requests: what
-// the server would hold of them is bounded. The next one waits, in vain as long as
-// they do not end; those of others and short ones do not.
+// TestLongRequestsHaveRoomApart has one viewer begin to send long requests. The
+// server bounds their memory. The viewer's next long request waits without
+// success until they end. Short requests and those of others do not wait.
 func TestLongRequestsHaveRoomApart(t *testing.T) {
 	t.Parallel()
 	const memory, length = 32 << 20, 200_000 // a viewer has room for one, and a project for two
@@ -143,9 +143,9 @@ func TestLongRequestsHaveRoomApart(t *testing.T) {
 	}
 }
 
-// TestHeavyOperationsOfOneViewerAreTheirOwnQueue has one viewer send heavy
-// operations, many at once, and another one now and then: each of those waits for
-// one that runs at most, look-ups for none.
+// TestHeavyOperationsOfOneViewerAreTheirOwnQueue has one viewer send many heavy
+// operations, and another viewer send one now and then. Each of the other
+// viewer's operations waits for at most one that runs. Look-ups do not wait.
 func TestHeavyOperationsOfOneViewerAreTheirOwnQueue(t *testing.T) {
 	t.Parallel()
 	s := startServing(t, func(o *web.Options) {
@@ -193,9 +193,9 @@ func TestHeavyOperationsOfOneViewerAreTheirOwnQueue(t *testing.T) {
 	})
 }
 
-// TestClaimsThatWaitTakeNoConnection has a lock hold claims up, many of one viewer and
-// where there are few connections: all wait for transactions together, and the
-// viewer's look-ups for none of them.
+// TestClaimsThatWaitTakeNoConnection holds many claims of one viewer at a lock,
+// with few connections. The claims share transactions, and the viewer's
+// look-ups do not wait for them.
 func TestClaimsThatWaitTakeNoConnection(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -257,13 +257,14 @@ func TestClaimsThatWaitTakeNoConnection(t *testing.T) {
 	})
 }
 
-// hard returns a document that takes long to validate, another one for each n.
+// hard returns a document that takes long to validate. Each n gives another
+// document.
 func hard(n int) string {
 	return "{ viewer {" + strings.Repeat(" userId projectId isAdmin roles __typename", 590) + fmt.Sprintf(" a%d: userId } }", n)
 }
 
-// sendHard has clients send hard documents, each another one, until the function
-// that it returns is called.
+// sendHard has clients send different hard documents until the caller calls
+// end.
 func sendHard(clients int, send func(document string)) (end func()) {
 	var sending sync.WaitGroup
 	stop := make(chan struct{})
@@ -285,9 +286,9 @@ func sendHard(clients int, send func(document string)) (end func()) {
 	}
 }
 
-// TestReadingDocumentsIsPaidFor gives a viewer two points, and another one every
-// four seconds. A document that is kept costs nothing to read: it is answered
-// twice. After one that is hard to validate nothing is left.
+// TestReadingDocumentsIsPaidFor gives a viewer two points, and another one
+// every four seconds. Reading a cached document is free, so it is answered
+// twice. A document that is hard to validate takes all points.
 func TestReadingDocumentsIsPaidFor(t *testing.T) {
 	t.Parallel()
 	poor := func(o *web.Options) {
@@ -300,7 +301,7 @@ func TestReadingDocumentsIsPaidFor(t *testing.T) {
 			t.Fatalf("%s, with a document that is kept: %d %.300s", token, got.status, got.body)
 		}
 	}
-	paid := patience.Until(t, 30*time.Second, func() bool { // a slow machine may take as long as the points to come back
+	paid := patience.Until(t, 30*time.Second, func() bool { // on a slow machine the points may come back meanwhile
 		s := start(t, poor)
 		if got := s.query(hard(0), "X-Auth-Token", "reader-token"); got.code() != "" {
 			t.Fatalf("%d %.300s", got.status, got.body)
@@ -312,26 +313,26 @@ func TestReadingDocumentsIsPaidFor(t *testing.T) {
 	}
 }
 
-// TestTooComplexIsPaidFor has a viewer ask again and again for what is refused for
-// its price: finding that out costs as much as a few cheap requests.
+// TestTooComplexIsPaidFor has a viewer repeat a query that is refused for its
+// price. The refusal costs as much as a few cheap requests.
 func TestTooComplexIsPaidFor(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.Cost, o.Limits.PrincipalPoints = 10_000, 25 // 100 at once
+		o.Limits.Cost, o.Limits.PrincipalPoints = 10_000, 25 // 100 in a burst
 	})
 	refused, began := map[string]int{}, time.Now()
 	for range 100 {
 		refused[s.query(`{ traits(first: 1000) { nodes { name } } }`, "X-Auth-Token", "reader-token").code()]++
 	}
-	// Each takes two points at least, which come back with time.
+	// Each takes at least two points, which come back over time.
 	if refused["QUERY_TOO_COMPLEX"] > 50+earnedSince(began, 25)/2 || refused["QUERY_TOO_COMPLEX"]+refused["RATE_LIMITED"] != 100 {
 		t.Errorf("%v", refused)
 	}
 }
 
-// TestWritesArePaidFor has a reader and an administrator write with buckets of 40
-// points: each write takes 21 points of a reader at least, and a few of an
+// TestWritesArePaidFor has a reader and an administrator write with buckets of
+// 40 points. Each write takes at least 21 points of a reader, and a few of an
 // administrator.
 func TestWritesArePaidFor(t *testing.T) {
 	t.Parallel()
@@ -353,33 +354,33 @@ func TestWritesArePaidFor(t *testing.T) {
 	}
 }
 
-// earnedSince returns how many points have come back at most.
+// earnedSince returns the maximum number of points that have come back.
 func earnedSince(began time.Time, perSecond float64) int {
 	return int(time.Since(began).Seconds()*perSecond) + 1
 }
 
-// TestReadingVariablesIsPaidFor has a viewer send many values that are not of
-// their type: reading them is paid for.
+// TestReadingVariablesIsPaidFor has a viewer send many values of a wrong type.
+// Reading them costs points.
 func TestReadingVariablesIsPaidFor(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.PrincipalPoints = 25 // 100 at once
+		o.Limits.PrincipalPoints = 25 // 100 in a burst
 	})
 	request := map[string]any{"query": `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`, "variables": map[string]any{"ids": slices.Repeat([]any{1.5}, 5000)}}
 	refused, began := map[string]int{}, time.Now()
 	for range 50 {
 		refused[s.ask(request, "X-Auth-Token", "reader-token").code()]++
 	}
-	// Each takes four points at least, which come back with time.
+	// Each takes at least four points, which come back over time.
 	if refused["GRAPHQL_VALIDATION_FAILED"] > 25+earnedSince(began, 25)/4 || refused["GRAPHQL_VALIDATION_FAILED"]+refused["RATE_LIMITED"] != 50 {
 		t.Errorf("%v", refused)
 	}
 }
 
-// TestLongRequestsAreReadAFewAtATime has a viewer send documents that are hard to
-// validate, many at once: no more of them are read at a time than half of the
-// cores can, and those who send short ones do not wait for them.
+// TestLongRequestsAreReadAFewAtATime has a viewer send many documents that are
+// hard to validate. The server reads at most one for every second core, and
+// viewers with short requests do not wait.
 func TestLongRequestsAreReadAFewAtATime(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
@@ -405,9 +406,9 @@ func TestLongRequestsAreReadAFewAtATime(t *testing.T) {
 	end()
 }
 
-// TestGreedyViewersTakeTurns has one viewer keep busy what reads long requests, and
-// another one send short ones: these take no turn until their viewer has spent an
-// eighth of what a bucket holds.
+// TestGreedyViewersTakeTurns has one viewer occupy the turns for long requests,
+// and another send short requests. The short requests take no turn until their
+// viewer has spent an eighth of a full bucket.
 func TestGreedyViewersTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
@@ -444,7 +445,7 @@ func TestGreedyViewersTakeTurns(t *testing.T) {
 	}
 	end()
 	refused := patience.Until(t, 20*time.Second, func() bool {
-		var spending sync.WaitGroup // faster than points come back, on a slow machine too
+		var spending sync.WaitGroup // faster than points come back, even on a slow machine
 		for range 16 {
 			spending.Go(long)
 		}

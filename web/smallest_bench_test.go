@@ -12,15 +12,15 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// nowhere is where an answer goes that nobody reads.
+// nowhere discards an answer.
 type nowhere struct{ header http.Header }
 
 func (n *nowhere) Header() http.Header         { return n.header }
 func (n *nowhere) Write(p []byte) (int, error) { return len(p), nil }
 func (n *nowhere) WriteHeader(int)             {}
 
-// BenchmarkSmallest times what the server does for the smallest operation
-// besides reading the request and writing the answer on the connection.
+// BenchmarkSmallest times the smallest operation, without reading the request
+// from the connection and writing the answer to it.
 func BenchmarkSmallest(b *testing.B) {
 	s := &server{t: b, store: storetest.Open(b, storetest.SQLite(b)), log: &lockedBuffer{}}
 	options := s.options()

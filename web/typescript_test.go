@@ -16,14 +16,14 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// asDemo has a server know the users of the demo cloud.
+// asDemo makes a server know the users of the demo cloud.
 func asDemo(o *web.Options) {
 	o.DemoRoles = demoRoles
 	o.Authenticate = auth.New(auth.Tokens(auth.TokensOf(demo.Viewers()))).Authenticate
 }
 
-// script returns a command that runs a script of a package of node in a folder.
-// Without node and what the package needs the test is skipped, except in CI.
+// script returns a command that runs a script of an npm package in a folder. It
+// skips the test if node or its packages are missing, except in CI.
 func script(t *testing.T, folder, name string, environment ...string) *exec.Cmd {
 	t.Helper()
 	npm := tool(t, "npm")
@@ -38,9 +38,10 @@ func script(t *testing.T, folder, name string, environment ...string) *exec.Cmd 
 	return command
 }
 
-// TestTheTypeScriptClient makes the client anew from the schema, and runs its own
-// tests against a server: typed operations, errors, caches, and subscriptions that
-// miss nothing while connections are cut. Then it runs the examples, which use it.
+// TestTheTypeScriptClient regenerates the client from the schema and runs its
+// tests against a server: typed operations, errors, caches, and subscriptions
+// that miss nothing while connections are cut. Then it runs the examples, which
+// use the client.
 func TestTheTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	s := start(t, asDemo)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestAWatchedFileKeepsWhatItCouldRead changes a file, breaks it, takes it away
-// and puts it back.
+// TestAWatchedFileKeepsWhatItCouldRead changes a file, breaks it, removes it
+// and restores it.
 func TestAWatchedFileKeepsWhatItCouldRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")

@@ -12,22 +12,23 @@ import (
 
 const below = "github.com/cadastre-dev/cadastre/graph"
 
-// way are the functions of the packages below that this one calls between a
-// request and its answer, each at one place.
+// way lists the functions of the packages below that this package calls between
+// a request and its answer, each at one place.
 var way = []string{"(*graph.Preparer).Prepare", "(*graph.Executor).Run"}
 
-// beside are the other functions of the packages below that this one calls.
+// beside lists the other functions of the packages below that this package
+// calls.
 var beside = []string{
 	"(*graph.Executor).Preparer", "graph/document.DefaultLimits", "(*graph.Executor).Places", // when the server starts
-	"graph.WithRequestID", "graph.WithIdempotencyKey", "graph.RequestID", "graph.ProtocolError", // what is refused before any operation
-	"graph.WithFileExport", "graph.IsFileExport", // which path an export came by
+	"graph.WithRequestID", "graph.WithIdempotencyKey", "graph.RequestID", "graph.ProtocolError", // for refusals before any operation
+	"graph.WithFileExport", "graph.IsFileExport", // the path that an export came by
 	"(*graph.Executor).Release", "(*graph.Answer).FailsForNow", // after the answer
 	"(*graph.Executor).Subscribe", "(*graph.Subscription).Next", "(*graph.Subscription).Answer", "(*graph.Subscription).Err", "(*graph.Subscription).End",
 }
 
-// TestAnOperationTakesTwoCalls follows the calls that this package makes: on the
-// way of an operation it calls Prepare and Run, each at one place, and gives
-// neither of them a function or an object of its own to call back.
+// TestAnOperationTakesTwoCalls follows the calls of this package. For an
+// operation it calls Prepare and Run, each at one place, and passes neither a
+// function nor an object that could call back.
 func TestAnOperationTakesTwoCalls(t *testing.T) {
 	t.Parallel()
 	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax}, ".")
@@ -67,9 +68,10 @@ func isBelow(of *types.Package) bool {
 	return of != nil && (of.Path() == below || strings.HasPrefix(of.Path(), below+"/"))
 }
 
-// callsBack returns by what a value of a type can call the package that made it:
-// a function, or an interface with methods; the empty string for nothing. What
-// has no exported name is not of this package's making.
+// callsBack returns the part of a type that could call the package that made
+// it: a function, or an interface with methods. It returns the empty string if
+// there is none. Interfaces with unexported methods, and unexported fields, do
+// not count, because this package can neither implement nor set them.
 func callsBack(of types.Type, seen map[types.Type]bool) string {
 	if seen[of] || of.String() == "context.Context" || of.String() == "error" {
 		return ""
@@ -81,7 +83,7 @@ func callsBack(of types.Type, seen map[types.Type]bool) string {
 		return of.String()
 	case *types.Interface:
 		if slices.ContainsFunc(slices.Collect(under.Methods()), func(method *types.Func) bool { return !method.Exported() }) {
-			return "" // not to be implemented elsewhere
+			return "" // cannot be implemented elsewhere
 		}
 		if under.NumMethods() > 0 {
 			return of.String()

@@ -15,9 +15,9 @@ import (
 // newLane returns a lane with a limit.
 func newLane(limit int64) *queue { return NewGate(Lane{Limit: limit}).lanes[0] }
 
-// TestNobodyHasMoreThanAShare has parties come and go at random, and holds that
-// neither all of them, nor a project, viewer or connection, ever have more than
-// they may, that everybody is let in who may be, and that nothing is left.
+// TestNobodyHasMoreThanAShare has parties come and go at random. The total, and
+// the use of each project, viewer and connection, never exceed their limits.
+// The queue admits every party that may enter, and nothing is left.
 func TestNobodyHasMoreThanAShare(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -61,11 +61,11 @@ func TestNobodyHasMoreThanAShare(t *testing.T) {
 	}
 }
 
-// check holds what is true of a lane at any time.
+// check checks the invariants of a lane.
 func (g *queue) check(t *testing.T) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	const largest = 3 // whoever has nothing may take any amount
+	const largest = 3 // a party that uses nothing may take any amount
 	if g.used > max(g.Limit, largest) {
 		t.Errorf("%d of %d are used", g.used, g.Limit)
 	}
@@ -85,8 +85,9 @@ func (g *queue) check(t *testing.T) {
 	}
 }
 
-// TestTheNextOneIsOfAnotherProject has one viewer ask for everything all the time,
-// and others once in a while: they wait for one to end, not for all.
+// TestTheNextOneIsOfAnotherProject has one viewer request everything all the
+// time, and others now and then. The others wait for one operation to end, not
+// for all.
 func TestTheNextOneIsOfAnotherProject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,8 +121,8 @@ func TestTheNextOneIsOfAnotherProject(t *testing.T) {
 	})
 }
 
-// TestALargeAmountIsNotWaitedForForEver has many small amounts come and go beside a
-// large one.
+// TestALargeAmountIsNotWaitedForForEver has many small amounts come and go
+// while a large one waits.
 func TestALargeAmountIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestALargeAmountIsNotWaitedForForEver(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsInVainIsToldWhy holds which error says what.
+// TestWhoWaitsInVainIsToldWhy checks the error of each wait.
 func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,11 +166,11 @@ func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
 			want            error
 		}{
 			{"ada", "one", 2, nil},          // a quarter
-			{"ada", "one", 1, ErrOverShare}, // more than a quarter of one viewer
+			{"ada", "one", 1, ErrOverShare}, // more than a quarter for one viewer
 			{"bob", "one", 2, nil},
 			{"eve", "one", 1, ErrOverShare}, // the project has its half
 			{"joe", "two", 5, ErrFull},
-			{"joe", "two", 4, nil}, // whoever has nothing may take any amount
+			{"joe", "two", 4, nil}, // a viewer that uses nothing may take any amount
 		} {
 			got := enter(of.viewer, of.project, of.amount)
 			if !errors.Is(got, of.want) {
@@ -194,7 +195,7 @@ func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
 	})
 }
 
-// TestCountsAreBounded counts for more projects than are counted apart.
+// TestCountsAreBounded counts for more projects than maxCounted.
 func TestCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := &Counts{}
@@ -210,8 +211,8 @@ func TestCountsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAPassUsesSeveralLanes takes amounts of lanes with and without limits, and gives
-// them back, some twice.
+// TestAPassUsesSeveralLanes takes amounts of lanes with and without limits, and
+// gives them back, some twice.
 func TestAPassUsesSeveralLanes(t *testing.T) {
 	t.Parallel()
 	g := NewGate(Lane{Name: "a", Limit: 8}, Lane{Name: "free"}, Lane{Name: "b", Limit: 2})
@@ -236,7 +237,7 @@ func TestAPassUsesSeveralLanes(t *testing.T) {
 	}
 	other.Give()
 	pass.Give(2)
-	pass.Change(2, 7) // of nothing
+	pass.Change(2, 7) // uses nothing of this lane
 	pass.Change(0, 5)
 	used(5, 0, 0)
 	pass.Give()
