@@ -27,15 +27,15 @@ func section(t *testing.T, heading string) string {
 	return below
 }
 
-// declaredName is a name of this module as ARCHITECTURE.md writes it: the
-// folder of a package, then what it declares, then a method of that.
+// declaredName matches a name of this module as ARCHITECTURE.md writes it: the
+// folder of a package, then a declaration, then possibly a method of it.
 var declaredName = regexp.MustCompile("`((?:[a-z][a-z0-9]*/)*[a-z][a-z0-9]*)\\.([A-Za-z]\\w*(?:\\.[A-Za-z]\\w*)?)`")
 
-// extensions end what looks like a declared name and is the name of a file.
+// extensions end file names that look like declared names.
 var extensions = []string{"go", "graphql", "md", "sql", "txtar", "yaml", "yml"}
 
-// TestArchitectureNamesWhatIsDeclared finds a function, type or method that
-// ARCHITECTURE.md names and that its package does not declare.
+// TestArchitectureNamesWhatIsDeclared finds functions, types or methods that
+// ARCHITECTURE.md names but their package does not declare.
 func TestArchitectureNamesWhatIsDeclared(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("ARCHITECTURE.md")
@@ -62,8 +62,9 @@ func TestArchitectureNamesWhatIsDeclared(t *testing.T) {
 	}
 }
 
-// declarations returns what a package declares outside its tests: functions,
-// types, variables and constants by their names, methods as Type.Method.
+// declarations returns the names that a package declares outside its tests:
+// functions, types, variables and constants as they are, methods as
+// Type.Method.
 func declarations(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -100,7 +101,7 @@ func declarations(t *testing.T, folder string) map[string]bool {
 	return names
 }
 
-// receiverPrefix returns "Type." for a method, and nothing for a function.
+// receiverPrefix returns "Type." for a method, and "" for a function.
 func receiverPrefix(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""
@@ -123,8 +124,8 @@ func receiverPrefix(f *ast.FuncDecl) string {
 }
 
 // TestArchitectureDrawsThePackages compares the drawing with the list of
-// packages and arrows: every package is drawn, tests and what is internal left
-// out, and no arrow is drawn that a package may not have.
+// packages and arrows. The drawing must have every package except tests and
+// internal ones, and only allowed arrows.
 func TestArchitectureDrawsThePackages(t *testing.T) {
 	t.Parallel()
 	line := regexp.MustCompile(`^( *)([a-z_.]+) {2,}([^\n]+)$`)
@@ -158,8 +159,8 @@ func TestArchitectureDrawsThePackages(t *testing.T) {
 	}
 }
 
-// TestArchitectureHasAGlossary finds a term that stands twice in the glossary or
-// out of its order, and a glossary that lost its terms.
+// TestArchitectureHasAGlossary finds glossary terms that are duplicated or out
+// of order, and a glossary without its terms.
 func TestArchitectureHasAGlossary(t *testing.T) {
 	t.Parallel()
 	var terms []string

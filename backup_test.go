@@ -15,17 +15,18 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// backup is how a database is copied while a server writes it, and how the URL of
-// the copy is made, as docs/operations.md says.
+// backup copies a database while a server writes to it, as docs/operations.md
+// describes. copy returns the URL of the copy.
 type backup struct {
 	url  string
 	copy func() (url string)
 }
 
 // TestBackupsAreRestored backs up the database of a demo as docs/operations.md
-// says, while clients write, and serves the copy: it has everything that was
-// acknowledged before the backup began and nothing without what was written before
-// it, and where nobody writes it answers as the original does.
+// describes, while clients write, and serves the copy. The copy has everything
+// that was acknowledged before the backup began. It never has a write without
+// the writes before it. Where nothing was written, it answers like the
+// original.
 func TestBackupsAreRestored(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]func(*testing.T) backup{"sqlite": backupOfSQLite, "postgres": backupOfPostgres} {
@@ -68,7 +69,7 @@ func TestBackupsAreRestored(t *testing.T) {
 	}
 }
 
-// backupOfSQLite copies a file by the sqlite3 program.
+// backupOfSQLite copies a file with the sqlite3 program.
 func backupOfSQLite(t *testing.T) backup {
 	program, err := exec.LookPath("sqlite3")
 	if err != nil {
@@ -157,8 +158,8 @@ func createPair(ctx context.Context, address string, i int) error {
 	return nil
 }
 
-// writing creates pairs until it is stopped; the channel is closed when the first
-// one is there.
+// writing creates pairs until the caller calls stop. It closes the channel when
+// the first pair exists.
 func writing(address string) (begun <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	first, done := make(chan struct{}), make(chan struct{})
@@ -179,7 +180,7 @@ func writing(address string) (begun <-chan struct{}, stop func()) {
 	}
 }
 
-// traits returns the names of custom traits.
+// traits returns the names of all custom traits.
 func traits(t *testing.T, address string) map[string]bool {
 	t.Helper()
 	names, after := map[string]bool{}, "null"
@@ -209,7 +210,7 @@ func traits(t *testing.T, address string) map[string]bool {
 	}
 }
 
-// answerOf returns the data of an answer, or all of it where there are errors.
+// answerOf returns the data of an answer, or the whole answer if it has errors.
 func answerOf(t *testing.T, address, query string) string {
 	t.Helper()
 	text := (&asker{t, address, ""}).send(query)

@@ -12,9 +12,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestACommandIsSeenInAnOpenConsole creates a resource by the command line, at one
-// server, while the console of another server on the same database is open in a
-// browser: the resource is on the page within a second.
+// TestACommandIsSeenInAnOpenConsole creates a resource with the command line at
+// one server. A browser shows the console of another server on the same
+// database. The page must show the resource within a second.
 func TestACommandIsSeenInAnOpenConsole(t *testing.T) {
 	t.Parallel()
 	browser, node := toolAt(t, "chromium"), toolAt(t, "node")
@@ -60,7 +60,8 @@ func TestACommandIsSeenInAnOpenConsole(t *testing.T) {
 	}
 }
 
-// toolAt returns the path of a tool. Without it the test is skipped, except in CI.
+// toolAt returns the path of a tool. It skips the test if the tool is missing,
+// except in CI.
 func toolAt(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -22,7 +22,7 @@ import (
 	"github.com/cadastre-dev/cadastre/schema"
 )
 
-// documents returns the pages for people, by their paths.
+// documents returns the pages of the documentation by their paths.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	var pages []string
@@ -62,15 +62,14 @@ func help(t *testing.T, command string) string {
 	return out.String()
 }
 
-// helps are those that were asked for: making one takes as long as starting the
-// program.
+// helps caches the help texts, because each needs a start of the program.
 var helps = struct {
 	sync.Mutex
 	of map[string]string
 }{of: map[string]string{}}
 
-// commands returns those that the help of the program, and of each noun, lists:
-// `metadefs load`.
+// commands returns the commands in the help of the program and of each noun,
+// such as `metadefs load`.
 func commands(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -89,8 +88,8 @@ func commands(t *testing.T) []string {
 	return found
 }
 
-// eachNamed calls check with every page and each text in it that a pattern
-// matches: the first group of the pattern where it has one.
+// eachNamed calls check with every match of a pattern in every page: the first
+// group of the pattern, if it has one.
 func eachNamed(t *testing.T, pattern string, check func(page, name string)) {
 	t.Helper()
 	texts := documents(t)
@@ -101,8 +100,8 @@ func eachNamed(t *testing.T, pattern string, check func(page, name string)) {
 	}
 }
 
-// TestDocumentsNameFlagsThatExist finds a flag or a variable that a document
-// names and that no command has.
+// TestDocumentsNameFlagsThatExist finds flags and variables that a document
+// names but no command has.
 func TestDocumentsNameFlagsThatExist(t *testing.T) {
 	t.Parallel()
 	const flag, variable = `--[a-z][a-z-]*`, `CADASTRE_[A-Z_]+`
@@ -122,7 +121,7 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 		}
 	})
 	set := regexp.MustCompile(variable).FindAllString(helps.String()+printed(t), -1)
-	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS", "CADASTRE_TEST_FULL") // the tests' own
+	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS", "CADASTRE_TEST_FULL") // only for tests
 	eachNamed(t, variable, func(page, name string) {
 		if !slices.Contains(set, name) {
 			t.Errorf("%s names the variable %s, which no command reads", page, name)
@@ -160,8 +159,8 @@ func settings(t *testing.T) map[string]string {
 	return found
 }
 
-// TestDocumentsNameSettingsThatExist finds a key of the file of --config that a
-// document names and that no setting has.
+// TestDocumentsNameSettingsThatExist finds keys of the --config file that a
+// document names but no setting has.
 func TestDocumentsNameSettingsThatExist(t *testing.T) {
 	t.Parallel()
 	known := settings(t)
@@ -172,8 +171,8 @@ func TestDocumentsNameSettingsThatExist(t *testing.T) {
 	})
 }
 
-// TestDocumentsNameWhatExists finds a file, a target of make or a page that a
-// document names and that is not there.
+// TestDocumentsNameWhatExists finds files, make targets and pages that a
+// document names but that do not exist.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	t.Parallel()
 	file := "`((?:[a-zA-Z_][A-Za-z0-9_*-]*/)*[A-Za-z0-9_*.-]+\\.(?:go|graphql|md|sh|sql|txtar|yaml|yml)|(?:[a-z]+/)+)`"
@@ -215,7 +214,7 @@ func TestDocumentsShowValidOperations(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameEveryCommand finds a command that no document names.
+// TestDocumentsNameEveryCommand finds commands that no document names.
 func TestDocumentsNameEveryCommand(t *testing.T) {
 	t.Parallel()
 	all := strings.Join(slices.Collect(maps.Values(documents(t))), "\n")
@@ -228,7 +227,7 @@ func TestDocumentsNameEveryCommand(t *testing.T) {
 }
 
 // TestDocumentsShowTheDefaults compares the defaults in the tables of
-// docs/operations.md and of docs/limits.md with those of `cadastre serve`.
+// docs/operations.md and docs/limits.md with the defaults of `cadastre serve`.
 func TestDocumentsShowTheDefaults(t *testing.T) {
 	t.Parallel()
 	defaults := settings(t)
@@ -251,10 +250,10 @@ func TestDocumentsShowTheDefaults(t *testing.T) {
 	}
 }
 
-// link is one of Markdown, to a page or to a heading of one.
+// link matches a Markdown link to a page or to a heading.
 var link = regexp.MustCompile(`\]\(([^):]+)\)`)
 
-// headings returns the names by which links find the headings of a page.
+// headings returns the anchors of the headings of a page.
 func headings(text string) map[string]bool {
 	found := map[string]bool{"": true}
 	text = regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(text, "")
@@ -265,8 +264,8 @@ func headings(text string) map[string]bool {
 	return found
 }
 
-// TestDocumentsLinkToWhatExists finds a link that leads nowhere, a page that no way
-// of links from the README leads to, and a picture that no page shows.
+// TestDocumentsLinkToWhatExists finds broken links, pages that cannot be
+// reached by links from the README, and pictures that no page shows.
 func TestDocumentsLinkToWhatExists(t *testing.T) {
 	t.Parallel()
 	texts := documents(t)
@@ -286,7 +285,7 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pictures := map[string]bool{} // that no page shows
+	pictures := map[string]bool{} // pictures that no page shows
 	for _, file := range files {
 		pictures[file] = true
 	}
@@ -313,8 +312,8 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameTheVersionsOfLibraries compares the table of docs/clients.md with
-// the versions that the tests install, and those that the TypeScript client takes.
+// TestDocumentsNameTheVersionsOfLibraries compares the table of docs/clients.md
+// with the versions that the tests install and that the TypeScript client uses.
 func TestDocumentsNameTheVersionsOfLibraries(t *testing.T) {
 	t.Parallel()
 	versions, from := map[string]string{}, map[string]string{}

@@ -17,12 +17,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// gracePeriod is how long a server that is told to stop goes on answering what
-// it has accepted.
+// gracePeriod is how long a stopping server continues to answer accepted
+// requests.
 const gracePeriod = 10 * time.Second
 
 // TestNothingAcknowledgedIsLost builds the program, ends it with SIGTERM while
-// clients change things, and looks for everything that it said was done.
+// clients change things, and looks for every acknowledged change.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	program, tokens := built(t), tokenFile(t, anAdmin)
@@ -72,7 +72,8 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 const (
 	writerCount     = 8
 	writesPerWriter = 2000
-	// middle is after how many acknowledged writes the server is told to stop.
+	// middle is the number of acknowledged writes after which the server must
+	// stop.
 	middle = 300
 )
 
@@ -82,11 +83,11 @@ type writers struct {
 	done         [writerCount][]string
 	acknowledged atomic.Int64
 	unexpected   atomic.Pointer[string]
-	middle       chan struct{} // closed once enough is acknowledged
+	middle       chan struct{} // closed once middle writes are acknowledged
 	ended        chan struct{} // closed when no client writes any more
 }
 
-// newWriters starts clients that wait for each answer for so long at most.
+// newWriters starts clients that wait at most limit for each answer.
 func newWriters(address string, limit time.Duration) *writers {
 	w := &writers{middle: make(chan struct{}), ended: make(chan struct{})}
 	var all sync.WaitGroup
@@ -117,8 +118,8 @@ func newWriters(address string, limit time.Duration) *writers {
 	return w
 }
 
-// create creates a trait and reports whether the server answered that it did;
-// the error is that of a request without a whole answer.
+// create creates a trait and reports whether the server acknowledged it. The
+// error is set if the request has no complete answer.
 func (w *writers) create(client *http.Client, address, name string) (bool, error) {
 	body := fmt.Sprintf(`{"query": "mutation { createTrait(input: {name: \"%s\"}) { trait { name } } }"}`, name)
 	request, err := http.NewRequest(http.MethodPost, address+"/graphql", strings.NewReader(body))
@@ -146,7 +147,7 @@ func (w *writers) create(client *http.Client, address, name string) (bool, error
 	return false, nil
 }
 
-// names returns those of the traits that were acknowledged.
+// names returns the names of the acknowledged traits.
 func (w *writers) names() []string {
 	var names []string
 	for _, done := range w.done {
@@ -155,7 +156,7 @@ func (w *writers) names() []string {
 	return names
 }
 
-// changesIn opens a database again and returns the custom traits in it, and the
+// changesIn opens a database again. It returns the custom traits in it, and the
 // number of audit events about their creation.
 func changesIn(t *testing.T, url, tokens string) (kept map[string]bool, events int) {
 	t.Helper()

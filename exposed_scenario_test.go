@@ -33,9 +33,9 @@ func (e *exposed) data(token, document string, into any) {
 	}
 }
 
-// disclosesNothingHidden asks for what belongs to another project by every kind
-// of path, and for what never existed: the answers differ in the names of the
-// request alone.
+// disclosesNothingHidden asks for objects of another project by every kind of
+// path, and for objects that never existed. The answers may differ only in the
+// names from the request.
 func disclosesNothingHidden(t *testing.T, program string) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		e := expose(t, program, database)
@@ -96,8 +96,8 @@ func disclosesNothingHidden(t *testing.T, program string) {
 	})
 }
 
-// reachesNothingByItself stores definitions and values that name an address,
-// and validates against them: the address gets no request.
+// reachesNothingByItself stores definitions and values that contain an address,
+// and validates against them. The address gets no request.
 func reachesNothingByItself(t *testing.T, program string) {
 	var visits atomic.Int64
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
@@ -118,10 +118,10 @@ func reachesNothingByItself(t *testing.T, program string) {
 	}
 }
 
-// holdsBackWhoAsksTooMuch spends what a viewer may spend, and guesses tokens
-// from one address: other viewers and addresses are served.
+// holdsBackWhoAsksTooMuch spends the points of a viewer, and guesses tokens
+// from one address. The server still serves other viewers and addresses.
 func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
-	e := expose(t, program, storetest.SQLite(t), configured(t, "limits: {address-points: 1500}")) // 30 guesses a second, so few that a slow machine sends more
+	e := expose(t, program, storetest.SQLite(t), configured(t, "limits: {address-points: 1500}")) // 30 guesses a second: even a slow machine sends more
 	dear := probe{name: "the dearest", document: "{ resources(first: 70) { nodes { children(first: 1000) { nodes { id uuid name } } } } }", headers: []string{"X-Auth-Token", "spender-secret"}}
 	for range 4 {
 		if got := e.send(dear); got.codes == "RATE_LIMITED" {
@@ -153,9 +153,9 @@ func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 	e.hold(probe{name: "another address", document: "{ __typename }", headers: []string{"X-Forwarded-For", "192.0.2.2"}, has: `"Query"`})
 }
 
-// endsWhatTakesTooLong holds the write lock of the database: operations end
-// with their time or with their client, those beyond a share are told to come back,
-// and others are served.
+// endsWhatTakesTooLong holds the write lock of the database. Operations end
+// when their time is over or their client leaves. Operations beyond a share get
+// a time to try again, and the server still serves others.
 func endsWhatTakesTooLong(t *testing.T, program string) {
 	database, limit := storetest.SQLite(t), patience.Of(t, 3*time.Second)
 	e := expose(t, program, database, configured(t, "limits: {concurrent: 4, operation-time: "+limit.String()+"}"))
@@ -174,7 +174,7 @@ func endsWhatTakesTooLong(t *testing.T, program string) {
 	e.hold(probe{name: "afterwards", document: "{ __typename }", has: `"Query"`})
 }
 
-// endsWritesWithTheirTime sends as many writes as may be at work for one viewer, and
+// endsWritesWithTheirTime sends as many writes as one viewer may run, and
 // queries of the same viewer and another one.
 func (e *exposed) endsWritesWithTheirTime(limit time.Duration) {
 	write := probe{name: "a write", document: `mutation { createTrait(input: {name: "CUSTOM_A"}) { __typename } }`, headers: []string{"X-Auth-Token", "admin-secret"}}
@@ -187,7 +187,7 @@ func (e *exposed) endsWritesWithTheirTime(limit time.Duration) {
 		}()
 	}
 	var busy answered
-	for busy.status != 429 && time.Since(began) < limit { // until both writes are at work
+	for busy.status != 429 && time.Since(began) < limit { // until both writes run
 		busy = e.send(probe{name: "beyond the share", document: "{ __typename }", headers: write.headers})
 	}
 	if busy.codes != "RATE_LIMITED" || busy.header.Get("Retry-After") == "" {
@@ -201,7 +201,7 @@ func (e *exposed) endsWritesWithTheirTime(limit time.Duration) {
 	}
 }
 
-// endsWritesWithTheirClient sends a third write and goes away, long before its
+// endsWritesWithTheirClient sends a third write and disconnects long before its
 // time is over.
 func (e *exposed) endsWritesWithTheirClient(limit time.Duration) {
 	ctx, cancel := context.WithCancel(e.t.Context())
@@ -236,8 +236,9 @@ func (e *exposed) metrics() string {
 	return e.send(probe{name: "the measurements", method: http.MethodGet, path: "/metrics"}).body
 }
 
-// waitsForNobody sends half a request and waits: the server ends the connection
-// when the time for it is over. Headers that are too long it refuses at once.
+// waitsForNobody sends half a request and waits. The server ends the connection
+// when the time for it is over. It refuses headers that are too long
+// immediately.
 func waitsForNobody(t *testing.T, program string) {
 	e := expose(t, program, storetest.SQLite(t))
 	const head = "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Auth-Token: reader-secret\r\nContent-Type: application/json\r\n"
@@ -270,7 +271,7 @@ func waitsForNobody(t *testing.T, program string) {
 			if _, err := io.WriteString(connection, of.sent); err != nil && of.within > 0 {
 				t.Fatal(err)
 			}
-			answer, _ := bufio.NewReader(connection).ReadString('\n') // the rest may be cut off
+			answer, _ := bufio.NewReader(connection).ReadString('\n') // the rest may be missing
 			took := time.Since(began)
 			if !strings.Contains(answer, of.has) || took < of.within-time.Second || took > of.within+late {
 				t.Errorf("%q after %v, want %q within %v", answer, took, of.has, of.within)
@@ -280,7 +281,7 @@ func waitsForNobody(t *testing.T, program string) {
 	t.Cleanup(func() { e.alive("everything") })
 }
 
-// takesTrustedDocumentsOnly serves a list of trusted documents, which changes
+// takesTrustedDocumentsOnly serves a list of trusted documents that changes
 // meanwhile.
 func takesTrustedDocumentsOnly(t *testing.T, program string) {
 	hash := func(document string) string {

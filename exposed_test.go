@@ -16,13 +16,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// closedCodes are the codes that an error can have.
+// closedCodes has all error codes.
 const closedCodes = ` BAD_USER_INPUT UNAUTHENTICATED FORBIDDEN NOT_FOUND ALREADY_EXISTS CONCURRENT_UPDATE IN_USE PROTECTED
 	CAPACITY_EXCEEDED QUOTA_EXCEEDED RATE_LIMITED QUERY_TOO_COMPLEX TIMEOUT UNAVAILABLE BAD_REQUEST GRAPHQL_PARSE_FAILED
 	GRAPHQL_VALIDATION_FAILED INTROSPECTION_DISABLED PERSISTED_QUERY_NOT_FOUND PERSISTED_QUERY_REQUIRED `
 
-// exposed is the built program, which serves in the locked profile in a process
-// of its own.
+// exposed is the built program in the locked profile, in its own process.
 type exposed struct {
 	*serving
 	t *testing.T
@@ -37,25 +36,24 @@ func expose(t *testing.T, program, database string, args ...string) *exposed {
 	return &exposed{serving: server, t: t}
 }
 
-// probe is a request that a scanner or an attacker sends, and what may come
-// back.
+// probe is a request of a scanner or an attacker, with the expected answer.
 type probe struct {
 	name string
-	// document is sent by POST with the variables, as the reader, unless the rest
-	// says otherwise.
+	// document and variables are sent by POST as the reader, unless other
+	// fields change that.
 	document  string
 	variables any
 	method    string
 	path      string
-	body      string   // instead of document and variables
-	headers   []string // names and values; an empty value takes a header away
+	body      string   // replaces document and variables
+	headers   []string // names and values; an empty value removes a header
 	status    int      // 0 is 200
 	codes     string   // of all errors; "" is none
 	has       string
 	hasNot    string
 }
 
-// answered is what came back.
+// answered is the answer to a probe.
 type answered struct {
 	status int
 	header http.Header
@@ -91,7 +89,7 @@ func (e *exposed) request(p probe) *http.Request {
 	return request
 }
 
-// send sends a probe on a connection of its own.
+// send sends a probe on a new connection.
 func (e *exposed) send(p probe) answered {
 	e.t.Helper()
 	request, began := e.request(p), time.Now()
@@ -111,7 +109,7 @@ func codesIn(body []byte) string {
 	var answer struct {
 		Errors []struct{ Extensions struct{ Code string } }
 	}
-	_ = json.Unmarshal(body, &answer) // what is no JSON has no codes
+	_ = json.Unmarshal(body, &answer) // a body that is not JSON has no codes
 	var codes []string
 	for _, err := range answer.Errors {
 		codes = append(codes, err.Extensions.Code)
@@ -119,8 +117,8 @@ func codesIn(body []byte) string {
 	return strings.Join(codes, " ")
 }
 
-// hold sends a probe and checks the answer: its status and codes, what is true
-// of every answer, and that the process is alive.
+// hold sends a probe and checks the answer's status and codes, the rules for
+// every answer, and that the process still runs.
 func (e *exposed) hold(p probe) {
 	e.t.Helper()
 	got, want := e.send(p), cmp.Or(p.status, http.StatusOK)
@@ -131,8 +129,8 @@ func (e *exposed) hold(p probe) {
 	e.alive(p.name)
 }
 
-// holdAny checks what is true of every answer: it comes soon, with at most 64
-// KiB and 20 errors, known codes, safe headers and nothing of the inside.
+// holdAny checks the rules for every answer: it is fast, has at most 64 KiB and
+// 20 errors, known codes, safe headers and no internal details.
 func (e *exposed) holdAny(p probe, got answered) {
 	e.t.Helper()
 	codes := strings.Fields(got.codes)
@@ -155,7 +153,7 @@ func (e *exposed) holdAny(p probe, got answered) {
 	}
 }
 
-// alive fails the test when the process has ended.
+// alive fails the test if the process has ended.
 func (e *exposed) alive(after string) {
 	e.t.Helper()
 	select {
@@ -165,8 +163,8 @@ func (e *exposed) alive(after string) {
 	}
 }
 
-// TestAnExposedServer starts the program as users run it, in the locked
-// profile.
+// TestAnExposedServer starts the built program in the locked profile, as users
+// do.
 func TestAnExposedServer(t *testing.T) {
 	t.Parallel()
 	program := built(t)
@@ -186,9 +184,9 @@ func TestAnExposedServer(t *testing.T) {
 	}
 }
 
-// standsUpToProbes sends everything that scanners of GraphQL servers send, and
-// the lists of what attackers do. The work that hostile documents make is
-// counted in web/guard_test.go, and times are in docs/measured/attacks.md.
+// standsUpToProbes sends the probes of GraphQL scanners and lists of known
+// attacks. web/guard_test.go counts the work of hostile documents, and
+// docs/measured/attacks.md has times.
 func standsUpToProbes(t *testing.T, program string) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		e := expose(t, program, database)
@@ -206,7 +204,7 @@ func standsUpToProbes(t *testing.T, program string) {
 	})
 }
 
-// holdsNoSecretInItsLog looks for what probes sent in the log.
+// holdsNoSecretInItsLog searches the log for content of the probes.
 func (e *exposed) holdsNoSecretInItsLog() {
 	e.t.Helper()
 	log := e.stderr.String()
@@ -259,7 +257,7 @@ func numbered(n int, format string) string {
 	return out.String()
 }
 
-// doublingFragments are fragments of which each spreads the next one twice.
+// doublingFragments returns fragments that each spread the next fragment twice.
 func doublingFragments(n int, twice string) string {
 	var out strings.Builder
 	out.WriteString("{ namespaces { nodes { ...f0 } } } ")
@@ -273,7 +271,7 @@ func doublingFragments(n int, twice string) string {
 // documentProbes are hostile documents and variables.
 func documentProbes() []probe {
 	repeat := strings.Repeat
-	deep := func(levels int, last string) string { // besides those of last
+	deep := func(levels int, last string) string { // levels in addition to the levels of last
 		return repeat("{ parent ", levels) + last + repeat(" }", levels)
 	}
 	const tag = `namespace(name: "none") { tag(name: "none") `
@@ -347,7 +345,8 @@ func documentProbes() []probe {
 	}
 }
 
-// requestProbes are requests that are wrong as HTTP, or want what is not there.
+// requestProbes are requests that are wrong as HTTP, or want something that
+// does not exist.
 func requestProbes() []probe {
 	const query, badRequest = `{"query":"{ __typename }"}`, "BAD_REQUEST"
 	return []probe{

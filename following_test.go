@@ -23,7 +23,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// followedKind is a kind of things, as it is followed and as the feed has it.
+// followedKind is a kind of object, with its names in subscriptions and in the
+// feed.
 type followedKind struct{ field, kind, thing string }
 
 var followedKinds = []followedKind{
@@ -32,10 +33,10 @@ var followedKinds = []followedKind{
 	{"resourceProviderChanged", "RESOURCE_PROVIDER", "resourceProvider { name inventories { used } }"},
 }
 
-// followers are the tokens of those who follow.
+// followers are the tokens of the viewers who follow.
 var followers = []string{"secret", "svc", "rae", "mel", "kim"}
 
-// followersFile writes the file of their tokens and returns its path.
+// followersFile writes a token file for the followers and returns its path.
 func followersFile(t *testing.T) string {
 	t.Helper()
 	return tokenFile(t, anAdmin,
@@ -45,53 +46,53 @@ func followersFile(t *testing.T) string {
 		"{token: kim, user: kim, project: nowhere, roles: [reader]}")
 }
 
-// told is what a client was told of one change.
+// told is one change that a client received.
 type told struct {
 	Cursor string
 	Change struct{ What, Key string }
 }
 
-// follower is a client that follows all things of a kind and is cut again and
-// again.
+// follower is a client that follows all objects of a kind while its connections
+// are cut.
 type follower struct {
 	followedKind
 	token  string
 	random *rand.Rand
-	from   string // the cursor that it begins with
+	from   string // the cursor to begin after
 
 	mu    sync.Mutex
 	heard []told
 	cuts  [2]int // by transport
-	wrong error  // what it was told besides, if it is no excuse
+	wrong error  // any other unexpected answer
 }
 
-// count returns how many changes it was told.
+// count returns the number of changes that the follower received.
 func (f *follower) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.heard)
 }
 
-// hear notes an event.
+// hear records an event.
 func (f *follower) hear(event map[string]told) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heard = append(f.heard, event[f.field])
 }
 
-// refuse notes an answer that is not an event, unless it has a code that says to
-// come again.
+// refuse records an answer that is not an event, unless its code allows a
+// retry.
 func (f *follower) refuse(code client.ErrorCode, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch code {
-	case "", client.Unavailable, client.Timeout, client.RateLimited: // "" is a server that was killed
+	case "", client.Unavailable, client.Timeout, client.RateLimited: // "" is a killed server
 	default:
 		f.wrong = errors.Join(f.wrong, why)
 	}
 }
 
-// request returns the document with its variables, for what comes behind the last
+// request returns the document and variables for the changes after the last
 // event.
 func (f *follower) request() (document string, variables map[string]any) {
 	after := f.from
@@ -101,8 +102,8 @@ func (f *follower) request() (document string, variables map[string]any) {
 	return fmt.Sprintf("subscription($after: String) { %s(after: $after) { cursor change { what key } %s } }", f.field, f.thing), map[string]any{"after": after}
 }
 
-// follow follows over one connection, which is cut after some time, at the latest
-// after longest.
+// follow follows over one connection, which is cut after a random time of about
+// longest at most.
 func (f *follower) follow(ctx context.Context, address string, longest time.Duration) {
 	within, cut := context.WithTimeout(ctx, 20*time.Millisecond+time.Duration(f.random.Int64N(int64(longest))))
 	defer cut()
@@ -116,7 +117,7 @@ func (f *follower) follow(ctx context.Context, address string, longest time.Dura
 	time.Sleep(10 * time.Millisecond) // there may be no server
 }
 
-// byEvents follows over an event stream, as clients in Go do.
+// byEvents follows over an event stream, like Go clients.
 func (f *follower) byEvents(ctx context.Context, address string) {
 	connections := &http.Transport{}
 	defer connections.CloseIdleConnections()
@@ -182,8 +183,8 @@ func (f *follower) read(text []byte) {
 	}
 }
 
-// feed returns what the feed of a server has for the follower after a cursor, and
-// the newest cursor that it has.
+// feed returns the changes in a server's feed that the follower may see after a
+// cursor, and the newest cursor.
 func (f *follower) feed(t *testing.T, address, after string) (all []told, latest string) {
 	t.Helper()
 	for {
@@ -218,11 +219,11 @@ func (f *follower) feed(t *testing.T, address, after string) (all []told, latest
 	}
 }
 
-// fewestTold is how many changes each client is told, at least, before the writers
-// stop.
+// fewestTold is the minimum number of changes that each client receives before
+// the writers stop.
 const fewestTold = 5
 
-// compare holds what a client was told against what the log has for it.
+// compare compares the changes that a client received with the log.
 func (f *follower) compare(t *testing.T, log []told) {
 	t.Helper()
 	f.mu.Lock()
@@ -241,8 +242,8 @@ func (f *follower) compare(t *testing.T, log []told) {
 	}
 }
 
-// killedServers are servers of one database, of which one after the other is killed
-// and replaced.
+// killedServers are servers of one database that the test kills and replaces,
+// one after the other.
 type killedServers struct {
 	t         *testing.T
 	program   string
@@ -253,14 +254,14 @@ type killedServers struct {
 	ended     []<-chan struct{}
 }
 
-// address returns the address of one of the servers, as it is now.
+// address returns the current address of one of the servers.
 func (s *killedServers) address(n int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.addresses[n%len(s.addresses)]
 }
 
-// start starts a server in a place.
+// start starts a server at an index.
 func (s *killedServers) start(place int) {
 	s.t.Helper()
 	server, process := spawn(s.t, s.program, s.args...)
@@ -272,7 +273,7 @@ func (s *killedServers) start(place int) {
 	s.addresses[place], s.processes[place], s.ended[place] = server.address, process, server.ended
 }
 
-// kill kills a server as the system does, which leaves it no time.
+// kill kills a server with SIGKILL, without time to shut down.
 func (s *killedServers) kill(place int) {
 	s.t.Helper()
 	if err := s.processes[place].Signal(syscall.SIGKILL); err != nil {
@@ -281,13 +282,13 @@ func (s *killedServers) kill(place int) {
 	<-s.ended[place]
 }
 
-// TestFollowersMissNothingWhenServersAreKilled has clients of several viewers follow
-// resources, namespaces and providers, by WebSocket and by event stream. They are
-// cut at random, servers are killed and others started on the same database, and
-// writers go on: each client is told each change that it may see, once and in the
-// order of the log, and the log has all that writers were told is done.
-// CADASTRE_SOAK_FOLLOWERS is how many clients there are, and CADASTRE_SOAK_KILLS how
-// often a server is killed.
+// TestFollowersMissNothingWhenServersAreKilled has clients of several viewers
+// follow resources, namespaces and providers on WebSockets and event streams.
+// The test cuts them at random, kills servers and starts others on the same
+// database, while writers continue. Each client must receive each change that
+// it may see, once and in the order of the log. The log must have all
+// acknowledged writes. CADASTRE_SOAK_FOLLOWERS is the number of clients, and
+// CADASTRE_SOAK_KILLS the number of kills.
 func TestFollowersMissNothingWhenServersAreKilled(t *testing.T) {
 	t.Parallel()
 	program, seed := built(t), soak.Seed(t)
@@ -296,7 +297,7 @@ func TestFollowersMissNothingWhenServersAreKilled(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		servers := &killedServers{t: t, program: program, args: []string{"--database", url, "--tokens", tokens, configured(t, unlimited)}}
 		servers.start(0)
-		if strings.HasPrefix(url, "postgres") { // the file of SQLite belongs to one
+		if strings.HasPrefix(url, "postgres") { // only one server can open a SQLite file
 			servers.start(1)
 		}
 		all := newFollowers(t, servers.address(0), count, seed)
@@ -330,7 +331,7 @@ func TestFollowersMissNothingWhenServersAreKilled(t *testing.T) {
 				t.Errorf("%s as %s was told %d changes of %d in a minute", f.field, f.token, f.count(), len(want))
 			}
 		}
-		time.Sleep(300 * time.Millisecond) // for what comes too much
+		time.Sleep(300 * time.Millisecond) // for unexpected events
 		stop()
 		following.Wait()
 		changes, connections := 0, 0
@@ -344,7 +345,8 @@ func TestFollowersMissNothingWhenServersAreKilled(t *testing.T) {
 	})
 }
 
-// newFollowers returns followers of all kinds as all viewers, who begin now.
+// newFollowers returns followers of all kinds for all viewers, from the current
+// cursor.
 func newFollowers(t *testing.T, address string, count int, seed uint64) []*follower {
 	t.Helper()
 	all := make([]*follower, count)
@@ -356,13 +358,13 @@ func newFollowers(t *testing.T, address string, count int, seed uint64) []*follo
 	return all
 }
 
-// killedWriters change things until they are stopped, and note what was
-// acknowledged.
+// killedWriters change objects until they are stopped, and record the
+// acknowledged changes.
 type killedWriters struct {
 	ended   sync.WaitGroup
 	cancel  context.CancelFunc
 	mu      sync.Mutex
-	created map[string]string // kinds by the keys of things whose creation was acknowledged
+	created map[string]string // kinds by the keys of objects whose creation was acknowledged
 	done    int
 }
 
@@ -377,11 +379,11 @@ func (w *killedWriters) acknowledged() int {
 	return w.done
 }
 
-// writerHands is how many write at once.
+// writerHands is the number of concurrent writers.
 const writerHands = 4
 
-// write begins to create, show, hide, share, change and delete things of several
-// projects, at the servers as they are then.
+// write begins to create, show, hide, share, change and delete objects of
+// several projects, at the current addresses of the servers.
 func write(ctx context.Context, servers *killedServers, seed uint64) *killedWriters {
 	w := &killedWriters{created: map[string]string{}}
 	ctx, w.cancel = context.WithCancel(ctx)
@@ -398,8 +400,8 @@ func write(ctx context.Context, servers *killedServers, seed uint64) *killedWrit
 	return w
 }
 
-// thing creates a thing of some kind, changes it a few times, and deletes it or
-// does not.
+// thing creates an object of some kind, changes it a few times, and possibly
+// deletes it.
 func (w *killedWriters) thing(sender *http.Client, servers *killedServers, random *rand.Rand, name, uuid string) {
 	one := func(texts ...string) string { return texts[random.IntN(len(texts))] }
 	visibility := func() string { return one("PUBLIC", "PRIVATE") }
@@ -445,8 +447,8 @@ func (w *killedWriters) thing(sender *http.Client, servers *killedServers, rando
 	}
 }
 
-// try sends a mutation and reports whether it was acknowledged. What a server that
-// is killed does not answer may be done, or not.
+// try sends a mutation and reports whether it was acknowledged. If the server
+// is killed before it answers, the mutation may be done or not.
 func (w *killedWriters) try(sender *http.Client, address, mutation string) bool {
 	text, _ := json.Marshal(map[string]any{"query": "mutation { " + mutation + " }"})
 	request, err := http.NewRequest(http.MethodPost, address+"/graphql", strings.NewReader(string(text)))
@@ -469,7 +471,7 @@ func (w *killedWriters) try(sender *http.Client, address, mutation string) bool 
 	return true
 }
 
-// compare holds that the log has the creation of each thing that was acknowledged.
+// compare checks that the log has the creation of each acknowledged object.
 func (w *killedWriters) compare(t *testing.T, address string) {
 	t.Helper()
 	for _, kind := range followedKinds {

@@ -12,8 +12,8 @@ import (
 
 const module = "github.com/cadastre-dev/cadastre"
 
-// mayImport is the drawing of ARCHITECTURE.md: each package and those that it may
-// import. "" is the program itself, server.go.
+// mayImport is the drawing of ARCHITECTURE.md: for each package, the packages
+// that it may import. "" is the program itself, server.go.
 var mayImport = map[string][]string{
 	"":                            {"access", "auth", "cli", "demo", "graph", "resource", "schema", "store", "web"},
 	"access":                      {"problem"},
@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"graph/generated":             {"access", "audit", "change", "graph/document", "graph/model", "graph/writer", "metadef", "placement", "resource", "text"},
 	"graph/model":                 {"access", "audit", "change", "metadef", "page", "placement", "problem", "resource"},
 	"graph/writer":                {"graph/document", "problem", "text"},
-	"internal/generate":           {"access"}, // names of operations
+	"internal/generate":           {"access"}, // for names of operations
 	"internal/generate/commands":  {"cli"},
 	"internal/lists":              {},
 	"internal/lru":                {},
@@ -71,8 +71,8 @@ var mayImport = map[string][]string{
 	"web/admission":               nil,
 }
 
-// onlyStandardLibrary are the packages that import nothing else from outside but
-// the libraries that take the place of own code.
+// onlyStandardLibrary are the packages that import only the standard library,
+// and libraries that replace own code.
 var onlyStandardLibrary = []string{"access", "audit", "change", "defaults", "internal/lists", "internal/pause", "metadef", "page", "placement", "problem", "query", "resource", "resource/resident", "schema", "text"}
 
 var libraries = []string{"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid"}
@@ -104,8 +104,7 @@ func TestEveryArrowIsDrawn(t *testing.T) {
 	}
 }
 
-// packages lists every package of the module with what it imports, tests left
-// out.
+// packages returns every package of the module with its imports, without tests.
 func packages(t *testing.T) []listed {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
@@ -124,7 +123,7 @@ func packages(t *testing.T) []listed {
 	}
 }
 
-// drawnPackage returns the longest path of the drawing that holds a package.
+// drawnPackage returns the longest path in the drawing that contains a package.
 func drawnPackage(path string) (string, bool) {
 	if path == module {
 		return "", true

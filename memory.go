@@ -14,17 +14,19 @@ import (
 )
 
 const (
-	// garbagePercent is how much garbage there may be for what is in use until it
-	// is collected. With Go's 100, collecting took a quarter of the time of a list:
-	// what is in use is small, and an answer leaves much behind.
+	// garbagePercent is the value of GOGC: the garbage, in percent of the live
+	// heap, that starts a collection. With Go's default of 100, collections
+	// took a quarter of the time of a list, because the live heap is small and
+	// an answer leaves much garbage.
 	garbagePercent = 400
-	// memoryShare is the share of the memory of the machine, or of its container,
-	// near which garbage is collected more often.
+	// memoryShare is the part of the memory of the machine, or of its
+	// container, that becomes the soft memory limit. Near it, Go collects
+	// garbage more often.
 	memoryShare = 0.75
 )
 
-// useMemory decides how much memory the process takes, where the variables GOGC
-// and GOMEMLIMIT do not, and returns the limit, 0 for none.
+// useMemory sets the garbage collector's targets, unless the variables GOGC and
+// GOMEMLIMIT do. It returns the memory limit in bytes, 0 for none.
 func useMemory(log *slog.Logger) int64 {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
@@ -34,7 +36,7 @@ func useMemory(log *slog.Logger) int64 {
 	if err != nil {
 		log.Warn("the limit of memory is not known: set GOMEMLIMIT", "error", err)
 	}
-	limit := debug.SetMemoryLimit(-1) // as it is
+	limit := debug.SetMemoryLimit(-1) // reads the limit
 	if limit == math.MaxInt64 {
 		return 0
 	}
@@ -42,16 +44,16 @@ func useMemory(log *slog.Logger) int64 {
 	return limit
 }
 
-// Memory that is not used any more is given back when nothing was collected for
-// so long, and there is so much of it: an idle program allocates too little to
-// ever collect what a busy time has left.
+// The program returns unused memory to the system when no collection ran for
+// returnEvery and the heap grew by returnBytes. An idle program allocates too
+// little to ever collect the garbage of a busy time.
 const (
 	returnEvery = 5 * time.Second
 	returnBytes = 32 << 20
 )
 
-// returnMemory gives memory back to the system whenever the program has become
-// idle, until the context ends.
+// returnMemory returns memory to the system whenever the program becomes idle,
+// until the context ends.
 func returnMemory(ctx context.Context) {
 	ticks := time.NewTicker(returnEvery)
 	defer ticks.Stop()
@@ -71,8 +73,8 @@ func returnMemory(ctx context.Context) {
 	}
 }
 
-// heldMemory returns how often garbage was collected, and how many bytes the heap
-// has of the system.
+// heldMemory returns the number of garbage collections, and the bytes of the
+// heap that the program holds.
 func heldMemory() (cycles, held uint64) {
 	samples := []metrics.Sample{
 		{Name: "/gc/cycles/total:gc-cycles"},
@@ -85,8 +87,8 @@ func heldMemory() (cycles, held uint64) {
 	return samples[0].Value.Uint64(), held
 }
 
-// cacheBytes returns how much of a SQLite file is kept in memory, by all
-// connections together, in a process that may use so much.
+// cacheBytes returns the size in bytes of the SQLite page cache, for all
+// connections together, in a process with this memory limit; 0 is no limit.
 func cacheBytes(memory int64) int64 {
 	if memory == 0 {
 		return store.DefaultCacheBytes

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestNoTwoNamesDifferByCaseAlone holds for the code that is written by hand: the
-// identifiers of a package, and the fields and methods of each of its types.
+// TestNoTwoNamesDifferByCaseAlone checks the handwritten code: the identifiers
+// of each package, and the fields and methods of each type.
 func TestNoTwoNamesDifferByCaseAlone(t *testing.T) {
 	t.Parallel()
 	declared := map[string]string{} // the spelling of each scope and folded name
@@ -56,7 +56,7 @@ func TestNoTwoNamesDifferByCaseAlone(t *testing.T) {
 	}
 }
 
-// handWritten returns the files of the module by their paths, without tests and
+// handWritten returns the files of the module by path, without tests and
 // generated code.
 func handWritten(t *testing.T) map[string]*ast.File {
 	t.Helper()
@@ -83,7 +83,7 @@ func handWritten(t *testing.T) map[string]*ast.File {
 	return files
 }
 
-// receiver returns the name of the type of a method.
+// receiver returns the type name of a method's receiver.
 func receiver(of ast.Expr) string {
 	switch e := of.(type) {
 	case *ast.StarExpr:

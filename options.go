@@ -23,19 +23,19 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// configuration is what the flags of `serve` mean: every flag has been checked
-// and the files that they name have been read. Nothing has been made yet.
+// configuration is the result of the flags of `serve`. All flags are checked,
+// and the files that they name are read. Nothing is created yet.
 type configuration struct {
 	options     cli.ServeOptions
-	loopback    bool // whether the server listens where nobody else connects
+	loopback    bool // whether the server listens on a loopback address
 	web         web.Options
 	certificate *web.Certificate // nil is plain HTTP
 	tokens      *auth.TokenFile  // nil without --tokens
 	policy      *auth.PolicyFile // nil without --policy
 }
 
-// configure checks all flags of `serve` and returns what they mean. Its error
-// names everything that is wrong.
+// configure checks all flags of `serve` and returns the configuration. Its
+// error names all problems.
 func configure(options cli.ServeOptions) (*configuration, error) {
 	c := &configuration{}
 	var errs []error
@@ -71,8 +71,8 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 	return c, errors.Join(errs...)
 }
 
-// checkAddresses checks the addresses to listen on, and reports whether that of
-// the API is a loopback address.
+// checkAddresses checks the addresses to listen on, and reports whether the
+// API's address is a loopback address.
 func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
 	listen, err := net.ResolveTCPAddr("tcp", options.Listen)
 	if err != nil {
@@ -97,9 +97,9 @@ func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
 	return isLoopback(listen), errors.Join(errs...)
 }
 
-// decide returns the options of `serve` with every choice made that depends on
-// more than one flag, or on whether the server listens on a loopback address.
-// Its error names all flags that do not go together.
+// decide fills in the options of `serve` that depend on several flags, or on
+// whether the server listens on a loopback address. Its error names all flags
+// that conflict.
 func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	var errs []error
 	if options.Demo {
@@ -131,8 +131,8 @@ func isLoopback(address net.Addr) bool {
 	return ok && tcp != nil && tcp.IP.IsLoopback()
 }
 
-// storeOptions returns what the flags say of the store, for a process that may use
-// so many bytes of memory, 0 for any.
+// storeOptions returns the options of the store, for a process with a memory
+// limit in bytes, 0 for none.
 func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) store.Options {
 	return store.Options{
 		URL: options.Database, Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections, CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
@@ -151,7 +151,7 @@ func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) stor
 	}
 }
 
-// webOptions returns what the flags say of HTTP. It reads the trusted
+// webOptions returns the options of the HTTP server. It reads the trusted
 // documents.
 func webOptions(options cli.ServeOptions) (web.Options, error) {
 	settings := web.Options{
@@ -185,8 +185,8 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 	return settings, errors.Join(errs...)
 }
 
-// authentication returns the function that finds the viewer behind the headers
-// of a request, under the operator's policy as it is at the time.
+// authentication returns the function that finds the viewer of a request by its
+// headers. It applies the operator's current policy.
 func authentication(authenticator *auth.Authenticator, policy *auth.PolicyFile) func(context.Context, http.Header) (access.Viewer, error) {
 	return func(ctx context.Context, header http.Header) (access.Viewer, error) {
 		viewer, err := authenticator.Authenticate(ctx, header)
@@ -197,8 +197,8 @@ func authentication(authenticator *auth.Authenticator, policy *auth.PolicyFile) 
 	}
 }
 
-// tokenSources returns the sources of tokens, in the order in which they are
-// asked: those of a demo, a token file, an issuer, an identity service.
+// tokenSources returns the sources of tokens in the order of their use: a demo,
+// a token file, an issuer, an identity service.
 func tokenSources(options cli.ServeOptions, file *auth.TokenFile) ([]auth.Source, error) {
 	var sources []auth.Source
 	if options.Demo {

@@ -16,11 +16,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// example is a query of README with the answer below it.
+// example matches a query of README with the answer below it.
 var example = regexp.MustCompile("(?s)curl -sG \\S+ -H 'Authorization: Bearer (\\S+)' --data-urlencode 'query=(.*?)'\n```\n\n```json\n(.*?)```")
 
-// TestReadmeShowsRealAnswers asks a new demo every query of README and compares
-// the answers.
+// TestReadmeShowsRealAnswers sends every query of README to a new demo and
+// compares the answers.
 func TestReadmeShowsRealAnswers(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
@@ -50,8 +50,8 @@ func TestReadmeShowsRealAnswers(t *testing.T) {
 	}
 }
 
-// TestReadmeShowsRealCommands runs the commands that README shows, in their
-// order against a new demo, and compares what they say.
+// TestReadmeShowsRealCommands runs the commands of README in order against a
+// new demo, and compares their output.
 func TestReadmeShowsRealCommands(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
@@ -78,7 +78,7 @@ func TestReadmeShowsRealCommands(t *testing.T) {
 	}
 }
 
-// wordsOf returns the words of a line, of which some stand in quotation marks.
+// wordsOf returns the words of a line. Some may be in quotation marks.
 func wordsOf(line string) (words []string) {
 	for _, match := range regexp.MustCompile(`'([^']*)'|(\S+)`).FindAllStringSubmatch(line, -1) {
 		words = append(words, match[1]+match[2])
@@ -86,8 +86,8 @@ func wordsOf(line string) (words []string) {
 	return words
 }
 
-// TestDocumentsKnowEveryFlag finds a flag or another setting of `cadastre serve` that
-// no document explains.
+// TestDocumentsKnowEveryFlag finds flags and other settings of `cadastre serve`
+// that no document explains.
 func TestDocumentsKnowEveryFlag(t *testing.T) {
 	t.Parallel()
 	var help strings.Builder

@@ -11,16 +11,15 @@ import (
 	"github.com/cadastre-dev/cadastre/cli"
 )
 
-// reloadable is a file that a setting names and that can be read again while the
-// server runs.
+// reloadable is a file of a setting that the server can reload while it runs.
 type reloadable struct {
 	flag, path string
-	// reload returns what changed, in words; nothing is empty. Its error is about
-	// a file that cannot be read, whose former content stays in use.
+	// reload reads the file and describes the changes in words; empty means no
+	// change. On an error the previous content stays in use.
 	reload func() (changed string, err error)
 }
 
-// reloadables returns the files of a server, in the order of the settings.
+// reloadables returns the files of a server in the order of the settings.
 func (c *configuration) reloadables(options cli.ServeOptions) []reloadable {
 	var files []reloadable
 	if c.tokens != nil {
@@ -39,15 +38,15 @@ func (c *configuration) reloadables(options cli.ServeOptions) []reloadable {
 }
 
 // hangups returns a channel of the SIGHUPs that the process gets. From then on
-// none of them ends it, not even while the server starts or stops: nobody takes
-// the channel back.
+// no SIGHUP ends the process, even while the server starts or stops, because
+// the program never resets the signal.
 func hangups() <-chan os.Signal {
 	received := make(chan os.Signal, 1)
 	signal.Notify(received, syscall.SIGHUP)
 	return received
 }
 
-// reloadOn reads the files again at each signal, until the context ends.
+// reloadOn reloads the files at each signal, until the context ends.
 func reloadOn(ctx context.Context, received <-chan os.Signal, files []reloadable, log *slog.Logger) {
 	for {
 		select {
@@ -59,7 +58,7 @@ func reloadOn(ctx context.Context, received <-chan os.Signal, files []reloadable
 	}
 }
 
-// reloadAll reads the files again, each by itself, and logs what changed.
+// reloadAll reloads each file on its own, and logs the changes.
 func reloadAll(files []reloadable, log *slog.Logger) {
 	if len(files) == 0 {
 		log.Info("nothing to reload: no setting names a file")
@@ -77,8 +76,8 @@ func reloadAll(files []reloadable, log *slog.Logger) {
 	}
 }
 
-// read is reload, where a panic is an error: no content of a file ends the
-// process.
+// read calls reload and turns a panic into an error, so no content of a file
+// ends the process.
 func (f reloadable) read() (changed string, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -24,8 +24,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestSIGHUPReloadsFiles changes every file of a server, breaks them all, and
-// mends them, with a SIGHUP after each. The server is a process of its own.
+// TestSIGHUPReloadsFiles changes all files of a server, breaks them, and
+// repairs them, with a SIGHUP after each step. The server is a separate
+// process.
 func TestSIGHUPReloadsFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -56,7 +57,7 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 		if err := process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		logged := patience.Until(t, time.Minute, func() bool { // the certificate is the last one
+		logged := patience.Until(t, time.Minute, func() bool { // the certificate is reloaded last
 			return strings.Contains(server.stderr.String()[before:], "flag=--tls-cert")
 		})
 		select {
@@ -111,8 +112,8 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 	expect("other", query, "PERSISTED_QUERY_REQUIRED", 3)
 }
 
-// TestSIGHUPNeverEndsTheProcess sends it all the time while a server starts,
-// serves and stops.
+// TestSIGHUPNeverEndsTheProcess sends SIGHUP all the time while a server
+// starts, serves and stops.
 func TestSIGHUPNeverEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	server, process := spawn(t, built(t), "--database", storetest.SQLite(t), "--demo")
@@ -122,7 +123,7 @@ func TestSIGHUPNeverEndsTheProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_ = process.Signal(syscall.SIGHUP) // it may have ended by SIGTERM
+		_ = process.Signal(syscall.SIGHUP) // SIGTERM may have ended it
 		time.Sleep(100 * time.Microsecond)
 	}
 	<-server.ended
@@ -131,8 +132,8 @@ func TestSIGHUPNeverEndsTheProcess(t *testing.T) {
 	}
 }
 
-// askTLS asks a server without checking its certificate, and returns the answer
-// and the number of the certificate.
+// askTLS sends a query to a server without checking its certificate. It returns
+// the answer and the serial number of the certificate.
 func askTLS(t *testing.T, address, token, document string) (answer string, number int64) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
@@ -154,7 +155,7 @@ func askTLS(t *testing.T, address, token, document string) (answer string, numbe
 	return string(body), response.TLS.PeerCertificates[0].SerialNumber.Int64()
 }
 
-// certify writes a certificate of 127.0.0.1 with a number, and its key.
+// certify writes a certificate for 127.0.0.1 with a serial number, and its key.
 func certify(t *testing.T, certFile, keyFile string, number int64) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -38,21 +38,20 @@ import (
 
 var updateSamples = flag.Bool("update-samples", false, "write what operations answer into the pages, where an answer is below them")
 
-// sample is one fence of a page.
+// sample is one code block of a page.
 type sample struct {
 	page, language, text string
 	answer               string // of a graphql sample: the JSON right below it
-	before               string // what stands before it in the page
+	before               string // the text before it in the page
 }
 
-// languages are those of fences, and what tests do with them. Those of programs in
-// JavaScript, TypeScript and Go are parts of programs that tests of clients run:
+// languages are the languages of code blocks. The blocks in JavaScript,
+// TypeScript and Go are parts of programs that client tests run:
 // client/documented_test.go, clients/typescript/scripts/documented.mjs and
 // web/testdata/clients/urql.mjs.
 var languages = []string{"graphql", "sh", "console", "json", "yaml", "python", "js", "ts", "go", "sql", "ini", "text"}
 
-// samplePages returns the pages of documents that people write, without what is
-// generated of them.
+// samplePages returns the handwritten pages, without generated parts.
 func samplePages(t *testing.T) map[string]string {
 	t.Helper()
 	texts := documents(t)
@@ -77,8 +76,8 @@ func samplesOf(page, text string) (all []sample) {
 	return all
 }
 
-// TestSamplesHaveALanguage finds a fence that says neither what it is nor, by
-// `text`, that it is no sample, and one of data that cannot be read.
+// TestSamplesHaveALanguage finds code blocks without a language, and data that
+// cannot be parsed. Blocks that are not samples have the language `text`.
 func TestSamplesHaveALanguage(t *testing.T) {
 	t.Parallel()
 	for page, text := range samplePages(t) {
@@ -100,7 +99,7 @@ func TestSamplesHaveALanguage(t *testing.T) {
 	}
 }
 
-// TestSamplesOfSettings reads each sample that has settings of a server.
+// TestSamplesOfSettings parses each sample with settings of a server.
 func TestSamplesOfSettings(t *testing.T) {
 	t.Parallel()
 	shown, tokens := 0, tokenFile(t, anAdmin)
@@ -121,7 +120,7 @@ func TestSamplesOfSettings(t *testing.T) {
 	}
 }
 
-// readsJSON returns an error unless a text is one or more values of JSON.
+// readsJSON returns an error unless the text is one or more JSON values.
 func readsJSON(text string) error {
 	for values := json.NewDecoder(strings.NewReader(text)); ; {
 		if err := values.Decode(new(any)); errors.Is(err, io.EOF) {
@@ -133,8 +132,8 @@ func readsJSON(text string) error {
 }
 
 // TestSamplesOfGraphQL sends every operation of every page to a demo as an
-// administrator, those of a page in their order, and compares the answer with the
-// one below it. Pages with answers have a demo of their own.
+// administrator, in the order of the page, and compares the answer with the one
+// below it. Pages with answers have a demo of their own.
 func TestSamplesOfGraphQL(t *testing.T) {
 	t.Parallel()
 	texts := samplePages(t)
@@ -177,8 +176,8 @@ type asker struct {
 	provider string // a provider of the demo, for samples that name PROVIDER
 }
 
-// ask sends one operation. A subscription is to have an event, of a change that is
-// made meanwhile.
+// ask sends one operation. A subscription must have an event of a change that
+// ask makes meanwhile.
 func (a *asker) ask(one sample) {
 	a.t.Helper()
 	if one.language != "graphql" {
@@ -235,7 +234,7 @@ func (a *asker) request(ctx context.Context, body []byte) *http.Request {
 	return request
 }
 
-// rewrite puts an answer in place of the one below a sample.
+// rewrite replaces the answer below a sample.
 func (a *asker) rewrite(one sample, answer string) {
 	var got struct{ Data json.RawMessage }
 	if err := json.Unmarshal([]byte(answer), &got); err != nil {
@@ -264,7 +263,7 @@ func (a *asker) roomyProvider() string {
 	return a.provider
 }
 
-// follow waits for an event of a subscription, while resources, namespaces and
+// follow waits for an event of a subscription while resources, namespaces and
 // providers change.
 func (a *asker) follow(one sample) {
 	ctx, cancel := context.WithTimeout(a.t.Context(), patience.Of(a.t, 20*time.Second))
@@ -286,7 +285,8 @@ func (a *asker) follow(one sample) {
 		if !strings.Contains(one.text, "resourceChanged") {
 			return
 		}
-		// It is made again until the stream has it, which may begin a moment later.
+		// The change repeats until the stream has it, because the stream may
+		// begin later.
 		for ctx.Err() == nil {
 			change, err := json.Marshal(map[string]any{"query": `mutation { createResource(input: {type: "OS::Manila::Share", name: "followed"}) { resource { uuid } } }`})
 			if err != nil {
@@ -316,10 +316,10 @@ func (a *asker) follow(one sample) {
 	}
 }
 
-// TestSamplesOfShellAndPython runs the programs for the shell and for Python of all
-// pages against a demo, each page in an empty folder of its own with the program, a
-// folder of definitions and what `serve` is to read. `cadastre serve` checks what it
-// is told, and `make` says what it would do.
+// TestSamplesOfShellAndPython runs the shell and Python samples of all pages
+// against a demo. Each page has an empty folder with the program, a folder of
+// definitions and the files for `serve`. `cadastre serve` only checks its
+// flags, and `make` only prints its commands.
 func TestSamplesOfShellAndPython(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -335,7 +335,7 @@ func TestSamplesOfShellAndPython(t *testing.T) {
 		"CADASTRE_SERVER=" + server.address, "CADASTRE_TOKEN=demo-admin", "CADASTRE_DATABASE=sqlite://cadastre.db"}
 	for _, page := range slices.Sorted(maps.Keys(texts)) {
 		if page == "docs/tutorial.md" || page == "docs/cli.md" || page == "docs/performance.md" || page == "docs/scale.md" || page == "CHANGELOG.md" {
-			continue // the first two have tests of their own, and the next two run for minutes
+			continue // the first two have their own tests, and the next two run for minutes
 		}
 		programs := slices.DeleteFunc(samplesOf(page, texts[page]), func(one sample) bool { return one.language != "sh" && one.language != "python" })
 		if len(programs) == 0 {
@@ -354,8 +354,8 @@ func TestSamplesOfShellAndPython(t *testing.T) {
 	}
 }
 
-// standIns returns a folder of what stands in for programs that would do more than
-// they should here.
+// standIns returns a folder with replacements for programs that would do too
+// much in a test.
 func standIns(t *testing.T) string {
 	t.Helper()
 	stand := t.TempDir()
@@ -378,8 +378,8 @@ func standIns(t *testing.T) string {
 	return stand
 }
 
-// runs reports whether a sample's program was run, with the text that it has here,
-// and says where it failed. Python may lack what the program needs.
+// runs runs a sample's program with this text, and reports whether it ran. It
+// fails the test on errors. Python may lack the packages of the program.
 func runs(t *testing.T, one sample, text, folder string, environment []string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience.Of(t, time.Minute))
@@ -398,8 +398,8 @@ func runs(t *testing.T, one sample, text, folder string, environment []string) b
 	return true
 }
 
-// equipped returns a folder of what the samples read: the program, definitions, and
-// the files that flags of `serve` name.
+// equipped returns a folder with the files that samples read: the program,
+// definitions, and the files for flags of `serve`.
 func equipped(t *testing.T, program string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -424,7 +424,7 @@ func equipped(t *testing.T, program string) string {
 	return folder
 }
 
-// selfSigned returns a certificate of this machine and its key, both PEM.
+// selfSigned returns a certificate of this machine and its key, both as PEM.
 func selfSigned(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -443,8 +443,9 @@ func selfSigned(t *testing.T) (certificate, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: of}))
 }
 
-// serves checks the flags of each `cadastre serve` that the samples of a page ran in
-// a folder. `...` stands for others, such as where tokens come from.
+// serves checks the flags of each `cadastre serve` that the samples of a page
+// ran in a folder. `...` stands for omitted flags, such as the sources of
+// tokens.
 func serves(t *testing.T, page, folder string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "serves"))
@@ -474,8 +475,8 @@ func serves(t *testing.T, page, folder string) {
 	}
 }
 
-// python returns what runs a program, or reads it alone where the packages that it
-// imports are not there; nil where there is no Python.
+// python returns a command that runs a program, or only parses it if its
+// packages are missing. It returns nil without Python.
 func python(ctx context.Context, t *testing.T, program string) *exec.Cmd {
 	t.Helper()
 	for _, name := range []string{"/usr/bin/python3", "python3"} {

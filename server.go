@@ -38,8 +38,8 @@ func main() {
 	}
 }
 
-// run is the program: it runs the command that the arguments name until it is
-// done or the context ends.
+// run runs the command that the arguments name, until it is done or the context
+// ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	program := cli.Program{
 		Version: version(),
@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return cli.Run(ctx, program, args, stdout, stderr)
 }
 
-// version returns that of the module, or the revision that was built.
+// version returns the version of the module, or the revision of the build.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -72,8 +72,8 @@ func version() string {
 	return "development"
 }
 
-// commit returns the commit that was built, and whether files were changed
-// since; it is empty where the program was not built from a repository.
+// commit returns the commit of the build, and whether files had changed since.
+// It is empty if the program was not built from a repository.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -98,8 +98,8 @@ func commitOf(settings []debug.BuildSetting) string {
 	return revision + changed
 }
 
-// serve runs a server until the context ends. It checks all flags, then takes
-// its addresses, and only then opens the database.
+// serve runs a server until the context ends. It first checks all flags, then
+// opens its listeners, and only then opens the database.
 func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writer) error {
 	received := hangups()
 	log := newLog(options.LogFormat, stderr)
@@ -134,12 +134,12 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 	return errors.Join(err, s.Close())
 }
 
-// listeners are the addresses that a server has taken.
+// listeners are the open listeners of a server.
 type listeners struct {
 	api, metrics, profiles net.Listener // the last two are nil without their flags
 }
 
-// listen takes the addresses of a server: all of them, or none.
+// listen opens all listeners of a server, or none.
 func listen(c *configuration) (*listeners, error) {
 	l := &listeners{}
 	for _, of := range []struct {
@@ -163,7 +163,7 @@ func listen(c *configuration) (*listeners, error) {
 	return l, nil
 }
 
-// close gives the addresses back. Those that were served are closed already.
+// close closes the listeners. Those that served are closed already.
 func (l *listeners) close() {
 	for _, listener := range []net.Listener{l.api, l.metrics, l.profiles} {
 		if listener != nil {
@@ -177,12 +177,12 @@ func startDemo(ctx context.Context, s *store.Store, stdout io.Writer, address st
 	if err := demo.Fill(ctx, s); err != nil {
 		return fmt.Errorf("fill the demo cloud: %w", err)
 	}
-	_, _ = io.WriteString(stdout, demo.Greeting(address)) // nobody may be reading
+	_, _ = io.WriteString(stdout, demo.Greeting(address)) // fails when nobody reads stdout
 	return nil
 }
 
-// serveHTTP serves the API, and the metrics and profiles that have an address of
-// their own, until the context ends.
+// serveHTTP serves the API until the context ends, and also metrics and
+// profiles if they have an address of their own.
 func serveHTTP(ctx context.Context, listeners *listeners, c *configuration) error {
 	log := c.web.Log
 	stopMetrics := serveAside(ctx, listeners.metrics, "measuring", web.NewMetricsHandler(c.web.Metrics), log)
@@ -193,14 +193,14 @@ func serveHTTP(ctx context.Context, listeners *listeners, c *configuration) erro
 	return errors.Join(err, stopProfiles(), stopMetrics())
 }
 
-// serveAside serves something on an address of its own, if there is one, until
-// stop is called.
+// serveAside serves a handler on its own listener until the caller calls stop.
+// Without a listener it does nothing.
 func serveAside(ctx context.Context, listener net.Listener, what string, handler http.Handler, log *slog.Logger) (stop func() error) {
 	if listener == nil {
 		return func() error { return nil }
 	}
 	log.Info(what, "address", listener.Addr().String())
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the last requests are measured, too
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // so that the last requests are measured, too
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(ctx, listener, handler, web.ServeOptions{Log: log}) }()
 	return func() error {
@@ -209,8 +209,8 @@ func serveAside(ctx context.Context, listener net.Listener, what string, handler
 	}
 }
 
-// profiles returns the handler of the profiles of the process: CPU, heap and
-// the others of net/http/pprof.
+// profiles returns the handler for the profiles of the process: CPU, heap and
+// the other ones of net/http/pprof.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -218,7 +218,7 @@ func profiles() http.Handler {
 	return mux
 }
 
-// metricsOf returns what the store measures of itself.
+// metricsOf returns the metrics of the store.
 func metricsOf(s *store.Store) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

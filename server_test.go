@@ -35,7 +35,7 @@ func TestTheDemoAnswersAtOnceAndAfterARestart(t *testing.T) {
 		if status != http.StatusOK || strings.Contains(answer, "errors") || strings.Contains(answer, `"totalCount":0`) {
 			t.Errorf("%d %s", status, answer)
 		}
-		answer, _, _ = strings.Cut(answer, `,"extensions"`) // what it costs depends on what is there
+		answer, _, _ = strings.Cut(answer, `,"extensions"`) // the cost depends on the content
 		if round == 0 {
 			first = answer
 		} else if answer != first {
@@ -77,9 +77,9 @@ func TestServingWithoutTokensIsRefused(t *testing.T) {
 	}
 }
 
-// TestLoadRealDefinitions loads a folder of real definition files through the
-// command line into an empty server of each database, twice, and counts: case
-// 50 of the reference system.
+// TestLoadRealDefinitions loads a folder of real definition files twice with
+// the command line, into an empty server of each database, and counts: case 50
+// of the reference system.
 func TestLoadRealDefinitions(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv("CADASTRE_TEST_DEFINITIONS")
@@ -108,20 +108,20 @@ func TestLoadRealDefinitions(t *testing.T) {
 	})
 }
 
-// definedProperty is a property of the real files as the API shows it.
+// definedProperty is a property of the real files in the API.
 type definedProperty struct {
 	Name, Type string
 	Default    json.RawMessage
 	ItemEnum   []string
 }
 
-// hasIntegerDefault reports whether the default of a property is an integer.
+// hasIntegerDefault reports whether the default is an integer.
 func (p definedProperty) hasIntegerDefault() bool {
 	return p.Type == "INTEGER" && p.Default != nil && !bytes.ContainsAny(p.Default, `"nN`)
 }
 
-// countDefinitions counts what the real files define, and the integers among
-// the defaults.
+// countDefinitions counts the definitions of the real files, and the integer
+// defaults among them.
 func countDefinitions(t *testing.T, address string) {
 	t.Helper()
 	_, answer := ask(t, address, "secret", `{ namespaces(first: 100) { totalCount nodes {
@@ -185,8 +185,8 @@ func namesByResourceType(t *testing.T, address string) {
 	}
 }
 
-// TestDefaultsOfTheFlagsAreThoseOfThePackages compares the defaults that
-// `cadastre serve --help` shows with those that the packages have.
+// TestDefaultsOfTheFlagsAreThoseOfThePackages compares the defaults in
+// `cadastre serve --help` with the defaults of the packages.
 func TestDefaultsOfTheFlagsAreThoseOfThePackages(t *testing.T) {
 	t.Parallel()
 	var served cli.ServeOptions
@@ -209,7 +209,7 @@ func TestMetricsAndProfilesAreServedElsewhere(t *testing.T) {
 	for _, ask := range []struct {
 		address, path string
 		want          int
-	}{ // in this order: what was asked of the server is what the other listener has measured
+	}{ // in this order: the metrics listener must have measured the requests to the server
 		{serving, "/metrics", 404}, {serving, "/livez", 200}, {serving, "/debug/pprof/", 404},
 		{profiling, "/debug/pprof/", 200}, {profiling, "/debug/pprof/heap", 200}, {profiling, "/metrics", 404}, {profiling, "/graphql", 404},
 		{measuring, "/metrics", 200}, {measuring, "/livez", 404}, {measuring, "/graphql", 404}, {measuring, "/schema.graphql", 404},
@@ -239,7 +239,7 @@ func TestTheExitStatus(t *testing.T) {
 	}
 	for args, want := range map[string]struct {
 		status int
-		says   string // at the beginning, to the standard output or, in an error, the other
+		says   string // at the beginning of the standard output or, with an error, of the standard error
 	}{
 		"version":                {0, "cadastre "},
 		"--version":              {0, "cadastre "},
@@ -285,7 +285,7 @@ func TestFlagsThatSayNothingAreRefused(t *testing.T) {
 }
 
 // TestFlagsAreCheckedBeforeAnythingIsMade starts servers with one wrong flag
-// each, and one with all of them.
+// each, and one server with all of them.
 func TestFlagsAreCheckedBeforeAnythingIsMade(t *testing.T) {
 	t.Parallel()
 	broken := filepath.Join(t.TempDir(), "broken")
@@ -318,7 +318,7 @@ func TestFlagsAreCheckedBeforeAnythingIsMade(t *testing.T) {
 	} {
 		refused([]string{flag[0]}, flag[0], flag[1])
 		all = append(all, flag[0], flag[1])
-		if flag[0] != "--tls-key" { // the certificate comes first
+		if flag[0] != "--tls-key" { // the error names the certificate first
 			named = append(named, flag[0])
 		}
 	}

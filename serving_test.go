@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// output collects what the program writes while others read it.
+// output collects the output of the program. Tests may read it at any time.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -39,12 +39,12 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// serving is a server, in this process or in one of its own.
+// serving is a server, in this process or in a separate one.
 type serving struct {
 	address        string
 	stdout, stderr *output
-	ended          chan struct{} // closed when it has
-	err            error         // why, once it has
+	ended          chan struct{} // closed when the server has ended
+	err            error         // the reason, once it has ended
 }
 
 func newServing() *serving {
@@ -52,7 +52,7 @@ func newServing() *serving {
 }
 
 // start calls run, which returns when the server has ended, and waits until the
-// server serves.
+// server is ready.
 func (s *serving) start(t *testing.T, run func() error) {
 	t.Helper()
 	go func() {
@@ -62,8 +62,7 @@ func (s *serving) start(t *testing.T, run func() error) {
 	s.address = s.logged(t, "serving")
 }
 
-// logged returns the address in the line of the log with this message, once it
-// is there.
+// logged waits for the log line with this message, and returns its address.
 func (s *serving) logged(t *testing.T, message string) string {
 	t.Helper()
 	pattern, found := regexp.MustCompile(`msg=`+message+` address=(\S+)`), []string(nil)
@@ -101,7 +100,7 @@ func boot(t *testing.T, args ...string) (s *serving, stop func()) {
 	return s, stop
 }
 
-// built builds the program, as users run it, and returns its path.
+// built builds the program as users do, and returns its path.
 func built(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "cadastre")
@@ -111,8 +110,8 @@ func built(t *testing.T) string {
 	return program
 }
 
-// spawn runs `cadastre serve` in a process of its own, on a free port, until
-// the test ends.
+// spawn runs `cadastre serve` in a separate process, on a free port, until the
+// test ends.
 func spawn(t *testing.T, program string, args ...string) (*serving, *os.Process) {
 	t.Helper()
 	s, command := newServing(), exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
@@ -128,7 +127,7 @@ func spawn(t *testing.T, program string, args ...string) (*serving, *os.Process)
 	return s, command.Process
 }
 
-// configured returns the flag for a file of settings.
+// configured returns the flag for a settings file with this content.
 func configured(t *testing.T, settings string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cadastre.yaml")
@@ -141,8 +140,7 @@ func configured(t *testing.T, settings string) string {
 // unlimited are settings that admit every request.
 const unlimited = "limits: {principal-points: 0, service-points: 0, admin-points: 0, address-points: 0}\n"
 
-// tokenFile writes a token file and returns its path. Each of its entries is of
-// one line.
+// tokenFile writes a token file and returns its path. Each entry is one line.
 func tokenFile(t *testing.T, entries ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -152,8 +150,7 @@ func tokenFile(t *testing.T, entries ...string) string {
 	return path
 }
 
-// anAdmin is the entry of a token file for the token secret of an
-// administrator.
+// anAdmin is the token file entry of an administrator with the token secret.
 const anAdmin = "{token: secret, user: ada, project: operations, roles: [admin]}"
 
 // ask sends a query and returns the status and the answer.

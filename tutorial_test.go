@@ -19,9 +19,9 @@ import (
 
 var updateTutorial = flag.Bool("update-tutorial", false, "write what the commands of docs/tutorial.md print into the page")
 
-// TestTutorial runs the commands of docs/tutorial.md in their order, as a reader
-// types them, with the built program in an empty folder, and compares what they
-// print. The server listens on a free port in place of 8080.
+// TestTutorial runs the commands of docs/tutorial.md in order, like a reader,
+// with the built program in an empty folder, and compares their output. The
+// server listens on a free port instead of 8080.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	const page = "docs/tutorial.md"
@@ -63,8 +63,8 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// splitStep returns a command, the lines that continue it included, and what the
-// page shows below it.
+// splitStep returns a command, with its continuation lines, and the output
+// below it on the page.
 func splitStep(step string) (command, printed string) {
 	lines := strings.Split(strings.TrimSuffix(step, "\n"), "\n")
 	n := 1
@@ -84,8 +84,8 @@ func firstDifference(want, got string) string {
 	return "one is longer"
 }
 
-// typist is a person at two terminals in one folder: in one they leave a server
-// running, in the other they type everything else.
+// typist is a person with two terminals in one folder. One runs a server, the
+// other all other commands.
 type typist struct {
 	t       *testing.T
 	folder  string
@@ -127,13 +127,14 @@ func newTypist(t *testing.T, folder string) *typist {
 	return &typist{t, folder, address, stdin, bufio.NewReader(stdout)}
 }
 
-// typistEnvironment is that of the terminals: the server, whose address the page
-// leaves to the defaults, is at another port.
+// typistEnvironment is the environment of the terminals. It sets the server's
+// address, because the page uses the default port.
 func typistEnvironment(folder, address string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + folder, "CADASTRE_LISTEN=" + address, "CADASTRE_SERVER=http://" + address}
 }
 
-// run types a command and returns what it prints; of a server, that it serves.
+// run runs a command and returns its output. For a server it returns the line
+// that says that it serves.
 func (p *typist) run(command string) string {
 	p.t.Helper()
 	if strings.HasPrefix(command, "./cadastre serve") {
@@ -157,8 +158,8 @@ func (p *typist) run(command string) string {
 	}
 }
 
-// serve starts a server in the first terminal, and returns the end of the line by
-// which it says that it serves.
+// serve starts a server in the first terminal. It returns the end of the line
+// that says that it serves.
 func (p *typist) serve(command string) string {
 	p.t.Helper()
 	log := filepath.Join(p.folder, "serve.log")
