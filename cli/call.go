@@ -18,7 +18,7 @@ type call struct {
 	verb      *verb
 	params    []*param
 	given     map[string][]string // values by flags and arguments
-	told      map[string]string   // flags by the paths of fields that no parameter has
+	told      map[string]string   // flags by the paths of fields that have no parameter
 	operation operation
 	variables map[string]any
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// defaultCandidates is how many candidates are shown where no flag says it.
+// defaultCandidates is the number of candidates shown without a flag.
 const defaultCandidates = 20
 
-// findCandidates finds where a request fits.
+// findCandidates finds allocation candidates for a request.
 func findCandidates(c *call) error {
 	request := strings.Fields("resource required member-of in-tree group same-subtree root-required hosts")
 	if flavor := c.text("from-flavor"); flavor != "" {
@@ -32,7 +32,7 @@ func findCandidates(c *call) error {
 	return c.showCandidates(found, c.number("limit"))
 }
 
-// candidatesOf shows where a resource fits by what its metadata ask for.
+// candidatesOf shows allocation candidates for the metadata of a resource.
 func (c *call) candidatesOf(resource string, limit int) error {
 	c.variables["resource"], c.variables["explain"] = resource, c.is("explain")
 	c.variables["orderBy"] = constant(cmp.Or(c.text("order"), "breadth-first"))
@@ -91,7 +91,7 @@ func (c *call) readRequest() error {
 	return c.readTree()
 }
 
-// readTree turns the flags about trees as a whole into variables.
+// readTree turns the flags about whole trees into variables.
 func (c *call) readTree() error {
 	c.variables["sameSubtree"] = lists.Map(c.given["same-subtree"], func(text string) any {
 		return map[string]any{"suffixes": strings.Split(text, ",")}
@@ -120,8 +120,8 @@ func (c *call) readTree() error {
 	return nil
 }
 
-// showCandidates shows the candidates of an answer, for people a row for each
-// provider of one, or the explanation.
+// showCandidates shows the candidates of an answer, or the explanation. A table
+// has a row for each provider of a candidate.
 func (c *call) showCandidates(found any, limit int) error {
 	if c.is("explain") {
 		return c.showExplanation(memberOf(found, "explain"))

@@ -13,7 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestCapability runs every command of capability, for people and for programs.
+// TestCapability runs every command of capability, in forms for people and for
+// programs.
 func TestCapability(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -56,8 +57,8 @@ func TestCapabilityRefused(t *testing.T) {
 	})
 }
 
-// TestCapabilityWithManyValues prints all values of a capability with more than
-// a request returns.
+// TestCapabilityWithManyValues prints all values of a capability that has more
+// values than one request returns.
 func TestCapabilityWithManyValues(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {

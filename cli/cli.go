@@ -1,11 +1,10 @@
 // Package cli is the command line: its grammar, and the commands that are
-// clients of a server. Serving itself is a function that the program hands
-// over.
+// clients of a server. The program passes in a function that runs a server.
 //
-// commands.txt has all commands. Most have no code: parameters.go makes their
-// flags from an operation of the package client and the descriptions of the
-// schema, and call.go sends the operation and shows the columns of the noun.
-// The others are the functions that commands.go names.
+// commands.txt has all commands. Most commands have no code: parameters.go
+// makes their flags from an operation of the package client and the
+// descriptions of the schema, and call.go sends the operation and shows the
+// columns of the noun. For the other commands, commands.go lists functions.
 package cli
 
 import (
@@ -23,15 +22,15 @@ import (
 // Program describes the program to the command line.
 type Program struct {
 	Version string
-	// Commit is the commit that the program was built from; empty is not known.
+	// Commit is the commit of the build; empty if it is unknown.
 	Commit string
 	SDL    string
-	// Stdin is where answers to questions are read from; nil is empty.
+	// Stdin is the source of answers to questions; nil is empty.
 	Stdin io.Reader
 	// Serve runs a server until the context ends.
 	Serve func(ctx context.Context, options ServeOptions) error
-	// Check returns the options in effect of a server, which it does not start, and
-	// everything that is wrong with them; nil checks nothing.
+	// Check returns the options in effect of a server, without starting it, and
+	// all problems with them; nil checks nothing.
 	Check func(options ServeOptions) (ServeOptions, error)
 }
 
@@ -54,11 +53,11 @@ type session struct {
 	server         server
 	api            *asking
 	call           *call   // nil for serve and completion
-	wrong          []error // errors of flags of serve that were left out
+	wrong          []error // errors of the flags of serve that the parser skipped
 }
 
-// newParser returns the parser of `serve`, which calls exit after it has
-// printed a help.
+// newParser returns the parser of `serve`. The parser calls exit after it has
+// printed a help text.
 func newParser(run *session, exit func()) (*kong.Kong, error) {
 	return run.parser(newGrammar(func(*noun) bool { return false }), exit)
 }
@@ -101,9 +100,9 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 	return run.execute(g, of)
 }
 
-// asked returns the noun of some arguments, nil for none, and the arguments:
-// `help x` is `x --help`, a noun alone asks for help, and `watch` alone is
-// `watch all`.
+// asked returns the noun of the arguments, or nil, and the arguments in full:
+// `help x` becomes `x --help`, a noun alone asks for help, and `watch` alone
+// becomes `watch all`.
 func asked(args []string) (*noun, []string) {
 	if len(args) == 0 || args[0] == "help" {
 		args = append(slices.Clone(args[min(1, len(args)):]), "--help")
@@ -123,7 +122,7 @@ func asked(args []string) (*noun, []string) {
 	return of, args
 }
 
-// nounIn returns the noun among arguments and its place.
+// nounIn returns the noun among arguments and its index.
 func nounIn(args []string) (*noun, int) {
 	for i := 0; i < len(args); i++ {
 		if !strings.HasPrefix(args[i], "-") {
@@ -136,15 +135,15 @@ func nounIn(args []string) (*noun, int) {
 	return nil, 0
 }
 
-// takesNext reports whether the argument after a flag before the command is its
-// value.
+// takesNext reports whether a flag before the command takes the next argument
+// as its value.
 func takesNext(flag string) bool {
 	return slices.ContainsFunc(sets([]string{".server", ".output"}), func(p *param) bool {
 		return !p.isBool() && (flag == "--"+p.flag || flag == "-"+p.attributes["short"])
 	})
 }
 
-// serve runs the server. If its flags cannot be read, it notes the error of
+// serve runs the server. If the parser refuses flags, serve notes the error of
 // each.
 func (s *session) serve(args []string, wrong error) error {
 	if wrong != nil {
@@ -157,8 +156,8 @@ func (s *session) serve(args []string, wrong error) error {
 	return s.parsed.Run(s)
 }
 
-// selectedNode returns the command or the noun that a command line names, the
-// program where it names none.
+// selectedNode returns the command or noun of a command line, or the program
+// without one.
 func selectedNode(parsed *kong.Context) *kong.Node {
 	if node := parsed.Selected(); node != nil {
 		return node
@@ -197,7 +196,7 @@ func examplesOf(path string) []string {
 	return strings.Split(lines, "\n")
 }
 
-// Reference returns what docs/cli.md says of all commands.
+// Reference returns the reference of all commands for docs/cli.md.
 func Reference() (string, error) {
 	s := &session{stdout: io.Discard, stderr: io.Discard}
 	parser, err := s.parser(newGrammar(func(*noun) bool { return true }), func() {})
@@ -224,8 +223,8 @@ func Reference() (string, error) {
 }
 
 // writeCommand writes the examples of a command and a table of its arguments
-// and flags, without the flags of all commands. README and other pages explain
-// the flags of serve.
+// and flags, except the global flags. README and other pages explain the flags
+// of serve.
 func writeCommand(out *strings.Builder, path string, command *kong.Node) {
 	heading := "\n| | |\n|---|---|\n"
 	row := func(name, help string) {

@@ -20,8 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestCommandsWithoutAServer runs the commands that print what the program
-// knows.
+// TestCommandsWithoutAServer runs the commands that need no server.
 func TestCommandsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	program := cli.Program{Version: "1.2.3", Commit: "abc", SDL: "type Query {\n}\n"}
@@ -74,7 +73,7 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// clients returns a run of each command that is a client of a server.
+// clients returns the arguments of each command that is a client of a server.
 func clients(t *testing.T) [][]string {
 	t.Helper()
 	c := console{t: t, folder: t.TempDir()}
@@ -87,7 +86,7 @@ func clients(t *testing.T) [][]string {
 	}
 }
 
-// TestBrokenServers runs each command against what is not a server of ours.
+// TestBrokenServers runs each command against servers that are not Cadastre.
 func TestBrokenServers(t *testing.T) {
 	t.Parallel()
 	answering := func(status int, contentType, body string) string {
@@ -120,8 +119,8 @@ func TestBrokenServers(t *testing.T) {
 	}
 }
 
-// TestASilentServer holds that each command ends with its context while a
-// server takes connections and answers nothing.
+// TestASilentServer checks that each command ends with its context while a
+// server accepts connections but sends nothing.
 func TestASilentServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -147,8 +146,8 @@ func TestASilentServer(t *testing.T) {
 	}
 }
 
-// TestTimeout holds that each command ends by itself while a server takes
-// connections and answers nothing, or half an answer.
+// TestTimeout checks that each command ends on its own while a server accepts
+// connections but sends nothing, or half an answer.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]string{"silent": "", "half an answer": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"} {
@@ -165,7 +164,7 @@ func TestTimeout(t *testing.T) {
 				}
 				t.Cleanup(func() { _ = connection.Close() })
 				go func() {
-					_, _ = connection.Read(make([]byte, 1)) // an answer before the request is an error of its own
+					_, _ = connection.Read(make([]byte, 1)) // an answer before the request would be another error
 					_, _ = io.WriteString(connection, sent)
 				}()
 			}
@@ -261,8 +260,8 @@ func TestDeletingAsks(t *testing.T) {
 	c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was done)", "metadefs", "load", "--mode", "overwrite", "--dry-run", file)
 }
 
-// TestTheEnvironmentDecidesNothing sets every variable that a flag of a client
-// could have.
+// TestTheEnvironmentDecidesNothing sets every variable that a client flag could
+// have.
 func TestTheEnvironmentDecidesNothing(t *testing.T) {
 	c := serve(t, storetest.SQLite(t))
 	c.addResources()
@@ -289,7 +288,7 @@ func TestTheEnvironmentDecidesNothing(t *testing.T) {
 	}
 }
 
-// TestOutputThatNobodyReads holds that a command whose output is lost fails.
+// TestOutputThatNobodyReads checks that a command fails if its output is lost.
 func TestOutputThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))

@@ -12,11 +12,12 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// column is one of the things that a table shows.
+// column is a column of a table.
 type column struct {
 	name string // in JSON and for --columns
-	path string // where it is in the JSON of the client's type, member after member
-	// detail columns are in tables of one thing and in JSON, not in tables of many.
+	path string // path of the value in the JSON of the client's type, member after member
+	// detail columns are in JSON and in tables of one object, not in tables of
+	// several.
 	detail bool
 }
 
@@ -33,7 +34,7 @@ func (c column) title() string {
 }
 
 // columnsOf parses columns: `name`, `name=path.to.it`, and `+name` for a column
-// that tables of several things leave out. --quiet shows the first one.
+// that tables of several objects omit. --quiet shows the first column.
 func columnsOf(written string) (columns []column) {
 	for _, word := range strings.Fields(written) {
 		word, detail := strings.CutPrefix(word, "+")
@@ -46,8 +47,8 @@ func columnsOf(written string) (columns []column) {
 	return columns
 }
 
-// chosen returns the columns that names say, in their order, as they are in JSON
-// or in a heading, whatever their case.
+// chosen returns the columns with these names, in this order. A name is the one
+// in JSON or the heading, case-insensitive.
 func chosen(columns []column, names []string) (out []column, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(columns, func(c column) bool {
@@ -62,8 +63,8 @@ func chosen(columns []column, names []string) (out []column, err error) {
 	return out, nil
 }
 
-// valueAt returns the part of a JSON value at a path; nil where there is none. Of
-// a list it is the list of its members' parts.
+// valueAt returns the part of a JSON value at a path, or nil. For a list it
+// returns the list of its members' parts.
 func valueAt(value any, path string) any {
 	if path == "" {
 		return value
@@ -118,9 +119,9 @@ func (r record) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// cell returns a value as a string on one line. Lists are separated by commas,
-// and of their members those with two parts, such as keys with values, are
-// joined by an equals sign.
+// cell returns a value as a string on one line. Commas separate the members of
+// a list. A member with two parts, such as a key and a value, becomes
+// KEY=VALUE.
 func cell(value any, people bool) string {
 	switch of := value.(type) {
 	case nil:
@@ -146,9 +147,9 @@ func cell(value any, people bool) string {
 	return fmt.Sprint(value)
 }
 
-// pair returns an object of a key and a value, a name and a value, or a
-// resource class and an amount as one string, and the name of an object that
-// has a name only; anything else as it is.
+// pair returns KEY=VALUE for an object with a key and a value, a name and a
+// value, or a resource class and an amount. For an object that only has a name
+// it returns the name, and for anything else the value itself.
 func pair(value any) any {
 	object, ok := value.(map[string]any)
 	if !ok {

@@ -11,31 +11,29 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// noun is the first word of commands: the kind of things they are about, or a
-// command itself.
+// noun is the first word of commands: a kind of object, or a command itself.
 type noun struct {
 	name, group, help string
-	columns           string // of one of the things, see columnsOf
+	columns           string // of one object, see columnsOf
 	shared            []string
 	verbs             []*verb
-	flags             []*param          // of a set of flags that commands share
+	flags             []*param          // of a set of shared flags
 	words             map[string]string // of a table of words
 }
 
-// verb is a command of a noun; the one with the name "." is the noun itself.
-// Its flags and arguments are the variables of its operations and the fields of
-// the inputs among them, with the descriptions of the schema, and its own,
-// which commands.txt describes.
+// verb is a command of a noun; the verb "." is the noun itself. Its flags and
+// arguments are the variables of its operations and the fields of their inputs,
+// with the descriptions of the schema. commands.txt describes its other flags.
 type verb struct {
 	of                *noun
 	name, alias, help string
-	send              []string // operations; the first that has a variable for each flag given is sent
-	words             []string // what differs from one flag per field, see wordOf
-	columns           string   // the noun's when empty, further ones after a &
+	send              []string // operations; the command sends the first that has a variable for each given flag
+	words             []string // changes to one flag per field, see wordOf
+	columns           string   // the noun's when empty, additional ones after a &
 	rows              string   // the member of the answer that is shown
 	pick              string   // the member of a row that the last argument names
 	what              string   // kind of thing in errors; the noun when empty
-	ask               string   // the question before it is sent; flags in braces
+	ask               string   // the question before sending; flags in braces
 	as                string   // one thing is shown as "one", or as "rows"
 	warn              string   // the flag with written metadata items; notes report items that break definitions
 	shared            []string // sets of flags
@@ -43,15 +41,15 @@ type verb struct {
 }
 
 // commandTable has all commands. A noun is a line `= name help`, a verb a line
-// `- name (alias) Operation... word...`. Lines below them have a key and a
-// value, or a flag or an argument of the command's own: its form, its type, and
+// `- name (alias) Operation... word...`. The lines below a verb have a key and
+// a value, or a flag or an argument of the command: its form, its type, and
 // pairs of attributes before the description.
 //
 //go:embed commands.txt
 var commandTable string
 
-// table returns all nouns, and the sets of flags that commands share, whose
-// names begin with a dot.
+// table returns all nouns, and the sets of shared flags. The names of sets
+// begin with a dot.
 var table = sync.OnceValue(func() (nouns []*noun) {
 	group, at := "", &noun{}
 	for line := range strings.Lines(commandTable) {
@@ -82,9 +80,9 @@ var table = sync.OnceValue(func() (nouns []*noun) {
 	return nouns
 })
 
-// newVerb parses a line of a verb. If the line names no operation, it takes the
-// operation of the client that is named by verb and noun, such as ListNamespaces,
-// if there is one.
+// newVerb parses a line of a verb. If the line names no operation, the verb and
+// the noun make the name of the operation, such as ListNamespaces, if the
+// client has it.
 func newVerb(of *noun, words []string) *verb {
 	v := &verb{of: of, name: words[0]}
 	isOne := strings.TrimSuffix("a "+of.inWords(), " ")
@@ -189,16 +187,16 @@ func plural(word string) string {
 // param is a flag or an argument of a command.
 type param struct {
 	flag, at    string // its name, and its path in the variables of the operation
-	key         string // the name of its values: with dashes for the flag of a command with an argument of that name
+	key         string // the name of its values; with dashes for a flag if an argument has that name
 	typ         *ast.Type
 	description string // in the schema
-	kind        string // of thing that it names, for completion and resolve
+	kind        string // of the object that it names, for completion and resolve
 	fallback    string
 	isArgument  bool
 	optional    bool
-	isEach      bool // several values are several requests
+	isEach      bool // one request for each value
 	isOne       bool // one value makes a list
-	isOwn       bool // it is no variable of the operation
+	isOwn       bool // it is not a variable of the operation
 	help        string
 	attributes  map[string]string // of the parser
 	index       []int             // of its field in the struct of the grammar
@@ -239,8 +237,8 @@ func newFlag(line string) *param {
 	return p
 }
 
-// prepare are the commands that set further variables before their operation is
-// selected and sent.
+// prepare has the commands that set further variables before they select and
+// send their operation.
 var prepare = map[string]func(*call) error{
 	"aggregate list":     groupByAggregate,
 	"association delete": findAssociation,
@@ -254,7 +252,7 @@ var prepare = map[string]func(*call) error{
 	"tag create":         tagsOf,
 }
 
-// shows are the commands that show the answer in another way than in the columns of
+// shows has the commands that show the answer differently from the columns of
 // the noun. They get the value at the path of the operation, and the payload.
 var shows = map[string]func(c *call, found, payload any) error{
 	"capability list":  showCapabilities,
@@ -268,7 +266,7 @@ var shows = map[string]func(c *call, found, payload any) error{
 	"trait set":        showTraits,
 }
 
-// handlers are the commands that do more than to send one operation.
+// handlers has the commands that do more than send one operation.
 var handlers = map[string]func(*call) error{
 	"allocation set":    setAllocations,
 	"association show":  showAssociation,

@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// completing is the command by which the scripts of shells ask for candidates:
-// `cadastre __complete resource sh` prints `show`.
+// completing is the command that shell scripts call for candidates: `cadastre
+// __complete resource sh` prints `show`.
 const completing = "__complete"
 
 // completionTime bounds the request to a server, and maxCompletions the number
@@ -36,8 +36,8 @@ func printCompletion(c *call) error {
 	return c.printf("%s", text)
 }
 
-// complete prints the candidates for the last word of a command line, a line
-// each. It prints none if the server does not answer.
+// complete prints the candidates for the last word of a command line, one per
+// line. It prints none if the server does not answer.
 func (s *session) complete(words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -167,9 +167,9 @@ func (l *line) values(of *kong.Value, word string) []string {
 	return names
 }
 
-// names returns names of a kind from the server, if there can be many only
-// names with the word in them, and uuids that begin with the word, if it has 8
-// characters or more.
+// names returns the names of a kind from the server. For a kind with many
+// names, it returns only names that contain the word. If the word has 8
+// characters or more, it also returns uuids that begin with it.
 func (s *session) names(kind, word string, arguments []*kong.Positional) ([]string, error) {
 	if kind == "capability" && len(arguments) > 0 {
 		resourceType := stringsOf(arguments[0].Target)[0]

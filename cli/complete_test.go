@@ -14,7 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
-// completed returns what a command line, whose last word is begun, goes on with.
+// completed returns the candidates for the last word of a command line.
 func completed(t *testing.T, words ...string) []string {
 	t.Helper()
 	var out strings.Builder
@@ -24,8 +24,8 @@ func completed(t *testing.T, words ...string) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-// TestCompletion completes commands, flags, members of enums and names that a
-// server knows.
+// TestCompletion completes commands, flags, members of enums and names from a
+// server.
 func TestCompletion(t *testing.T) {
 	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
@@ -68,7 +68,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestShells completes lines in the shells that this machine has.
+// TestShells completes lines in the shells on this machine.
 func TestShells(t *testing.T) {
 	address := demotest.Serve(t)
 	program, err := os.Executable()
@@ -89,7 +89,7 @@ func TestShells(t *testing.T) {
 		wants  map[string]string
 	}{
 		"bash": {`source <(cadastre completion bash); COMP_LINE='%s'; COMP_POINT=${#COMP_LINE}; _cadastre; printf '%%s\n' "${COMPREPLY[@]}"`, map[string]string{
-			"cadastre resource list --type OS::Nova::F": "Flavor", // after the colon, where bash breaks words
+			"cadastre resource list --type OS::Nova::F": "Flavor", // after the colon, because bash breaks words there
 			"cadastre resource list --type=OS::Nova::F": "Flavor",
 			"cadastre provider show compute-07:n":       "numa0\nnuma1",
 		}},

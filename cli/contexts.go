@@ -23,14 +23,14 @@ type savedContext struct {
 	CACert string `yaml:"caCert,omitempty"`
 }
 
-// contexts are the servers that someone is logged in at.
+// contexts are the saved servers of a user.
 type contexts struct {
 	Current  string                  `yaml:"current,omitempty"`
 	Contexts map[string]savedContext `yaml:"contexts,omitempty"`
 }
 
-// contextsFile returns the path of the file of contexts: CADASTRE_CONFIG, or a
-// file in the user's folder for settings.
+// contextsFile returns the path of the contexts file: CADASTRE_CONFIG, or a
+// file in the user's configuration folder.
 func contextsFile() (string, error) {
 	if path := os.Getenv("CADASTRE_CONFIG"); path != "" {
 		return path, nil
@@ -42,8 +42,8 @@ func contextsFile() (string, error) {
 	return filepath.Join(folder, "cadastre", "contexts.yaml"), nil
 }
 
-// loadContexts returns the contexts of the user; none where there is no file, or
-// no place for one.
+// loadContexts returns the contexts of the user. There are none without the
+// file or without a home folder.
 func loadContexts() (contexts, error) {
 	var saved contexts
 	path, err := contextsFile()
@@ -58,14 +58,14 @@ func loadContexts() (contexts, error) {
 		return saved, err
 	}
 	if err := yaml.UnmarshalWithOptions(text, &saved, yaml.Strict()); err != nil {
-		// The lines of the file are left out: they hold tokens.
+		// The error omits the lines of the file, because they hold tokens.
 		return saved, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, false))
 	}
 	return saved, nil
 }
 
-// save writes the contexts, for their owner alone. The file is replaced as a
-// whole.
+// save writes the contexts with access for the owner only. It replaces the
+// whole file.
 func (c contexts) save() error {
 	path, err := contextsFile()
 	if err != nil {
@@ -79,7 +79,7 @@ func (c contexts) save() error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	made, err := os.CreateTemp(folder, ".contexts-*") // of mode 0600
+	made, err := os.CreateTemp(folder, ".contexts-*") // mode 0600
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,8 @@ func (c contexts) save() error {
 	return nil
 }
 
-// named returns the context of a name, the current one for an empty name.
+// named returns the context with this name, or the current one for an empty
+// name.
 func (c contexts) named(name string) (savedContext, error) {
 	if name == "" {
 		return c.Contexts[c.Current], nil
@@ -106,8 +107,8 @@ func (c contexts) named(name string) (savedContext, error) {
 	return of, nil
 }
 
-// rows returns the contexts of some names without their secrets, by name; all
-// without any.
+// rows returns the contexts with these names, or all, sorted by name and
+// without their secrets.
 func (c contexts) rows(names ...string) (rows []any) {
 	for _, name := range slices.Sorted(maps.Keys(c.Contexts)) {
 		if len(names) > 0 && !slices.Contains(names, name) {
@@ -123,7 +124,7 @@ func (c contexts) rows(names ...string) (rows []any) {
 	return rows
 }
 
-// existing returns the contexts of the user, and an error for a name that none has.
+// existing returns the contexts of the user, and an error for an unknown name.
 func existing(names []string) (contexts, error) {
 	all, err := loadContexts()
 	for _, name := range names {

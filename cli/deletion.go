@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// remove looks the named things up, asks, and deletes them one after the other.
-// It shows each deleted thing, also if a later deletion fails.
+// remove looks up the named objects, asks, and deletes them one after the
+// other. It shows each deleted object, even if a later deletion fails.
 func (c *call) remove() error {
 	each := slices.IndexFunc(c.params, func(p *param) bool { return p.isEach })
 	if err := c.confirmed(c.params[max(each, 0)]); err != nil || each < 0 {
@@ -39,7 +39,7 @@ func (c *call) remove() error {
 	return c.list(c.columns(), deleted)
 }
 
-// confirmed looks up the things that a command deletes and asks its question,
+// confirmed looks up the objects that a command deletes and asks its question,
 // unless --yes is set.
 func (c *call) confirmed(each *param) error {
 	if c.is("yes") {
@@ -67,7 +67,7 @@ func (c *call) confirmed(each *param) error {
 	return c.confirm("yes", "%s", question)
 }
 
-// lookUp returns an error if the thing that a parameter names does not exist.
+// lookUp returns an error if the object that a parameter names does not exist.
 func (c *call) lookUp(p *param, text string) error {
 	kind := p.kind
 	if p.isEach {
@@ -92,8 +92,8 @@ func (c *call) lookUp(p *param, text string) error {
 	return c.lookWith(operationNamed(of.verbNamed("show").send[0]), text)
 }
 
-// lookWith returns an error if an operation does not find a thing. It sends nothing
-// if the command lacks a variable of the operation.
+// lookWith returns an error if an operation does not find an object. It sends
+// nothing if the command lacks a variable of the operation.
 func (c *call) lookWith(reader operation, text string) error {
 	variables := map[string]any{"name": text, "uuid": text}
 	if reader.declares("uuid") {
@@ -114,8 +114,8 @@ func (c *call) lookWith(reader operation, text string) error {
 	return err
 }
 
-// lookIn returns an error if the list of the object of the first argument has
-// no member with this value.
+// lookIn returns an error if a list of the object of the first argument has no
+// member with this value.
 func (c *call) lookIn(reader, list, member, kind, value string) error {
 	found, err := c.query(reader, map[string]any{"uuid": c.argument(false)})
 	if err == nil && len(pick(listOf(found, list), member, value)) == 0 {
@@ -141,8 +141,8 @@ func (c *call) confirm(word, question string, args ...any) error {
 	return fmt.Errorf("nothing was deleted: type %s to confirm, or use --yes", word)
 }
 
-// withChildren returns the error of a provider that was not deleted, with the
-// names of the providers below it.
+// withChildren adds the names of the children to the error of a provider that
+// was not deleted.
 func (c *call) withChildren(refused error, uuid string) error {
 	if client.Code(refused) != client.InUse {
 		return refused
@@ -161,7 +161,7 @@ func (c *call) withChildren(refused error, uuid string) error {
 	return fmt.Errorf("%w; its children are %s", refused, quoted(names))
 }
 
-// quoted returns some names in words: all of a few, and how many others there are.
+// quoted returns names in words: the first few, and the number of others.
 func quoted(names []string) string {
 	const shown = 5
 	first := lists.Map(names[:min(len(names), shown)], func(name string) string { return fmt.Sprintf("%q", name) })
@@ -171,7 +171,7 @@ func quoted(names []string) string {
 	return strings.Join(first, ", ")
 }
 
-// counted returns a number of things in words: 1 file, 2 files.
+// counted returns a number of objects in words: 1 file, 2 files.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

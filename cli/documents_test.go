@@ -11,10 +11,10 @@ import (
 	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
-// TestDocumentedCommands runs the commands that README, the pages of docs and that
-// of the IDE show and that ask a server, each with a folder of definitions where it
-// wants one. Those that print their answer are compared with it elsewhere, and
-// those of docs/cli.md are the examples of the help.
+// TestDocumentedCommands runs the client commands of README, the pages of docs
+// and the page of the IDE. Each has a folder of definitions if it needs one.
+// Other tests compare the commands that have their output on the page. The
+// commands of docs/cli.md are the examples of the help.
 func TestDocumentedCommands(t *testing.T) {
 	lines := documentedCommands(t)
 	if len(lines) < 10 {
@@ -29,7 +29,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if printed, status := shell(t, "cadastre metadefs export definitions"); status != 0 {
 		t.Fatal(printed)
 	}
-	// Those that need more to run, and what it is.
+	// Commands that need more arguments, with these.
 	completed := map[string]string{
 		"metadefs load --dry-run": "metadefs load definitions --dry-run",
 		"metadefs unload NAME":    "metadefs unload Lab --yes",
@@ -58,7 +58,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// documentedCommands returns the commands that pages show, each once.
+// documentedCommands returns the commands in the pages, without duplicates.
 func documentedCommands(t *testing.T) (lines []string) {
 	t.Helper()
 	var pages []string
@@ -89,7 +89,7 @@ func documentedCommands(t *testing.T) (lines []string) {
 	return lines
 }
 
-// cutBytes returns what stands before and after a text.
+// cutBytes returns the text before and after a string.
 func cutBytes(text []byte, around string) (before, after []byte, ok bool) {
 	first, rest, ok := strings.Cut(string(text), around)
 	return []byte(first), []byte(rest), ok

@@ -11,7 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/client"
 )
 
-// The statuses that the program exits with. docs/cli.md explains them.
+// The exit statuses of the program. docs/cli.md explains them.
 const (
 	exitFailed    = 1 // anything else
 	exitUsage     = 2 // the command line is wrong: nothing was sent
@@ -37,14 +37,14 @@ func usageError(err error) error { return statusError{err, exitUsage} }
 // usagef returns an error in the command line.
 func usagef(format string, args ...any) error { return usageError(fmt.Errorf(format, args...)) }
 
-// missing returns the error of a thing that does not exist, or that the viewer may
-// not see.
+// missing returns the error for an object that does not exist, or that the
+// viewer may not see.
 func missing(kind, name string) error {
 	return statusError{fmt.Errorf("%s %q does not exist", kind, name), exitNotFound}
 }
 
-// missing returns the error of an object that an answer lacks, with the nearest
-// name that the server knows.
+// missing returns the error for an object that an answer lacks, with the
+// nearest name that the server knows.
 func (s *session) missing(of *missingAt) error {
 	kind, near := strings.ReplaceAll(of.kind, "-", " "), ""
 	if of.parent != "" {
@@ -115,9 +115,9 @@ func (e *askError) Error() string {
 	return server + ": " + e.err.Error()
 }
 
-// refusals returns a line for each error of a server: `CODE: why`, or the
-// status of an answer that no GraphQL server sent. It names the flag in place
-// of the field of an input.
+// refusals returns a line for each error of a server: `CODE: why`, or the HTTP
+// status if the answer is not from a GraphQL server. It replaces the field of
+// an input with the flag.
 func (s *session) refusals(refused *client.Errors) (lines []string) {
 	for _, of := range refused.List {
 		told := *of
@@ -134,8 +134,8 @@ func (s *session) refusals(refused *client.Errors) (lines []string) {
 	return lines
 }
 
-// flagOf returns the flag or the argument of a field of an input, and the value
-// if there are several; empty for none.
+// flagOf returns the flag or argument for a field of an input, with the value
+// if the flag has several. It returns "" for other fields.
 func (s *session) flagOf(field string) string {
 	if s.call == nil || field == "" {
 		return ""
@@ -159,14 +159,14 @@ func (s *session) flagOf(field string) string {
 	return best.label() + best.part(rest, s.call.given[best.key])
 }
 
-// part returns the part of a parameter that a path below it names: one of
-// several values, and a field of it.
+// part returns the part of a parameter at a path below it: one of several
+// values, and a field of it.
 func (p *param) part(rest string, values []string) (text string) {
 	if index, after, ok := strings.Cut(strings.TrimPrefix(rest, "["), "]"); ok && strings.HasPrefix(rest, "[") {
 		i, err := strconv.Atoi(index)
 		if p.isList() && err == nil && i < len(values) {
 			text, rest = " "+strconv.Quote(values[i]), after
-		} else if !p.isList() { // a list that a single value became
+		} else if !p.isList() { // a single value that became a list
 			rest = after
 		}
 	}

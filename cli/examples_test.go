@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
-// identity serves Keystone's API for one user, whose tokens are that of the demo's
-// administrator, and writes a clouds.yaml that names it into the working folder.
+// identity serves Keystone's API for one user, who gets the token of the demo's
+// administrator. It writes a clouds.yaml for it into the working folder.
 func identity(t *testing.T) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -54,14 +54,14 @@ func identity(t *testing.T) {
 	}
 }
 
-// preparations are commands that the examples of a noun need before them.
+// preparations are commands that must run before the examples of a command.
 var preparations = map[string][]string{
 	"property list": {"cadastre namespace create Lab::Racks --visibility public -q"},
 }
 
 // TestExamples runs the examples of every command, in the order of the grammar,
-// as an administrator of one new demo, and compares what they print with a golden
-// for each command.
+// as an administrator of one new demo. It compares their output with a golden
+// file for each command.
 func TestExamples(t *testing.T) {
 	goldens, err := filepath.Abs("testdata/commands")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestExamples(t *testing.T) {
 	identity(t)
 	known := map[string]bool{}
 	for _, command := range cli.Commands() {
-		if command.Path == "login" { // and what follows: who asks is said by a context
+		if command.Path == "login" { // from here on a context has the server and the token
 			t.Setenv("CADASTRE_SERVER", "")
 			t.Setenv("CADASTRE_TOKEN", "")
 		}
@@ -100,7 +100,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// examples runs the examples of a command and returns what they print.
+// examples runs the examples of a command and returns their output.
 func examples(t *testing.T, address string, command cli.Command) string {
 	t.Helper()
 	if len(command.Examples) == 0 {
@@ -121,7 +121,8 @@ func examples(t *testing.T, address string, command cli.Command) string {
 	return golden.String()
 }
 
-// compare compares a text with a golden, or writes it with -update.
+// compare compares a string with a golden file, or writes the file with
+// -update.
 func compare(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
@@ -136,8 +137,8 @@ func compare(t *testing.T, path, got string) {
 	}
 }
 
-// shell runs a line as a shell would, and returns what it prints and the status it
-// ends with. A command that does not end by itself is ended, and fails.
+// shell runs a line like a shell, and returns its output and exit status. It
+// ends a command that does not end on its own, and fails the test.
 func shell(t *testing.T, line string) (printed string, status int) {
 	t.Helper()
 	var out strings.Builder
@@ -161,8 +162,8 @@ func shell(t *testing.T, line string) (printed string, status int) {
 	return out.String(), cli.ExitStatus(err)
 }
 
-// words returns the words of a line as a shell does: blanks separate them but in
-// quotation marks, and what $(...) prints is put in its place.
+// words splits a line into words like a shell: by blanks outside quotation
+// marks. It replaces $(...) with its output.
 func words(t *testing.T, line string) (all []string) {
 	t.Helper()
 	var word strings.Builder
@@ -204,8 +205,8 @@ var (
 	made  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
-// normal returns a text without what differs from run to run: the address, times,
-// and uuids that were drawn.
+// normal replaces the parts of a text that differ from run to run: the address,
+// times, and random uuids.
 func normal(address, text string) string {
 	text = strings.ReplaceAll(text, address, "http://127.0.0.1:8080")
 	if here, err := os.Getwd(); err == nil {

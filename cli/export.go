@@ -16,18 +16,18 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// exportBatch is how many namespaces one request asks for, and unloadBatch how
-// many one deletes: few enough for the time that a server gives an operation.
-// exportAttempts is how often the export of a namespace that others change
-// begins again.
+// exportBatch is the number of namespaces that one request exports, and
+// unloadBatch the number that one request deletes. They are small enough for
+// the operation time of a server. exportAttempts bounds the attempts to export
+// a namespace that others change.
 const (
 	exportBatch    = 20
 	unloadBatch    = 20
 	exportAttempts = 5
 )
 
-// exportDefinitions writes one file for each namespace. Files of the same names
-// are replaced, others stay.
+// exportDefinitions writes one file for each namespace. It replaces files with
+// the same names and keeps others.
 func exportDefinitions(c *call) error {
 	folder, names := c.text("dir"), slices.Compact(slices.Sorted(slices.Values(c.given["name"])))
 	if types := c.given["resource-type"]; len(names) == 0 || len(types) > 0 {
@@ -60,7 +60,7 @@ func exportDefinitions(c *call) error {
 		done.add(len(chunk))
 	}
 	done.end()
-	if err := os.MkdirAll(folder, 0o755); err != nil { // without namespaces, too
+	if err := os.MkdirAll(folder, 0o755); err != nil { // even without namespaces
 		return err
 	}
 	if c.out.isTable() {
@@ -71,7 +71,7 @@ func exportDefinitions(c *call) error {
 	}))
 }
 
-// definitionsOf returns the files of namespaces: in one answer or, where that
+// definitionsOf returns the files of namespaces: from one answer or, if that
 // would be too large, one by one.
 func (c *call) definitionsOf(names []string) (texts []string, err error) {
 	answer, err := client.ExportNamespaces(c.ctx, c.api, names, nil, c.is("portable"))
@@ -91,8 +91,8 @@ func (c *call) definitionsOf(names []string) (texts []string, err error) {
 	return texts, nil
 }
 
-// namespaceNames returns the names of the namespaces of the resource types, nil
-// for all.
+// namespaceNames returns the names of the namespaces for the resource types, or
+// of all for nil.
 func (c *call) namespaceNames(resourceTypes []string) ([]string, error) {
 	var filter map[string]any
 	if resourceTypes != nil {
@@ -102,14 +102,13 @@ func (c *call) namespaceNames(resourceTypes []string) ([]string, error) {
 	return lists.Map(found, func(of match) string { return of.name }), err
 }
 
-// maxFileName is the length in bytes of the longest name of a file, without its
+// maxFileName is the maximum length of a file name in bytes, without its
 // extension.
 const maxFileName = 200
 
-// fileNames returns the names of the files of namespaces, by namespace: letters
-// and digits as they are, everything else as a dash. Names that are the same
-// then, or differ in case only, and those that are cut, get a part of their
-// hash.
+// fileNames returns the file names of namespaces. It keeps letters, digits,
+// dots and underscores, and replaces everything else with a dash. A name that
+// equals another, ignoring case, or that is cut gets a part of the hash.
 func fileNames(names []string) map[string]string {
 	count, files := map[string]int{}, make(map[string]string, len(names))
 	for _, name := range names {
@@ -139,10 +138,10 @@ func plainName(name string) string {
 	return file
 }
 
-// unloadDefinitions deletes namespaces and reports on each. One that stays,
-// such as a protected one, makes the command fail. All namespaces are deleted
-// in parts, each in a request and a transaction of its own, so that the server
-// does not run out of time.
+// unloadDefinitions deletes namespaces and reports on each. A namespace that
+// stays, such as a protected one, makes the command fail. To delete all
+// namespaces, it sends several requests with a transaction each, so that no
+// request exceeds the operation time.
 func unloadDefinitions(c *call) error {
 	names, types, origin := c.given["names"], c.given["resource-type"], c.given["origin"]
 	isChosen := len(names)+len(types)+len(origin) > 0
@@ -178,7 +177,7 @@ func unloadDefinitions(c *call) error {
 	return c.unload(inputs)
 }
 
-// unload sends requests to delete namespaces, and shows what became of these.
+// unload sends requests to delete namespaces, and shows the outcome for each.
 func (c *call) unload(inputs []map[string]any) error {
 	unloaded, failed, reports := 0, []string{}, []any{}
 	done := c.progress("unloading", len(inputs))

@@ -11,17 +11,18 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// grammar is the struct from which kong makes the parser, and the parameters of
+// grammar is the struct that kong turns into a parser, and the parameters of
 // its fields.
 type grammar struct {
 	root   reflect.Value
 	shared []*param              // flags of all commands of the noun
-	params map[*verb][]*param    // of the verbs that are built
+	params map[*verb][]*param    // of the verbs that newGrammar built
 	fields []reflect.StructField // of the root
 }
 
 // newGrammar returns the grammar of all nouns. It has the verbs of a noun only
-// if isBuilt reports true: to build all takes longer than most commands.
+// if isBuilt returns true, because building all verbs takes longer than most
+// commands.
 func newGrammar(isBuilt func(*noun) bool) *grammar {
 	g := &grammar{params: map[*verb][]*param{}}
 	for _, of := range table() {
@@ -73,7 +74,7 @@ func (g *grammar) structOf(of *noun) reflect.Type {
 	return reflect.StructOf(verbs)
 }
 
-// sets returns the flags of some sets of shared flags.
+// sets returns the flags of these sets of shared flags.
 func sets(names []string) (flags []*param) {
 	for _, name := range names {
 		if of := nounNamed(name); of != nil {

@@ -110,13 +110,13 @@ func constant(text string) string {
 	return strings.ToUpper(strings.ReplaceAll(text, "-", "_"))
 }
 
-// jsonOf returns valid JSON as it is, and anything else as a JSON string.
+// jsonOf returns valid JSON unchanged, and anything else as a JSON string.
 func jsonOf(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
 	quoted, err := json.Marshal(text)
-	if err != nil { // no string fails
+	if err != nil { // a string never fails
 		return nil
 	}
 	return quoted

@@ -17,7 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/client"
 )
 
-// Bounds of a request that a server accepts: rows, objects in them, and bytes.
+// Bounds of a request, within the limits of a server: rows, objects in them,
+// and bytes.
 const (
 	maxRows     = 1000
 	maxObjects  = 9000
@@ -31,7 +32,7 @@ type rowRequest struct {
 	item func(row *fileRow) any
 }
 
-// rowKind describes the things that a command loads.
+// rowKind describes the objects that a command loads.
 type rowKind struct {
 	noun           string
 	create         rowRequest
@@ -60,7 +61,7 @@ func (r *fileRow) strings(names []string) (all []string) {
 	return all
 }
 
-// size returns how many rows of the database a line becomes.
+// size returns the number of database rows for a line.
 func (k rowKind) size(row *fileRow) int {
 	n := 1
 	for _, name := range k.lists {
@@ -83,13 +84,13 @@ type rowLoad struct {
 	free    chan struct{}
 
 	mu                                    sync.Mutex
-	underWay                              map[string]bool // names of things in requests since the last wait
+	underWay                              map[string]bool // names of objects in requests since the last wait
 	created, updated, there, failed, rows int
-	err                                   error // that ends the command
+	err                                   error // error that ends the command
 }
 
-// loadRows loads the lines of a file. A refused line fails alone, and makes the
-// command fail. A line of an existing thing is counted.
+// loadRows loads the lines of a file. A refused line does not stop the others,
+// but makes the command fail. loadRows counts the lines of existing objects.
 func (c *call) loadRows(kind rowKind) error {
 	in, size, err := c.open(c.text("file"))
 	if err != nil {
@@ -127,7 +128,7 @@ func (c *call) open(path string) (io.ReadCloser, int, error) {
 	return file, int(info.Size()), nil
 }
 
-// readAll sends the lines of a file in their order, in requests as large as the
+// readAll sends the lines of a file in order, in requests as large as the
 // bounds allow.
 func (l *rowLoad) readAll(in io.Reader) error {
 	lines := bufio.NewScanner(in)
@@ -221,7 +222,8 @@ func (l *rowLoad) createOrUpdate(batch []*fileRow) error {
 }
 
 // send sends a request, and notes the errors of its rows. If the server refuses
-// the whole request, send sends its halves, so that a row fails alone.
+// the whole request, send sends its halves, so that one row does not fail
+// others.
 func (l *rowLoad) send(batch []*fileRow, request rowRequest) error {
 	if len(batch) == 0 {
 		return nil

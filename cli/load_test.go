@@ -11,9 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
-// TestALoadOfManyLines loads a file of several requests: children wait for their
-// parents, a line that cannot be read or that the server refuses as a whole fails
-// alone, and the same load again finds all the others there.
+// TestALoadOfManyLines loads a file that takes several requests. Children wait
+// for their parents. A line that is malformed or refused fails alone. The same
+// load again finds that all other lines exist.
 func TestALoadOfManyLines(t *testing.T) {
 	t.Setenv("CADASTRE_SERVER", demotest.Serve(t))
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)

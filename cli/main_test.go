@@ -21,8 +21,8 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// asProgram makes the binary of the tests the program itself, for shells that run
-// it.
+// asProgram is the variable that makes the test binary act as the program, for
+// shells that run it.
 const asProgram = "CADASTRE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -41,8 +41,8 @@ type console struct {
 	folder  string // of files for the commands
 }
 
-// serve starts a server of the whole product on a database, which ends with the
-// test. Its tokens are admin, and member and reader of the project demo.
+// serve starts a complete server on a database until the test ends. Its tokens
+// are admin, and member and reader of the project demo.
 func serve(t *testing.T, database string) console {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -90,8 +90,8 @@ func (c console) file(path, text string) string {
 	return path
 }
 
-// run runs a command as the viewer of a token. Its error is nil when the
-// program would exit with 0, and not nil when it would exit with 1.
+// run runs a command as the viewer of a token. It returns an error if the
+// program would not exit with 0.
 func (c console) run(token, stdin string, args ...string) (stdout, stderr string, err error) {
 	c.t.Helper()
 	var out, notes strings.Builder
@@ -105,7 +105,7 @@ var (
 	trailing = regexp.MustCompile(` \n|\n `)
 )
 
-// prints runs a command that succeeds and prints the text, column by column.
+// prints runs a command that must succeed and print the text, column by column.
 func (c console) prints(token, want string, args ...string) {
 	c.t.Helper()
 	stdout, stderr, err := c.run(token, "", args...)
@@ -115,7 +115,7 @@ func (c console) prints(token, want string, args ...string) {
 	}
 }
 
-// notes runs a command that succeeds and writes the text among its notes.
+// notes runs a command that must succeed and write the text among its notes.
 func (c console) notes(token, want string, args ...string) {
 	c.t.Helper()
 	if _, stderr, err := c.run(token, "", args...); err != nil || !strings.Contains(stderr, want) {
@@ -123,8 +123,8 @@ func (c console) notes(token, want string, args ...string) {
 	}
 }
 
-// fails runs a command that fails with a text in its error, and with each of
-// the others in what it prints and notes before that.
+// fails runs a command that must fail with want in its error. Its output and
+// notes must contain each of the other strings.
 func (c console) fails(token, want string, args []string, told ...string) {
 	c.t.Helper()
 	stdout, stderr, err := c.run(token, "", args...)
@@ -138,10 +138,10 @@ func (c console) fails(token, want string, args []string, told ...string) {
 	}
 }
 
-// command returns the words of a command, and what follows as it is.
+// command splits the words of a command and appends args unchanged.
 func command(words string, args ...string) []string { return append(strings.Fields(words), args...) }
 
-// refuse runs commands without a server, which they never ask.
+// refuse runs commands that must fail before they contact a server.
 func refuse(t *testing.T, commands map[string]string) {
 	t.Helper()
 	for words, want := range commands {

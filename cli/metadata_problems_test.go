@@ -7,8 +7,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestMetadataProblems tries a definition that metadata break, loads it, and
-// lists what breaks it.
+// TestMetadataProblems dry-runs a definition that existing metadata break,
+// loads it, and lists the problems.
 func TestMetadataProblems(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {

@@ -14,7 +14,7 @@ const (
 	host  = "00000000-0000-4000-8000-000000000002"
 )
 
-// addResources creates a share of the project demo, with an item of a service,
+// addResources creates a share of the project demo, with a service-owned item,
 // and a host with capabilities.
 func (c console) addResources() {
 	c.t.Helper()
@@ -27,7 +27,8 @@ func (c console) addResources() {
 	}
 }
 
-// TestMetadata runs every command of metadata, for people and for programs.
+// TestMetadata runs every command of metadata, in forms for people and for
+// programs.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {

@@ -10,7 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestExport writes what was loaded, so that loading it again changes nothing.
+// TestExport checks that an exported file changes nothing when it is loaded
+// again.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -37,8 +38,8 @@ func filesIn(t *testing.T, folder string) []string {
 	return files
 }
 
-// TestExportOfSome exports more namespaces than one request asks for, and then
-// a few of them, by name and by resource type.
+// TestExportOfSome exports more namespaces than one request returns, and then a
+// few of them by name and by resource type.
 func TestExportOfSome(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))
@@ -90,7 +91,8 @@ func TestExportRefused(t *testing.T) {
 	}
 }
 
-// TestPortableExport exports for import elsewhere: whoever imports it owns it.
+// TestPortableExport exports for an import elsewhere: the importing project
+// becomes the owner.
 func TestPortableExport(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {

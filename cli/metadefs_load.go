@@ -17,21 +17,21 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// The bounds of one request, well below what a server accepts and finishes in
-// its time.
+// The bounds of one request, well below the limits and the operation time of a
+// server.
 const (
 	maxBatch      = 256 << 10 // bytes of text
 	maxBatchFiles = 50
 )
 
-// definitionFile is a file and its text, or why it cannot be read.
+// definitionFile is a file and its text, or the error of reading it.
 type definitionFile struct {
 	path, text string
 	err        error
 }
 
-// loadDefinitions loads the files in their order and reports on each. A file
-// that fails does not stop the others, and makes the command fail.
+// loadDefinitions loads the files in order and reports on each. A file that
+// fails does not stop the others, but makes the command fail.
 func loadDefinitions(c *call) error {
 	files, err := c.definitionFiles()
 	if err != nil {
@@ -67,10 +67,10 @@ func loadDefinitions(c *call) error {
 	return err
 }
 
-// readable returns the files without those that cannot be read, and those of a
-// namespace that another defines, too.
+// readable drops files that cannot be read, and files of a namespace that an
+// earlier file defines.
 func (l *load) readable(files []definitionFile) []definitionFile {
-	defining := map[string]string{} // the file of each namespace; a request does not see those of another
+	defining := map[string]string{} // the file of each namespace; a server cannot compare files of several requests
 	return slices.DeleteFunc(files, func(file definitionFile) bool {
 		if file.err != nil {
 			l.fail(file, "", file.err.Error())
@@ -90,7 +90,7 @@ func (l *load) readable(files []definitionFile) []definitionFile {
 	})
 }
 
-// summarize shows what became of the files.
+// summarize shows the outcomes of the files.
 func (l *load) summarize(total int) error {
 	what := ""
 	if l.is("dry-run") {
@@ -115,7 +115,7 @@ func (c *call) definitionFiles() (files []definitionFile, err error) {
 	case c.is("builtin"):
 		names = slices.Concat(names, paths)
 		for _, text := range defaults.Definitions() {
-			document, _, _ := metadef.ParseDocument(text) // the product's own are valid
+			document, _, _ := metadef.ParseDocument(text) // builtin definitions are valid
 			files = append(files, definitionFile{path: document.Name, text: text})
 		}
 		return only(files, names)
@@ -132,8 +132,8 @@ func (c *call) definitionFiles() (files []definitionFile, err error) {
 	return only(files, names)
 }
 
-// only returns the files of the namespaces with these names, all of them where
-// none are given. A name that no file has is an error.
+// only returns the files of the namespaces with these names, or all files
+// without names. A name without a file is an error.
 func only(files []definitionFile, names []string) ([]definitionFile, error) {
 	if len(names) == 0 {
 		return files, nil
@@ -180,14 +180,14 @@ func filesAt(path string) ([]definitionFile, error) {
 }
 
 // readDefinition returns a file without the white space between its tokens,
-// which means nothing and can be most of the file.
+// which can be most of the file.
 func readDefinition(path string) definitionFile {
 	text, err := os.ReadFile(path)
 	if err == nil && !utf8.Valid(text) {
 		err = errors.New("$: is not text in UTF-8")
 	}
 	var compact bytes.Buffer
-	if json.Compact(&compact, text) == nil { // the server reports what is not JSON
+	if json.Compact(&compact, text) == nil { // the server reports invalid JSON
 		text = compact.Bytes()
 	}
 	if err == nil && len(text) > metadef.MaxDocument {
@@ -197,7 +197,7 @@ func readDefinition(path string) definitionFile {
 	return definitionFile{path: path, text: string(text), err: err}
 }
 
-// batch returns how many of the files go into the next request: one at least.
+// batch returns the number of files in the next request: at least one.
 func batch(files []definitionFile) int {
 	size, n := 0, 0
 	for n < min(len(files), maxBatchFiles) && (n == 0 || size+len(files[n].text) <= maxBatch) {
@@ -226,8 +226,8 @@ func (l *load) fail(file definitionFile, namespace any, problems ...any) {
 	l.rows = append(l.rows, row)
 }
 
-// send loads the files of one request. A file that the server refuses to read
-// fails alone; a server that cannot be reached ends the command.
+// send loads the files of one request. If the server refuses a single file,
+// only that file fails; other errors end the command.
 func (l *load) send(files []definitionFile) error {
 	input := l.input()
 	input["documents"] = lists.Map(files, func(file definitionFile) string { return file.text })
@@ -245,7 +245,7 @@ func (l *load) input() map[string]any {
 	return input
 }
 
-// sendFile loads a file that is larger than a request.
+// sendFile loads a file that is too large for a request.
 func (l *load) sendFile(files []definitionFile) error {
 	ctx := l.ctx
 	l.ctx = client.WithFiles(ctx, files[0].text)
@@ -253,8 +253,8 @@ func (l *load) sendFile(files []definitionFile) error {
 	return l.request(files[:1], l.input())
 }
 
-// unlessRefused fails a file where the server refused it, and returns any other
-// error.
+// unlessRefused marks a file as failed if the server refused it, and returns
+// any other error.
 func (l *load) unlessRefused(file definitionFile, err error) error {
 	if !isAboutInput(err) {
 		return err
@@ -263,8 +263,8 @@ func (l *load) unlessRefused(file definitionFile, err error) error {
 	return nil
 }
 
-// request loads the files of an input, reports on each, and notes what a dry
-// run would break, page by page.
+// request loads the files of an input, reports on each, and notes the metadata
+// that a dry run would break, page by page.
 func (l *load) request(files []definitionFile, input map[string]any) error {
 	variables := map[string]any{"input": input}
 	if l.is("dry-run") {

@@ -14,14 +14,14 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// Two namespaces that differ in case alone, with one display name: case 56 of
+// Two namespaces that differ only in case, with one display name: case 56 of
 // the reference system.
 const (
 	sameName = `{"namespace": "Same: name", "display_name": "Same", "visibility": "public", "protected": true, "properties": {"p": {"title": "P", "type": "number", "default": 1.50}}}`
 	sameCase = `{"namespace": "same: Name", "display_name": "Same", "visibility": "private"}`
 )
 
-// TestLoad loads good and bad files in every mode.
+// TestLoad loads valid and invalid files in every mode.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -52,8 +52,8 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// TestLoadBuiltin loads the product's own definitions, again, and takes them
-// away by their origin.
+// TestLoadBuiltin loads the built-in definitions twice, and unloads them by
+// their origin.
 func TestLoadBuiltin(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))
@@ -67,8 +67,8 @@ func TestLoadBuiltin(t *testing.T) {
 	c.prints("admin", fmt.Sprintf("%[1]s namespaces: 0 created, 0 updated, 0 unchanged, %[1]s skipped, 0 failed", total), "metadefs", "load", "--builtin")
 }
 
-// TestUnloadedStaysAway unloads a namespace that came with the program, loads the
-// others again, then this one by name.
+// TestUnloadedStaysAway unloads a built-in namespace, loads all others again,
+// then this one by name.
 func TestUnloadedStaysAway(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -91,13 +91,13 @@ func TestUnloadedStaysAway(t *testing.T) {
 		}
 		file := c.file("w.json", `{"namespace": "Cadastre::Watchdog", "visibility": "public"}`)
 		c.prints("admin", "1 namespace unloaded, 0 failed", command("metadefs unload --yes --include-protected", other)...)
-		c.prints("admin", only("1 created, 0 updated, 0 unchanged, 0 skipped"), command("metadefs load", file)...) // of no bundle
+		c.prints("admin", only("1 created, 0 updated, 0 unchanged, 0 skipped"), command("metadefs load", file)...) // without an origin
 	})
 }
 
-// TestLoadInSeveralRequests loads more files than one request takes, one of
-// them larger than any request may be, and one that is large by its white
-// space.
+// TestLoadInSeveralRequests loads more files than one request takes. One of
+// them is larger than any request may be, and another is large only by its
+// white space.
 func TestLoadInSeveralRequests(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))
@@ -129,7 +129,8 @@ func TestLoadRefused(t *testing.T) {
 	})
 }
 
-// TestLoadOfSome loads some of the files by name, and says what became of each.
+// TestLoadOfSome loads some of the files by name, and reports the outcome of
+// each.
 func TestLoadOfSome(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))
@@ -145,8 +146,8 @@ func TestLoadOfSome(t *testing.T) {
 	c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", "metadefs", "load", "--builtin", "--name", "Cadastre::VirtualCPUTopology")
 }
 
-// TestIdenticalProtectedNamespacesAreUnchanged loads a protected namespace as it
-// is, in every mode.
+// TestIdenticalProtectedNamespacesAreUnchanged loads an unchanged protected
+// namespace in every mode.
 func TestIdenticalProtectedNamespacesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -159,8 +160,8 @@ func TestIdenticalProtectedNamespacesAreUnchanged(t *testing.T) {
 	})
 }
 
-// TestEditorsImport has a member import into a namespace that the project edits,
-// and into others.
+// TestEditorsImport has a member import into a namespace that its project may
+// edit, and into others.
 func TestEditorsImport(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -199,8 +200,8 @@ func TestEditorsImport(t *testing.T) {
 	})
 }
 
-// TestLargeFiles loads what is exported of namespaces that are larger than a
-// request and, together, than an answer, on another server.
+// TestLargeFiles exports namespaces and loads them on another server. Each is
+// larger than a request, and together they are larger than an answer.
 func TestLargeFiles(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestFileNamesAreDistinctAndHarmless: two names never share a file, also where
-// case makes no difference, and none is hidden or looks like an option.
+// TestFileNamesAreDistinctAndHarmless checks that two names never share a file,
+// even on a case-insensitive file system, and that no file is hidden or looks
+// like an option.
 func TestFileNamesAreDistinctAndHarmless(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 150)

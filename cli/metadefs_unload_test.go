@@ -16,8 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestUnload deletes namespaces by name and all of them, protected ones only
-// when told.
+// TestUnload deletes namespaces by name and all of them. It deletes protected
+// ones only with the flag.
 func TestUnload(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
@@ -59,7 +59,7 @@ func TestUnloadRefused(t *testing.T) {
 		"metadefs unload --all N":                         "--all excludes names",
 		"metadefs unload --all --origin cadastre":         "--all excludes names",
 		"metadefs unload --all --resource-type x":         "--all excludes names",
-		"metadefs unload --all":                           "nothing was deleted", // nobody answers
+		"metadefs unload --all":                           "nothing was deleted", // no answer
 		"metadefs unload --all --yes --mode=merge":        "unknown flag --mode",
 		"metadefs unload --yes":                           "nothing to unload",
 		"metadefs unload --resource-type":                 "--resource-type",
@@ -67,7 +67,7 @@ func TestUnloadRefused(t *testing.T) {
 	})
 }
 
-// TestUnloadAllGoesInParts counts what each request deletes.
+// TestUnloadAllGoesInParts counts the deletions of each request.
 func TestUnloadAllGoesInParts(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))

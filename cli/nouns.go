@@ -21,14 +21,14 @@ func showResource(c *call, resource, _ any) error {
 	return c.one(c.columns(), resource)
 }
 
-// warn notes the written items that break a definition. It ignores errors: the
-// items are written.
+// warn notes the written items that break a definition. It ignores errors,
+// because the items are already written.
 func (c *call) warn(resource any, items []string) {
 	if len(items) == 0 {
 		return
 	}
 	values := lists.Map(items, func(item string) any {
-		value, _ := keyValue(item) // was read before
+		value, _ := keyValue(item) // it was parsed before
 		return value
 	})
 	report, err := c.query("ValidateMetadata", map[string]any{"resource": resource, "values": values})
@@ -64,8 +64,7 @@ func showMetadata(c *call, items, _ any) error {
 	return err
 }
 
-// confirmNone asks before all metadata are deleted, and not where items replace
-// them.
+// confirmNone asks before it deletes all metadata, unless items replace them.
 func confirmNone(c *call) error {
 	if len(c.given["items"]) > 0 {
 		c.given["yes"] = []string{"true"}
@@ -146,7 +145,7 @@ func brokenItems(page any) (items []any) {
 	return items
 }
 
-// wouldBreak says that a change would break an item.
+// wouldBreak returns the line for an item that a change would break.
 func wouldBreak(item any) string {
 	return fmt.Sprintf("would break: %s %s (%s): %s=%s: %s\n", wordOf(item, "type"), wordOf(item, "name"),
 		wordOf(item, "resource"), wordOf(item, "key"), wordOf(item, "value"), wordOf(item, "message"))
@@ -213,7 +212,8 @@ func tagsOf(c *call) error {
 	return nil
 }
 
-// filterAssociations makes a filter of --resource-type where a namespace is given.
+// filterAssociations turns --resource-type into a filter if a namespace is
+// given.
 func filterAssociations(c *call) error {
 	types := c.text("resource-type")
 	if c.text("namespace") != "" && types != "" {
@@ -226,8 +226,8 @@ func filterAssociations(c *call) error {
 	return nil
 }
 
-// association returns the association that the arguments name, and puts its id
-// into the input. Several of one namespace and type differ by prefix or target.
+// association returns the association of the arguments, and sets its id in the
+// input. Associations of one namespace and type differ by prefix or target.
 func (c *call) association() (any, error) {
 	namespace, resourceType := c.text("namespace"), c.text("resource-type")
 	variables := map[string]any{"namespace": namespace, "filter": c.variables["filter"]}
@@ -264,7 +264,7 @@ func changeAssociation(c *call) error {
 	return findAssociation(c)
 }
 
-// findAssociation puts the id of the association into the input.
+// findAssociation sets the id of the association in the input.
 func findAssociation(c *call) error {
 	_, err := c.association()
 	delete(c.variables, "filter")

@@ -73,8 +73,8 @@ func (o operation) text() string {
 	return out
 }
 
-// sourceOf returns the text of the definition that begins at a position and ends
-// with the first brace at the beginning of a line.
+// sourceOf returns the definition that begins at a position. It ends with the
+// first brace at the beginning of a line.
 func sourceOf(at *ast.Position) string {
 	text := at.Src.Input[at.Start:]
 	before, _, _ := strings.Cut(text, "\n}")
@@ -114,12 +114,12 @@ func (o operation) path() (path []*ast.Field) {
 	}
 }
 
-// missingAt is the first object on a path that does not exist: its kind, its
-// name, and the name of its parent.
+// missingAt is the first missing object on a path: its kind, its name, and the
+// name of its parent.
 type missingAt struct{ kind, name, parent string }
 
 // within returns the part of an answer's data at the path of the operation, or
-// the first object on it that does not exist.
+// the first missing object on it.
 func (o operation) within(data any, variables map[string]any) (any, *missingAt) {
 	parent := ""
 	for _, field := range o.path() {
@@ -165,11 +165,12 @@ func (o operation) fieldAt(path string) (field *ast.FieldDefinition) {
 	return field
 }
 
-// inputs are the definitions of inputs and enums that were looked up.
+// inputs caches the definitions of inputs and enums.
 var inputs sync.Map
 
 // definitionOf returns an input or an enum of the schema; nil for a scalar. It
-// parses that definition alone: the whole schema takes longer than most commands.
+// parses only that definition, because parsing the whole schema takes longer
+// than most commands.
 func definitionOf(name string) *ast.Definition {
 	if found, ok := inputs.Load(name); ok {
 		return found.(*ast.Definition)

@@ -20,19 +20,19 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// output is the form of an answer, as the flags of a command say.
+// output is the form of an answer, set by the flags of a command.
 type output struct {
-	form    string   // table, json, yaml, csv or value; empty is a table that no flag asked for
+	form    string   // table, json, yaml, csv or value; empty is the default table
 	columns []string // all when empty
 	quiet   bool     // only the first column, and no notes
 }
 
-// outputOf returns the form that a command is given.
+// outputOf returns the form that the flags of a command set.
 func outputOf(c *call) output {
 	return output{form: c.text("output"), columns: c.given["columns"], quiet: c.is("quiet")}
 }
 
-// isData reports whether the form keeps the structure of things: JSON or YAML.
+// isData reports whether the form keeps the structure of objects: JSON or YAML.
 func (o output) isData() bool { return (o.form == "json" || o.form == "yaml") && !o.quiet }
 
 // isTable reports whether the answer is for people.
@@ -40,7 +40,7 @@ func (o output) isTable() bool {
 	return (o.form == "" || o.form == "table") && len(o.columns) == 0 && !o.quiet
 }
 
-// shows reports whether a detail column is shown of many things.
+// shows reports whether tables of several objects have a detail column.
 func (o output) shows(name string) bool {
 	if len(o.columns) == 0 {
 		return o.isData()
@@ -48,19 +48,19 @@ func (o output) shows(name string) bool {
 	return slices.ContainsFunc(o.columns, func(chosen string) bool { return strings.EqualFold(chosen, name) })
 }
 
-// list shows things, a row for each.
+// list shows objects, one per row.
 func (s *session) list(columns string, rows []any) error {
 	return s.out.show(s.stdout, columnsOf(columns), rows, false)
 }
 
-// one shows a thing with all its columns, a row for each column.
+// one shows an object with all its columns, one per row.
 func (s *session) one(columns string, thing any) error {
 	return s.out.show(s.stdout, columnsOf(columns), []any{thing}, true)
 }
 
-// show shows things in the form of the flags. A single one is an object in
-// JSON, and a line for each column in a table. A table of several things leaves
-// details out.
+// show shows objects in the form of the flags. A single one is an object in
+// JSON, and a line for each column in a table. A table of several objects omits
+// details.
 func (o output) show(w io.Writer, columns []column, things []any, single bool) (err error) {
 	if len(o.columns) > 0 {
 		if columns, err = chosen(columns, o.columns); err != nil {
@@ -126,8 +126,8 @@ func showCSV(w io.Writer, columns []column, objects []record) error {
 	return errors.Join(err, table.Error())
 }
 
-// showTable shows a row for each object, or a line for each column of the only
-// one. Lines have no blanks at their ends.
+// showTable shows a row for each object, or a line for each column of a single
+// object. Lines have no trailing blanks.
 func showTable(w io.Writer, columns []column, objects []record, single bool) error {
 	titles := lists.Map(columns, column.title)
 	lines := [][]string{titles}
@@ -182,8 +182,8 @@ func (s *session) notef(format string, args ...any) {
 	}
 }
 
-// progress returns a bar that shows how much of the work is done: on a
-// terminal, when it takes longer than a second.
+// progress returns a progress bar. It appears on a terminal when the work takes
+// longer than a second.
 func (s *session) progress(what string, total int) *progress {
 	var terminal io.Writer = io.Discard
 	if file, ok := s.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -194,7 +194,7 @@ func (s *session) progress(what string, total int) *progress {
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))}
 }
 
-// progress is a bar, on a terminal or on nothing.
+// progress is a progress bar, invisible without a terminal.
 type progress struct {
 	run     *session
 	bar     *progressbar.ProgressBar

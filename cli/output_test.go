@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// thing is what the tests of output show.
+// thing is an object for the tests of output.
 type thing struct {
 	Name  string            `json:"name"`
 	Tags  []string          `json:"tags"`
@@ -18,8 +18,9 @@ type thing struct {
 	None  *string           `json:"none"`
 }
 
-// TestForms shows things in every form: texts with controls of a terminal,
-// numbers that no float holds, and characters that a form writes in another way.
+// TestForms shows objects in every form. Their values have terminal control
+// characters, numbers that no float can hold, and characters that some forms
+// escape.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	things := []thing{

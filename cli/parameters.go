@@ -9,7 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// leftOut are fields that are no flags: other flags set them.
+// leftOut are fields without a flag of their own: other flags set them.
 const leftOut = " uuids requiredAny requiredAnySets forbidden deleteKeys userModifiable mode field direction "
 
 const severalTimes = "Can be given several times."
@@ -17,8 +17,8 @@ const severalTimes = "Can be given several times."
 // words returns the table of commands.txt with a name: a word for each name.
 func words(table string) map[string]string { return nounNamed(table).words }
 
-// params returns the flags and arguments of a command: first of its operations,
-// arguments before flags, then its own, then shared ones.
+// params returns the flags and arguments of a command: first those of its
+// operations, arguments before flags, then the command's own, then shared ones.
 func (v *verb) params() []*param {
 	var all []*param
 	shared := slices.Clone(v.shared)
@@ -51,7 +51,7 @@ func (v *verb) params() []*param {
 	return params
 }
 
-// sharedSets are the sets of flags of variables.
+// sharedSets are the sets of flags for variables.
 var sharedSets = map[string]string{"first": ".page", "orderBy": ".order"}
 
 // paramsOf returns the parameters of a variable: for an input, one for each
@@ -75,11 +75,11 @@ func (v *verb) paramOf(at string, field *ast.FieldDefinition) *param {
 	return &param{at: at, typ: field.Type, description: field.Description, kind: kindOf(field, v.of)}
 }
 
-// isDeletion reports whether the command asks before it is sent.
+// isDeletion reports whether the command asks before it sends the operation.
 func (v *verb) isDeletion() bool { return v.ask != "" || v.name == "delete" && v.send != nil }
 
-// named returns parameters by the names that the words of the command give
-// them: the arguments first.
+// named returns the parameters with the names from the words of the command,
+// arguments first.
 func (v *verb) named(all []*param) (params []*param) {
 	done := map[string]bool{}
 	for _, word := range v.words {
@@ -107,10 +107,10 @@ func (v *verb) named(all []*param) (params []*param) {
 	return params
 }
 
-// wordOf returns the parameter that a word is about: `<name>` is an argument,
-// `[name]` an optional one, `<name...>` one for each request, `<name!>` one for
-// a list; `flag=field` names the field; `@kind` is the kind of thing that it
-// names, `:value` its default.
+// wordOf returns the parameter for a word: `<name>` is an argument, `[name]` an
+// optional one, `<name...>` one with a request for each value, `<name!>` one
+// for a list. `flag=field` names the field, `@kind` is the kind of object that
+// it names, and `:value` its default.
 func (v *verb) wordOf(word string, all []*param) *param {
 	isArgument, optional := strings.ContainsAny(word[:1], "<["), word[0] == '['
 	word, fallback, _ := strings.Cut(strings.Trim(word, "<[]>"), ":")
@@ -138,7 +138,7 @@ func (v *verb) wordOf(word string, all []*param) *param {
 	return one
 }
 
-// kindOf returns the kind of thing that the value of a field names.
+// kindOf returns the kind of object that the value of a field names.
 func kindOf(field *ast.FieldDefinition, of *noun) string {
 	if directive := field.Directives.ForName("nameOf"); directive != nil {
 		return kebab(directive.Arguments[0].Value.Raw)
@@ -173,7 +173,7 @@ func (p *param) isRequired(v *verb) bool {
 		(field == nil || field.DefaultValue == nil)
 }
 
-// members returns the members of an enum as the command line has them, or an
+// members returns the members of an enum in the form of the command line, or an
 // empty string for another type.
 func (p *param) members() string {
 	definition := definitionOf(p.typ.Name())
@@ -225,7 +225,7 @@ func (p *param) describe(v *verb, members string) string {
 }
 
 // described returns the first sentence of the description in the schema,
-// without clauses for programs.
+// without parts that only concern programs.
 func (p *param) described() string {
 	text, _, _ := strings.Cut(strings.Join(strings.Fields(p.description), " "), ". ")
 	if before, after, ok := strings.Cut(text, "; "); ok && strings.Contains(after, "`") {
@@ -240,7 +240,7 @@ func (p *param) described() string {
 	return text + "."
 }
 
-// label returns the parameter as it is written on a command line.
+// label returns the parameter in the form of the command line.
 func (p *param) label() string {
 	if p.isArgument {
 		return "<" + p.flag + ">"

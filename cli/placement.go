@@ -32,8 +32,8 @@ func keepInventory(c *call) error {
 	return nil
 }
 
-// showTraits shows traits. A provider has only their names; a custom trait is
-// known by its prefix.
+// showTraits shows traits. A provider only has their names; the prefix shows
+// whether a trait is custom.
 func showTraits(c *call, found, _ any) error {
 	if object, ok := found.(map[string]any); ok {
 		object["traits"] = lists.Map(listOf(object, "traits"), func(name any) any {

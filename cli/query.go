@@ -16,8 +16,8 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// sendDocument sends the document of `query`. JSON, the default, is the data of
-// the answer; other forms show the first list in it.
+// sendDocument sends the document of `query`. By default it shows the data of
+// the answer as JSON. Other forms show the first list in it.
 func sendDocument(c *call) error {
 	text, err := c.document()
 	if err != nil {
@@ -49,7 +49,7 @@ func sendDocument(c *call) error {
 	if data == nil {
 		return err
 	}
-	return cmp.Or(c.showAnswer(data), err) // data may be there beside an error
+	return cmp.Or(c.showAnswer(data), err) // an answer can have data and an error
 }
 
 // showAnswer shows the data of an answer.
@@ -65,7 +65,8 @@ func (c *call) showAnswer(data any) error {
 	return form.show(c.stdout, columns, rows, false)
 }
 
-// document returns the document that `query` is given.
+// document returns the document from the argument, --file or the standard
+// input.
 func (c *call) document() (string, error) {
 	document, file := c.text("document"), c.text("file")
 	switch {
@@ -102,8 +103,8 @@ func chosenOf(document *ast.QueryDocument, name string) (*ast.OperationDefinitio
 	return nil, usagef("--operation: the document has no operation %q", name)
 }
 
-// variablesOf parses KEY=VALUE. A value is a string if the operation declares
-// one, else JSON.
+// variablesOf parses KEY=VALUE. A value is a string if the operation declares a
+// string, otherwise JSON.
 func variablesOf(operation *ast.OperationDefinition, written []string) (map[string]any, error) {
 	variables := map[string]any{}
 	for _, one := range written {
@@ -124,7 +125,7 @@ func variablesOf(operation *ast.OperationDefinition, written []string) (map[stri
 }
 
 // rowsOf returns the first list of objects in an answer and its columns in
-// alphabetical order; without a list, the object itself.
+// alphabetical order. Without a list, it returns the object itself.
 func rowsOf(data any) (rows []any, columns []column) {
 	rows = firstList(data)
 	if rows == nil {
@@ -163,8 +164,8 @@ func onlyMember(value any) any {
 	return nil
 }
 
-// firstList returns the first list in a value: of an object, by the names of its
-// members.
+// firstList returns the first list in a value. It searches the members of an
+// object in the order of their names.
 func firstList(value any) []any {
 	switch of := value.(type) {
 	case []any:
@@ -179,8 +180,8 @@ func firstList(value any) []any {
 	return nil
 }
 
-// send sends a request and returns the data of the answer, with its numbers as
-// they are written.
+// send sends a request and returns the data of the answer. Numbers keep their
+// digits.
 func (s *session) send(request *graphql.Request) (data any, err error) {
 	var text json.RawMessage
 	err = s.api.MakeRequest(s.ctx, request, &graphql.Response{Data: &text})
@@ -194,7 +195,7 @@ func (s *session) send(request *graphql.Request) (data any, err error) {
 	return data, err
 }
 
-// pages is a list of a document that has pages.
+// pages is a list with pages in a document.
 type pages struct {
 	variable string   // of the cursor
 	path     []string // of the list in the answer
@@ -202,7 +203,7 @@ type pages struct {
 
 // pagesOf returns the list of an operation whose argument `after` is a variable.
 func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (found pages, err error) {
-	seen := map[string]bool{} // fragments, which can be in circles before the server checks them
+	seen := map[string]bool{} // fragments; the server has not checked for cycles yet
 	var walk func(set ast.SelectionSet, path []string)
 	walk = func(set ast.SelectionSet, path []string) {
 		for _, selected := range set {
@@ -232,12 +233,12 @@ func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (f
 	return found, nil
 }
 
-// rest returns an answer with the further pages of its list: all, or until the
-// list has most rows.
+// rest appends the further pages of a list to an answer: all, or until the list
+// has most rows.
 func (p pages) rest(whole any, variables map[string]any, send func() (any, error), most int) (any, error) {
 	to, ok := at(whole, p.path)
 	if !ok {
-		return whole, nil // the list is of something that does not exist
+		return whole, nil // the parent of the list does not exist
 	}
 	for page := to; ; {
 		next, more, err := nextOf(page, strings.Join(p.path, "."))
@@ -263,7 +264,7 @@ func (p pages) rest(whole any, variables map[string]any, send func() (any, error
 	}
 }
 
-// nextOf returns the cursor of the page after one, and whether there is one.
+// nextOf returns the cursor of the next page, and whether there is one.
 func nextOf(page map[string]any, path string) (next any, more bool, err error) {
 	info, _ := page["pageInfo"].(map[string]any)
 	more, hasNext := info["hasNextPage"].(bool)
@@ -301,7 +302,7 @@ func firstOf(most int) int {
 }
 
 // answer sends an operation of the client and returns the data of the answer,
-// with all pages of its list until that has most rows; 0 is all.
+// with all pages of its list until it has most rows; 0 means all.
 func (s *session) answer(of operation, variables map[string]any, most int) (any, error) {
 	send := func() (any, error) { return s.send(of.request(variables)) }
 	data, err := send()

@@ -8,10 +8,10 @@ import (
 	"github.com/cadastre-dev/cadastre/cli"
 )
 
-// generatedBelow is the line of docs/cli.md below which the reference is made.
+// generatedBelow is the line of docs/cli.md above the generated reference.
 const generatedBelow = "<!-- What follows is made by: make generate -->\n"
 
-// TestReference holds that the reference of commands in docs/cli.md is that of the
+// TestReference compares the reference of commands in docs/cli.md with the
 // grammar.
 func TestReference(t *testing.T) {
 	const page = "../docs/cli.md"

@@ -13,9 +13,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// maxMatches is how many things an ambiguous name lists, maxLooked how many
-// with the string in their names are looked through, and maxBegun how many
-// uuids.
+// maxMatches bounds the objects in the error about an ambiguous name. maxLooked
+// bounds the objects whose names contain a string, and maxBegun the uuids, that
+// a search reads.
 const (
 	maxMatches = 10
 	maxLooked  = 1000
@@ -25,11 +25,11 @@ const (
 // uuidBeginning is a string that may be the beginning of a uuid.
 var uuidBeginning = regexp.MustCompile(`^[0-9a-fA-F]{8}(-?[0-9a-fA-F]+)*-?$`)
 
-// nameList is the list of the API that has all things of a kind.
+// nameList is the list of the API with all objects of a kind.
 type nameList struct{ field, arguments, filter, selects, contains string }
 
-// nameLists are the lists by kind. The filter contains leaves things with a
-// string in their names.
+// nameLists are the lists by kind. The filter in contains selects objects whose
+// names contain a string.
 var nameLists = map[string]nameList{
 	"resource":       {"resources", "", "ResourceFilter", "uuid name type { name } projectId", "nameContains"},
 	"provider":       {"resourceProviders", "", "ResourceProviderFilter", "uuid name", "search"},
@@ -41,11 +41,11 @@ var nameLists = map[string]nameList{
 	"resource-class": {"resourceClasses", "", "ResourceClassFilter", "name", ""},
 }
 
-// match is a thing that a name stands for.
+// match is an object that matches a name.
 type match struct{ uuid, name, of string }
 
-// named lists things of a kind that a filter leaves, at most a number of them;
-// none of a kind without a list.
+// named lists at most a number of objects of a kind that match a filter. It
+// returns none for a kind without a list.
 func (s *session) named(kind string, filter map[string]any, most int) (all []match, err error) {
 	of, ok := nameLists[kind]
 	if !ok {
@@ -113,10 +113,10 @@ func (s *session) resolveText(kind string, written *string) error {
 		*written, len(found), plural(kind), lines)
 }
 
-// find returns the things with exactly this name, else the things whose names
-// or uuids begin with it, case-insensitive.
+// find returns the objects with exactly this name, otherwise the objects with
+// names or uuids that begin with it, case-insensitive.
 func (s *session) find(kind, written string) ([]match, error) {
-	names := kind // the kind with the name
+	names := kind // the kind of the object with the name
 	if kind == "consumer" {
 		names = "resource"
 	}
@@ -147,8 +147,8 @@ func (s *session) find(kind, written string) ([]match, error) {
 	return begunWith(written, all), err
 }
 
-// begunWith returns the things whose names or uuids begin with a string, each
-// once.
+// begunWith returns the objects with names or uuids that begin with a string,
+// without duplicates.
 func begunWith(begun string, found []match) (out []match) {
 	for _, of := range found {
 		if (beginsWith(of.name, begun) || beginsWith(of.uuid, begun)) && !slices.Contains(out, of) {

@@ -23,17 +23,17 @@ import (
 	"github.com/cadastre-dev/cadastre/client"
 )
 
-// defaultServer is asked where no flag, variable or context names another.
+// defaultServer is the server without a flag, variable or context.
 const defaultServer = "http://127.0.0.1:8080"
 
-// remote is the server that the flags of a command and the environment name.
+// remote is the server from the flags of a command and the environment.
 type remote struct {
 	server
 	context, cloud string
-	isNamed        bool // an empty address, too
+	isNamed        bool // even by an empty address
 }
 
-// remoteOf returns the server that a command is given.
+// remoteOf returns the server from the flags of a command.
 func remoteOf(c *call) remote {
 	of := remote{context: c.text("context"), cloud: c.text("os-cloud")}
 	of.address, of.token, of.caCert = c.text("server"), c.text("token"), c.text("ca-cert")
@@ -68,13 +68,13 @@ type server struct {
 	address, token, caCert string
 	timeout                time.Duration
 	retries                int
-	credentials            func(ctx context.Context) (string, error) // of a token; nil where there is one
+	credentials            func(ctx context.Context) (string, error) // returns a token; nil if token is set
 }
 
-// where returns the server that the flags, the environment and the contexts
-// name, in this order. The token comes from the context that --context names,
-// the cloud of --os-cloud, the current context, or the environment. A token of
-// a context is only for its server.
+// where returns the server from the flags, the environment and the contexts, in
+// this order. The token comes from the context of --context, the cloud of
+// --os-cloud, the current context, or the environment. A token of a context is
+// only for its server.
 func (r remote) where() (server, error) {
 	where := r.server
 	saved, err := loadContexts()
@@ -172,8 +172,7 @@ func (a *asking) connected(ctx context.Context) (_ *client.Client, err error) {
 	return a.client, err
 }
 
-// explained returns an error of the client with the server's address and the
-// flags.
+// explained adds the server's address and the flags to an error of the client.
 func (a *asking) explained(err error) error {
 	if err == nil {
 		return nil
@@ -201,7 +200,7 @@ func environmentToken(ctx context.Context) (string, error) {
 	return tokenOf(ctx, credentials, nil)
 }
 
-// tokenOf returns a token that Keystone gives for credentials.
+// tokenOf gets a token for credentials from Keystone.
 func tokenOf(ctx context.Context, credentials gophercloud.AuthOptions, settings *tls.Config) (string, error) {
 	provider, err := config.NewProviderClient(ctx, credentials, config.WithTLSConfig(settings))
 	if refused := (gophercloud.ErrUnexpectedResponseCode{}); errors.As(err, &refused) && refused.Actual == 401 {

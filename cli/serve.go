@@ -20,7 +20,7 @@ import (
 // min and max bound a number; without them it is 0 or more. --print-config hides
 // settings with the tag secret.
 type ServeOptions struct {
-	sources map[string]string // where values come from, by flags; see Named
+	sources map[string]string // sources of values by flag; see Named
 
 	Listen               string `default:"127.0.0.1:8080" help:"Address to listen on."`
 	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE; the mode is require when absent, disable for a server without TLS."`
@@ -64,7 +64,8 @@ type ServeOptions struct {
 	LogFormat string `enum:"text,json" default:"text" help:"Form of the log: ${enum}."`
 }
 
-// Limits bound what requests can cost; 0 is no limit. They are keys of the file.
+// Limits bound the work of requests; 0 means no limit. They are keys of the
+// file.
 type Limits struct {
 	BodyBytes           int64         `default:"1048576" help:"Bytes of a request's body."`
 	Tokens              int           `default:"3000" help:"Tokens of a document."`
@@ -138,14 +139,14 @@ type Keystone struct {
 	CacheTTL         time.Duration     `key:"" default:"60s" min:"1ms" max:"60s" help:"How long the answer about a token is cached, 60 s at most; a revoked token works that long."`
 }
 
-// checkNumbers returns an error for the numbers and durations beyond the bounds of
+// checkNumbers returns an error for numbers and durations out of the bounds of
 // their flags.
 func checkNumbers(parsed *kong.Context) error {
 	return errors.Join(wrongNumbers(parsed, ServeOptions{}.Named)...)
 }
 
-// wrongNumbers returns an error for each number or duration beyond the bounds of
-// its flag, which it names by a function.
+// wrongNumbers returns an error for each number or duration out of the bounds
+// of its flag. The function named returns the name for the error.
 func wrongNumbers(parsed *kong.Context, named func(flag string) string) (wrong []error) {
 	for _, flag := range parsed.Flags() {
 		value, ok := number(flag.Target)
@@ -154,7 +155,7 @@ func wrongNumbers(parsed *kong.Context, named func(flag string) string) (wrong [
 		case !ok:
 		case high != "" && !(value >= bound(low) && value <= bound(high)):
 			wrong = append(wrong, fmt.Errorf("%s must be %s to %s, is %v", named(flag.Name), low, high, flag.Target))
-		case !(value >= bound(low)): // not a number is not, either
+		case !(value >= bound(low)): // NaN fails, too
 			wrong = append(wrong, fmt.Errorf("%s must be %s or more, is %v", named(flag.Name), low, flag.Target))
 		}
 	}
@@ -185,12 +186,12 @@ func bound(tag string) float64 {
 	return value
 }
 
-// namedFlag is the flag that an error of the parser is about.
+// namedFlag matches the flag in an error of the parser.
 var namedFlag = regexp.MustCompile(`--([a-z0-9][a-z0-9-]*)`)
 
-// parseServe parses the arguments of `serve` without those that cannot be read, and
-// notes the error of each: the parser stops at the first error. It returns nil if the
-// error is not about a flag.
+// parseServe parses the arguments of `serve`. The parser stops at the first
+// error, so parseServe notes the error, removes the flag and parses again. It
+// returns nil if the error is not about a flag.
 func (s *session) parseServe(args []string) (*kong.Context, error) {
 	for {
 		parser, err := newParser(s, func() {})
@@ -218,7 +219,7 @@ func (s *session) parseServe(args []string) (*kong.Context, error) {
 	}
 }
 
-// without returns arguments without a flag, whose value may be the next argument.
+// without removes a flag from arguments. Its value may be the next argument.
 func without(args []string, name string, takesNext bool) []string {
 	var rest []string
 	for i := 0; i < len(args); i++ {
@@ -233,9 +234,9 @@ func without(args []string, name string, takesNext bool) []string {
 	return rest
 }
 
-// refuseServe returns everything that is wrong with the settings of `serve`: values
-// that cannot be read, numbers out of their range, and the errors of the program about
-// the others.
+// refuseServe returns all problems with the settings of `serve`: values that
+// cannot be parsed, numbers out of range, and the errors of the program about
+// the rest.
 func (s *session) refuseServe(c *serveCommand) error {
 	wrong := slices.Clone(s.wrong)
 	for _, err := range append(c.configure(s.parsed), wrongNumbers(s.parsed, c.Named)...) {

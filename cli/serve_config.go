@@ -30,17 +30,18 @@ type setting struct {
 // keystone.url, audit-retention.
 var keys = strings.NewReplacer("limit-", "limits.", "oidc-", "oidc.", "keystone-", "keystone.")
 
-// groups are the keys whose values are mappings of settings.
+// groups are the keys with mappings of settings as values.
 var groups = []string{"limits", "oidc", "keystone"}
 
-// isKeyOnly reports whether a setting of `serve` is a key of the file and no flag:
-// its field has the tag key, or it is a limit.
+// isKeyOnly reports whether a setting of `serve` is only a key of the file, not
+// a flag: its field has the tag key, or it is a limit.
 func isKeyOnly(flag *kong.Flag) bool {
 	return flag.Tag.Has("key") || strings.HasPrefix(flag.Name, "limit-")
 }
 
-// hideKeys hides settings that are no flags from the help of `serve`, and takes the
-// environment from the parser: configure reads it.
+// hideKeys hides settings that are not flags from the help of `serve`. It
+// removes the environment variables from the parser, because configure reads
+// them.
 func hideKeys(parser *kong.Kong) error {
 	for _, flag := range settingsOf(serveOf(parser)) {
 		flag.Hidden = isKeyOnly(flag)
@@ -68,9 +69,9 @@ func settingsOf(serve *kong.Node) []*kong.Flag {
 	})
 }
 
-// configure sets each setting that is not on the command line to its value in the
-// environment or else in the file of --config. It returns everything that is wrong,
-// and notes in c.sources where a value comes from.
+// configure sets each setting that is not on the command line to its value in
+// the environment, otherwise in the file of --config. It returns all problems,
+// and notes the sources of values in c.sources.
 func (c *serveCommand) configure(parsed *kong.Context) (wrong []error) {
 	c.sources = map[string]string{}
 	given := map[string]bool{}
@@ -117,7 +118,7 @@ func (c *serveCommand) configure(parsed *kong.Context) (wrong []error) {
 	return wrong
 }
 
-// Named returns how the value of a flag was set, for errors: the flag, its
+// Named returns the source of a flag's value, for errors: the flag, its
 // environment variable, or the file, the line and the key.
 func (o ServeOptions) Named(flag string) string { return cmp.Or(o.sources[flag], "--"+flag) }
 
@@ -131,7 +132,7 @@ func readSettings(path string) ([]setting, error) {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
 	file, err := parser.ParseBytes(text, 0)
-	if err != nil { // without the source, which may have secrets
+	if err != nil { // without the source, because it may have secrets
 		return nil, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, false))
 	}
 	var found []setting
@@ -149,7 +150,7 @@ func readSettings(path string) ([]setting, error) {
 	return found, nil
 }
 
-// settingsIn returns the settings of a mapping that have a value. The keys of a group
+// settingsIn returns the settings with values of a mapping. The keys of a group
 // begin with its name.
 func settingsIn(path, group string, mapping ast.MapNode) (found []setting) {
 	for each := mapping.MapRange(); each.Next(); {
@@ -167,7 +168,8 @@ func settingsIn(path, group string, mapping ast.MapNode) (found []setting) {
 	return found
 }
 
-// parse returns the value for a flag. The paths of the file begin at its folder.
+// parse returns the value for a flag. Relative paths in the file begin at its
+// folder.
 func (s setting) parse(flag *kong.Flag, folder string) (reflect.Value, error) {
 	value := reflect.New(flag.Target.Type()).Elem()
 	decode := s.decodeText
@@ -191,9 +193,10 @@ func (s setting) parse(flag *kong.Flag, folder string) (reflect.Value, error) {
 	return value, nil
 }
 
-// decodeText decodes the value of a variable, as the parser decodes that of a flag.
+// decodeText decodes the value of a variable in the same way as the parser
+// decodes the value of a flag.
 func (s setting) decodeText(flag *kong.Flag, value reflect.Value) error {
-	if flag.Tag.Type == "path" { // the parser takes an empty path for the working directory
+	if flag.Tag.Type == "path" { // the parser would make an empty path the working directory
 		value.SetString(s.text)
 		return nil
 	}
@@ -259,7 +262,7 @@ func (s *session) printConfig() error {
 // hidden is printed instead of a secret, as net/url does.
 const hidden = "xxxxx"
 
-// shown returns the value of a setting as it is printed.
+// shown returns the value of a setting for printing.
 func shown(flag *kong.Flag) any {
 	switch value := flag.Target.Interface().(type) {
 	case time.Duration:
@@ -274,7 +277,7 @@ func shown(flag *kong.Flag) any {
 	}
 }
 
-// passwords are the parameters of URLs that are secrets.
+// passwords matches the parameters of URLs that are secrets.
 var passwords = regexp.MustCompile(`((?:^|[?&])(?:ssl)?password=)[^&]*`)
 
 // withoutPassword returns a string with the passwords of a URL replaced.
@@ -284,11 +287,11 @@ func withoutPassword(text string) string {
 	}
 	of, err := url.Parse(text)
 	if err != nil {
-		return hidden // it is refused anyway
+		return hidden // it will be refused
 	}
 	of.RawQuery = passwords.ReplaceAllString(of.RawQuery, "${1}"+hidden)
 	if _, ok := of.User.Password(); !ok && !passwords.MatchString(of.RawQuery) {
-		return text // as it was written
+		return text // unchanged
 	}
 	return of.Redacted()
 }

@@ -30,8 +30,8 @@ func serveSettings(t *testing.T) []*kong.Flag {
 	return settings
 }
 
-// sample returns a value of a setting that is not its default, as the environment
-// has it.
+// sample returns a value of a setting other than its default, in the form of
+// the environment.
 func sample(t *testing.T, flag *kong.Flag) string {
 	switch {
 	case flag.Name == "database":
@@ -61,8 +61,8 @@ func sample(t *testing.T, flag *kong.Flag) string {
 	return ""
 }
 
-// served returns the options that the program gets from arguments of `serve`, and
-// what --print-config prints of them.
+// served returns the options that the program gets from arguments of `serve`,
+// and the output of --print-config.
 func served(t *testing.T, args ...string) (options ServeOptions, printed string) {
 	t.Helper()
 	program := Program{Serve: func(_ context.Context, got ServeOptions) error { options = got; return nil }}
@@ -86,8 +86,8 @@ func configFile(t *testing.T, text string) string {
 	return path
 }
 
-// TestThePrintedConfigurationIsReadBack sets every setting to something else than
-// its default, prints the configuration, and reads it as a file.
+// TestThePrintedConfigurationIsReadBack sets every setting to a value other
+// than its default, prints the configuration, and reads it as a file.
 func TestThePrintedConfigurationIsReadBack(t *testing.T) {
 	absent, defaults := served(t)
 	if read, again := served(t, "--config", configFile(t, defaults)); again != defaults || !reflect.DeepEqual(read, absent) {
@@ -144,8 +144,8 @@ func leaves(t *testing.T, text string) map[string]string {
 	return found
 }
 
-// TestFlagsOverrideTheEnvironmentAndThatTheFile has every setting in the file, in the
-// environment, and on the command line if it is a flag.
+// TestFlagsOverrideTheEnvironmentAndThatTheFile sets every setting in the file,
+// in the environment and, if it is a flag, on the command line.
 func TestFlagsOverrideTheEnvironmentAndThatTheFile(t *testing.T) {
 	settings := serveSettings(t)
 	_, defaults := served(t)
@@ -184,8 +184,8 @@ func TestFlagsOverrideTheEnvironmentAndThatTheFile(t *testing.T) {
 	}
 }
 
-// TestAFileOfSettingsIsCheckedAsAWhole reads files that are wrong in every way: one
-// error has the file, the line and the key of each.
+// TestAFileOfSettingsIsCheckedAsAWhole reads files with every kind of problem.
+// One error must have the file, the line and the key of each.
 func TestAFileOfSettingsIsCheckedAsAWhole(t *testing.T) {
 	t.Setenv("CADASTRE_LIMIT_ALIASES", "many")
 	t.Setenv("CADASTRE_LIMIT_COST", "7")
@@ -245,7 +245,8 @@ namespaces-per-project: 0
 	}
 }
 
-// TestPathsInAFileBeginAtItsFolder names a file beside the configuration.
+// TestPathsInAFileBeginAtItsFolder names a file in the folder of the
+// configuration.
 func TestPathsInAFileBeginAtItsFolder(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"# nothing", "", "tokens:", "policy: roles/policy.yaml\ntokens: ~/t\ntls-key: /etc/key\ntls-cert: ''"} {

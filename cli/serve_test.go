@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// TestServeNamesAllWrongFlags starts a server with flags that are wrong in every
-// way: one error names all of them, whatever stops the parser, and that of the
-// program itself with them.
+// TestServeNamesAllWrongFlags starts a server with every kind of wrong flag.
+// One error must name all of them, including those after the parser's first
+// error, together with the program's own error.
 func TestServeNamesAllWrongFlags(t *testing.T) {
 	t.Setenv("CADASTRE_LIMIT_ALIASES", "many")
 	t.Setenv("CADASTRE_LIMIT_DEPTH", "-1")
@@ -36,8 +36,8 @@ func TestServeNamesAllWrongFlags(t *testing.T) {
 	}
 }
 
-// TestServeRefusesNumbersOutOfRange starts a server with numbers beyond what the
-// documents say.
+// TestServeRefusesNumbersOutOfRange starts a server with numbers out of the
+// documented ranges.
 func TestServeRefusesNumbersOutOfRange(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

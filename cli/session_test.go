@@ -18,8 +18,8 @@ import (
 	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
-// TestExitStatuses runs commands that end in every way, told by the flag that is
-// wrong.
+// TestExitStatuses runs commands that end with every exit status. Errors must
+// name the wrong flag.
 func TestExitStatuses(t *testing.T) {
 	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
@@ -87,8 +87,8 @@ func TestExitStatuses(t *testing.T) {
 	}
 }
 
-// TestMissing holds that a missing thing is named with the nearest one, and that commands
-// which delete look for it before they ask.
+// TestMissing checks that errors about missing objects suggest the nearest
+// name, and that deletions look up their objects before they ask.
 func TestMissing(t *testing.T) {
 	t.Setenv("CADASTRE_SERVER", demotest.Serve(t))
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
@@ -113,7 +113,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestNames finds resources and providers by their names, and by the beginnings of
+// TestNames finds resources and providers by name, and by the beginnings of
 // names and uuids.
 func TestNames(t *testing.T) {
 	address := demotest.Serve(t)
@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 		"cadastre resource show ebf728f5-376a-5438-8ef0-c3a299ba60eb -c name -o value": "home",
 		"cadastre resource show home -c uuid -o value":                                 "ebf728f5-376a-5438-8ef0-c3a299ba60eb",
 		"cadastre resource show HOME-FRA -c name -o value":                             "home-fra2",
-		"cadastre resource show ci-cache -c name -o value":                             "ci-cache", // exact, though others begin so
+		"cadastre resource show ci-cache -c name -o value":                             "ci-cache", // exact, though other names begin with it
 		"cadastre resource list --parent office -q --limit 1":                          "ebf728f5-376a-5438-8ef0-c3a299ba60eb",
 		"cadastre provider show compute-07 -c name -o value":                           "compute-07",
 		"cadastre provider show " + host[:12] + " -c name -o value":                    "compute-07",
@@ -144,7 +144,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestPaginate compares a list that is read page by page with the whole.
+// TestPaginate compares a list read page by page with the whole list.
 func TestPaginate(t *testing.T) {
 	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
@@ -182,7 +182,7 @@ func TestPaginate(t *testing.T) {
 		"cadastre query 'query($u: UUID!) { resource(uuid: $u) { name } }' -v u=ebf728f5-376a-5438-8ef0-c3a299ba60eb -o csv": "name\nhome",
 	} {
 		if strings.HasPrefix(line, "echo") {
-			continue // a brace is not for this shell
+			continue // this shell cannot parse a brace
 		}
 		if printed, _ := shell(t, line); !strings.Contains(printed, want) {
 			t.Errorf("%s prints\n%s\nwant %q", line, printed, want)
@@ -190,8 +190,8 @@ func TestPaginate(t *testing.T) {
 	}
 }
 
-// TestContexts keeps servers and tokens in a file of the user's own, and sends a
-// token to no server but its own.
+// TestContexts saves servers and tokens in a private file, and sends a token
+// only to its own server.
 func TestContexts(t *testing.T) {
 	address := demotest.Serve(t)
 	file := filepath.Join(t.TempDir(), "deep", "contexts.yaml")
@@ -252,7 +252,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// TestAuthorities asks a server whose certificate only --ca-cert knows.
+// TestAuthorities connects to a server whose certificate only --ca-cert trusts.
 func TestAuthorities(t *testing.T) {
 	behind, err := url.Parse(demotest.Serve(t))
 	if err != nil {

@@ -18,8 +18,8 @@ type event struct {
 	err  error
 }
 
-// changes returns the changes of resources, namespaces or providers with these
-// uuids or names, all of them for none.
+// changes returns the changes of the resources, namespaces or providers with
+// these uuids or names, or of all without any.
 func changes(ctx context.Context, server *client.Client, kind string, names []string, after *string) iter.Seq[event] {
 	switch kind {
 	case "resource":
@@ -40,8 +40,8 @@ func events[T any](stream iter.Seq2[T, error]) iter.Seq[event] {
 	}
 }
 
-// allChanges returns the changes of resources, namespaces and providers, as each of
-// the three streams sends them.
+// allChanges returns the changes of resources, namespaces and providers. It
+// merges three streams.
 func allChanges(ctx context.Context, server *client.Client, after *string) iter.Seq[event] {
 	return func(yield func(event) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -73,9 +73,9 @@ func allChanges(ctx context.Context, server *client.Client, after *string) iter.
 	}
 }
 
-// watchChanges shows changes as they come, a row for each, until the context
-// ends or the limit is reached. JSON has an object on a line for each, and YAML
-// a document.
+// watchChanges shows changes as they come, one per row, until the context ends
+// or the limit is reached. JSON has one object per line, and YAML one document
+// per change.
 func watchChanges(c *call) error {
 	server, err := c.api.connected(c.ctx)
 	if err != nil {
@@ -151,7 +151,8 @@ func (c *call) eachEvent(stream iter.Seq[event], show func(text []byte) error) e
 	return nil
 }
 
-// showEvent shows an event, in a table below its headings where it is the first.
+// showEvent shows an event. In a table, the first event has the headings above
+// it.
 func (c *call) showEvent(row any, isFirst bool) error {
 	var text bytes.Buffer
 	if err := c.out.show(&text, columnsOf(c.columns()), []any{row}, c.out.isData()); err != nil {
