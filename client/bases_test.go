@@ -3,18 +3,18 @@ package client_test
 // The tables of TestEveryFieldArrives. They name the required fields of inputs and
 // the fixtures, not the fields under test.
 
-// notWriters are the beginnings of mutations whose input holds no field of a thing.
+// notWriters are the prefixes of mutations whose input has no fields to store.
 var notWriters = []string{"delete", "unset", "unload", "import", "stage", "unshare", "disassociate"}
 
-// conditions are fields of inputs that no thing has: what must hold before the
-// mutation, and how it runs.
+// conditions are fields of inputs that are not stored: they state preconditions
+// or control how the mutation runs.
 var conditions = []string{"revision", "generation", "dryRun", "atomic", "mode", "deleteKeys", "includeServiceOwned"}
 
-// identities are fields of changes that say which thing is changed.
+// identities are fields of changes that identify the object to change.
 var identities = []string{"object"}
 
-// renames are the names under which a field of an input is shown, where it is not
-// its own.
+// renames maps fields of inputs to the fields that show them, if the names
+// differ.
 var renames = map[string][]string{
 	"enumLabels":      {"enumMembers", "itemEnumMembers"},
 	"items":           {"metadata"},
@@ -29,7 +29,7 @@ var renames = map[string][]string{
 	"amount":          {"used"},
 }
 
-// shownBelow are the selections that show fields of an input in other things.
+// shownBelow are the selections that show fields of an input in other objects.
 var shownBelow = map[string]string{"userModifiable": "metadata { userModifiable }"}
 
 // shownByItself are inputs that have the fields of the noun in the payload.
@@ -38,7 +38,7 @@ var shownByItself = map[string]string{"TagInput": "Tag", "ConsumerAllocationsInp
 // flat are lists of inputs that a noun shows without a list.
 var flat = []string{"resources"}
 
-// fixtures are things that inputs refer to.
+// fixtures are objects that inputs refer to.
 const fixtures = `mutation {
 	n: createNamespace(input: { name: "a", properties: [{ name: "p", title: "P", type: STRING }], tags: [{ name: "a" }], objects: [{ name: "a" }] }) { namespace { name } }
 	trait: createTrait(input: { name: "CUSTOM_A" }) { trait { name } }
@@ -47,7 +47,7 @@ const fixtures = `mutation {
 	c: createCapability(input: { resourceType: "physical:host", name: "a", private: false }) { capability { name } }
 }`
 
-// candidates are values of scalars.
+// candidates are values of scalars to try.
 var candidates = map[string][]any{
 	"String":  {"text", "a", "CUSTOM_A", "a:", "p#"},
 	"UUID":    {"ffffffff-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-00000000#", "cccccccc-0000-4000-8000-00000000#"},
@@ -58,9 +58,9 @@ var candidates = map[string][]any{
 	"JSON":    {"a", 2, true},
 }
 
-// bases are inputs to which a field is added, several where the field needs another
-// kind of thing. Each # is replaced by a unique number; before is a mutation that creates the
-// thing to change.
+// bases are inputs to which the test adds a field. There are several if a field
+// needs another kind of object. Each # is replaced by a unique number; before
+// is a mutation that creates the object to change.
 var bases = map[string][]object{
 	"CreateNamespaceInput":               {{"name": "n#"}, {"name": "n#", "tags": []any{object{"name": "a"}}}},
 	"UpdateNamespaceInput":               {{"name": "n#", "before": `m: createNamespace(input: { name: "n#" }) { namespace { name } }`}},
@@ -121,8 +121,8 @@ const (
 	newProvider = `m: createResourceProvider(input: { name: "p#", uuid: "dddddddd-0000-4000-8000-00000000#" }) { resourceProvider { uuid } }`
 )
 
-// kinds returns an input of a property with each kind of type, and with what
-// other keywords refer to.
+// kinds returns an input of a property with each kind of type, and with the
+// operands of other keywords.
 func kinds(base object) []object {
 	var all []object
 	for _, more := range []object{{"type": "STRING"}, {"type": "STRING", "enum": []any{"a", "b"}}, {"type": "NUMBER"}, {"type": "INTEGER"}, {"type": "BOOLEAN"}, {"type": "ARRAY", "itemType": "STRING"}} {

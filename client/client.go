@@ -1,12 +1,12 @@
-// Package client is the typed Go client of Cadastre: one function for each
-// operation in operations/, generated from the schema, and iterators over the
-// pages of lists (Namespaces, Resources and the others of pages.go). The command
-// line uses nothing else.
+// Package client is the typed Go client of Cadastre. It has one function for
+// each operation in operations/, generated from the schema, and iterators over
+// the pages of lists (Namespaces, Resources and the others of pages.go). The
+// command line uses only this package.
 //
 //	server := client.New("https://cadastre.example.org", client.WithToken(token))
 //	answer, err := client.ReadNamespace(ctx, server, "Cadastre::VirtualCPUTopology")
 //
-// Code returns the code of an error that the server answered.
+// Code returns the code of a server's error.
 package client
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/Khan/genqlient/graphql"
 )
 
-// DefaultTimeout is how long a request of a client may take by default.
+// DefaultTimeout is the default time limit of a request.
 const DefaultTimeout = 60 * time.Second
 
 // Client sends operations to a server. It is safe for concurrent use.
 type Client struct {
 	via      graphql.Client
 	endpoint string
-	streams  *http.Client // without a bound of time
+	streams  *http.Client // without a timeout
 	retries  int
 }
 
-// options are what the options of New change.
+// options are the settings of New.
 type options struct {
 	token   string
 	timeout *time.Duration
@@ -46,20 +46,21 @@ type Option func(*options)
 // WithToken sets the token that is sent with every request; empty is none.
 func WithToken(token string) Option { return func(o *options) { o.token = token } }
 
-// WithTimeout sets how long a request may take, from the connection to the end
+// WithTimeout sets the time limit of a request, from the connection to the end
 // of the answer; 0 is no limit.
 func WithTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.timeout = &timeout }
 }
 
-// WithHTTPClient sets what sends requests, for example through a proxy or with
-// certificates of one's own. It is not changed; its timeout counts unless
+// WithHTTPClient sets the client that sends requests, for example through a
+// proxy or with custom certificates. New copies it. Its timeout applies unless
 // WithTimeout sets another.
 func WithHTTPClient(sender *http.Client) Option { return func(o *options) { o.http = sender } }
 
-// New returns a client of a server, whose address is as Endpoint takes it. A
-// request that takes longer than DefaultTimeout fails. A request that a server had
-// no capacity for is sent again, as WithRetries says. With an address that Endpoint refuses, every request fails with its error.
+// New returns a client of a server with an address for Endpoint. A request that
+// takes longer than DefaultTimeout fails. The client repeats a request when the
+// server has no capacity, as WithRetries describes. If Endpoint refuses the
+// address, every request fails with its error.
 func New(server string, opts ...Option) *Client {
 	o := &options{http: &http.Client{Timeout: DefaultTimeout}, retries: DefaultRetries}
 	for _, option := range opts {
@@ -76,21 +77,20 @@ func New(server string, opts ...Option) *Client {
 	return &Client{via: graphql.NewClient(endpoint, &sender), endpoint: endpoint, streams: &streams, retries: o.retries}
 }
 
-// MakeRequest sends an operation and reads the answer into resp; generated
-// functions call it. What the server refused is Errors.
+// MakeRequest sends an operation and decodes the answer into resp; generated
+// functions call it. If the server refuses the operation, the error is Errors.
 func (c *Client) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
 	return c.repeated(ctx, req, func(ctx context.Context) error {
 		wait := &retryAfter{}
-		resp.Errors = nil // those of the attempt before
+		resp.Errors = nil // from the previous attempt
 		return errorsOf(c.via.MakeRequest(context.WithValue(ctx, retryAfterKey{}, wait), req, resp), wait.wait)
 	})
 }
 
-// Endpoint returns the URL of a server's API. The address of the server may lack
-// the scheme, which is then http for this machine (localhost and loopback
-// addresses) and https for others, and it may end in /graphql or not:
-// 127.0.0.1:8080, cadastre.example.org and https://example.org/cadastre/graphql
-// are addresses.
+// Endpoint returns the URL of a server's API. The address may omit the scheme:
+// it defaults to http for localhost and loopback addresses and to https for
+// others. A final /graphql is optional. Valid addresses are 127.0.0.1:8080,
+// cadastre.example.org and https://example.org/cadastre/graphql.
 func Endpoint(server string) (string, error) {
 	text := server
 	if !strings.Contains(text, "://") {
@@ -107,15 +107,14 @@ func Endpoint(server string) (string, error) {
 	return parsed.String(), nil
 }
 
-// isThisMachine reports whether a host is a name or an address of the machine
-// that asks.
+// isThisMachine reports whether a host is localhost or a loopback address.
 func isThisMachine(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// authorized sends a token with every request and a key with mutations, unless the address is wrong, and
-// notes when a server says to try again.
+// authorized sends a token with every request and a key with mutations, unless
+// the address is invalid. It records the Retry-After of responses.
 type authorized struct {
 	token string
 	wrong error

@@ -31,12 +31,12 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// TestOperationsForAllOfTheSchema finds fields of Query, Mutation and Subscription
-// that the client has no operation for.
+// TestOperationsForAllOfTheSchema finds fields of Query, Mutation and
+// Subscription without an operation of the client.
 func TestOperationsForAllOfTheSchema(t *testing.T) {
 	t.Parallel()
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: string(read(t, "../schema/merged/schema.graphql"))})
-	used := map[string]bool{"node": true, "nodes": true} // look up what other answers hold
+	used := map[string]bool{"node": true, "nodes": true} // they look up objects of other answers
 	var documents []*ast.QueryDocument
 	files, err := filepath.Glob("operations/*.graphql")
 	if err != nil {
@@ -74,7 +74,7 @@ func TestOperationsForAllOfTheSchema(t *testing.T) {
 	}
 }
 
-// TestPages compares lists that are read in pages of several sizes.
+// TestPages compares lists read in pages of several sizes.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	server := client.New(demotest.Serve(t), client.WithToken(demo.AdminToken))
@@ -119,7 +119,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// named returns what it is given as texts.
+// named returns the items as JSON.
 func named[T any](all []*T, err error) ([]string, error) {
 	var texts []string
 	for _, one := range all {
@@ -129,7 +129,8 @@ func named[T any](all []*T, err error) ([]string, error) {
 	return texts, err
 }
 
-// TestErrors holds what callers learn of what a server refuses.
+// TestErrors checks the errors that callers get when a server refuses a
+// request.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	address := demotest.Serve(t)
@@ -168,8 +169,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestAbsentAndNull holds that a field of an input that is absent changes
-// nothing, and one that is null takes away what was there.
+// TestAbsentAndNull checks that an absent field of an input changes nothing,
+// and that null clears the field.
 func TestAbsentAndNull(t *testing.T) {
 	t.Parallel()
 	server := client.New(demotest.Serve(t), client.WithToken(demo.AdminToken))
@@ -196,7 +197,7 @@ func TestAbsentAndNull(t *testing.T) {
 	}
 }
 
-// TestRetries counts the requests that a busy server gets.
+// TestRetries counts the requests to a busy server.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	const read, write = "query Q { viewer { userId } }", "mutation M { a }"
@@ -241,7 +242,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetriesEnd holds that a wait ends with its context.
+// TestRetriesEnd checks that a wait ends with its context.
 func TestRetriesEnd(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -258,8 +259,8 @@ func TestRetriesEnd(t *testing.T) {
 	}
 }
 
-// TestHTTPClient holds that a client sends by what it was given, and leaves it as
-// it is.
+// TestHTTPClient checks that a client uses the given HTTP client without
+// changing it.
 func TestHTTPClient(t *testing.T) {
 	t.Parallel()
 	sent := &recorder{}

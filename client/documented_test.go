@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
-// TestTheDocumentedSettingsCompile generates a client as docs/clients.md says,
-// from the schema that servers give, the operations of this client and those of
+// TestTheDocumentedSettingsCompile generates a client as docs/clients.md
+// describes, from the served schema, the operations of this client and those of
 // the IDE, and compiles it.
 func TestTheDocumentedSettingsCompile(t *testing.T) {
 	t.Parallel()
@@ -45,8 +45,8 @@ func TestTheDocumentedSettingsCompile(t *testing.T) {
 	overlaid(t, config.Generated, "build")
 }
 
-// overlaid has go do something with a package of one file as if that were in a folder
-// here, with the modules of this one, and returns what it prints.
+// overlaid runs a go command on a package of one file, as if the file were in a
+// folder here, with the modules of this one. It returns the output.
 func overlaid(t *testing.T, file, command string) string {
 	t.Helper()
 	here, err := filepath.Abs("documented/documented.go")

@@ -11,10 +11,10 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// ErrorCode is the kind of an error of a server: `extensions.code`.
+// ErrorCode is the kind of a server's error: `extensions.code`.
 type ErrorCode string
 
-// The codes of a server. The set is closed.
+// The codes of a server. There are no others.
 const (
 	BadUserInput           ErrorCode = "BAD_USER_INPUT"
 	Unauthenticated        ErrorCode = "UNAUTHENTICATED"
@@ -40,20 +40,20 @@ const (
 	PersistedQueryRequired ErrorCode = "PERSISTED_QUERY_REQUIRED"
 )
 
-// Error is one thing that a server refused.
+// Error is one error of a server's answer.
 type Error struct {
-	Code    ErrorCode // empty when the answer is not of a Cadastre server
+	Code    ErrorCode // empty if the answer is not from a Cadastre server
 	Message string
 	// Field is the path of the wrong value in the arguments, such as
-	// input.items[0].key; empty where it is about none.
+	// input.items[0].key; empty if the error is not about a value.
 	Field string
-	// Path is where the field stands in the operation.
+	// Path is the path of the field in the answer.
 	Path string
-	// RetryAfter is when to try again; 0 is unknown.
+	// RetryAfter is the time until the next try; 0 is unknown.
 	RetryAfter time.Duration
 }
 
-// Error returns the code and what is wrong.
+// Error returns the code and the message.
 func (e *Error) Error() string {
 	text := e.Message
 	if e.Field != "" && !strings.HasPrefix(text, e.Field) {
@@ -65,9 +65,9 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Errors are all errors of an answer, at least one.
+// Errors has all errors of an answer, at least one.
 type Errors struct {
-	// Status is that of the HTTP response, 0 for 200.
+	// Status is the status of the HTTP response, 0 for 200.
 	Status int
 	List   []*Error
 }
@@ -90,9 +90,8 @@ func (e *Errors) Unwrap() []error {
 	return list
 }
 
-// Code returns the code of an error that a server answered: that of the first,
-// where it answered several. It is empty for an error that is none of a server,
-// such as a connection that was refused.
+// Code returns the code of a server's error, or of the first one if there are
+// several. It is empty for other errors, such as a refused connection.
 func Code(err error) ErrorCode {
 	if refused := new(Errors); errors.As(err, &refused) {
 		return refused.List[0].Code
@@ -103,8 +102,8 @@ func Code(err error) ErrorCode {
 	return ""
 }
 
-// errorsOf returns what a server refused as Errors, and other errors as they are.
-// The wait is the header that says when to try again.
+// errorsOf turns the errors of a server into Errors, and returns other errors
+// unchanged. wait is the value of the header Retry-After.
 func errorsOf(err error, wait string) error {
 	refused, list := &Errors{}, gqlerror.List(nil)
 	if status := new(graphql.HTTPError); errors.As(err, &status) {
@@ -116,7 +115,7 @@ func errorsOf(err error, wait string) error {
 	} else if !errors.As(err, &list) || len(list) == 0 {
 		return err
 	}
-	seconds, _ := strconv.Atoi(wait) // a date is not sent by our servers
+	seconds, _ := strconv.Atoi(wait) // our servers do not send a date
 	for _, one := range list {
 		refused.List = append(refused.List, errorOf(one, time.Duration(max(0, seconds))*time.Second))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/client/optional"
 )
 
-// Writes on a share of a demo, and shows all that is written there.
+// Writes metadata of a share in a demo, and shows all of its metadata.
 func ExampleNew() {
 	server := client.New("http://127.0.0.1:8080", client.WithToken("demo-member"))
 	answer, err := client.SetMetadata(context.Background(), server, &client.SetMetadataInput{
@@ -24,7 +24,7 @@ func ExampleNew() {
 	}
 }
 
-// Prints the hosts that have no metadata item about their rack.
+// Prints the hosts without a metadata item about their rack.
 func ExampleResources() {
 	ctx, server := context.Background(), client.New("http://127.0.0.1:8080", client.WithToken("demo-reader"))
 	filter := &client.ResourceFilter{Types: optional.Value([]string{"physical:host"}), Where: optional.Value(client.ResourceCondition{
@@ -41,7 +41,7 @@ func ExampleResources() {
 	}
 }
 
-// Prints what happens to the resources of a project, from now on.
+// Prints the changes of the resources of a project, from now on.
 func ExampleResourceChanges() {
 	server := client.New("http://127.0.0.1:8080", client.WithToken("demo-reader"))
 	for event, err := range client.ResourceChanges(context.Background(), server, nil, nil) {

@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// attempt sets one field by one mutation.
+// attempt sets one field with one mutation.
 type attempt struct {
 	*writer
 	mutation *ast.FieldDefinition
@@ -22,7 +22,8 @@ type attempt struct {
 	noun     *ast.Definition
 }
 
-// checkField sets a field to one value after the other until the server takes one.
+// checkField tries one value after the other for a field until the server
+// accepts one.
 func (w *writer) checkField(a attempt) {
 	var refused []string
 	for _, base := range w.basesOf(a.input, a.fields) {
@@ -59,15 +60,15 @@ func (w *writer) checkField(a attempt) {
 	w.t.Errorf("%s: no value for input.%s is accepted: %s", a.mutation.Name, dotted(a.fields), strings.Join(slices.Compact(refused), "\n"))
 }
 
-// seen returns the query that reads the noun again. It reports false for a thing without
-// an id, and for a list.
+// seen returns the query that reads the noun again. It returns false for an
+// object without an id, and for a list.
 func (a attempt) seen(payload, sent any) (seen, bool) {
 	id, _ := idOf(payload)
 	query := fmt.Sprintf(`query { node(id: %q) { ... on %s { id %s } } }`, id, a.noun.Name, a.shown)
 	return seen{a.mutation.Name, dotted(a.fields), query, sent}, slices.Contains(a.noun.Interfaces, "Node") && id != ""
 }
 
-// checkCleared leaves the field of an update away and sets it to null.
+// checkCleared omits the field of an update, and then sets it to null.
 func (a attempt) checkCleared(base, input object, sent any) {
 	last := a.fields[len(a.fields)-1]
 	if len(a.fields) > 1 || last.Type.NonNull {
@@ -98,7 +99,7 @@ func (a attempt) checkCleared(base, input object, sent any) {
 	}
 }
 
-// send sends an input by its type in the client, and returns the noun of the
+// send sends an input with its type of the client, and returns the noun of the
 // payload.
 func (a attempt) send(input object) (any, error) {
 	at := slices.IndexFunc(inputs, func(of reflect.Type) bool { return of.Name() == a.input.Name })
@@ -150,8 +151,8 @@ func (w *writer) must(document string, variables any) object {
 	return answer
 }
 
-// basesOf returns inputs to which a field is added: the alternatives for the input
-// and for the lists in it.
+// basesOf returns inputs to which the test can add a field: the alternatives
+// for the input and for its lists.
 func (w *writer) basesOf(input *ast.Definition, fields []*ast.FieldDefinition) []object {
 	if len(fields) == 1 {
 		return bases[input.Name]
@@ -175,7 +176,8 @@ func (w *writer) basesOf(input *ast.Definition, fields []*ast.FieldDefinition) [
 	return all
 }
 
-// setUp numbers a base, and creates the thing to change where the base says how.
+// setUp replaces # in a base by a new number, and creates the object to change
+// if the base has a mutation for it.
 func (w *writer) setUp(base object) object {
 	w.made++
 	made := w.numbered(base).(object)
@@ -189,7 +191,8 @@ func (w *writer) setUp(base object) object {
 	return made
 }
 
-// numbered returns JSON with the number of the last thing in place of each #.
+// numbered returns JSON with each # replaced by the number of the latest
+// object.
 func (w *writer) numbered(of any) (made any) {
 	text := strings.ReplaceAll(string(must(json.Marshal(of))), "#", fmt.Sprintf("%04d", w.made))
 	if err := json.Unmarshal([]byte(text), &made); err != nil {
@@ -198,7 +201,7 @@ func (w *writer) numbered(of any) (made any) {
 	return made
 }
 
-// valuesFor returns values that a field may take.
+// valuesFor returns possible values of a field.
 func (w *writer) valuesFor(field *ast.FieldDefinition) []any {
 	var values []any
 	switch of := w.schema.Types[field.Type.Name()]; {
@@ -219,8 +222,8 @@ func (w *writer) valuesFor(field *ast.FieldDefinition) []any {
 	return lists
 }
 
-// with returns an input with a value at the end of some fields. A value that the
-// base has there is tried first, as it is.
+// with returns an input with a value at the end of a path of fields. A required
+// field that the input has keeps its value.
 func with(input object, fields []*ast.FieldDefinition, value any) object {
 	made := copied(input).(object)
 	at := made
@@ -251,7 +254,8 @@ func valueAt(input object, fields []*ast.FieldDefinition) any {
 	return at
 }
 
-// shows reports whether an answer has a value somewhere, all of it if it is a list.
+// shows reports whether an answer contains a value anywhere, or all members of
+// a list.
 func shows(answer, value any) bool {
 	if list, ok := value.([]any); ok {
 		return !slices.ContainsFunc(list, func(one any) bool { return !shows(answer, one) })

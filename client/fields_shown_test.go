@@ -7,8 +7,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// isIdentity reports whether a field says which thing is changed or under which
-// condition, so that nothing shows it.
+// isIdentity reports whether a field identifies the object to change or states
+// a precondition, so that no answer shows it.
 func isIdentity(mutation string, fields []*ast.FieldDefinition, base object) bool {
 	name := fields[len(fields)-1].Name
 	if slices.Contains(conditions, name) {
@@ -21,7 +21,7 @@ func isIdentity(mutation string, fields []*ast.FieldDefinition, base object) boo
 	return len(fields) == 1 && names && !strings.HasPrefix(mutation, "create")
 }
 
-// pathsOf returns the paths to the fields of an input that hold values.
+// pathsOf returns the paths to the fields of an input with values.
 func (w *writer) pathsOf(input *ast.Definition, below []*ast.FieldDefinition) [][]*ast.FieldDefinition {
 	var paths [][]*ast.FieldDefinition
 	for _, field := range input.Fields {
@@ -35,8 +35,8 @@ func (w *writer) pathsOf(input *ast.Definition, below []*ast.FieldDefinition) []
 	return paths
 }
 
-// nounOf returns the noun in a payload that shows a field of the input, and the path
-// to it.
+// nounOf returns the noun in a payload that shows a field of the input, and its
+// path.
 func (w *writer) nounOf(payload *ast.Definition, field string) (*ast.Definition, []string) {
 	results := payload.Fields.ForName("results")
 	if results != nil {
@@ -50,7 +50,7 @@ func (w *writer) nounOf(payload *ast.Definition, field string) (*ast.Definition,
 	return w.schema.Types[first.Type.Name()], []string{first.Name}
 }
 
-// shown returns the selection below a noun that shows a field of an input.
+// shown returns the selection in a noun that shows a field of an input.
 func (w *writer) shown(noun *ast.Definition, fields []*ast.FieldDefinition, isBulk bool) (string, bool) {
 	if isBulk && fields[0].Name == "items" || noun.Name == fields[0].Type.Name() || shownByItself[fields[0].Type.Name()] == noun.Name {
 		fields = fields[1:]
@@ -76,8 +76,8 @@ func (w *writer) shown(noun *ast.Definition, fields []*ast.FieldDefinition, isBu
 	return "", false
 }
 
-// shownBy returns the selection of a field of a noun that shows the rest of a path
-// of an input.
+// shownBy returns the selection of a field of a noun that shows the rest of an
+// input path.
 func (w *writer) shownBy(name string, of *ast.Definition, rest []*ast.FieldDefinition) (string, bool) {
 	if of.Kind != ast.Object {
 		return name, len(rest) == 0
@@ -89,7 +89,7 @@ func (w *writer) shownBy(name string, of *ast.Definition, rest []*ast.FieldDefin
 	return name + " { " + below + " }", found
 }
 
-// leaves returns the fields of a type that hold a value.
+// leaves returns the fields of a type with scalar values.
 func (w *writer) leaves(of *ast.Definition) string {
 	var names []string
 	for _, field := range of.Fields {
@@ -100,7 +100,7 @@ func (w *writer) leaves(of *ast.Definition) string {
 	return strings.Join(names, " ")
 }
 
-// namesOf returns the names that the noun may have for a field of an input.
+// namesOf returns the possible names in the noun for a field of an input.
 func namesOf(field string) []string {
 	names := []string{field}
 	if rest, ok := strings.CutPrefix(field, "new"); ok {

@@ -18,8 +18,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// TestOptionalFieldsOfInputs sends every optional field of every input absent, as
-// null and with a value, and reads what encoding/json makes of it.
+// TestOptionalFieldsOfInputs encodes every optional field of every input
+// absent, as null and with a value, and checks the JSON.
 func TestOptionalFieldsOfInputs(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t)
@@ -45,7 +45,7 @@ func TestOptionalFieldsOfInputs(t *testing.T) {
 // isOptional reports whether a field of an input can be absent.
 func isOptional(of *ast.FieldDefinition) bool { return !of.Type.NonNull || of.DefaultValue != nil }
 
-// checkStates sends a field of an input absent, null and with a value.
+// checkStates encodes a field of an input absent, as null and with a value.
 func checkStates(t *testing.T, input reflect.Type, field reflect.StructField) {
 	t.Helper()
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -66,11 +66,12 @@ func checkStates(t *testing.T, input reflect.Type, field reflect.StructField) {
 	}
 }
 
-// TestEveryFieldArrives sets each field of each input that writes through the
-// client, on both databases, and looks for the value in the payload and in what is
-// read afterwards. A field of an update stays where it is absent. Null clears it or
-// is refused, where its description says so. Fields come from the schema: a field
-// that a create, a bulk create, an update or a read loses fails here.
+// TestEveryFieldArrives sets each field of each writing input through the
+// client, on both databases. It looks for the value in the payload and in a
+// later query. An update without a field keeps the value. Null clears the
+// field, or is refused if the description says so. The fields come from the
+// schema, so the test finds any field that a create, a bulk create, an update
+// or a read loses.
 func TestEveryFieldArrives(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t)
@@ -96,31 +97,31 @@ type writer struct {
 	t         *testing.T
 	schema    *ast.Schema
 	to        *client.Client
-	made      int // of things that were set up
+	made      int // number of objects that were set up
 	shownLast []seen
 }
 
-// newWriter serves a database, which has the demo cloud if it was empty.
+// newWriter serves a database. If it was empty, it gets the demo cloud.
 func newWriter(t *testing.T, schema *ast.Schema, url string) *writer {
 	t.Helper()
 	s := demotest.Open(t, url)
 	return &writer{t: t, schema: schema, to: client.New(demotest.ServeStore(t, s), client.WithToken(demo.AdminToken))}
 }
 
-// seen is a thing as a mutation left it.
+// seen is an object after a mutation.
 type seen struct {
 	mutation, field, query string
 	sent                   any
 }
 
-// check reads the thing again.
+// check reads the object again.
 func (s seen) check(w *writer) {
 	if answer := w.must(s.query, nil); !shows(answer["node"], s.sent) {
 		w.t.Errorf("%s: input.%s is %v, a query has %v", s.mutation, s.field, s.sent, answer["node"])
 	}
 }
 
-// object is JSON.
+// object is a JSON object.
 type object = map[string]any
 
 // checkMutations checks every mutation that writes fields.
@@ -180,7 +181,7 @@ func encoded(t *testing.T, input any) object {
 	return sent
 }
 
-// fieldNamed returns the field of a struct with a name in JSON.
+// fieldNamed returns the field of a struct with this JSON name.
 func fieldNamed(of reflect.Type, name string) (reflect.StructField, bool) {
 	for i := range of.NumField() {
 		if tag, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); tag == name {

@@ -17,21 +17,21 @@ type file struct {
 	text   string
 }
 
-// WithFiles returns a context in which ImportNamespaces sends definition files,
-// one behind the other, as the body of its request: up to 64 MiB. The server
-// stores all of them or none. The input has no documents.
+// WithFiles returns a context in which ImportNamespaces sends definition files
+// as the body of its request: up to 64 MiB. The server stores all of them or
+// none. The input must not have documents.
 func WithFiles(ctx context.Context, files ...string) context.Context {
 	return context.WithValue(ctx, fileKey{}, file{text: strings.Join(files, "\n")})
 }
 
-// WithFileExport returns a context in which ExportNamespaces returns the file of
-// one namespace, which may be larger than an answer.
+// WithFileExport returns a context in which ExportNamespaces returns the file
+// of one namespace. The file may exceed the limit of an answer.
 func WithFileExport(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fileKey{}, file{export: true})
 }
 
-// redirect makes the request of an operation one of files, where its context has
-// some.
+// redirect sends the request of an operation to /import or /export if its
+// context has files.
 func redirect(request *http.Request) error {
 	of, ok := request.Context().Value(fileKey{}).(file)
 	if !ok {

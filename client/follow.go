@@ -25,22 +25,21 @@ const (
 	// silence is how long a stream may send nothing. A server sends a heartbeat
 	// every 15 seconds.
 	silence = 45 * time.Second
-	// maxPause bounds the wait before a stream that was cut is asked for again.
+	// maxPause bounds the wait before the next attempt after a cut stream.
 	maxPause = 5 * time.Second
 )
 
 // Follow sends a subscription and returns the data of its events, over an event
-// stream, until the context ends. A stream that was cut, by the network or by a
-// server that stops, is asked for again behind the last event, so that none is
-// missed and none comes twice: the operation declares the variable $after, gives it
-// to its field, and selects the cursor of that.
+// stream, until the context ends. If the network or a stopping server cuts the
+// stream, Follow continues after the last event, so that no event is missed or
+// comes twice. For that, the operation must declare the variable $after, pass
+// it to its field, and select the field's cursor.
 //
 //	subscription ($after: String) { resourceChanged(after: $after) { cursor change { what key } } }
 //
-// The iteration ends with the error of an answer that will not be another one when
-// it is asked for again, such as FORBIDDEN or an invalid document, or of a server
-// that was not reached at first. An event of which a part failed has its data and
-// its error.
+// The iteration ends with an error that another attempt would not change, such
+// as FORBIDDEN or an invalid document, or if the first attempt does not reach
+// the server. An event that failed in part has its data and its error.
 func Follow[T any](ctx context.Context, c *Client, document string, variables map[string]any) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		variables = maps.Clone(variables)
@@ -79,11 +78,11 @@ func Follow[T any](ctx context.Context, c *Client, document string, variables ma
 	}
 }
 
-// errEnough says that nobody wants further events.
+// errEnough means that the caller wants no further events.
 var errEnough = errors.New("enough")
 
-// pauseAfter returns how long to wait before a stream that ended with an error is
-// asked for again. It reports false for one that would end so again.
+// pauseAfter returns the wait before the next attempt after a stream ended with
+// an error. It returns false if another attempt would fail, too.
 func pauseAfter(err error, failed int, begun bool) (time.Duration, bool) {
 	shortest := min(maxPause, 50*time.Millisecond<<min(failed, 10))
 	shortest += rand.N(shortest)
@@ -98,8 +97,8 @@ func pauseAfter(err error, failed int, begun bool) (time.Duration, bool) {
 	return max(wait, shortest), again || begun && refused.Status >= http.StatusInternalServerError || Code(err) == Timeout
 }
 
-// cursorOf returns the cursor in the data of an event, which has one field; empty
-// for one without.
+// cursorOf returns the cursor in the data of an event, which has one field;
+// empty if there is none.
 func cursorOf(data json.RawMessage) string {
 	var fields map[string]struct{ Cursor string }
 	if json.Unmarshal(data, &fields) != nil || len(fields) != 1 {
@@ -111,7 +110,7 @@ func cursorOf(data json.RawMessage) string {
 	return ""
 }
 
-// isEmpty reports whether the data of an answer shows nothing of its field.
+// isEmpty reports whether all fields in the data of an answer are null.
 func isEmpty(data json.RawMessage) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
@@ -125,9 +124,9 @@ func isEmpty(data json.RawMessage) bool {
 	return true
 }
 
-// stream asks for a stream once and hands over its events until it ends: with nil
-// where it was cut or the server ended it, else with the error of the last answer.
-// It reports whether the server opened one.
+// stream opens a stream once and passes its events to each until it ends. The
+// error is nil if the stream was cut or the server ended it, otherwise the
+// error of the last answer. stream reports whether the server opened a stream.
 func (c *Client) stream(ctx context.Context, document string, variables map[string]any, each func(data json.RawMessage, refused error) bool) (opened bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -154,24 +153,24 @@ func (c *Client) stream(ctx context.Context, document string, variables map[stri
 	return true, readEvents(bufio.NewReader(response.Body), func() { silent.Reset(silence) }, each)
 }
 
-// refusedStream returns the error of a response without a stream.
+// refusedStream returns the error of a response that is not a stream.
 func refusedStream(response *http.Response) error {
 	refused := &graphql.HTTPError{StatusCode: response.StatusCode}
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err == nil {
-		_ = json.Unmarshal(text, &refused.Response) // of others than our servers it can be anything
+		_ = json.Unmarshal(text, &refused.Response) // other servers can send anything
 	}
 	return refused
 }
 
-// readEvents reads the events of a stream. Alive is called for each line.
+// readEvents reads the events of a stream. It calls alive for each line.
 func readEvents(from *bufio.Reader, alive func(), each func(data json.RawMessage, refused error) bool) error {
 	var name string
 	var data []string
 	for {
 		line, err := from.ReadString('\n')
 		if err != nil {
-			return nil // it was cut
+			return nil // the stream was cut
 		}
 		alive()
 		line = strings.TrimRight(line, "\r\n")
@@ -193,7 +192,7 @@ func readEvents(from *bufio.Reader, alive func(), each func(data json.RawMessage
 	}
 }
 
-// readEvent hands over an answer, or returns its error where it has no data.
+// readEvent passes on an answer, or returns its error if it has no data.
 func readEvent(text string, each func(data json.RawMessage, refused error) bool) error {
 	var answer struct {
 		Data   json.RawMessage

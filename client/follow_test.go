@@ -18,15 +18,16 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// resourceChanged is an event of what followed asks for.
+// resourceChanged is an event of the subscription followed.
 type resourceChanged struct {
 	ResourceChanged struct{ Change struct{ What, Key string } }
 }
 
 const followed = `subscription($after: String) { resourceChanged(after: $after) { cursor change { what key } } }`
 
-// TestFollowMissesNothing follows through a proxy that cuts all connections again
-// and again, while another client writes: each change comes once, in order.
+// TestFollowMissesNothing follows through a proxy that keeps cutting all
+// connections while another client writes. Each change must come once, in
+// order.
 func TestFollowMissesNothing(t *testing.T) {
 	t.Parallel()
 	address := demotest.Serve(t)
@@ -74,8 +75,8 @@ func TestFollowMissesNothing(t *testing.T) {
 	}
 }
 
-// TestFollowEndsWhereItIsRefused follows as nobody, with a wrong document, and
-// where no server is; and ends with its context.
+// TestFollowEndsWhereItIsRefused follows without a token, with an invalid
+// document, without a server, and until its context ends.
 func TestFollowEndsWhereItIsRefused(t *testing.T) {
 	t.Parallel()
 	address := demotest.Serve(t)
@@ -105,8 +106,8 @@ func TestFollowEndsWhereItIsRefused(t *testing.T) {
 	}
 }
 
-// TestCandidatesAreFollowed follows the candidates for a request: what they are now,
-// and others once a host has room no more, behind the cursor of the first ones.
+// TestCandidatesAreFollowed follows the candidates for a request: the current
+// ones, and new ones after their cursor once a host is full.
 func TestCandidatesAreFollowed(t *testing.T) {
 	t.Parallel()
 	server := client.New(demotest.Serve(t), client.WithToken(demo.AdminToken))

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-// The subscriptions behind the functions below, as the server gets them.
+// The subscriptions of the functions below.
 const (
 	followResources = `subscription ResourceChanges($uuids: [UUID!], $after: String) {
   resourceChanged(uuids: $uuids, after: $after) { cursor change { kind key what changedAt } resource { uuid name revision } }
@@ -37,11 +37,11 @@ const (
 
 // ResourceChange is a change of a resource.
 type ResourceChange struct {
-	// Cursor is the position behind the change: the argument after of a function
-	// that is to go on there.
+	// Cursor is the position after the change. Pass it as after to continue
+	// there.
 	Cursor string `json:"cursor"`
 	Change Change `json:"change"`
-	// Resource is as it is now; nil when it is gone.
+	// Resource is the current resource; nil if it is gone.
 	Resource *struct {
 		UUID     string `json:"uuid"`
 		Name     string `json:"name"`
@@ -49,22 +49,22 @@ type ResourceChange struct {
 	} `json:"resource"`
 }
 
-// NamespaceChange is a change of a namespace, or of what is in it.
+// NamespaceChange is a change of a namespace or its content.
 type NamespaceChange struct {
 	Cursor string `json:"cursor"`
 	Change Change `json:"change"`
-	// Namespace is as it is now; nil when it is gone.
+	// Namespace is the current namespace; nil if it is gone.
 	Namespace *struct {
 		Name     string `json:"name"`
 		Revision int    `json:"revision"`
 	} `json:"namespace"`
 }
 
-// ProviderChange is a change of a resource provider, or of how much of it is used.
+// ProviderChange is a change of a resource provider or its usage.
 type ProviderChange struct {
 	Cursor string `json:"cursor"`
 	Change Change `json:"change"`
-	// ResourceProvider is as it is now; nil when it is gone.
+	// ResourceProvider is the current provider; nil if it is gone.
 	ResourceProvider *struct {
 		UUID       string `json:"uuid"`
 		Name       string `json:"name"`
@@ -72,8 +72,7 @@ type ProviderChange struct {
 	} `json:"resourceProvider"`
 }
 
-// CapacityChange are the sums of capacity as they have become: at most the first
-// thousand.
+// CapacityChange has the new sums of capacity: at most the first thousand.
 type CapacityChange struct {
 	Cursor   string `json:"cursor"`
 	Capacity struct {
@@ -97,37 +96,38 @@ type CandidateRequest struct {
 	RootRequired    []string               `json:"rootRequired,omitempty"`
 	RootForbidden   []string               `json:"rootForbidden,omitempty"`
 	Hosts           *ResourceFilter        `json:"hosts,omitempty"`
-	// First is how many candidates an event shows at most, from 0 to 1000; nil is 50.
+	// First is the maximum number of candidates in an event, from 0 to 1000;
+	// nil is 50.
 	First *int `json:"first,omitempty"`
 }
 
-// CandidateChange are the candidates for a request as they have become.
+// CandidateChange has the new candidates for a request.
 type CandidateChange struct {
 	Cursor               string      `json:"cursor"`
 	AllocationCandidates *Candidates `json:"allocationCandidates"`
 }
 
-// ResourceChanges follows the changes of the resources of some uuids, nil for all:
-// those behind a cursor and then those that come, or with nil those that come. See
-// Follow for how it ends.
+// ResourceChanges follows the changes of the resources with these uuids, or of
+// all for nil. With a cursor it begins with the changes after it, otherwise
+// with new changes. See Follow for its end.
 func ResourceChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ResourceChange, error] {
 	return changesOf[ResourceChange](ctx, c, followResources, behind(after, "uuids", uuids))
 }
 
-// NamespaceChanges follows the changes of the namespaces of some names, nil for all,
-// as ResourceChanges does those of resources.
+// NamespaceChanges follows the changes of the namespaces with these names, or
+// of all for nil, like ResourceChanges.
 func NamespaceChanges(ctx context.Context, c *Client, names []string, after *string) iter.Seq2[*NamespaceChange, error] {
 	return changesOf[NamespaceChange](ctx, c, followNamespaces, behind(after, "names", names))
 }
 
-// ProviderChanges follows the changes of the resource providers of some uuids, nil
-// for all, as ResourceChanges does those of resources.
+// ProviderChanges follows the changes of the resource providers with these
+// uuids, or of all for nil, like ResourceChanges.
 func ProviderChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ProviderChange, error] {
 	return changesOf[ProviderChange](ctx, c, followProviders, behind(after, "uuids", uuids))
 }
 
-// CapacityChanges follows what Capacities returns: the sums as they are now, or with
-// a cursor as soon as they are others, and then each time that they are.
+// CapacityChanges follows the result of Capacities. It returns the sums each
+// time that they change. Without a cursor it returns the current sums first.
 func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFilter, groupBy CapacityGrouping, resourceClasses []string, after *string) iter.Seq2[*CapacityChange, error] {
 	variables := behind(after, "resourceClasses", resourceClasses)
 	variables["groupBy"] = groupBy
@@ -137,8 +137,9 @@ func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFil
 	return changesOf[CapacityChange](ctx, c, followCapacity, variables)
 }
 
-// CandidateChanges follows what FindCandidates returns: the candidates as they are
-// now, or with a cursor as soon as they are others, and then each time that they are.
+// CandidateChanges follows the result of FindCandidates. It returns the
+// candidates each time that they change. Without a cursor it returns the
+// current candidates first.
 func CandidateChanges(ctx context.Context, c *Client, request CandidateRequest, after *string) iter.Seq2[*CandidateChange, error] {
 	variables, err := variablesOf(request)
 	if err != nil {
@@ -159,7 +160,7 @@ func variablesOf(value any) (variables map[string]any, err error) {
 	return variables, err
 }
 
-// behind returns the variables of a subscription that begins behind a cursor.
+// behind returns the variables of a subscription that begins after a cursor.
 func behind(after *string, name string, list []string) map[string]any {
 	variables := map[string]any{}
 	if after != nil {

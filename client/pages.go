@@ -8,15 +8,15 @@ import (
 	"github.com/Khan/genqlient/graphql"
 )
 
-// Page is a part of a list, and how the list goes on.
+// Page is a part of a list, with the cursor of the next page.
 type Page[T any] struct {
 	Nodes []T
-	Next  *string // the cursor of the next page; nil where there is none
+	Next  *string // the cursor of the next page; nil on the last page
 }
 
-// All returns the members of a list, page after page: the first page is fetched
-// for nil, each other one for the cursor that the one before it had. It ends with
-// an error of fetch.
+// All returns the members of a list, page after page. It calls fetch with nil
+// for the first page, and with the cursor of the previous page for the others.
+// It ends with the first error of fetch.
 func All[T any](fetch func(after *string) (Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for after := (*string)(nil); ; {
@@ -39,7 +39,7 @@ func All[T any](fetch func(after *string) (Page[T], error)) iter.Seq2[T, error] 
 	}
 }
 
-// Collect returns the members of a list, at most so many; 0 is all.
+// Collect returns the members of a list, at most most of them; 0 means all.
 func Collect[T any](list iter.Seq2[T, error], most int) ([]T, error) {
 	all := []T{}
 	for node, err := range list {
@@ -53,14 +53,14 @@ func Collect[T any](list iter.Seq2[T, error], most int) ([]T, error) {
 	return all, nil
 }
 
-// MissingError is the error of a list that is of something that does not exist, or
-// that the viewer may not see.
+// MissingError means that the parent of a list does not exist, or that the
+// viewer may not see it.
 type MissingError struct{ Kind, Name string }
 
-// Error says what is missing.
+// Error names the missing object.
 func (e *MissingError) Error() string { return fmt.Sprintf("%s %q does not exist", e.Kind, e.Name) }
 
-// pageOf returns a page of a list of an answer.
+// pageOf returns a page of a list in an answer.
 func pageOf[T any](nodes []T, info *PageInfo) Page[T] {
 	page := Page[T]{Nodes: nodes}
 	if info != nil && info.HasNextPage {
@@ -69,9 +69,10 @@ func pageOf[T any](nodes []T, info *PageInfo) Page[T] {
 	return page
 }
 
-// The iterators below fetch pages of the size `first`, nil for that of the server.
+// The iterators below fetch pages of the size first; nil is the server's
+// default.
 
-// Namespaces returns the namespaces that a filter leaves, in an order.
+// Namespaces returns the namespaces that match a filter, in an order.
 func Namespaces(ctx context.Context, c graphql.Client, filter *NamespaceFilter, order *NamespaceOrder, first *int) iter.Seq2[*Namespace, error] {
 	return All(func(after *string) (page Page[*Namespace], err error) {
 		answer, err := ListNamespaces(ctx, c, filter, order, first, after)
@@ -82,8 +83,9 @@ func Namespaces(ctx context.Context, c graphql.Client, filter *NamespaceFilter, 
 	})
 }
 
-// Properties returns the properties of a namespace by name: with a resource type
-// as they apply to it, through associations with the target and the prefix.
+// Properties returns the properties of a namespace by name. With a resource
+// type it returns them as they apply to the type, through associations with the
+// target and the prefix.
 func Properties(ctx context.Context, c graphql.Client, namespace string, resourceType, target, prefix *string, first *int) iter.Seq2[*Property, error] {
 	return All(func(after *string) (page Page[*Property], err error) {
 		answer, err := ListProperties(ctx, c, namespace, resourceType, target, prefix, first, after)
@@ -98,7 +100,7 @@ func Properties(ctx context.Context, c graphql.Client, namespace string, resourc
 	})
 }
 
-// Objects returns the objects of a namespace by name, as Properties does.
+// Objects returns the objects of a namespace by name, like Properties.
 func Objects(ctx context.Context, c graphql.Client, namespace string, resourceType, target, prefix *string, first *int) iter.Seq2[*Object, error] {
 	return All(func(after *string) (page Page[*Object], err error) {
 		answer, err := ListObjects(ctx, c, namespace, resourceType, target, prefix, first, after)
@@ -113,8 +115,8 @@ func Objects(ctx context.Context, c graphql.Client, namespace string, resourceTy
 	})
 }
 
-// Tags returns the tags of all namespaces whose names contain a text, nil for
-// all.
+// Tags returns the tags of all namespaces. With search it returns only tags
+// whose names contain this string.
 func Tags(ctx context.Context, c graphql.Client, search *string, first *int) iter.Seq2[*Tag, error] {
 	return All(func(after *string) (page Page[*Tag], err error) {
 		answer, err := ListTags(ctx, c, search, first, after)
@@ -155,7 +157,7 @@ func AssociationsOfType(ctx context.Context, c graphql.Client, resourceType stri
 	})
 }
 
-// ResourceTypes returns the resource types that a filter leaves, in an order.
+// ResourceTypes returns the resource types that match a filter, in an order.
 func ResourceTypes(ctx context.Context, c graphql.Client, filter *ResourceTypeFilter, order *ResourceTypeOrder, first *int) iter.Seq2[*ResourceType, error] {
 	return All(func(after *string) (page Page[*ResourceType], err error) {
 		answer, err := ListResourceTypes(ctx, c, filter, order, first, after)
@@ -166,8 +168,8 @@ func ResourceTypes(ctx context.Context, c graphql.Client, filter *ResourceTypeFi
 	})
 }
 
-// CapabilityValues returns the values in use of a capability, and how many
-// resources have each.
+// CapabilityValues returns the values in use of a capability, with the number
+// of resources for each.
 func CapabilityValues(ctx context.Context, c graphql.Client, resourceType, name string) iter.Seq2[*ValueInUse, error] {
 	return All(func(after *string) (page Page[*ValueInUse], err error) {
 		answer, err := ReadCapability(ctx, c, resourceType, name, after)
@@ -189,7 +191,7 @@ func CapabilityValues(ctx context.Context, c graphql.Client, resourceType, name 
 	})
 }
 
-// Resources returns the resources that a filter leaves, in an order, with or
+// Resources returns the resources that match a filter, in an order, with or
 // without their metadata.
 func Resources(ctx context.Context, c graphql.Client, filter *ResourceFilter, order *ResourceOrder, first *int, withMetadata bool) iter.Seq2[*ListedResource, error] {
 	return All(func(after *string) (page Page[*ListedResource], err error) {
@@ -201,8 +203,8 @@ func Resources(ctx context.Context, c graphql.Client, filter *ResourceFilter, or
 	})
 }
 
-// MetadataKeys returns the metadata keys of the resources that a filter leaves: of
-// a type and with a text in them where these are not nil.
+// MetadataKeys returns the metadata keys of the resources that match a filter.
+// A resource type and a string in the key restrict them further; nil does not.
 func MetadataKeys(ctx context.Context, c graphql.Client, filter *ResourceFilter, resourceType, search *string, first *int) iter.Seq2[*KeyInUse, error] {
 	return All(func(after *string) (page Page[*KeyInUse], err error) {
 		answer, err := ListMetadataKeys(ctx, c, filter, resourceType, search, first, after)
@@ -213,7 +215,7 @@ func MetadataKeys(ctx context.Context, c graphql.Client, filter *ResourceFilter,
 	})
 }
 
-// Providers returns the providers that a filter leaves, in an order.
+// Providers returns the providers that match a filter, in an order.
 func Providers(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, order *ResourceProviderOrder, first *int) iter.Seq2[*Provider, error] {
 	return All(func(after *string) (page Page[*Provider], err error) {
 		answer, err := ListProviders(ctx, c, filter, order, first, after)
@@ -224,7 +226,7 @@ func Providers(ctx context.Context, c graphql.Client, filter *ResourceProviderFi
 	})
 }
 
-// ProviderNames returns the names of the providers that a filter leaves.
+// ProviderNames returns the names of the providers that match a filter.
 func ProviderNames(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, first *int) iter.Seq2[*ProviderName, error] {
 	return All(func(after *string) (page Page[*ProviderName], err error) {
 		answer, err := ListProviderNames(ctx, c, filter, first, after)
@@ -250,7 +252,7 @@ func AllocationsOf(ctx context.Context, c graphql.Client, provider string, first
 	})
 }
 
-// Consumers returns the consumers that a filter leaves, in an order.
+// Consumers returns the consumers that match a filter, in an order.
 func Consumers(ctx context.Context, c graphql.Client, filter *ConsumerFilter, order *ConsumerOrder, first *int) iter.Seq2[*Consumer, error] {
 	return All(func(after *string) (page Page[*Consumer], err error) {
 		answer, err := ListConsumers(ctx, c, filter, order, first, after)
@@ -261,11 +263,11 @@ func Consumers(ctx context.Context, c graphql.Client, filter *ConsumerFilter, or
 	})
 }
 
-// usagesPage is how many groups of consumers a request asks for.
+// usagesPage is the number of groups of consumers in a request.
 const usagesPage = 100
 
-// Usages returns what consumers use, in groups: of a project, a user and a type
-// where these are not nil.
+// Usages returns the usage of consumers in groups. A project, a user and a
+// consumer type restrict them; nil does not.
 func Usages(ctx context.Context, c graphql.Client, project, user, consumerType *string, groupBy UsageGrouping) iter.Seq2[*Usage, error] {
 	key := func(of *Usage) *string {
 		switch groupBy {
@@ -290,7 +292,7 @@ func Usages(ctx context.Context, c graphql.Client, project, user, consumerType *
 	})
 }
 
-// Traits returns the traits that a filter leaves.
+// Traits returns the traits that match a filter.
 func Traits(ctx context.Context, c graphql.Client, filter *TraitFilter, first *int) iter.Seq2[*Trait, error] {
 	return All(func(after *string) (page Page[*Trait], err error) {
 		answer, err := ListTraits(ctx, c, filter, first, after)
@@ -301,7 +303,7 @@ func Traits(ctx context.Context, c graphql.Client, filter *TraitFilter, first *i
 	})
 }
 
-// ResourceClasses returns the resource classes that a filter leaves.
+// ResourceClasses returns the resource classes that match a filter.
 func ResourceClasses(ctx context.Context, c graphql.Client, filter *ResourceClassFilter, first *int) iter.Seq2[*ResourceClass, error] {
 	return All(func(after *string) (page Page[*ResourceClass], err error) {
 		answer, err := ListResourceClasses(ctx, c, filter, first, after)
@@ -312,8 +314,8 @@ func ResourceClasses(ctx context.Context, c graphql.Client, filter *ResourceClas
 	})
 }
 
-// Capacities returns the capacity of the providers that a filter leaves, in groups:
-// of some resource classes, nil for all.
+// Capacities returns the capacity of the providers that match a filter, in
+// groups, for these resource classes, or all for nil.
 func Capacities(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, groupBy CapacityGrouping, resourceClasses []string, first *int) iter.Seq2[*Capacity, error] {
 	return All(func(after *string) (page Page[*Capacity], err error) {
 		answer, err := ListCapacity(ctx, c, filter, groupBy, resourceClasses, first, after)
@@ -324,7 +326,7 @@ func Capacities(ctx context.Context, c graphql.Client, filter *ResourceProviderF
 	})
 }
 
-// AuditEvents returns the events of the audit log that a filter leaves, the newest
+// AuditEvents returns the events of the audit log that match a filter, newest
 // first.
 func AuditEvents(ctx context.Context, c graphql.Client, filter *AuditFilter, first *int) iter.Seq2[*AuditEvent, error] {
 	return All(func(after *string) (page Page[*AuditEvent], err error) {
@@ -336,8 +338,9 @@ func AuditEvents(ctx context.Context, c graphql.Client, filter *AuditFilter, fir
 	})
 }
 
-// Changes returns the changes after a cursor that a filter leaves, the oldest first,
-// up to the newest that there is now; nil begins with the oldest that is kept.
+// Changes returns the changes after a cursor that match a filter, oldest first,
+// up to the current newest. With nil it begins with the oldest change in the
+// log.
 func Changes(ctx context.Context, c graphql.Client, filter *ChangeFilter, cursor *string, first *int) iter.Seq2[*Change, error] {
 	return All(func(after *string) (page Page[*Change], err error) {
 		if after == nil {

@@ -17,30 +17,30 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// DefaultRetries is how often a request is sent again by default.
+// DefaultRetries is the default number of retries of a request.
 const DefaultRetries = 3
 
-// The waits before a request is sent again: the first where the server says none,
-// and the longest. A server that says a longer one is not asked again.
+// The waits before a retry: the first if the server gives no time, and the
+// maximum. If the server gives a longer time, the client does not retry.
 const (
 	firstWait = 250 * time.Millisecond
 	maxWait   = 10 * time.Second
 )
 
-// WithRetries sets how often a request is sent again that the server had no
-// capacity for (RATE_LIMITED, UNAVAILABLE, or the status 429 or 503), after the
-// time that the server says; 0 is never. A mutation has an idempotency key, by
-// which it happens once however often it is sent, so it is sent again also where
-// no answer came, or the server does not know its outcome.
+// WithRetries sets the number of retries when the server has no capacity for a
+// request (RATE_LIMITED, UNAVAILABLE, or the status 429 or 503); 0 is none. The
+// client waits for the time that the server gives. A mutation has an
+// idempotency key, so it happens once even if it is sent several times. So the
+// client also repeats a mutation without an answer or with an unknown outcome.
 func WithRetries(n int) Option { return func(o *options) { o.retries = max(0, n) } }
 
-// retryAfter holds what the header Retry-After of a response says.
+// retryAfter holds the value of the header Retry-After of a response.
 type retryAfter struct{ wait string }
 
 type retryAfterKey struct{}
 
-// repeated calls send until it succeeds, fails for good, or was called often
-// enough.
+// repeated calls send until it succeeds, fails permanently, or all retries are
+// used.
 func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(context.Context) error) error {
 	kind := kindOf(req)
 	if kind == ast.Mutation {
@@ -61,16 +61,16 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 	}
 }
 
-// waitOf returns when to try again what failed with an error: as the server says,
-// or after the time that is given. It reports false for what fails again, or may
-// happen again: once says that it does not.
+// waitOf returns the wait before the next attempt after an error: the server's
+// time, or otherwise. It returns false if a retry would fail again, or could
+// repeat the operation. once means that the operation has an idempotency key.
 func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool) {
 	refused := new(Errors)
 	if !errors.As(err, &refused) {
 		return otherwise, once && isCut(err)
 	}
 	if once && slices.ContainsFunc(refused.List, isUnsettled) {
-		return otherwise, true // what was refused beside it is tried again, too
+		return otherwise, true // this also repeats the parts that were refused
 	}
 	wait := otherwise
 	for _, one := range refused.List {
@@ -86,25 +86,25 @@ func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool)
 	return wait, wait <= maxWait
 }
 
-// isUnsettled reports whether an error of a mutation does not say what becomes of
-// it: its outcome is not known, or the same request is under way.
+// isUnsettled reports whether an error of a mutation leaves its outcome open:
+// the outcome is unknown, or the same request is in progress.
 func isUnsettled(one *Error) bool {
 	return one.Code == OutcomeUnknown || one.Code == ConcurrentUpdate && one.Field == idempotencyHeader
 }
 
-// isCut reports whether a connection ended before the answer did.
+// isCut reports whether a connection ended before the end of the answer.
 func isCut(err error) bool {
 	failed := new(net.OpError)
 	return errors.As(err, &failed) && failed.Op != "dial" || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// idempotencyHeader is the header by which a server makes a mutation once.
+// idempotencyHeader is the header with the idempotency key.
 const idempotencyHeader = "Idempotency-Key"
 
 type idempotencyKey struct{}
 
-// kindOf returns what kind of operation a request runs; empty for none that can be
-// read.
+// kindOf returns the kind of operation that a request runs; empty if the
+// document cannot be parsed.
 func kindOf(req *graphql.Request) ast.Operation {
 	document, err := parser.ParseQuery(&ast.Source{Input: req.Query})
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/cadastre-dev/cadastre/client"
 )
 
-// TestRequestsAreSentAgain: a request is sent again where that can help, a
-// mutation under one key, and otherwise its error is returned.
+// TestRequestsAreSentAgain checks that the client repeats a request only if
+// that can help, uses one key for all attempts of a mutation, and otherwise
+// returns the error.
 func TestRequestsAreSentAgain(t *testing.T) {
 	t.Parallel()
 	const (

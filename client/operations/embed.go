@@ -1,4 +1,4 @@
-// Package operations holds the operations of the Go client, as text.
+// Package operations holds the operations of the Go client as text.
 package operations
 
 import "embed"

@@ -48,7 +48,7 @@ func (o Of[T]) IsNull() bool {
 	return null && len(o) == 1
 }
 
-// MarshalJSON returns the value, or null.
+// MarshalJSON encodes the value, or null.
 func (o Of[T]) MarshalJSON() ([]byte, error) {
 	value, ok := o.Get()
 	if !ok {
@@ -57,7 +57,7 @@ func (o Of[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(value)
 }
 
-// UnmarshalJSON reads a value, or null. A field that an input does not have is an
+// UnmarshalJSON decodes a value, or null. A field that an input lacks is an
 // error.
 func (o *Of[T]) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
