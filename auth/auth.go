@@ -1,6 +1,6 @@
-// Package auth turns the credentials of an HTTP request into a access.Viewer.
+// Package auth turns the credentials of an HTTP request into an access.Viewer.
 // It asks its sources (a token file, an OpenID Connect issuer, an OpenStack
-// identity service) in order. What a viewer may do is decided elsewhere.
+// identity service) in order. It does not decide what a viewer may do.
 package auth
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// maxTokenBytes is the length of the longest token. Sources are not asked about
-// longer ones, which are unknown.
+// maxTokenBytes is the maximum length of a token. Longer tokens are unknown; no
+// source is asked about them.
 const maxTokenBytes = 16 << 10
 
-// Source returns the viewer that a token stands for. For a token that is
-// unknown or has expired the error wraps problem.ErrUnauthenticated; while the
-// source cannot check tokens it wraps problem.ErrUnavailable.
+// Source returns the viewer of a token. For a token that is unknown or has
+// expired the error wraps problem.ErrUnauthenticated. While the source cannot
+// check tokens the error wraps problem.ErrUnavailable.
 type Source func(ctx context.Context, token string) (access.Viewer, error)
 
-// Authenticator asks several sources for the viewer behind a request.
+// Authenticator asks several sources for the viewer of a request.
 type Authenticator struct {
 	sources []Source
 }
@@ -33,12 +33,12 @@ type Authenticator struct {
 // New returns an authenticator that asks the sources in the order given.
 func New(sources ...Source) *Authenticator { return &Authenticator{sources: sources} }
 
-// Authenticate returns the viewer behind a request with these headers: that of
-// the first source that knows the token of `Authorization: Bearer T` or
-// `X-Auth-Token: T`. The error wraps problem.ErrUnauthenticated when there is
-// no token, when there are two different ones, and when no source knows it; it
-// wraps problem.ErrUnavailable when no source knows it but one of them could
-// not check it.
+// Authenticate returns the viewer of a request with these headers. It asks the
+// sources in order for the token of `Authorization: Bearer T` or `X-Auth-Token:
+// T`. The error wraps problem.ErrUnauthenticated if there is no token, if there
+// are two different tokens, or if no source knows the token. It wraps
+// problem.ErrUnavailable if no source knows the token and one of them could not
+// check it.
 func (a *Authenticator) Authenticate(ctx context.Context, header http.Header) (access.Viewer, error) {
 	token, err := tokenOf(header)
 	if err != nil {
@@ -95,18 +95,18 @@ func tokenOf(header http.Header) (string, error) {
 	return tokens[0], nil
 }
 
-// newClient returns a client for the services behind sources.
+// newClient returns the HTTP client for the services of sources.
 func newClient() *http.Client { return &http.Client{Timeout: 5 * time.Second} }
 
-// isHTTP reports whether a text is the URL of an HTTP server.
+// isHTTP reports whether a string is the URL of an HTTP server.
 func isHTTP(text string) bool {
 	address, err := url.Parse(text)
 	return err == nil && address.Host != "" && (address.Scheme == "https" || address.Scheme == "http")
 }
 
-// connection is what it takes to ask another service: opened by the first
-// caller that needs it, and kept. For retryAfter a failure is returned to all
-// callers.
+// connection is a connection to another service. The first caller that needs it
+// opens it, and it stays open. If that fails, all callers get the error for the
+// time of retryAfter.
 type connection[T any] struct {
 	open       func(ctx context.Context) (T, error)
 	retryAfter time.Duration

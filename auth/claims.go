@@ -11,9 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// knownRoles returns the roles of a viewer, sorted, for the names that an
-// identity service returns. Names are compared exactly: by the mapping or,
-// without one, with the roles themselves. It drops other names.
+// knownRoles returns the sorted roles for the names from an identity service.
+// It compares names exactly: with the mapping or, without one, with the roles
+// themselves. It drops other names.
 func knownRoles(names []string, mapping map[string]string) []string {
 	var roles []string
 	for _, name := range names {
@@ -29,7 +29,7 @@ func knownRoles(names []string, mapping map[string]string) []string {
 	return roles
 }
 
-// checkRole returns an error for a text that is not a role.
+// checkRole returns an error for a string that is not a role.
 func checkRole(name string) error {
 	switch name {
 	case access.RoleAdmin, access.RoleMember, access.RoleReader, access.RoleService:
@@ -38,7 +38,8 @@ func checkRole(name string) error {
 	return fmt.Errorf("unknown role %q: the roles are admin, member, reader and service", name)
 }
 
-// checkMapping returns an error for a mapping to what is not a role.
+// checkMapping returns an error if a mapping leads to something other than a
+// role.
 func checkMapping(mapping map[string]string) error {
 	for name, role := range mapping {
 		if err := checkRole(role); err != nil {
@@ -48,7 +49,7 @@ func checkMapping(mapping map[string]string) error {
 	return nil
 }
 
-// checkID returns an error for a text that cannot be the id of a user or a
+// checkID returns an error for a string that cannot be the id of a user or a
 // project in the database.
 func checkID(id string) error {
 	var problems problem.Problems
@@ -60,7 +61,7 @@ func checkID(id string) error {
 }
 
 // viewerOf returns a viewer with this user, project and roles. The user is
-// required; the project is, unless one of the roles is of the whole cloud.
+// required. The project is required unless a role is for the whole cloud.
 func viewerOf(user, project string, roles []string) (access.Viewer, error) {
 	viewer := access.Viewer{UserID: user, ProjectID: project, Roles: roles}
 	if err := errors.Join(checkID(user), checkID(project)); err != nil {
@@ -72,8 +73,8 @@ func viewerOf(user, project string, roles []string) (access.Viewer, error) {
 	return viewer, nil
 }
 
-// claimAt returns the claim of this name, or the one inside others that the
-// name's parts between dots lead to: `realm_access.roles`.
+// claimAt returns the claim of this name. Otherwise it follows the parts of the
+// name between dots into nested claims: `realm_access.roles`.
 func claimAt(claims map[string]any, path string) any {
 	if value, ok := claims[path]; ok {
 		return value
@@ -85,8 +86,8 @@ func claimAt(claims map[string]any, path string) any {
 	return nil
 }
 
-// textsOf returns the texts of a claim that is a list, or one text with spaces
-// between them.
+// textsOf returns the strings of a claim: a list, or one string separated by
+// spaces.
 func textsOf(claim any) []string {
 	switch claim := claim.(type) {
 	case string:

@@ -11,14 +11,14 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 )
 
-// TokenFile is the tokens of a file, which can be read again while they are in
+// TokenFile is the tokens of a file. The file can be reloaded while they are in
 // use.
 type TokenFile struct {
 	path   string
 	tokens atomic.Pointer[[]Token]
 }
 
-// OpenTokenFile returns the tokens of a file, as ReadTokens reads it.
+// OpenTokenFile returns the tokens of a file in the format of ReadTokens.
 func OpenTokenFile(path string) (*TokenFile, error) {
 	f := &TokenFile{path: path}
 	_, err := f.Reload()
@@ -30,8 +30,8 @@ func (f *TokenFile) Find(_ context.Context, text string) (access.Viewer, error) 
 	return find(*f.tokens.Load(), text)
 }
 
-// Reload reads the file again and returns what changed, in words; nothing is
-// empty. A file that cannot be read changes nothing.
+// Reload reads the file again, and describes the changes in words; empty means
+// no change. If it fails, the previous tokens stay in use.
 func (f *TokenFile) Reload() (changed string, err error) {
 	read, err := ReadTokens(f.path)
 	if err != nil {
@@ -68,25 +68,26 @@ func isSame(a, b access.Viewer) bool {
 		slices.Equal(slices.Sorted(slices.Values(a.Roles)), slices.Sorted(slices.Values(b.Roles)))
 }
 
-// PolicyFile is the policy of a file, which can be read again while it is in use.
+// PolicyFile is the policy of a file. The file can be reloaded while it is in
+// use.
 type PolicyFile struct {
 	path    string
 	current atomic.Pointer[access.Policy]
 }
 
-// OpenPolicyFile returns the policy of a file, as ReadPolicy reads it.
+// OpenPolicyFile returns the policy of a file in the format of ReadPolicy.
 func OpenPolicyFile(path string) (*PolicyFile, error) {
 	f := &PolicyFile{path: path}
 	_, err := f.Reload()
 	return f, err
 }
 
-// Policy returns what the file held when it was last read.
+// Policy returns the policy of the last successful read.
 func (f *PolicyFile) Policy() *access.Policy { return f.current.Load() }
 
-// Reload reads the file again and returns the rules and fields that it has other
-// roles for than before, in words; none is empty. A file that cannot be read
-// changes nothing.
+// Reload reads the file again, and returns in words the rules and fields with
+// changed roles; empty means no change. If it fails, the previous policy stays
+// in use.
 func (f *PolicyFile) Reload() (changed string, err error) {
 	read, err := ReadPolicy(f.path)
 	if err != nil {

@@ -13,22 +13,23 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// How long keys are used, and how soon the issuer is asked again.
+// How long keys are used, and how often the issuer is asked.
 const (
 	keysFreshTime   = 10 * time.Minute // then they are fetched again
-	keysStaleTime   = time.Hour        // while that fails they are good for so long
-	issuerRetryTime = 10 * time.Second // the least time between two attempts
+	keysStaleTime   = time.Hour        // how long they are used if the fetch fails
+	issuerRetryTime = 10 * time.Second // minimum time between two attempts
 	maxKeysBytes    = 1 << 20
 )
 
-// asymmetric are the algorithms that can be accepted: whoever can check their
-// signatures cannot make them.
+// asymmetric are the acceptable algorithms: a service that can check their
+// signatures cannot forge them.
 var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// keys are the keys of an issuer. A key that the issuer revoked is dropped with
-// the next fetch. Clients that invent key ids cause one fetch in issuerRetryTime.
+// keys are the keys of an issuer. The next fetch drops the keys that the issuer
+// revoked. Clients that invent key ids cause at most one fetch per
+// issuerRetryTime.
 type keys struct {
 	url    string
 	client *http.Client
@@ -43,13 +44,13 @@ type keys struct {
 	failed  error // of the last fetch
 }
 
-// errNoKeys is the error of a token whose key can be neither found nor excluded,
-// because the issuer did not answer.
+// errNoKeys means that the issuer did not answer, so that it is unknown whether
+// a key of the issuer signed the token.
 var errNoKeys = errors.New("the keys of the issuer are not available")
 
 // VerifySignature returns the payload of a token that one of the keys signed.
-// The error wraps errNoKeys if no known key did and the issuer cannot be asked
-// for others. The verifier has checked the algorithm before it calls this.
+// The error wraps errNoKeys if no known key signed it and the issuer cannot be
+// asked for others. The verifier checks the algorithm before it calls this.
 func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	signed, err := jose.ParseSignedCompact(token, asymmetric)
 	if err != nil {
@@ -75,15 +76,15 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 	return nil, errors.New("no key of the issuer signed the token")
 }
 
-// current returns the keys. It fetches them when they are old, or when refetch
-// is set, unless the last attempt was a moment ago. Keys that are good come
-// together with the error where refetch is set and the last fetch failed. A fetch
+// current returns the keys. It fetches them if they are old or refetch is set,
+// but not within issuerRetryTime of the last attempt. If refetch is set and the
+// last fetch failed, it returns usable keys together with the error. A fetch
 // delays only the callers that need it.
 func (k *keys) current(ctx context.Context, refetch bool) ([]jose.JSONWebKey, error) {
 	if k.wantsFetch(refetch) {
 		k.fetching.Lock()
 		defer k.fetching.Unlock()
-		if k.wantsFetch(refetch) { // nobody fetched them meanwhile
+		if k.wantsFetch(refetch) { // no other caller fetched them meanwhile
 			started := k.now()
 			set, err := k.fetch(ctx)
 			k.mu.Lock()
@@ -133,7 +134,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	set := []jose.JSONWebKey{}
 	for _, text := range document.Keys {
 		var key jose.JSONWebKey
-		if json.Unmarshal(text, &key) == nil && key.Valid() && key.IsPublic() { // of other kinds there may be more
+		if json.Unmarshal(text, &key) == nil && key.Valid() && key.IsPublic() { // the issuer may have keys of other kinds
 			set = append(set, key)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lru"
 )
 
-// How long answers of the identity service are used.
+// How long answers of the identity service are cached.
 const (
 	maxTokenTTL = 60 * time.Second
 	failureTTL  = 5 * time.Second // the token is unknown, or the service cannot be reached
@@ -28,24 +28,26 @@ const (
 	maxCachedTokens = 10_000
 )
 
-// KeystoneOptions say where the identity service of an OpenStack cloud is and
-// as whom this server asks it. The account needs the right to validate tokens,
-// which the role `service` or `admin` has.
+// KeystoneOptions name the identity service of an OpenStack cloud and the
+// account of this server. The account needs the right to validate tokens, which
+// the roles `service` and `admin` have.
 type KeystoneOptions struct {
 	// URL is the address of the identity API, version 3: https://keystone:5000/v3.
 	// Required.
 	URL string
-	// User, UserDomain, Password, Project and ProjectDomain are the account; empty
-	// domains are `Default`.
+	// User, UserDomain, Password, Project and ProjectDomain are the account;
+	// empty domains are `Default`.
 	User, UserDomain, Password, Project, ProjectDomain string
-	// CredentialID and CredentialSecret are an application credential, instead of
-	// an account.
+	// CredentialID and CredentialSecret are an application credential. They
+	// replace the account.
 	CredentialID, CredentialSecret string
 	// Roles maps the names of the cloud's roles to admin, member, reader and
-	// service; empty takes the names as they are. Other names mean nothing.
+	// service. If it is empty, the names are used unchanged. Other names are
+	// ignored.
 	Roles map[string]string
-	// CacheTTL is how long the answer about a token is used: 60 s at most and when
-	// 0, and never past the token's end. A revoked token works that long.
+	// CacheTTL is how long the answer about a token is cached, but never past
+	// the token's expiry. It is 60 s at most, and 60 s if 0. A revoked token
+	// still works for this time.
 	CacheTTL time.Duration
 }
 
@@ -53,27 +55,27 @@ type KeystoneOptions struct {
 type identityService struct {
 	options KeystoneOptions
 	now     func() time.Time
-	client  connection[*gophercloud.ServiceClient] // with a token of this server's own
+	client  connection[*gophercloud.ServiceClient] // with this server's own token
 	asking  singleflight.Group
-	// cache holds the latest answer about each token. An answer carries its own
-	// expiry, which is compared with this source's clock, so a plain cache is
-	// enough; those with expiry bring a clock and goroutines of their own.
+	// cache holds the latest answer about each token. Each answer has its own
+	// expiry, compared with the clock of this source. So a plain cache is
+	// enough; caches with expiry have their own clocks and goroutines.
 	cache *lru.Cache[*atomic.Pointer[tokenAnswer]]
 }
 
-// tokenAnswer is what the identity service answered about a token, and until
-// when the answer is used.
+// tokenAnswer is the identity service's answer about a token, with its expiry
+// in the cache.
 type tokenAnswer struct {
 	viewer  access.Viewer
 	err     error
 	expires time.Time
 }
 
-// Keystone returns a source that asks an OpenStack identity service whom a
-// token stands for. An answer is cached for a minute at most and never past the
-// token's end. That the service does not know a token, or cannot be reached, is
-// cached for five seconds. A token without a project is accepted only with a role
-// of the whole cloud.
+// Keystone returns a source that asks an OpenStack identity service for the
+// viewer of a token. It caches an answer for at most a minute, and never past
+// the token's expiry. It caches for five seconds that a token is unknown or
+// that the service cannot be reached. A token without a project is accepted
+// only with a role for the whole cloud.
 func Keystone(options KeystoneOptions, now func() time.Time) (Source, error) {
 	if !isHTTP(options.URL) {
 		return nil, fmt.Errorf("the address of the identity service, %q, is not a URL", options.URL)
@@ -98,14 +100,14 @@ func Keystone(options KeystoneOptions, now func() time.Time) (Source, error) {
 }
 
 func (s *identityService) authenticate(ctx context.Context, token string) (access.Viewer, error) {
-	sum := sha256.Sum256([]byte(token)) // the token itself is not kept
+	sum := sha256.Sum256([]byte(token)) // the token itself is not stored
 	hash := string(sum[:])
 	cached := s.cache.GetOrCreate(hash, 1, func() *atomic.Pointer[tokenAnswer] { return &atomic.Pointer[tokenAnswer]{} })
 	if answer := cached.Load(); answer != nil && s.now().Before(answer.expires) {
 		return answer.viewer, answer.err
 	}
-	// One caller asks for all that wait, so the end of its request must not end
-	// it.
+	// One caller asks for all that wait. So the end of its request must not
+	// cancel the question.
 	asked := s.asking.DoChan(hash, func() (any, error) {
 		answer := s.ask(context.WithoutCancel(ctx), token, s.now())
 		cached.Store(&answer)
@@ -120,7 +122,7 @@ func (s *identityService) authenticate(ctx context.Context, token string) (acces
 	}
 }
 
-// ask returns what the identity service answers about a token.
+// ask asks the identity service about a token.
 func (s *identityService) ask(ctx context.Context, token string, now time.Time) tokenAnswer {
 	viewer, end, err := s.validate(ctx, token, now)
 	if err != nil {
@@ -133,7 +135,7 @@ func (s *identityService) ask(ctx context.Context, token string, now time.Time) 
 	return tokenAnswer{viewer: viewer, expires: expires}
 }
 
-// validate returns the viewer that a token stands for and when the token ends.
+// validate returns the viewer of a token and its expiry.
 func (s *identityService) validate(ctx context.Context, token string, now time.Time) (viewer access.Viewer, end time.Time, err error) {
 	client, err := s.client.get(ctx)
 	if err != nil {
@@ -166,7 +168,7 @@ func (s *identityService) validate(ctx context.Context, token string, now time.T
 	return viewer, document.ExpiresAt, err
 }
 
-// withoutToken returns an error of the client without the text of the answer,
+// withoutToken returns an error of the client without the body of the answer,
 // which may repeat the token.
 func withoutToken(err error) error {
 	if code := new(gophercloud.ErrUnexpectedResponseCode); errors.As(err, code) {
@@ -175,8 +177,8 @@ func withoutToken(err error) error {
 	return fmt.Errorf("ask the identity service: %w", err)
 }
 
-// signIn returns a client with a token of this server's own, which it renews by
-// itself.
+// signIn returns a client with this server's own token. The client renews the
+// token automatically.
 func (s *identityService) signIn(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	provider, err := openstack.NewClient(s.options.URL)
 	if err != nil {

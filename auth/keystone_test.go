@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// identity speaks as the identity service of OpenStack does about tokens.
+// identity imitates OpenStack's identity service.
 type identity struct {
 	*httptest.Server
 	clock *clock
@@ -86,7 +86,7 @@ func (k *identity) validate(w http.ResponseWriter, r *http.Request) {
 	k.document(w, user, project, strings.Split(roles, ",")...)
 }
 
-// document writes a token as the service does; an empty project is none.
+// document writes a token in the service's format; an empty project is omitted.
 func (k *identity) document(w http.ResponseWriter, user, project string, roles ...string) {
 	domain := map[string]string{"id": "default", "name": "Default"}
 	var named []any

@@ -17,28 +17,28 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 )
 
-// OIDCOptions say whose JSON Web Tokens are accepted and what their claims
-// mean.
+// OIDCOptions name the issuer of JSON Web Tokens and the meaning of their
+// claims.
 type OIDCOptions struct {
-	// Issuer is the URL of the issuer, exactly as its tokens have it in `iss`; its
-	// configuration is found below it. Required.
+	// Issuer is the URL of the issuer, exactly as in the claim `iss`. The
+	// issuer's configuration is below it. Required.
 	Issuer string
-	// Audience is what a token must have in `aud`. Required.
+	// Audience is the required value in the claim `aud`. Required.
 	Audience string
-	// Algorithms are the signatures that are accepted; RS256 and ES256 when empty.
-	// Others of RS, PS and ES and EdDSA may be named; symmetric ones and none may
-	// not.
+	// Algorithms are the accepted signature algorithms; RS256 and ES256 if
+	// empty. Other RS, PS and ES algorithms and EdDSA are possible, but neither
+	// symmetric ones nor none.
 	Algorithms []string
 	// UserClaim is the claim with the user's id; empty is `sub`.
 	UserClaim string
-	// ProjectClaim is the claim with the project's id; empty is `project`. Claims
-	// inside others are written with dots: `cloud.project`.
+	// ProjectClaim is the claim with the project's id; empty is `project`. Dots
+	// lead to claims inside others: `cloud.project`.
 	ProjectClaim string
-	// RolesClaim is the claim with the names of roles, a list or a text with
-	// spaces between; empty is `roles`.
+	// RolesClaim is the claim with the names of roles, a list or a string
+	// separated by spaces; empty is `roles`.
 	RolesClaim string
-	// Roles maps those names to admin, member, reader and service; none takes the
-	// names as they are. Other names mean nothing.
+	// Roles maps these names to admin, member, reader and service. If it is
+	// empty, the names are used unchanged. Other names are ignored.
 	Roles map[string]string
 }
 
@@ -49,18 +49,18 @@ type issuer struct {
 	discovered connection[discovered]
 }
 
-// discovered is what the issuer's configuration says: where its keys are.
+// discovered is the issuer's configuration, with the location of its keys.
 type discovered struct {
 	keys     *keys
 	verifier *oidc.IDTokenVerifier
 }
 
-// OIDC returns a source that knows the tokens of an OpenID Connect issuer:
-// signed by one of its keys with one of the algorithms, for this audience, not
-// expired. Other strings, and tokens of other issuers, are unknown. The source
-// fetches the issuer's keys with the first token, then every ten minutes, and for
-// an unknown key at most every ten seconds. While the issuer cannot be reached,
-// known keys are good for an hour, and tokens of other keys cannot be checked.
+// OIDC returns a source for the tokens of an OpenID Connect issuer: signed by
+// one of its keys with one of the algorithms, for this audience, not expired.
+// Other strings, and tokens of other issuers, are unknown. The source fetches
+// the issuer's keys for the first token, then every ten minutes, and for an
+// unknown key at most every ten seconds. While the issuer cannot be reached,
+// known keys work for an hour, and tokens of other keys cannot be checked.
 func OIDC(options OIDCOptions, now func() time.Time) (Source, error) {
 	if !isHTTP(options.Issuer) {
 		return nil, fmt.Errorf("the issuer %q is not a URL", options.Issuer)
@@ -99,7 +99,7 @@ func (i *issuer) authenticate(ctx context.Context, token string) (access.Viewer,
 		return access.Viewer{}, unavailable(err)
 	}
 	verified, err := found.verifier.Verify(ctx, token)
-	if err != nil { // which does not wrap that of the keys
+	if err != nil { // it does not wrap errNoKeys
 		if _, keyErr := found.keys.VerifySignature(ctx, token); errors.Is(keyErr, errNoKeys) {
 			return access.Viewer{}, unavailable(keyErr)
 		}
@@ -114,8 +114,8 @@ func (i *issuer) authenticate(ctx context.Context, token string) (access.Viewer,
 	return viewerOf(user, project, knownRoles(textsOf(claimAt(claims, i.options.RolesClaim)), i.options.Roles))
 }
 
-// issued reports whether a text looks like a token of the issuer. It does not
-// check the token.
+// issued reports whether a string looks like a token of the issuer. It does not
+// verify the token.
 func (i *issuer) issued(token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -22,7 +22,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// signer is an OpenID Connect issuer on loopback with keys of its own.
+// signer is an OpenID Connect issuer on loopback with its own keys.
 type signer struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -74,7 +74,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// token signs the claims; claims of the value nil are left out.
+// token signs the claims without those that are nil.
 func token(t *testing.T, algorithm jose.SignatureAlgorithm, id string, key any, claims map[string]any) string {
 	t.Helper()
 	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
@@ -101,7 +101,7 @@ func token(t *testing.T, algorithm jose.SignatureAlgorithm, id string, key any, 
 	return text
 }
 
-// clock is a clock that tests turn.
+// clock is a clock that tests set.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -244,8 +244,8 @@ func TestOIDCFollowsTheKeysOfItsIssuer(t *testing.T) {
 	is(problem.ErrUnavailable, signed("two", two), "while it is down for long")
 }
 
-// TestAnIssuerThatHangsDelaysNoKnownKey has the issuer hang on the fetch that an
-// unknown key causes: tokens of known keys are checked meanwhile.
+// TestAnIssuerThatHangsDelaysNoKnownKey has the issuer hang on the fetch for an
+// unknown key. Meanwhile the source still checks tokens of known keys.
 func TestAnIssuerThatHangsDelaysNoKnownKey(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
@@ -265,7 +265,7 @@ func TestAnIssuerThatHangsDelaysNoKnownKey(t *testing.T) {
 		t.Fatalf("got %v, %v: Admin is not the role admin", viewer, err)
 	}
 	clock.turn(10 * time.Second)
-	s.mu.Lock() // the issuer answers nothing until it is unlocked
+	s.mu.Lock() // the issuer does not answer until this is unlocked
 	hanging := make(chan error, 1)
 	go func() {
 		_, err := source(context.WithoutCancel(t.Context()), signed("two", newKey(t), "admin"))

@@ -12,9 +12,9 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 )
 
-// ReadPolicy returns the policy of a YAML file with one key, `rules`, that maps
-// rules or fields of Query and Mutation to lists of roles. Errors name the file
-// and every entry that is unknown.
+// ReadPolicy returns the policy of a YAML file. The file has one key, `rules`,
+// which maps rules or fields of Query and Mutation to lists of roles. Errors
+// name the file and every unknown entry.
 func ReadPolicy(path string) (*access.Policy, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 )
 
-// Token is a static token and whom it belongs to.
+// Token is a static token and its viewer.
 type Token struct {
-	// SHA256 is the hash of the token; the token itself is not kept.
+	// SHA256 is the hash of the token; the token itself is not stored.
 	SHA256 [sha256.Size]byte
 	Viewer access.Viewer
 }
 
-// NewToken returns the token with this text.
+// NewToken returns a token for this string.
 func NewToken(text string, viewer access.Viewer) Token {
 	return Token{SHA256: sha256.Sum256([]byte(text)), Viewer: viewer}
 }
 
-// TokensOf returns tokens by their texts.
+// TokensOf returns a token for each string.
 func TokensOf(viewers map[string]access.Viewer) []Token {
 	var tokens []Token
 	for text, viewer := range viewers {
@@ -37,9 +37,8 @@ func TokensOf(viewers map[string]access.Viewer) []Token {
 	return tokens
 }
 
-// Tokens returns a source that knows these tokens. It compares all hashes every
-// time, each in constant time, so that the time it takes does not depend on the
-// token.
+// Tokens returns a source for these tokens. It always compares all hashes, each
+// in constant time, so that its time does not depend on the token.
 func Tokens(tokens []Token) Source {
 	tokens = slices.Clone(tokens)
 	return func(_ context.Context, text string) (access.Viewer, error) { return find(tokens, text) }
@@ -69,11 +68,11 @@ type tokenEntry struct {
 	Roles       []string `yaml:"roles"`
 }
 
-// ReadTokens returns the tokens of a file: YAML, a mapping with the one key
-// `tokens`, a list of `{token | tokenSha256, user, project, roles}`.
-// tokenSha256 is the SHA-256 of the token in hexadecimal, for files that should
-// not hold secrets; roles are one or more of admin, member, reader, service.
-// Errors name the file, the entry and the field, never a token.
+// ReadTokens returns the tokens of a YAML file. The file has one key, `tokens`,
+// with a list of `{token | tokenSha256, user, project, roles}`. tokenSha256 is
+// the SHA-256 of the token in hexadecimal, for files without secrets. roles are
+// one or more of admin, member, reader, service. Errors name the file, the
+// entry and the field, never a token.
 func ReadTokens(path string) ([]Token, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -104,8 +103,8 @@ func ReadTokens(path string) ([]Token, error) {
 	return tokens, nil
 }
 
-// withoutSource returns the message of a YAML error without the lines that it
-// quotes, which may hold a token.
+// withoutSource returns the message of a YAML error without the quoted lines,
+// which may hold a token.
 func withoutSource(err error) string {
 	var syntax yaml.Error
 	if !errors.As(err, &syntax) {
@@ -118,7 +117,7 @@ func withoutSource(err error) string {
 	return message
 }
 
-// read returns the token of an entry, or the field that is wrong and why.
+// read returns the token of an entry, or the wrong field and the error.
 func (e tokenEntry) read() (token Token, field string, err error) {
 	token.Viewer = access.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles}
 	if token.SHA256, field, err = e.hash(); err != nil {
@@ -143,7 +142,7 @@ func (e tokenEntry) read() (token Token, field string, err error) {
 	return token, "", nil
 }
 
-// hash returns the hash of an entry's token, or the field that is wrong.
+// hash returns the hash of an entry's token, or the wrong field and the error.
 func (e tokenEntry) hash() (hash [sha256.Size]byte, field string, err error) {
 	switch {
 	case e.Token == "" && e.TokenSHA256 == "":
