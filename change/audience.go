@@ -2,34 +2,34 @@ package change
 
 import "slices"
 
-// Audience is who sees a thing: everyone who may read its kind, or only the
-// members of some projects, besides those who see all things of the kind. A nil
-// Audience is that of a thing that is not there.
+// Audience is who sees an object: everyone who may read its kind, or only the
+// members of some projects. Viewers who see all objects of the kind always see
+// it. A nil Audience means that the object does not exist.
 type Audience struct {
 	Everyone bool
 	Projects []string
 }
 
-// ToEveryone returns the audience of what is public.
+// ToEveryone returns the audience of a public object.
 func ToEveryone() *Audience { return &Audience{Everyone: true} }
 
-// ToProjects returns the audience of what only some projects see.
+// ToProjects returns the audience of an object that only some projects see.
 func ToProjects(projects ...string) *Audience { return &Audience{Projects: projects} }
 
-// has reports whether the members of a project are among an audience.
+// has reports whether the members of a project belong to the audience.
 func (a *Audience) has(project string) bool {
 	return a != nil && (a.Everyone || slices.Contains(a.Projects, project))
 }
 
-// hasOthers reports whether somebody is among an audience for no project of
-// theirs.
+// hasOthers reports whether members of unnamed projects belong to the audience.
 func (a *Audience) hasOthers() bool { return a != nil && a.Everyone }
 
-// Readers is for whom a row of the log is: an asterisk for everyone, an empty text
-// for those who see all things of its kind, else an equals sign and a project.
+// Readers says who reads a row of the log: an asterisk for everyone, an empty
+// string for viewers who see all objects of its kind, otherwise an equals sign
+// and a project.
 type Readers string
 
-// The readers of a row who are no project.
+// The readers of a row that are not a project.
 const (
 	Everyone Readers = "*"
 	Whole    Readers = ""
@@ -38,20 +38,20 @@ const (
 // OfProject returns the members of a project as the readers of a row.
 func OfProject(project string) Readers { return Readers("=" + project) }
 
-// Row is what the log of changes says to some readers about one change of a thing.
+// Row tells some readers about one change of an object.
 type Row struct {
 	Readers Readers
 	What    What
-	// Named are the projects to which a row for everyone does not speak, and nor
-	// does it to those who see all things: the same change has rows of their own
-	// for those, or nothing to say to them. It is nil where a row speaks to all.
+	// Named, if not nil, restricts a row for everyone: its readers are neither
+	// members of these projects nor viewers who see all objects. If the change
+	// is visible to them, it has separate rows for them.
 	Named []string
 }
 
-// RowsOf returns what the log says about a thing that a transaction changed, by
-// its audiences before and after: at most one row for each who may read the log.
-// A thing that was not changed, but may be seen by others than before, has rows
-// for those alone.
+// RowsOf returns the rows for an object that a transaction changed, by its
+// audiences before and after. Each reader of the log gets at most one row. If
+// only the audience of an object changed, only viewers who gain or lose sight
+// of it get rows.
 func RowsOf(before, after *Audience, changed bool) []Row {
 	if before == nil && after == nil {
 		return nil
@@ -67,8 +67,8 @@ func RowsOf(before, after *Audience, changed bool) []Row {
 	return rowFor(rows, Row{Readers: Everyone, Named: named}, before.hasOthers(), after.hasOthers(), changed)
 }
 
-// rowFor adds the row for readers who saw a thing before or see it after, if it
-// says anything to them.
+// rowFor adds a row for readers who saw an object before or see it after, if
+// the change is visible to them.
 func rowFor(rows []Row, row Row, before, after, changed bool) []Row {
 	switch {
 	case before && after && changed:
@@ -83,7 +83,7 @@ func rowFor(rows []Row, row Row, before, after, changed bool) []Row {
 	return append(rows, row)
 }
 
-// projectsOf returns the projects that audiences name, sorted; it is never nil.
+// projectsOf returns the projects of audiences, sorted; it is never nil.
 func projectsOf(audiences ...*Audience) []string {
 	projects := []string{}
 	for _, audience := range audiences {
@@ -95,24 +95,24 @@ func projectsOf(audiences ...*Audience) []string {
 	return slices.Compact(projects)
 }
 
-// Sight is how much of a kind of things somebody sees.
+// Sight says which objects of a kind a reader sees.
 type Sight int
 
-// The sights.
+// The values of Sight.
 const (
 	Blind     Sight = iota // nothing
-	OwnAndAll              // what everyone sees, and what their project does
+	OwnAndAll              // the public objects, and those of the reader's project
 	AllThings              // all
 )
 
-// Reader is who reads the log.
+// Reader identifies a reader of the log.
 type Reader struct {
 	Project string
 	Sees    map[Kind]Sight
 }
 
-// Of returns which rows of a kind speak to a reader, but for those that do not by
-// their names; see Reads.
+// Of returns the readers of a kind to which r belongs. It ignores Row.Named;
+// see Reads.
 func (r Reader) Of(kind Kind) []Readers {
 	switch r.Sees[kind] {
 	case AllThings:
@@ -123,7 +123,7 @@ func (r Reader) Of(kind Kind) []Readers {
 	return nil
 }
 
-// Reads reports whether a row about a thing of a kind speaks to a reader.
+// Reads reports whether a reader may see a row about an object of a kind.
 func (r Reader) Reads(kind Kind, row Row) bool {
 	if !slices.Contains(r.Of(kind), row.Readers) {
 		return false

@@ -1,5 +1,5 @@
-// Package change says what a change of a thing is, who may see it, and how a
-// place in the feed of changes is written as a cursor.
+// Package change defines the changes of objects, who may see them, and the
+// cursors of the feed of changes.
 package change
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Kind is the type of a thing that changes, as the API names it.
+// Kind is the type of an object that changes, with its name in the API.
 type Kind string
 
-// The kinds of things. What is a part of a thing changes with it: definitions,
-// members and associations with their namespace, metadata, tags and the values of
-// capabilities with their resource, inventories, traits and aggregates with their
-// provider, and allocations with their consumer.
+// The kinds of objects. A part changes together with its object: definitions,
+// members and associations with their namespace; metadata, tags and the values
+// of capabilities with their resource; inventories, traits and aggregates with
+// their provider; allocations with their consumer.
 const (
 	Namespace        Kind = "Namespace"
 	ResourceType     Kind = "ResourceType"
@@ -35,59 +35,59 @@ func Kinds() []Kind {
 	return []Kind{Namespace, ResourceType, Resource, Capability, ResourceProvider, Trait, ResourceClass, Consumer}
 }
 
-// What is what happened to a thing, as somebody sees it: a thing that they may not
-// see any more is deleted for them, and one that they may see from now on is
-// created.
+// What is the change of an object from a reader's view. An object that the
+// reader may no longer see is deleted for them. An object that the reader may
+// see from now on is created for them.
 type What string
 
-// What can happen.
+// The values of What.
 const (
 	Created What = "CREATED"
 	Updated What = "UPDATED"
 	Deleted What = "DELETED"
 )
 
-// Change is one change of one thing by one transaction, as a viewer sees it.
+// Change is one change of one object by one transaction, from a viewer's view.
 type Change struct {
-	// ID is its place in the log. It counts what everybody writes and is never
-	// shown.
+	// ID is the position in the log. It is never shown, because it counts the
+	// writes of all users.
 	ID   int64
 	Kind Kind
-	Key  string // a uuid or a name; of a capability its resource type, a slash and its name
+	Key  string // a uuid or a name; for a capability its resource type, a slash and its name
 	What What
 	At   time.Time
 }
 
-// Position is the place in the feed behind the change.
+// Position returns the position in the feed after the change.
 func (c *Change) Position() Position { return Position{ID: c.ID, At: c.At} }
 
-// Position is a place in the feed: behind the change with an id, and behind all
-// that the same viewer could see at a time. The zero Position is before
-// everything that is kept.
+// Position is a position in the feed: after the change with an id, and after
+// everything that the same viewer could see at a time. The zero Position is
+// before the oldest change in the log.
 type Position struct {
 	ID int64
 	At time.Time
 }
 
-// IsZero reports whether a position is before everything that is kept.
+// IsZero reports whether a position is before the oldest change in the log.
 func (p Position) IsZero() bool { return p.ID == 0 && p.At.IsZero() }
 
-// MaxKeys is how many keys a filter has at most.
+// MaxKeys is the maximum number of keys in a filter.
 const MaxKeys = 100
 
-// Filter says which changes are wanted: those of any of the kinds and of any of
-// the keys. Without kinds all are, and without keys all.
+// Filter selects changes of any of the kinds and any of the keys. An empty list
+// selects all kinds or all keys.
 type Filter struct {
 	Kinds []Kind
 	Keys  []string
 }
 
-// Check adds what is wrong with a filter.
+// Check adds the problems of a filter.
 func (f Filter) Check(problems *problem.Problems, path string) {
 	CheckKeys(problems, path+".keys", f.Keys)
 }
 
-// CheckKeys adds what is wrong with the keys of a filter.
+// CheckKeys adds the problems of the keys of a filter.
 func CheckKeys(problems *problem.Problems, path string, keys []string) {
 	if !text.CheckCount(problems, path, len(keys), MaxKeys) {
 		return
@@ -97,7 +97,7 @@ func CheckKeys(problems *problem.Problems, path string, keys []string) {
 	}
 }
 
-// Has reports whether a filter wants the changes of a thing.
+// Has reports whether a filter selects the changes of an object.
 func (f Filter) Has(kind Kind, key string) bool {
 	return f.hasKind(kind) && (len(f.Keys) == 0 || slices.Contains(f.Keys, key))
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// KeySize is how many bytes the key of a Sealer has.
+// KeySize is the size in bytes of the key of a Sealer.
 const KeySize = 32
 
-// Sealer turns positions into cursors that tell nothing, and back: all have one
-// length, equal positions have equal cursors, and a cursor that was made with
-// another key is refused. A position is encrypted under a synthetic
-// initialization vector, which is its own authentication code.
+// Sealer turns positions into cursors that reveal nothing, and back. All
+// cursors have the same length, equal positions have equal cursors, and a
+// cursor of another key is refused. The sealer encrypts a position under a
+// synthetic initialization vector, which also authenticates it.
 type Sealer struct {
 	block         cipher.Block
 	authenticator []byte
 }
 
-// NewSealer returns the sealer of a key, which is random.
+// NewSealer returns a sealer with a key, which must be random.
 func NewSealer(key []byte) (*Sealer, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("a key of %d bytes seals nothing: it must have %d", len(key), KeySize)
@@ -40,13 +40,13 @@ func code(key, text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Sizes of what is sealed, in bytes.
+// Sizes of the parts of a cursor, in bytes.
 const (
 	positionSize = 16
 	vectorSize   = aes.BlockSize
 )
 
-// Seal returns the cursor of a position, whose time is kept in microseconds.
+// Seal returns the cursor of a position. It keeps the time in microseconds.
 func (s *Sealer) Seal(p Position) string {
 	var text [positionSize]byte
 	binary.BigEndian.PutUint64(text[:8], uint64(p.ID))
@@ -58,8 +58,8 @@ func (s *Sealer) Seal(p Position) string {
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Open returns the position of a cursor, or ErrInvalidInput for a text that this
-// sealer did not make.
+// Open returns the position of a cursor, or ErrInvalidInput for a string that
+// this sealer did not make.
 func (s *Sealer) Open(cursor string) (Position, error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(sealed) != vectorSize+positionSize {
