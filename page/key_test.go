@@ -9,9 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 )
 
-// TestKeysAreUnique makes keys of random parts that hold what keys are made
-// with: two are the same only for the same parts, and each is read as an id of
-// no node.
+// TestKeysAreUnique makes keys of random parts with the special characters of
+// keys. Two keys are equal only for equal parts, and no key is a valid node id.
 func TestKeysAreUnique(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

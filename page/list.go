@@ -8,10 +8,10 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// OfList returns a page of an in-memory list, in the order of the positions of its
+// OfList returns a page of an in-memory list, ordered by the positions of its
 // items: a key under the order and, to break ties, an id. Cursors are bound to
-// the list. Problems are what is wrong besides the request: all of it comes
-// back at once.
+// the list. problems are earlier problems of the caller; OfList returns them
+// together with the problems of the request.
 func OfList[T any](list string, order Order, items []T, request Request, problems problem.Problems, position func(T) (key, id string)) (Page[T], error) {
 	list = order.Of(list)
 	after, before := request.Positions(list, nil, &problems)
@@ -44,7 +44,7 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 			between = append(between, at)
 		}
 	}
-	slices.SortFunc(between, compare) // which finds out soon that they are in order, or the other way round
+	slices.SortFunc(between, compare) // it detects quickly that they are already sorted or reversed
 	page := Page[T]{HasMore: len(between) > request.Limit()}
 	if page.HasMore && request.Backward() {
 		between = between[len(between)-request.Limit():]
@@ -57,9 +57,9 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 	return page, nil
 }
 
-// Positions returns where the cursors of a request stand in a list, nil for
-// none, and adds what is wrong with the request. Valid reports whether a position
-// is one of the list; nil takes all.
+// Positions returns the positions of the cursors of a request in a list, nil
+// for no cursor, and adds the problems of the request. valid reports whether a
+// position belongs to the list; nil accepts all.
 func (r Request) Positions(list string, valid func(Position) bool, problems *problem.Problems) (after, before *Position) {
 	r.Check(problems)
 	read := func(cursor *string, field string) *Position {

@@ -30,18 +30,18 @@ const (
 	KindAuditEvent              Kind = "AuditEvent"
 )
 
-// NodeID is what a global id stands for: a thing of one kind by its uuid, or a
-// part of it. A definition seen through an association has that association's
-// uuid as its part, a metadata item has the uuid of its resource and, as its
-// part, its key. One id never has two contents, and none holds the id of a row,
-// which counts what everybody writes.
+// NodeID is the content of a global id: an object of one kind by its uuid, or a
+// part of it. A definition seen through an association has the association's
+// uuid as its part. A metadata item has the uuid of its resource, and its key
+// as its part. Each id has only one meaning. Ids never contain row ids, which
+// would reveal the number of writes by others.
 type NodeID struct {
 	Kind Kind
 	UUID string
 	Part string // empty for none
 }
 
-// String returns the global id: opaque text that ParseNodeID reads.
+// String returns the global id, an opaque string for ParseNodeID.
 func (id NodeID) String() string {
 	text := string(id.Kind) + ":" + id.UUID
 	if id.Part != "" {
@@ -50,13 +50,13 @@ func (id NodeID) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// GlobalID returns the global id of what has a uuid, or of a part of it.
+// GlobalID returns the global id of an object with a uuid, or of a part of it.
 func GlobalID(kind Kind, uuid, part string) string {
 	return NodeID{Kind: kind, UUID: uuid, Part: part}.String()
 }
 
-// ParseNodeID reads a global id, and returns false where the text is not one.
-// Only the spelling that String returns is accepted.
+// ParseNodeID parses a global id, and returns false for other strings. It
+// accepts only the spelling of String.
 func ParseNodeID(id string) (NodeID, bool) {
 	text, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {
@@ -68,7 +68,7 @@ func ParseNodeID(id string) (NodeID, bool) {
 	return node, kind != "" && isUUID(key) && node.isPart() && node.String() == id
 }
 
-// isPart reports whether the part of an id is one that its kind can have.
+// isPart reports whether the id's kind can have its part.
 func (id NodeID) isPart() bool {
 	switch id.Kind {
 	case KindMetadataItem:
@@ -79,15 +79,15 @@ func (id NodeID) isPart() bool {
 	return id.Part == ""
 }
 
-// isUUID reports whether a text is a uuid in the spelling of answers.
+// isUUID reports whether a string is a uuid in the canonical spelling.
 func isUUID(text string) bool {
 	parsed, err := uuid.Parse(text)
 	return err == nil && parsed.String() == text
 }
 
-// Key returns the key, in caches, of something that has no global id: opaque
-// text that is unique among the ids and keys of all types. It is made from what
-// identifies the thing, such as the uuid of its parent and its name.
+// Key returns a cache key for something without a global id: an opaque string
+// that is unique among the ids and keys of all types. The parts identify the
+// object, such as the uuid of its parent and its name.
 func Key(kind string, parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, part := range parts {
@@ -99,6 +99,6 @@ func Key(kind string, parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + strings.Join(escaped, "/")))
 }
 
-// maxKeyPart is how long a part of a key is at most; of a longer one the key has
-// a digest, which begins with a character that no other part has.
+// maxKeyPart is the maximum length of a part of a key. Key replaces a longer
+// part by a digest, which begins with a character that no other part has.
 const maxKeyPart = 255

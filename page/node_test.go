@@ -10,8 +10,8 @@ import (
 
 const someUUID = "0198f000-1111-7222-8333-444455556666"
 
-// TestIDsAreReadAsTheyAreWritten reads ids of every form, and refuses what is
-// none.
+// TestIDsAreReadAsTheyAreWritten parses ids of every form, and refuses other
+// strings.
 func TestIDsAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	for _, id := range []page.NodeID{
@@ -34,8 +34,8 @@ func TestIDsAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// TestRandomBytesAreNoIDs reads random texts: one that is an id is spelled as
-// String spells it.
+// TestRandomBytesAreNoIDs parses random strings. If one is an id, String must
+// return the same spelling.
 func TestRandomBytesAreNoIDs(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))

@@ -17,8 +17,8 @@ const (
 	MaxSize     = 1000
 )
 
-// Request asks for a page of a list as Relay connections do: the first rows
-// after a cursor, or the last ones before one. The zero Request asks for the
+// Request asks for a page of a list like a Relay connection: the first rows
+// after a cursor, or the last rows before one. The zero Request asks for the
 // first DefaultSize rows.
 type Request struct {
 	First  *int
@@ -27,7 +27,7 @@ type Request struct {
 	Before *string
 }
 
-// Limit returns how many rows the page may have at most.
+// Limit returns the maximum number of rows of the page.
 func (r Request) Limit() int {
 	switch {
 	case r.First != nil:
@@ -38,10 +38,10 @@ func (r Request) Limit() int {
 	return DefaultSize
 }
 
-// IsEmpty reports whether the page has no rows, whatever the list has.
+// IsEmpty reports whether the page has no rows for any list.
 func (r Request) IsEmpty() bool { return r.Limit() == 0 }
 
-// One returns the request for one row where r asks for others.
+// One returns the same request for one row.
 func (r Request) One() Request {
 	one := 1
 	if r.Backward() {
@@ -50,11 +50,10 @@ func (r Request) One() Request {
 	return Request{First: &one, Before: r.Before, After: r.After}
 }
 
-// Backward reports whether the page is taken from the end.
+// Backward reports whether the page comes from the end of the list.
 func (r Request) Backward() bool { return r.Last != nil }
 
-// Check adds what is wrong with the sizes; cursors are checked by
-// ParsePosition.
+// Check adds the problems of the sizes. ParsePosition checks cursors.
 func (r Request) Check(problems *problem.Problems) {
 	if r.First != nil && r.Last != nil {
 		problems.Add("last", "cannot be combined with first")
@@ -78,24 +77,24 @@ type Page[T any] struct {
 	Items   []T
 	Cursors []string // one for each item
 	HasMore bool     // there are rows beyond the page in its direction
-	// Unread is whether the list was not read, for a page of no rows: then HasMore
-	// tells nothing.
+	// Unread is set if the list was not read, because the page has no rows.
+	// Then HasMore is meaningless.
 	Unread bool
 }
 
-// Of returns a page of other items in the places of those of a page.
+// Of returns a page of other items with the cursors of a page.
 func Of[To, From any](current Page[From], items []To) Page[To] {
 	return Page[To]{Items: items, Cursors: current.Cursors, HasMore: current.HasMore, Unread: current.Unread}
 }
 
-// Order is the one order of a list: by a field, ties broken by id.
+// Order is the order of a list: by a field, ties broken by id.
 type Order struct {
 	Field      string
 	Descending bool
 }
 
-// Of returns the name of a list under the order, for its cursors. A list of one
-// order only may leave the order out.
+// Of returns the name of a list under the order, for its cursors. A list with
+// only one order may omit it.
 func (o Order) Of(list string) string {
 	if o.Field != "" {
 		list += " " + o.Field
@@ -106,11 +105,11 @@ func (o Order) Of(list string) string {
 	return list
 }
 
-// Position is a spot in a list under one order: the key of the order there and,
-// to break ties, an id. It refers to no row: it stays valid when its row is
+// Position is a position in a list under one order: the key there and, to break
+// ties, an id. It does not refer to a row, so it stays valid when its row is
 // deleted.
 type Position struct {
-	List string // which list under which order
+	List string // the list and its order
 	Key  string
 	ID   string
 }
@@ -126,7 +125,7 @@ func (p Position) sum() string {
 	return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(p.List+"\x00"+p.Key+"\x00"+p.ID))), 36)
 }
 
-// Cursor returns the position as opaque text.
+// Cursor returns the position as an opaque string.
 func (p Position) Cursor() string {
 	text, err := json.Marshal(positionText{List: p.List, Key: p.Key, ID: p.ID, Sum: p.sum()})
 	if err != nil {
@@ -135,8 +134,8 @@ func (p Position) Cursor() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ParsePosition reads a cursor of the list, and returns false where the cursor
-// is mangled, holds what is no text, or belongs to another list or order.
+// ParsePosition parses a cursor of the list. It returns false if the cursor is
+// mangled, has invalid strings, or belongs to another list or order.
 func ParsePosition(cursor, list string) (Position, bool) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -150,5 +149,5 @@ func ParsePosition(cursor, list string) (Position, bool) {
 	return p, t.Sum == p.sum() && p.List == list && isText(p.Key) && isText(p.ID)
 }
 
-// isText reports whether both databases take a text.
+// isText reports whether both databases accept a string.
 func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
