@@ -1,3 +1,3 @@
-// Package problem holds how an input or an operation is refused: the kinds of
-// refusal, and every problem of an input with its path.
+// Package problem has the refusals of operations, by kind, and the problems of
+// inputs, with their paths.
 package problem

@@ -11,7 +11,8 @@ import (
 )
 
 // The kinds of refusal. Every error that a caller caused wraps exactly one of
-// them (errors.Is); anything else is a fault of the program and is never shown.
+// them (errors.Is). Any other error is a fault of the program and is never
+// shown.
 var (
 	ErrInvalidInput      = errors.New("invalid input")
 	ErrUnauthenticated   = errors.New("unauthenticated")
@@ -27,21 +28,21 @@ var (
 	ErrTooComplex        = errors.New("too complex")
 	ErrTimeout           = errors.New("timeout")
 	ErrUnavailable       = errors.New("unavailable")
-	ErrOutcomeUnknown    = errors.New("outcome unknown") // whether a change was made, or can be shown
+	ErrOutcomeUnknown    = errors.New("outcome unknown") // it is unknown whether a change was made, or it cannot be shown
 	errWithoutAnyProblem = errors.New("invalid input without a problem")
 )
 
-// Refusal tells the caller why an operation was refused. Message states
-// what is wrong, then what is allowed; Field is the path of the input concerned
+// Refusal tells the caller why an operation was refused. Message states the
+// problem, then what is allowed. Field is the path of the input
 // (`input.properties[2].enum`), or empty.
 type Refusal struct {
 	Kind    error
 	Field   string
 	Message string
-	// RetryAfter is when to try again; 0 is unknown.
+	// RetryAfter is the time until the next try; 0 is unknown.
 	RetryAfter time.Duration
-	// Everywhere says that the same is refused for every object: told once, it is
-	// told of all.
+	// Everywhere means that the refusal applies to every object, so that one
+	// report is enough.
 	Everywhere bool
 	reason     error
 }
@@ -58,28 +59,28 @@ func Refuse(kind error, format string, args ...any) *Refusal {
 	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// Because sets what led to the refusal: for the log, never for the caller.
+// Because sets the cause of the refusal: for the log, never for the caller.
 func (r *Refusal) Because(cause error) *Refusal {
 	r.reason = cause
 	return r
 }
 
-// Cause returns what led to the refusal, for the log, or nil.
+// Cause returns the cause of the refusal, for the log, or nil.
 func (r *Refusal) Cause() error { return r.reason }
 
-// After sets when to try again.
+// After sets the time until the next try.
 func (r *Refusal) After(wait time.Duration) *Refusal {
 	r.RetryAfter = wait
 	return r
 }
 
-// ForAll sets that the same is refused for every object.
+// ForAll marks the refusal as the same for every object.
 func (r *Refusal) ForAll() *Refusal {
 	r.Everywhere = true
 	return r
 }
 
-// On sets which input field the refusal is about.
+// On sets the input field of the refusal.
 func (r *Refusal) On(field string) *Refusal {
 	r.Field = field
 	return r
@@ -92,8 +93,8 @@ func IsForAll(err error) bool {
 	return ok && refusal.Everywhere
 }
 
-// Under returns an error whose refusal, if it is one, is about an input at a
-// path: about the field below the path that it names, or the path itself.
+// Under moves the refusal in an error, if any, below a path: its field becomes
+// the path itself, or the former field below it.
 func Under(err error, path string) error {
 	var refusal *Refusal
 	if errors.As(err, &refusal) {
@@ -105,22 +106,21 @@ func Under(err error, path string) error {
 	return err
 }
 
-// Problem is one thing wrong with an input: where and what.
+// Problem is one problem of an input, with its path.
 type Problem struct {
 	Field   string
 	Message string
-	// Kind is the kind of refusal where the problem is another than that the input
-	// is invalid; nil where it is that.
+	// Kind is the kind of refusal; nil means invalid input.
 	Kind error
 }
 
-// keptProblem is a problem as it is kept as JSON.
+// keptProblem is the JSON form of a problem.
 type keptProblem struct {
 	Field, Message string
 	Kind           string `json:",omitempty"`
 }
 
-// MarshalJSON writes the problem with its kind.
+// MarshalJSON encodes the problem with its kind.
 func (p Problem) MarshalJSON() ([]byte, error) {
 	kept := keptProblem{Field: p.Field, Message: p.Message}
 	if p.Kind != nil {
@@ -129,7 +129,7 @@ func (p Problem) MarshalJSON() ([]byte, error) {
 	return json.Marshal(kept)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (p *Problem) UnmarshalJSON(text []byte) error {
 	var kept keptProblem
 	if err := json.Unmarshal(text, &kept); err != nil {
@@ -147,8 +147,8 @@ func (p *Problem) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Reported returns the problem as a line of a report: where it is, the kind in
-// capitals where it has one, and its words.
+// Reported returns the problem as a line of a report: its path, its kind in
+// capitals if it has one, and its message.
 func (p Problem) Reported() string {
 	if p.Kind == nil {
 		return p.Field + ": " + p.Message
@@ -156,16 +156,16 @@ func (p Problem) Reported() string {
 	return p.Field + ": " + (&Refusal{Kind: p.Kind, Message: p.Message}).Reported()
 }
 
-// Problems collects everything wrong with an input, so that one answer can
-// report all of it.
+// Problems collects all problems of an input, so that one answer can report
+// them all.
 type Problems []Problem
 
-// Add adds one more problem.
+// Add adds a problem.
 func (p *Problems) Add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// AddKind is AddBounded for a problem that is a refusal of a kind; nil is none.
+// AddKind is AddBounded for a problem with a kind; nil means invalid input.
 func (p *Problems) AddKind(kind error, field, format string, args ...any) {
 	count := len(*p)
 	if p.AddBounded(field, format, args...); count < maxProblems {
@@ -173,11 +173,11 @@ func (p *Problems) AddKind(kind error, field, format string, args ...any) {
 	}
 }
 
-// maxProblems is how many problems AddBounded lists.
+// maxProblems is the number of problems that AddBounded lists.
 const maxProblems = 200
 
-// AddBounded adds one more problem of an input that can have any number of
-// them: beyond 200 it notes once that there are more.
+// AddBounded adds a problem of an input that can have any number of them.
+// Beyond maxProblems it notes once that there are more.
 func (p *Problems) AddBounded(field, format string, args ...any) {
 	switch {
 	case len(*p) < maxProblems:
@@ -187,7 +187,7 @@ func (p *Problems) AddBounded(field, format string, args ...any) {
 	}
 }
 
-// AddBoundedProblem is AddBounded for a problem as it is.
+// AddBoundedProblem is AddBounded for an existing Problem.
 func (p *Problems) AddBoundedProblem(one Problem) {
 	if len(*p) < maxProblems {
 		*p = append(*p, one)
@@ -196,7 +196,7 @@ func (p *Problems) AddBoundedProblem(one Problem) {
 	p.AddBounded(one.Field, "")
 }
 
-// With returns the problems and those of more that are not among them.
+// With returns the problems, followed by those of more that p lacks.
 func (p Problems) With(more Problems) Problems {
 	all := slices.Clone(p)
 	for _, one := range more {
@@ -207,8 +207,8 @@ func (p Problems) With(more Problems) Problems {
 	return all
 }
 
-// Of returns the problems of an error that is an *InvalidInput, and whether it is
-// one; nil has none.
+// Of returns the problems of an *InvalidInput. It returns false for any other
+// error; nil has no problems.
 func Of(err error) (Problems, bool) {
 	var invalid *InvalidInput
 	if errors.As(err, &invalid) {
@@ -217,8 +217,8 @@ func Of(err error) (Problems, bool) {
 	return nil, err == nil
 }
 
-// InError returns the problems that an error tells of, one for a refusal of a
-// kind; nil has none.
+// InError returns the problems in an error: one for a refusal of a kind, none
+// for nil.
 func InError(err error) Problems {
 	if problems, ok := Of(err); ok {
 		return problems
@@ -234,7 +234,7 @@ func InError(err error) Problems {
 	return Problems{one}
 }
 
-// HasUnder reports whether one of the problems is at a path or below it.
+// HasUnder reports whether a problem is at a path or below it.
 func (p Problems) HasUnder(path string) bool {
 	return slices.ContainsFunc(p, func(one Problem) bool {
 		rest, ok := strings.CutPrefix(one.Field, path)
@@ -242,7 +242,7 @@ func (p Problems) HasUnder(path string) bool {
 	})
 }
 
-// Err returns nil when there is no problem, else an *InvalidInput.
+// Err returns nil if there are no problems, otherwise an *InvalidInput.
 func (p Problems) Err() error {
 	if len(p) == 0 {
 		return nil
@@ -250,7 +250,7 @@ func (p Problems) Err() error {
 	return &InvalidInput{Problems: p}
 }
 
-// InvalidInput refuses an input and lists every problem in it; nothing was
+// InvalidInput refuses an input and lists all of its problems. Nothing was
 // stored.
 type InvalidInput struct {
 	Problems Problems
@@ -287,13 +287,13 @@ func Invalid(field, format string, args ...any) error {
 }
 
 // Reported returns a refusal as a line of a report: its kind in capitals, and
-// its words.
+// its message.
 func (r *Refusal) Reported() string {
 	return strings.ToUpper(strings.ReplaceAll(r.Kind.Error(), " ", "_")) + ": " + r.Message
 }
 
-// Join returns the path of a member: `$.properties.hw_cpu`, and with brackets
-// where the name is no identifier: `$.properties['cpu_info:features']`.
+// Join returns the path of a member: `$.properties.hw_cpu`, or with brackets if
+// the name is not an identifier: `$.properties['cpu_info:features']`.
 func Join(path, key string) string {
 	for i, r := range key {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
@@ -310,5 +310,5 @@ func Join(path, key string) string {
 	return path + "." + key
 }
 
-// Index returns the path of a list's item.
+// Index returns the path of a list item.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
