@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Decimal is a number as JSON writes it, without rounding: 0.digits times ten
-// to the exponent. Digits neither start nor end with a zero; zero has none.
+// Decimal is a JSON number without rounding: 0.digits times ten to the
+// exponent. Digits neither start nor end with a zero; zero has no digits.
 type Decimal struct {
 	Negative bool
 	Digits   string
 	Exponent int
 }
 
-// maxExponent bounds exponents, so that sums of them cannot overflow; numbers
-// beyond it are taken as having it.
+// maxExponent bounds exponents, so that their sums cannot overflow. Larger
+// exponents are replaced by it.
 const maxExponent = 1 << 30
 
 var number = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$`)
 
-// ParseDecimal reads a number in JSON's notation.
+// ParseDecimal parses a number in JSON's notation.
 func ParseDecimal(input string) (Decimal, bool) {
 	parts := number.FindStringSubmatch(input)
 	if parts == nil {
@@ -32,7 +32,7 @@ func ParseDecimal(input string) (Decimal, bool) {
 	if digits == "" {
 		return Decimal{}, true
 	}
-	exponent, _ := strconv.Atoi(cmp.Or(parts[4], "0")) // beyond all integers it is the last one
+	exponent, _ := strconv.Atoi(cmp.Or(parts[4], "0")) // on overflow this is the largest integer
 	exponent = max(-maxExponent, min(maxExponent, exponent))
 	return Decimal{sign == "-", strings.TrimRight(digits, "0"), exponent + len(digits) - len(fraction)}, true
 }
@@ -40,8 +40,8 @@ func ParseDecimal(input string) (Decimal, bool) {
 // IsInteger reports whether the number has no fraction: 1.0 has none.
 func (d Decimal) IsInteger() bool { return d.Digits == "" || len(d.Digits) <= d.Exponent }
 
-// Compare returns a negative number when d is less than other, 0 when they are
-// equal.
+// Compare returns a negative number if d is less than other, 0 if they are
+// equal, and a positive number if d is greater.
 func (d Decimal) Compare(other Decimal) int {
 	sign := func(n Decimal) int {
 		switch {
@@ -62,7 +62,7 @@ func (d Decimal) Compare(other Decimal) int {
 	return order * sign(d)
 }
 
-// String returns a string that is the same for equal numbers only.
+// String returns a string that is equal only for equal numbers.
 func (d Decimal) String() string {
 	if d.Digits == "" {
 		return "0"

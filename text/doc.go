@@ -1,3 +1,3 @@
-// Package text checks and compares incoming strings: case folding, limits of
-// length, near misses, decimals, and JSON that is kept as it came.
+// Package text checks and compares incoming strings: case folding, length
+// limits, near misses, decimals, and JSON kept verbatim.
 package text

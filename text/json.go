@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// JSON is the text of one JSON value, kept as it came in: numbers are not
-// rounded and members are not reordered; only the white space between tokens
-// is dropped. The empty JSON stands for an absent value.
+// JSON is the text of one JSON value as it arrived: numbers are not rounded and
+// members are not reordered. Only the white space between tokens is dropped.
+// The empty JSON stands for an absent value.
 type JSON string
 
-// MarshalGQL writes the value as it is.
+// MarshalGQL writes the value unchanged.
 func (j JSON) MarshalGQL(w io.Writer) {
 	if j == "" {
 		_, _ = io.WriteString(w, "null")
@@ -21,8 +21,8 @@ func (j JSON) MarshalGQL(w io.Writer) {
 	_, _ = io.WriteString(w, string(j))
 }
 
-// UnmarshalGQL reads a decoded variable, or a JSON as it is. Numbers are
-// expected as json.Number, which keeps their text.
+// UnmarshalGQL encodes a decoded variable, or keeps a JSON unchanged. Numbers
+// should be json.Number, which keeps their digits.
 func (j *JSON) UnmarshalGQL(v any) error {
 	if text, isText := v.(JSON); isText {
 		*j = text
@@ -38,7 +38,7 @@ func (j *JSON) UnmarshalGQL(v any) error {
 	return nil
 }
 
-// MarshalJSON writes the value as it is.
+// MarshalJSON returns the value unchanged.
 func (j JSON) MarshalJSON() ([]byte, error) {
 	if j == "" {
 		return []byte("null"), nil
@@ -46,7 +46,7 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 	return []byte(j), nil
 }
 
-// UnmarshalJSON keeps the text without white space.
+// UnmarshalJSON keeps the text without the white space between tokens.
 func (j *JSON) UnmarshalJSON(text []byte) error {
 	var buf bytes.Buffer
 	if err := json.Compact(&buf, text); err != nil {

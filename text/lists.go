@@ -6,7 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// MaxFilterList is how many names or uuids one list of a filter takes.
+// MaxFilterList is the maximum number of names or uuids in one list of a
+// filter.
 const MaxFilterList = 250
 
 // CheckList adds the problems of a list of at most limit strings of any length.
@@ -19,8 +20,8 @@ func CheckList(problems *problem.Problems, path string, texts []string, limit in
 	}
 }
 
-// CheckAny returns the problems of strings of any length, given as pairs of a path
-// and a string.
+// CheckAny returns the problems of strings of any length, passed as pairs of a
+// path and a string.
 func CheckAny(pairs ...string) error {
 	var problems problem.Problems
 	for i := 0; i < len(pairs); i += 2 {
@@ -30,7 +31,7 @@ func CheckAny(pairs ...string) error {
 }
 
 // CheckCount reports whether a list has at most limit members, and adds a
-// problem where it has more.
+// problem if it has more.
 func CheckCount(problems *problem.Problems, path string, count, limit int) bool {
 	if count > limit {
 		problems.Add(path, "must have at most %d members, has %d", limit, count)
@@ -38,8 +39,8 @@ func CheckCount(problems *problem.Problems, path string, count, limit int) bool 
 	return count <= limit
 }
 
-// CheckNames adds the problems of names: each has at most limit characters and is
-// there once.
+// CheckNames adds the problems of names: each must have at most limit
+// characters and occur once.
 func CheckNames(problems *problem.Problems, path string, names []string, limit int) {
 	seen := map[string]bool{}
 	for i, name := range names {
@@ -57,8 +58,7 @@ func CheckDistinct[T ~string](problems *problem.Problems, path string, names []T
 	}
 }
 
-// CheckUnique adds a problem for a name that is among those seen, and adds it
-// to them.
+// CheckUnique adds a problem if a name was seen before, and marks it as seen.
 func CheckUnique(problems *problem.Problems, path, name string, seen map[string]bool) {
 	if seen[name] {
 		problems.Add(path, "is named twice")

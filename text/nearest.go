@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Speller finds the known name that a misspelled one may mean.
+// Speller finds the known name for a misspelled one.
 type Speller struct {
 	names  []string
 	folded [][]rune
-	used   []uint64 // the letters of each, by letterSet
+	used   []uint64 // the letters of each name, by letterSet
 }
 
 // NewSpeller returns a Speller of the known names.
@@ -22,9 +22,9 @@ func NewSpeller(names []string) Speller {
 	return s
 }
 
-// letterSet returns which letters are in a text, some of them under one bit. An
-// edit changes at most two bits, so that texts that differ in more are not
-// compared.
+// letterSet returns the set of letters in a string; several letters share a
+// bit. One edit changes at most two bits. So strings that differ in too many
+// bits need no comparison.
 func letterSet(text []rune) uint64 {
 	var used uint64
 	for _, letter := range text {
@@ -33,10 +33,10 @@ func letterSet(text []rune) uint64 {
 	return used
 }
 
-// Nearest returns the one of the known names that is most like name, or empty
-// where none is: names are alike when at most a third of their characters, and
-// at most three, would have to be inserted, removed, replaced or swapped. Case
-// makes no difference; of equally near names the first in order of text wins.
+// Nearest returns the known name that is most similar to name, or "" if none is
+// similar. Names are similar if at most a third of the characters, and at most
+// three, must be inserted, removed, replaced or swapped. Case does not matter.
+// Of equally near names the first in alphabetical order wins.
 func (s Speller) Nearest(name string) string {
 	letters := []rune(Fold(name))
 	used := letterSet(letters)
@@ -53,11 +53,11 @@ func (s Speller) Nearest(name string) string {
 	return best
 }
 
-// Nearest is Speller.Nearest for names that are asked for once.
+// Nearest is Speller.Nearest for a single lookup.
 func Nearest(name string, known []string) string { return NewSpeller(known).Nearest(name) }
 
-// DidYouMean returns the end of a message about an unknown name: the known one
-// that it may mean, or nothing where none is like it.
+// DidYouMean returns the end of a message about an unknown name: the most
+// similar known name, or "" if none is similar.
 func (s Speller) DidYouMean(name string) string {
 	if near := s.Nearest(name); near != "" {
 		return "; did you mean " + strconv.Quote(near) + "?"
@@ -65,9 +65,10 @@ func (s Speller) DidYouMean(name string) string {
 	return ""
 }
 
-// editDistance returns how many single-character edits and swaps of neighbours
-// turn a into b; limit + 1 where there are more than limit. Only cells of the
-// table that a distance of at most limit can lead through are computed.
+// editDistance returns the number of single-character edits and swaps of
+// neighbours that turn a into b, or limit + 1 if it exceeds limit. It computes
+// only the cells of the table that a distance of at most limit can pass
+// through.
 func editDistance(a, b []rune, limit int) int {
 	over := limit + 1
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {

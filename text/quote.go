@@ -4,9 +4,8 @@ import "math/bits"
 
 const upperHex = "0123456789ABCDEF"
 
-// AppendQuoted appends a text as a string of JSON. Only the quote, the
-// backslash and the control characters are escaped; bytes that are not UTF-8
-// stay as they are.
+// AppendQuoted appends a JSON string. It escapes only the quote, the backslash
+// and the control characters; bytes that are not UTF-8 stay unchanged.
 func AppendQuoted(to []byte, text string) []byte {
 	to = append(to, '"')
 	start := 0
@@ -30,9 +29,8 @@ func AppendQuoted(to []byte, text string) []byte {
 	return append(append(to, text[start:]...), '"')
 }
 
-// plainUntil returns the index of the first byte from an index on that is
-// escaped, and the length of the text where none is. It looks at eight bytes at
-// a time.
+// plainUntil returns the index of the first byte from i on that must be
+// escaped, or the length of the string. It checks eight bytes at a time.
 func plainUntil(text string, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(text); i += 8 {
@@ -40,8 +38,9 @@ func plainUntil(text string, i int) int {
 		x := uint64(part[0]) | uint64(part[1])<<8 | uint64(part[2])<<16 | uint64(part[3])<<24 |
 			uint64(part[4])<<32 | uint64(part[5])<<40 | uint64(part[6])<<48 | uint64(part[7])<<56
 		quote, slash := x^ones*'"', x^ones*'\\'
-		// The high bit of a byte is set where the byte is less than 0x20, or 0 after
-		// the exclusive or; of bytes beyond the first such one it can be set, too.
+		// The high bit of a byte is set if the byte is less than 0x20, or 0
+		// after the exclusive or. It can also be set in bytes after the first
+		// such byte.
 		if escaped := ((x-ones*0x20)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs; escaped != 0 {
 			return i + bits.TrailingZeros64(escaped)/8
 		}

@@ -8,20 +8,20 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// MaxName is how many characters the names of namespaces, properties, objects,
-// tags and types have, and prefixes and targets.
+// MaxName is the maximum number of characters in the names of namespaces,
+// properties, objects, tags and types, and in prefixes and targets.
 const MaxName = 80
 
-// Fold returns the key by which text is compared where case does not matter:
-// tag names and searches. It is the same on every database, because it is made
-// here. Each code point is replaced by the lowest of its simple case variants
-// (Unicode simple case folding), so folding never changes the number of code
-// points.
+// Fold returns the key for case-insensitive comparison of tag names and
+// searches. It does not use the database, so all databases get the same keys.
+// It replaces each code point by the lowest of its simple case variants
+// (Unicode simple case folding), so it never changes the number of code points.
 func Fold(text string) string {
 	return strings.Map(foldRune, text)
 }
 
-// ContainsFolded reports whether a string contains a folded one, in any case.
+// ContainsFolded reports whether a string contains a folded one,
+// case-insensitive.
 func ContainsFolded(text, folded string) bool {
 	if !isASCII(text) {
 		return strings.Contains(Fold(text), folded)
@@ -43,8 +43,8 @@ func isASCII(text string) bool {
 	return true
 }
 
-// hasFoldedPrefix reports whether a text of ASCII, which is no shorter, begins with a
-// folded one.
+// hasFoldedPrefix reports whether an ASCII string begins with a folded one,
+// which must not be longer.
 func hasFoldedPrefix(text, folded string) bool {
 	for i := range len(folded) {
 		c := text[i]
@@ -66,11 +66,11 @@ func foldRune(r rune) rune {
 	return unicode.ToLower(lowest)
 }
 
-// Length returns the length of a string in code points, the unit of every limit
-// here.
+// Length returns the length of a string in code points, the unit of all limits
+// in this package.
 func Length(text string) int { return utf8.RuneCountInString(text) }
 
-// OrEmpty returns a string, empty for nil.
+// OrEmpty returns the string, or "" for nil.
 func OrEmpty(text *string) string {
 	if text == nil {
 		return ""
@@ -85,8 +85,8 @@ func CheckOptional(problems *problem.Problems, path string, text *string, minLen
 	}
 }
 
-// Check adds the problems of a string of minLength to maxLength code points:
-// length, invalid UTF-8, U+0000.
+// Check adds the problems of a string that must have minLength to maxLength
+// code points: length, invalid UTF-8, U+0000.
 func Check(problems *problem.Problems, field, text string, minLength, maxLength int) {
 	switch {
 	case !utf8.ValidString(text):
@@ -103,8 +103,8 @@ func Check(problems *problem.Problems, field, text string, minLength, maxLength 
 }
 
 // CheckName is Check for the name of a definition: 1 to 80 code points, no
-// control characters and no slash, because everything is referred to by
-// namespace and name (metadata definitions catalog specification).
+// control characters and no slash, because references consist of namespace and
+// name (metadata definitions catalog specification).
 func CheckName(problems *problem.Problems, field, name string) {
 	before := len(*problems)
 	Check(problems, field, name, 1, MaxName)
@@ -118,8 +118,8 @@ func CheckName(problems *problem.Problems, field, name string) {
 	}
 }
 
-// PrefixEnd returns the least text, by code point, that is greater than every
-// text that begins with the given one; false where there is none.
+// PrefixEnd returns the smallest string, by code point, that is greater than
+// every string with this prefix; false if there is none.
 func PrefixEnd(prefix string) (string, bool) {
 	runes := []rune(prefix)
 	for i := len(runes) - 1; i >= 0; i-- {

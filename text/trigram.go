@@ -2,8 +2,8 @@ package text
 
 import "unicode"
 
-// HasTrigram reports whether a text has three letters or digits in a row: what
-// an index of trigrams finds texts by, on every database.
+// HasTrigram reports whether a string has three letters or digits in a row.
+// Trigram indexes need that to find strings, on every database.
 func HasTrigram(text string) bool {
 	run := 0
 	for _, r := range text {
