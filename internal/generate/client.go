@@ -23,8 +23,8 @@ const (
 	clientConfig = "client/genqlient.yaml"
 	// inputsFile lists the inputs of the client for its tests.
 	inputsFile = "client/inputs_test.go"
-	// optionalPackage has the type of input fields that can be absent, null or a
-	// value.
+	// optionalPackage has the type of input fields that can be absent, null or
+	// a value.
 	optionalPackage = "github.com/cadastre-dev/cadastre/client/optional"
 )
 
@@ -62,8 +62,8 @@ func writeClient() error {
 	return nil
 }
 
-// writeInputs writes the list of the client's inputs, by which tests know all of
-// them.
+// writeInputs writes the list of the client's inputs, so that tests can cover
+// them all.
 func writeInputs(schema *graphql.Schema, client []byte) error {
 	file, err := parser.ParseFile(token.NewFileSet(), "", client, 0)
 	if err != nil {
@@ -93,9 +93,10 @@ var inputs = []reflect.Type{
 `+list.String()+"}\n"), 0o644)
 }
 
-// withOptionalFields returns a client in which every optional field of an input is
-// an optional.Of, whatever its type. genqlient can bind a type to one field of one
-// operation, so a field without a binding would be sent as null with every request.
+// withOptionalFields returns a client in which every optional field of an input
+// is an optional.Of. genqlient can only bind the type of one field of one
+// operation, and a field without a binding would be sent as null with every
+// request.
 func withOptionalFields(schema *graphql.Schema, source []byte) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "", source, parser.ParseComments)
@@ -123,7 +124,7 @@ func withOptionalFields(schema *graphql.Schema, source []byte) ([]byte, error) {
 	return format.Source(edits.apply())
 }
 
-// edits are replacements in a source, in its order.
+// edits are replacements in a source, in the order of their positions.
 type edits struct {
 	source  []byte
 	files   *token.FileSet
@@ -160,8 +161,9 @@ func (e *edits) apply() []byte {
 	return out.Bytes()
 }
 
-// inputFields makes the optional fields of an input optional and returns their new
-// types by their Go names. Required fields are sent even where they are empty.
+// inputFields makes the optional fields of an input optional.Of, and returns
+// their new types by their Go names. Required fields are sent even if they are
+// empty.
 func (e *edits) inputFields(input *graphql.Definition, fields *ast.StructType) map[string]string {
 	types := map[string]string{}
 	for _, field := range fields.Fields.List {
@@ -180,7 +182,7 @@ func (e *edits) inputFields(input *graphql.Definition, fields *ast.StructType) m
 	return types
 }
 
-// getter gives the getter of an optional field the field's type.
+// getter sets the result type of an optional field's getter.
 func (e *edits) getter(of *ast.FuncDecl, types map[string]map[string]string) {
 	if of.Recv == nil || len(of.Recv.List) != 1 {
 		return
@@ -195,7 +197,7 @@ func (e *edits) getter(of *ast.FuncDecl, types map[string]map[string]string) {
 	}
 }
 
-// text returns a node as it is written.
+// text returns the source of a node.
 func (e *edits) text(node ast.Node) string {
 	var out bytes.Buffer
 	if err := printer.Fprint(&out, e.files, node); err != nil {

@@ -1,7 +1,7 @@
-// Command generate writes the enum of operations into the schema, merges the
-// schema into one text, and generates from it the Go client, the reference of the
-// API and the code that gqlgen makes. Run it in the project's folder. A plugin of
-// ours adds to gqlgen the functions that write an answer field by field.
+// Command generate writes the enum of operations into the schema and merges the
+// schema into one file. From this file it generates the Go client, the
+// reference of the API and gqlgen's code. A plugin adds the functions that
+// write an answer field by field. Run it in the project's folder.
 package main
 
 import (

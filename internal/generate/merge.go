@@ -13,15 +13,15 @@ import (
 	"github.com/vektah/gqlparser/v2/formatter"
 )
 
-// mergedFile is where the whole schema is written as one text.
+// mergedFile is the file with the whole schema.
 const mergedFile = "schema/merged/schema.graphql"
 
-// firstSource is the source that the merged text begins with: it describes the
-// schema as a whole.
+// firstSource is the first source in the merged file: it describes the schema
+// as a whole.
 const firstSource = "schema/common.graphql"
 
-// writeMerged writes the sources as one text without extensions, which is what
-// clients get.
+// writeMerged writes the sources as one file without extensions. Clients get
+// this file.
 func writeMerged(sources []*ast.Source) error {
 	merged, err := merge(sources)
 	if err != nil {
@@ -30,13 +30,13 @@ func writeMerged(sources []*ast.Source) error {
 	return os.WriteFile(mergedFile, []byte(merged), 0o644)
 }
 
-// workFile declares the directive that says what fields do, and workSaid is what
-// each of them says.
+// workFile declares the directive for the work of fields, and workSaid matches
+// its uses.
 const workFile = "schema/work.graphql"
 
 var workSaid = regexp.MustCompile(` @work\([^)]*\)`)
 
-// published returns the sources without what prices are made of.
+// published returns the sources without the directives for prices.
 func published(sources []*ast.Source) []*ast.Source {
 	var out []*ast.Source
 	for _, source := range sources {
@@ -47,9 +47,9 @@ func published(sources []*ast.Source) []*ast.Source {
 	return out
 }
 
-// merge returns one text with the definitions of all sources, as they are
-// written there, the fields of each extension at the end of what it extends.
-// It fails where that text does not mean the same as the sources.
+// merge returns one text with the definitions of all sources. It keeps their
+// text, and moves the fields of each extension to the end of the extended
+// definition. It fails if the result does not mean the same as the sources.
 func merge(sources []*ast.Source) (string, error) {
 	sources = slices.Clone(sources)
 	slices.SortStableFunc(sources, func(a, b *ast.Source) int {
@@ -82,8 +82,8 @@ func sortKey(name string) string {
 	return name
 }
 
-// extension is the text of one extension: what it extends, for example `type
-// Query`, and the lines of its fields.
+// extension is the text of one extension: the extended definition, for example
+// `type Query`, and the lines of its fields.
 type extension struct {
 	of     string
 	fields []string
@@ -112,8 +112,8 @@ func splitExtensions(text string) (rest []string, found []extension) {
 	return rest, found
 }
 
-// extend returns the lines with the fields of an extension at the end of the
-// definition that it extends, which may have had no fields.
+// extend adds the fields of an extension at the end of the extended definition,
+// which may have had no fields.
 func extend(lines []string, by extension) ([]string, error) {
 	at := slices.IndexFunc(lines, func(line string) bool {
 		return line == by.of || strings.HasPrefix(line, by.of+" ")
@@ -130,7 +130,7 @@ func extend(lines []string, by extension) ([]string, error) {
 }
 
 // sameMeaning returns an error unless the merged text, with its descriptions
-// and directives, is the schema of the sources.
+// and directives, equals the schema of the sources.
 func sameMeaning(sources []*ast.Source, merged string) error {
 	whole, err := gqlparser.LoadSchema(&ast.Source{Name: mergedFile, Input: merged})
 	if err != nil {
@@ -146,7 +146,7 @@ func sameMeaning(sources []*ast.Source, merged string) error {
 	return nil
 }
 
-// formatted returns a schema as text in an order of its own.
+// formatted returns a schema as text in a canonical order.
 func formatted(schema *ast.Schema) string {
 	for _, definition := range schema.Types {
 		slices.SortFunc(definition.Fields, func(a, b *ast.FieldDefinition) int { return strings.Compare(a.Name, b.Name) })

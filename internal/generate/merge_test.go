@@ -7,8 +7,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestMerge merges sources: fields of extensions go to what they extend, with
-// their descriptions and arguments, wherever that is defined.
+// TestMerge merges sources. Fields of extensions move to the extended
+// definition, with their descriptions and arguments, whichever source has it.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	const common = "\"The whole.\"\nschema {\n  query: Query\n  mutation: Mutation\n}\n\ntype Query {\n  a: Int\n}\n\n\"Writes.\"\ntype Mutation\n"

@@ -14,12 +14,12 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 )
 
-// operationsFile holds the enum of the fields of Query, Mutation and
+// operationsFile has the enum of the fields of Query, Mutation and
 // Subscription.
 const operationsFile = "schema/operation.graphql"
 
 // writeOperations writes the enum of all fields of Query, Mutation and
-// Subscription, as the other files of the schema have them.
+// Subscription in the other files of the schema.
 func writeOperations() error {
 	files, err := filepath.Glob("schema/*.graphql")
 	if err != nil {

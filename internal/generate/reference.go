@@ -12,12 +12,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// referenceFolder is where the reference of the API for people is written, in
-// Markdown.
+// referenceFolder is the folder of the API reference in Markdown.
 const referenceFolder = "docs/reference"
 
-// subjects are the pages of the reference for types: the name of each, its title,
-// and how the names of the files begin whose types it has.
+// subjects are the reference pages for types: name, title, and the prefix of
+// the schema files with their types.
 var subjects = []struct{ page, title, file string }{
 	{"definitions", "Types of definitions", "metadef"},
 	{"resources", "Types of resources and metadata", "resource"},
@@ -73,7 +72,8 @@ func reference(schema *ast.Schema) map[string]string {
 	return pages
 }
 
-// pageOf returns the name of the page that has a type: by the file that it stands in.
+// pageOf returns the name of the page for a type, by the file that declares the
+// type.
 func pageOf(one *ast.Definition) string {
 	file := filepath.Base(one.Position.Src.Name)
 	if file == "subscription.graphql" {
@@ -157,11 +157,11 @@ func (r referenceOf) typed(of *ast.Type, ifAbsent *ast.Value) string {
 	return r.link(of) + " = `" + ifAbsent.String() + "`"
 }
 
-// link returns a type as it is written, with a link to what says what it is.
+// link returns a type as in the schema, with a link to its description.
 func (r referenceOf) link(of *ast.Type) string {
 	name := of.Name()
 	page, ok := r.pages[name]
-	if !ok { // a scalar of the language
+	if !ok { // a built-in scalar
 		return "`" + of.String() + "`"
 	}
 	return "[`" + of.String() + "`](" + page + ".md#" + strings.ToLower(name) + ")"
@@ -181,8 +181,8 @@ func deprecated(out *strings.Builder, directives ast.DirectiveList) {
 	}
 }
 
-// prose returns a description as Markdown: what looks like an element of HTML is
-// text.
+// prose returns a description as Markdown. It escapes anything that looks like
+// an HTML element.
 func prose(description string) string {
 	parts := strings.Split(description, "`")
 	for i := 0; i < len(parts); i += 2 {

@@ -23,7 +23,7 @@ const semanticNonNull = "semanticNonNull"
 
 const module = "github.com/cadastre-dev/cadastre/"
 
-// writers is the plugin that generates what writes the values of every field.
+// writers is the plugin that generates the functions that write field values.
 type writers struct{}
 
 func (writers) Name() string { return "writers" }
@@ -32,8 +32,8 @@ func fileOf(cfg *config.Config) string {
 	return filepath.Join(cfg.Exec.DirName, "writers.generated.go")
 }
 
-// removeWriters removes the file that was generated before: it need not compile
-// with the types of now.
+// removeWriters removes the previous generated file, because it may not compile
+// with the current types.
 func removeWriters(cfg *config.Config) error {
 	if err := os.Remove(fileOf(cfg)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -41,7 +41,7 @@ func removeWriters(cfg *config.Config) error {
 	return nil
 }
 
-// GenerateCode writes the file of the functions.
+// GenerateCode writes the file with the functions.
 func (writers) GenerateCode(data *codegen.Data) error {
 	g := &generator{data: data, named: map[string]bool{}}
 	return templates.Render(templates.Options{
@@ -51,14 +51,13 @@ func (writers) GenerateCode(data *codegen.Data) error {
 	})
 }
 
-// generator makes the text of the functions: one for each object and
-// interface, and one for each type that a field has where it takes more than a
-// single call.
+// generator makes the text of the functions: one for each object and interface,
+// and one for each field type that needs more than a single call.
 type generator struct {
 	data  *codegen.Data
 	out   strings.Builder
-	named map[string]bool // the functions for types of fields that are made or in pending
-	// pending are the types whose functions are still to be made.
+	named map[string]bool // the functions for field types that are made or in pending
+	// pending are the types whose functions are not made yet.
 	pending []*config.TypeReference
 }
 
@@ -194,7 +193,7 @@ func (g *generator) end() {
 	g.line("if len(s.Fields) == 0 {\nd.Byte('{')\n}\nd.Byte('}')\nreturn true\n}")
 }
 
-// targetOf returns what a field is read from: a resolver, a method or a field.
+// targetOf returns the source of a field: a resolver, a method or a field.
 func targetOf(object *codegen.Object, field *codegen.Field) string {
 	switch {
 	case field.IsResolver:
@@ -273,14 +272,14 @@ func (g *generator) abstract(of *codegen.Interface) {
 // isObject reports whether values of a type are objects of one type.
 func isObject(r *config.TypeReference) bool { return r.Definition.Kind == ast.Object }
 
-// isStruct reports whether values of a type are objects that are no pointers:
-// they are handed on by their address.
+// isStruct reports whether values of a type are objects that are not pointers.
+// They are passed by address.
 func isStruct(r *config.TypeReference) bool {
 	return isObject(r) && !r.IsSlice() && !r.IsNilable()
 }
 
-// written returns the expression that writes an addressable value and reports
-// whether it did.
+// written returns the expression that writes an addressable value. The
+// expression reports whether it succeeded.
 func (g *generator) written(r *config.TypeReference, value string) string {
 	if !r.IsSlice() && !r.IsNilable() && !isObject(r) && r.Definition.Kind != ast.Interface {
 		return g.leaf(r, value)
@@ -296,7 +295,7 @@ func (g *generator) written(r *config.TypeReference, value string) string {
 	return fmt.Sprintf("d.%s(f, %s)", name, value)
 }
 
-// value makes the function that writes the values of a type of fields.
+// value makes the function that writes values of a field type.
 func (g *generator) value(r *config.TypeReference) {
 	name := strings.Replace(r.MarshalFunc(), "marshal", "write", 1)
 	typ := ref(r.GO)
@@ -369,8 +368,8 @@ func (g *generator) list(r *config.TypeReference) {
 	g.line("d.Byte(']')\nreturn true")
 }
 
-// leaf returns the expression that writes a value of a scalar or an enum that
-// is not nil.
+// leaf returns the expression that writes a non-nil value of a scalar or an
+// enum.
 func (g *generator) leaf(r *config.TypeReference, value string) string {
 	if r.IsMarshaler {
 		if strings.HasSuffix(r.GO.String(), "/text.JSON") {

@@ -1,4 +1,4 @@
-// Package lists makes lists and maps of other lists.
+// Package lists makes lists and maps from other lists.
 package lists
 
 // Map returns the results of a function for each item of a list.
@@ -10,8 +10,8 @@ func Map[From, To any](items []From, of func(From) To) []To {
 	return list
 }
 
-// ByKey returns the items of a list by their keys; of several with one key it
-// is the last.
+// ByKey returns the items of a list by their keys. If several have the same
+// key, the last one wins.
 func ByKey[Key comparable, Item any](items []Item, key func(Item) Key) map[Key]Item {
 	found := make(map[Key]Item, len(items))
 	for _, item := range items {
@@ -20,8 +20,8 @@ func ByKey[Key comparable, Item any](items []Item, key func(Item) Key) map[Key]I
 	return found
 }
 
-// Index returns a value of each item of a list by the item's key; of several
-// with one key it is that of the last.
+// Index returns a value for each item of a list, by the item's key. If several
+// have the same key, the last one wins.
 func Index[Key comparable, Item, Value any](items []Item, of func(Item) (Key, Value)) map[Key]Value {
 	found := make(map[Key]Value, len(items))
 	for _, item := range items {
@@ -36,5 +36,6 @@ func Set[Key comparable, Item any](items []Item, key func(Item) Key) map[Key]boo
 	return Index(items, func(item Item) (Key, bool) { return key(item), true })
 }
 
-// Itself returns what it is given: the key of an item that is its own.
+// Itself returns its argument, as the key function of items that are their own
+// keys.
 func Itself[T any](item T) T { return item }

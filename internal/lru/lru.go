@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Cache keeps values by key up to a total weight; the least recently used go
-// first. It is safe for concurrent use.
+// Cache keeps values by key up to a total weight. It drops the least recently
+// used values first. It is safe for concurrent use.
 type Cache[V any] struct {
 	maxWeight int64
 
@@ -23,8 +23,7 @@ type entry[V any] struct {
 	weight int64
 }
 
-// New returns a cache of at most so much weight in total; 0 keeps nothing that
-// Add is given.
+// New returns a cache with a maximum total weight. With 0, Add stores nothing.
 func New[V any](maxWeight int64) *Cache[V] {
 	return &Cache[V]{maxWeight: maxWeight, order: list.New(), byKey: map[string]*list.Element{}}
 }
@@ -41,8 +40,8 @@ func (c *Cache[V]) Get(key string) (value V, ok bool) {
 	return element.Value.(*entry[V]).value, true
 }
 
-// GetOrCreate returns the value of a key, which create makes where there is
-// none.
+// GetOrCreate returns the value of a key. If there is none, it stores the
+// result of create.
 func (c *Cache[V]) GetOrCreate(key string, weight int64, create func() V) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +54,8 @@ func (c *Cache[V]) GetOrCreate(key string, weight int64, create func() V) V {
 	return value
 }
 
-// Add keeps a value, unless it is heavier than an eighth of the maximum: one
-// value does not drive out the others.
+// Add stores a value, unless it is heavier than an eighth of the maximum. So
+// one value cannot displace all others.
 func (c *Cache[V]) Add(key string, value V, weight int64) {
 	if weight > c.maxWeight/8 {
 		return

@@ -1,5 +1,5 @@
-// Package patience bounds how long tests wait: by times that a slow machine
-// multiplies with the variable CADASTRE_TEST_PATIENCE.
+// Package patience bounds how long tests wait. The variable
+// CADASTRE_TEST_PATIENCE multiplies the times on a slow machine.
 package patience
 
 import (
@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// longestTurn is how much of the limit one turn of Until takes at most: a machine
-// that stands still for seconds leaves what is waited for no time, either.
+// longestTurn bounds how much of the limit one turn of Until uses. If the
+// machine stalls for seconds, the awaited work stalls, too.
 const longestTurn = 250 * time.Millisecond
 
 // Of returns the duration multiplied by CADASTRE_TEST_PATIENCE, a number above
-// 0; without that variable it returns the duration itself.
+// 0. Without that variable it returns the duration unchanged.
 func Of(t testing.TB, d time.Duration) time.Duration {
 	t.Helper()
 	text := os.Getenv("CADASTRE_TEST_PATIENCE")
@@ -29,8 +29,8 @@ func Of(t testing.TB, d time.Duration) time.Duration {
 }
 
 // Until calls done every 5 ms until it returns true, and reports whether it did
-// so within the limit multiplied as by Of. Of a turn that takes longer than a
-// quarter of a second, so much counts.
+// so within the limit multiplied as by Of. A turn counts for at most
+// longestTurn.
 func Until(t testing.TB, limit time.Duration, done func() bool) bool {
 	t.Helper()
 	left := Of(t, limit)

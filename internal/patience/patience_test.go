@@ -28,8 +28,8 @@ func TestUntilReportsWhetherItWasDone(t *testing.T) {
 	}
 }
 
-// TestUntilLooksAgainAfterAPause has the machine stand still for longer than the
-// limit.
+// TestUntilLooksAgainAfterAPause simulates a machine that stalls for longer
+// than the limit.
 func TestUntilLooksAgainAfterAPause(t *testing.T) {
 	t.Setenv("CADASTRE_TEST_PATIENCE", "1")
 	synctest.Test(t, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// For waits for a time, or until the context ends, and reports whether it waited
-// to the end.
+// For waits for a time or until the context ends. It reports whether the whole
+// time passed.
 func For(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()

@@ -1,5 +1,5 @@
-// Package pgproxy stands between servers and PostgreSQL: tests cut its connections,
-// and delay or lose COMMITs and notifications.
+// Package pgproxy is a proxy between servers and PostgreSQL. With it, tests cut
+// connections, and delay or lose COMMITs and notifications.
 package pgproxy
 
 import (
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Proxy stands between a store and PostgreSQL. It knows the protocol as far as to
-// see a COMMIT, a LISTEN and a notification.
+// Proxy is a proxy between a store and PostgreSQL. It understands enough of the
+// protocol to see a COMMIT, a LISTEN and a notification.
 type Proxy struct {
 	listener net.Listener
 	server   string
@@ -24,10 +24,10 @@ type Proxy struct {
 	closed  bool
 	links   map[*link]bool
 	faults  []Fault       // of the next COMMITs
-	drops   bool          // notifications do not arrive
-	slow    time.Duration // notifications are so late
-	hole    bool          // nothing arrives
-	late    int           // COMMITs on their way
+	drops   bool          // drop notifications
+	slow    time.Duration // delay of notifications
+	hole    bool          // drop everything
+	late    int           // number of COMMITs in transit
 	running sync.WaitGroup
 }
 
@@ -35,15 +35,15 @@ type Proxy struct {
 type link struct {
 	client, server net.Conn
 	listens        bool
-	hold           atomic.Int64 // the next answer is so late, in nanoseconds
+	hold           atomic.Int64 // delay of the next answer, in nanoseconds
 }
 
-// Fault is what goes wrong with a COMMIT.
+// Fault is a fault of a COMMIT.
 type Fault struct {
-	Late   time.Duration // it is so late
-	Held   time.Duration // its answer is so late
-	Lost   bool          // it does not arrive
-	Silent bool          // its answer does not arrive, nor that it is late
+	Late   time.Duration // delay of the COMMIT
+	Held   time.Duration // delay of its answer
+	Lost   bool          // the COMMIT does not arrive
+	Silent bool          // the connection to the client closes first, so the answer is lost
 }
 
 // New returns a proxy to a server, until the test ends.
@@ -68,7 +68,7 @@ func Start(server string) (*Proxy, error) {
 	return p, nil
 }
 
-// Address returns where the proxy is reached.
+// Address returns the address of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 // Close ends the proxy and all connections.
@@ -81,7 +81,7 @@ func (p *Proxy) Close() {
 	p.running.Wait()
 }
 
-// Cut ends all connections, or the listening ones.
+// Cut closes all connections, or only the listening ones.
 func (p *Proxy) Cut(listening bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,22 +97,22 @@ func (l *link) close() {
 	_ = l.server.Close()
 }
 
-// Fail sets what goes wrong with the next COMMIT for which that is not set yet.
+// Fail sets the fault of the next COMMIT without one.
 func (p *Proxy) Fail(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = append(p.faults, f)
 }
 
-// Notifications has notifications dropped from now on, or delayed.
+// Notifications drops or delays notifications from now on.
 func (p *Proxy) Notifications(drop bool, delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drops, p.slow = drop, delay
 }
 
-// Swallow has nothing arrive from now on, on either side, or lets it through. A side
-// that lost something gets nothing any more.
+// Swallow drops everything in both directions from now on, or stops that. A
+// direction that lost data stays silent.
 func (p *Proxy) Swallow(all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *Proxy) swallows() bool {
 	return p.hole
 }
 
-// Repair lets everything through from now on.
+// Repair stops the faults of notifications and COMMITs.
 func (p *Proxy) Repair() {
 	p.Notifications(false, 0)
 	p.mu.Lock()
@@ -133,7 +133,7 @@ func (p *Proxy) Repair() {
 	p.faults = nil
 }
 
-// IsQuiet reports whether no COMMIT is on its way.
+// IsQuiet reports whether no faulty COMMIT is in transit.
 func (p *Proxy) IsQuiet() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,8 +170,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// readMessage reads a message of the protocol: its kind, 0 for the first one of a
-// connection, and all of its bytes.
+// readMessage reads a protocol message: its kind (0 for the first message of a
+// connection) and all of its bytes.
 func readMessage(from *bufio.Reader, first bool) (kind byte, message []byte, err error) {
 	header := 5
 	if first {
@@ -189,7 +189,7 @@ func readMessage(from *bufio.Reader, first bool) (kind byte, message []byte, err
 	return kind, message, err
 }
 
-// up carries what the client says.
+// up forwards the client's messages.
 func (p *Proxy) up(l *link) {
 	defer l.close()
 	from, lost := bufio.NewReader(l.client), false
@@ -239,8 +239,8 @@ func (p *Proxy) nextFault() Fault {
 	return f
 }
 
-// carry carries a COMMIT with its fault, and reports whether the connection goes
-// on.
+// carry forwards a COMMIT with its fault, and reports whether the connection
+// continues.
 func (f Fault) carry(l *link, commit []byte) bool {
 	if f.Silent || f.Lost {
 		_ = l.client.Close()
@@ -254,7 +254,7 @@ func (f Fault) carry(l *link, commit []byte) bool {
 	return err == nil && !f.Silent
 }
 
-// down carries what the server says.
+// down forwards the server's messages.
 func (p *Proxy) down(l *link) {
 	from, lost := bufio.NewReader(l.server), false
 	for {

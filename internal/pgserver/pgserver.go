@@ -1,5 +1,5 @@
-// Package pgserver finds what it takes to run a PostgreSQL server on this machine,
-// for tests and benchmarks.
+// Package pgserver finds the programs, the user and the port to run a
+// PostgreSQL server on this machine, for tests and benchmarks.
 package pgserver
 
 import (
@@ -15,11 +15,11 @@ import (
 	"syscall"
 )
 
-// ErrNone means that the programs of PostgreSQL are not on the machine.
+// ErrNone means that PostgreSQL is not installed.
 var ErrNone = errors.New("no PostgreSQL found: install its server (Debian: apt-get install postgresql; macOS: brew install postgresql)")
 
-// Programs returns the folder with initdb and postgres: on the path, or where
-// Debian keeps them, the newest first.
+// Programs returns the folder with initdb and postgres: the one on the path,
+// otherwise the newest of Debian's folders.
 func Programs() (string, error) {
 	if initdb, err := exec.LookPath("initdb"); err == nil {
 		if resolved, err := filepath.EvalSymlinks(initdb); err == nil {
@@ -43,9 +43,10 @@ func Programs() (string, error) {
 	return "", ErrNone
 }
 
-// User returns the user to run PostgreSQL as, which refuses to run as root:
-// postgres or nobody, who gets the folder, when this program is root's, and
-// otherwise nil, which is the user of this program.
+// User returns the user to run PostgreSQL as, because PostgreSQL refuses to run
+// as root. If this program runs as root, it returns postgres or nobody, and
+// makes that user the owner of the folder. Otherwise it returns nil: PostgreSQL
+// runs as the current user.
 func User(folder string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -68,14 +69,14 @@ func User(folder string) (*syscall.Credential, error) {
 	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
 }
 
-// The ports that FreePort chooses from: below those that systems give to
-// connections, one of which could take a port between its choice and its use.
+// FreePort chooses from these ports. They are below the ephemeral ports, so
+// that no outgoing connection can take a port between its choice and its use.
 const (
 	firstPort = 15_000
 	ports     = 17_000
 )
 
-// FreePort returns a port of the loopback address that nobody listens on.
+// FreePort returns an unused port of the loopback address.
 func FreePort() (port int, err error) {
 	for range 100 {
 		port = firstPort + rand.IntN(ports)

@@ -2,5 +2,5 @@
 
 package soak
 
-// watched is whether the race detector watches.
+// watched is whether the race detector is on.
 const watched = false

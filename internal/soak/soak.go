@@ -1,5 +1,5 @@
-// Package soak says how much random tests do: little in make test, more in make
-// race, and as much as make soak sets.
+// Package soak sets how much random tests do: little in make test, more in make
+// race, and as much as configured in make soak.
 package soak
 
 import (
@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// Seed returns where random tests begin: CADASTRE_SOAK_SEED, 1 without it.
+// Seed returns the seed of random tests: CADASTRE_SOAK_SEED, or 1.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	return uint64(Count(t, "CADASTRE_SOAK_SEED", 1))
 }
 
-// Rounds returns how many rounds a random test has: a third of the full number, at
-// least one. It is the full number where the race detector watches, and where
+// Rounds returns the number of rounds of a random test: a third of the full
+// number, at least one. It is the full number if the race detector is on or
 // CADASTRE_TEST_FULL is set.
 func Rounds(full int) int {
 	if watched || os.Getenv("CADASTRE_TEST_FULL") != "" {
@@ -24,9 +24,9 @@ func Rounds(full int) int {
 	return (full + 2) / 3
 }
 
-// Count returns the whole number in a variable of the environment, from 0 up.
-// Where the variable is empty it returns the Rounds of a full number. Any other
-// text fails the test.
+// Count returns the non-negative integer in an environment variable. If the
+// variable is empty, it returns Rounds of the full number. Any other string
+// fails the test.
 func Count(t testing.TB, variable string, full int) int {
 	t.Helper()
 	text := os.Getenv(variable)

@@ -1,5 +1,6 @@
-// Command commands writes the reference of the command line into docs/cli.md. It is a program of its own because it
-// holds the schema that it was built with: the schema is merged first. Run it in the project's folder.
+// Command commands writes the reference of the command line into docs/cli.md.
+// It is a separate program because it contains the schema that it was built
+// with, so the schema must be merged first. Run it in the project's folder.
 package main
 
 import (
