@@ -6,8 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// The numbers were counted by hand from the tables of hosts: 22 hosts of two
-// NUMA nodes and two flat ones.
+// These numbers were counted by hand from the tables of hosts: 22 hosts with
+// two NUMA nodes and two flat hosts.
 func TestTheCloudHasCandidatesForExamples(t *testing.T) {
 	t.Parallel()
 	world := Build()

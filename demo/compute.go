@@ -104,7 +104,7 @@ func (b *builder) addVolumes() {
 	}
 }
 
-// instance is an instance and where it runs.
+// instance is an instance and its host.
 type instance struct {
 	project, name, flavor, image string
 	host, node                   int    // number of the host; NUMA node in it
@@ -138,8 +138,8 @@ func instances() []instance {
 	}
 }
 
-// addInstances adds the instances and what each of them takes from the
-// providers. An instance and the consumer of its allocations share a uuid.
+// addInstances adds the instances and their allocations. An instance and the
+// consumer of its allocations share a uuid.
 func (b *builder) addInstances() {
 	hosts, flavors := hosts(), flavors()
 	for _, instance := range instances() {
@@ -150,7 +150,7 @@ func (b *builder) addInstances() {
 			Metadata:    metadata(append(instance.metadata, "!image="+uuidOf(typeImage, instance.image), "!flavor="+instance.flavor)...)})
 		b.claim(consumer, instance.project, "INSTANCE", host.allocations(instance, size)...)
 	}
-	// What a host keeps for an instance that is about to arrive is a consumer of
+	// The reservation of a host for an arriving instance is a consumer of
 	// another type.
 	b.claim(uuidOf("migration", "mail"), projectDemo, "MIGRATION", placement.ProviderAllocation{
 		Provider: providerUUID(nodeName("compute-04", 0)), Resources: []placement.Amount{{ResourceClass: "MEMORY_MB", Amount: 8192}, {ResourceClass: "VCPU", Amount: 4}}})
@@ -161,8 +161,8 @@ func (b *builder) claim(consumer, project, consumerType string, allocations ...p
 		{UUID: consumer, ProjectID: project, UserID: project + "-user", Type: &consumerType, Allocations: allocations}}})
 }
 
-// allocations returns what an instance takes from the tree of its host and from
-// shared storage.
+// allocations returns the allocations of an instance on the providers of its
+// host and on shared storage.
 func (h host) allocations(i instance, size flavor) []placement.ProviderAllocation {
 	var list []placement.ProviderAllocation
 	take := func(provider, resourceClass string, amount int) {

@@ -33,7 +33,7 @@ type batch struct {
 	numaNodes  int     // 0 for a host that is one flat provider
 	pinned     int     // threads for dedicated processors in each NUMA node
 	overcommit float64 // allocation ratio of VCPU
-	shared     bool    // disks come from shared storage, none is local
+	shared     bool    // all disks come from shared storage
 	ports      []port
 
 	projectID  string
@@ -226,8 +226,8 @@ func (h host) capabilities() []metadef.KeyValue {
 	return list
 }
 
-// The aggregates beside those of the racks. An aggregate of hosts and the
-// aggregate of their providers share a uuid.
+// The aggregates in addition to those of the racks. An aggregate of hosts and
+// the aggregate of their providers share a uuid.
 const (
 	aggregateFastStorage    = "fast-storage-clients"
 	aggregateArchiveStorage = "archive-storage-clients"

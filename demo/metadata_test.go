@@ -22,7 +22,7 @@ type definition struct {
 	} `json:"items"`
 }
 
-// document is a definition file, as far as these tests go.
+// document has the parts of a definition file that these tests use.
 type document struct {
 	Associations []struct{ Name, Prefix string } `json:"resource_type_associations"`
 	Properties   map[string]definition           `json:"properties"`
@@ -32,8 +32,8 @@ type document struct {
 	Tags []struct{ Name string } `json:"tags"`
 }
 
-// loadDefinitions returns the definitions of the product by resource type and
-// key, prefixes included, and the names of all tags.
+// loadDefinitions returns the built-in definitions by resource type and key,
+// prefixes included, and the names of all tags.
 func loadDefinitions(t *testing.T) (keys map[string]map[string]definition, tags map[string]bool) {
 	t.Helper()
 	keys, tags = map[string]map[string]definition{}, map[string]bool{}
@@ -63,8 +63,8 @@ func loadDefinitions(t *testing.T) (keys map[string]map[string]definition, tags 
 	return keys, tags
 }
 
-// satisfies reports whether each value in the text, operators aside, satisfies
-// the definition.
+// satisfies reports whether each value in the string, without operators,
+// satisfies the definition.
 func (d definition) satisfies(text string) bool {
 	values := []string{text}
 	if rest, ok := strings.CutPrefix(text, "<all-in> "); ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// cloud answers requests for the demo cloud by trying everything. It shares
-// only nouns with the solver.
+// cloud answers requests for the demo cloud by brute force. It shares only the
+// nouns with the solver.
 type cloud struct {
 	providers []placement.Provider // by path of uuids
 	roots     map[string]string
@@ -35,8 +35,9 @@ func shareAny(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// usable are the providers that may serve below a root: those of its tree, and
-// those that share through an aggregate of any provider of the tree.
+// usable returns the providers that may serve below a root: the providers of
+// its tree, and the sharing providers in an aggregate of any provider of the
+// tree.
 func (c *cloud) usable(root string) []placement.Provider {
 	var aggregates []string
 	for _, p := range c.providers {
@@ -53,7 +54,7 @@ func (c *cloud) usable(root string) []placement.Provider {
 	return usable
 }
 
-// answers returns the candidates of an unsuffixed group, each as text.
+// answers returns the candidates of an unsuffixed group, each as a string.
 func (c *cloud) answers(g placement.Group) []string {
 	var found []string
 	for _, root := range c.providers {
@@ -87,8 +88,8 @@ func serves(p placement.Provider, want placement.Amount) bool {
 	})
 }
 
-// served returns a choice as text, empty unless its providers have the traits
-// between them.
+// served returns a choice of providers as a string, or "" if they do not have
+// all traits together.
 func served(g placement.Group, chosen []placement.Provider) string {
 	var traits, lines []string
 	for i, p := range chosen {
@@ -118,7 +119,7 @@ func described(c placement.Candidate) string {
 	return strings.Join(lines, ", ")
 }
 
-// claimedCloud returns the demo cloud with its claims made.
+// claimedCloud returns the demo cloud with its claims.
 func claimedCloud() (*cloud, *placement.World) {
 	world := Build()
 	used := map[string]int64{}
@@ -140,8 +141,8 @@ func claimedCloud() (*cloud, *placement.World) {
 	return newCloud(world.Providers), placement.NewWorld(namesOf(world), world.Providers)
 }
 
-// FuzzDemoCandidates asks the demo cloud at random and compares the answer with
-// one that was found by trying everything, in the same order.
+// FuzzDemoCandidates sends random requests to the demo cloud and compares the
+// answer with the brute-force answer, order included.
 func FuzzDemoCandidates(f *testing.F) {
 	brute, resident := claimedCloud()
 	classes := []string{"VCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "VGPU", "PCPU", "NET_BW_EGR_KILOBIT_PER_SEC"}

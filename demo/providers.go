@@ -12,7 +12,7 @@ import (
 // disabledHost is in maintenance and takes no instances.
 const disabledHost = "compute-24"
 
-// Names of the storage systems that whole racks share.
+// Names of the storage systems shared by whole racks.
 const (
 	fastStorage    = "fast-storage"
 	archiveStorage = "archive-storage"
@@ -20,8 +20,8 @@ const (
 
 func providerUUID(name string) string { return uuidOf("resource provider", name) }
 
-// addProvider adds a provider with a uuid derived from its name, and with its
-// lists in order.
+// addProvider adds a provider with a uuid derived from its name and with sorted
+// lists.
 func (b *builder) addProvider(p placement.Provider, inventories ...placement.Inventory) {
 	p.UUID = providerUUID(p.Name)
 	p.Inventories = inventories
@@ -94,9 +94,9 @@ func nodeName(host string, node int) string { return fmt.Sprintf("%s:numa%d", ho
 
 func graphicsName(host string, unit int) string { return fmt.Sprintf("%s:gpu%d", host, unit) }
 
-// addNUMANode adds a NUMA node, with the graphics processors that are wired to
-// it. The traits of the processor are repeated here, because a trait counts
-// only on a provider that serves a resource.
+// addNUMANode adds a NUMA node with the graphics processors wired to it. It
+// repeats the traits of the processor, because a trait only counts on a
+// provider that serves a resource.
 func (b *builder) addNUMANode(h host, node int) {
 	threads := h.threads() / h.numaNodes
 	inventories := []placement.Inventory{
@@ -125,7 +125,7 @@ func (b *builder) addNUMANode(h host, node int) {
 	}
 }
 
-// bandwidths are the classes of what a port carries, each way.
+// bandwidths are the resource classes of a port, one for each direction.
 var bandwidths = []string{"NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"}
 
 func portName(host, device string) string {
@@ -135,7 +135,8 @@ func portName(host, device string) string {
 	return host + ":NIC Switch agent:" + device
 }
 
-// addPorts adds a provider for each network port, a child of that of its agent.
+// addPorts adds a provider for each network port, as a child of the agent's
+// provider.
 func (b *builder) addPorts(h host) {
 	var agents []string
 	for _, port := range h.ports {

@@ -22,7 +22,7 @@ const (
 )
 
 // addShareNetworks adds the network from which each project mounts its shares,
-// and the directory of its users.
+// and the directory of the project's users.
 func (b *builder) addShareNetworks() {
 	for i, network := range []struct{ project, realm, kind string }{
 		{projectDemo, "demo.example.org", "ldap"},
@@ -63,7 +63,7 @@ type share struct {
 	tags                 []string
 	metadata             []string
 	snapshots            []string // their days
-	clients              []string // to whom access is given
+	clients              []string // clients with access
 	replicas             []string // their sites
 }
 

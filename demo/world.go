@@ -1,4 +1,4 @@
-// Package demo is a small plausible cloud to try the product on: racks and
+// Package demo is a small plausible cloud for trying the product: racks and
 // hosts, shared file systems, images, volumes and instances of three projects,
 // with metadata, capabilities, providers and claims. It is the same on every
 // call and every machine. A few values violate their definitions on purpose.
@@ -59,8 +59,8 @@ func (b *builder) add(r store.ResourceRecord) string {
 	return r.UUID
 }
 
-// collectCustomNames collects the traits and classes of the providers that are
-// not standard ones.
+// collectCustomNames collects the nonstandard traits and classes of the
+// providers.
 func (b *builder) collectCustomNames() {
 	var traits, classes []string
 	for _, provider := range b.world.Providers {
@@ -76,8 +76,8 @@ func (b *builder) collectCustomNames() {
 	b.world.Traits, b.world.ResourceClasses = custom(traits), custom(classes)
 }
 
-// uuidOf returns a uuid derived from the kind and the name of a thing, as
-// version 5 of RFC 9562 does.
+// uuidOf returns a uuid derived from the kind and the name of an object, in the
+// form of version 5 of RFC 9562.
 func uuidOf(kind, name string) string {
 	sum := sha1.Sum([]byte("cadastre demo\x00" + kind + "\x00" + name))
 	sum[6] = sum[6]&0x0f | 0x50
@@ -85,8 +85,8 @@ func uuidOf(kind, name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// metadata returns the items written as "key=value"; a leading "!" marks one
-// that only administrators and services change.
+// metadata returns the items written as "key=value". A leading "!" marks an
+// item that only administrators and services may change.
 func metadata(items ...string) []resource.MetadataItem {
 	list := make([]resource.MetadataItem, len(items))
 	for i, item := range items {
@@ -97,23 +97,23 @@ func metadata(items ...string) []resource.MetadataItem {
 	return list
 }
 
-// Fill writes the demo cloud and the product's own definitions into an empty
-// store, in one transaction; a store that holds anything stays as it is.
+// Fill writes the demo cloud and the built-in definitions into an empty store,
+// in one transaction. It does not change a store with content.
 func Fill(ctx context.Context, s *store.Store) error {
 	world := Build()
 	world.Definitions = defaults.Definitions()
 	return s.FillEmpty(access.WithViewer(ctx, Viewers()[AdminToken]), world)
 }
 
-// The tokens of a demo, known to everyone.
+// The tokens of a demo. They are public.
 const (
 	AdminToken  = "demo-admin"
 	MemberToken = "demo-member"
 	ReaderToken = "demo-reader"
 )
 
-// Viewers returns the viewers that the tokens stand for: an administrator, and
-// a member and a reader of the project demo.
+// Viewers returns the viewers by token: an administrator, and a member and a
+// reader of the project demo.
 func Viewers() map[string]access.Viewer {
 	return map[string]access.Viewer{
 		AdminToken:  {UserID: "demo-admin", ProjectID: "demo", Roles: []string{access.RoleAdmin, access.RoleMember, access.RoleReader}},
@@ -122,8 +122,8 @@ func Viewers() map[string]access.Viewer {
 	}
 }
 
-// Greeting returns a text with the addresses of a demo, its tokens and a first
-// query.
+// Greeting returns a message with the addresses of a demo, its tokens and a
+// first query.
 func Greeting(address string) string {
 	return fmt.Sprintf(`
 Cadastre serves a demo cloud.

@@ -200,7 +200,8 @@ func TestCapabilitiesAreRegisteredAndSomePrivate(t *testing.T) {
 	}
 }
 
-// namesOf returns the standard names with those that the demo cloud creates.
+// namesOf returns the standard names, and the names that the demo cloud
+// creates.
 func namesOf(world store.Content) placement.Names {
 	return placement.Names{
 		Traits:          append(defaults.Traits(), world.Traits...),
@@ -278,8 +279,8 @@ func TestProvidersAreValid(t *testing.T) {
 	}
 }
 
-// pools are the inventories of the demo cloud, by provider and class, of which
-// claims take a part.
+// pools are the inventories of the demo cloud by provider and class. Claims take
+// amounts of them.
 type pools map[[2]string]placement.Inventory
 
 // take claims an amount of a pool, and reports whether it fits.

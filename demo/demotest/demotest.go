@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// Serve serves the demo cloud, on SQLite, until the test ends and returns its
+// Serve serves the demo cloud on SQLite until the test ends, and returns its
 // address.
 func Serve(t *testing.T) string {
 	t.Helper()
