@@ -163,7 +163,7 @@ func listen(c *configuration) (*listeners, error) {
 	return l, nil
 }
 
-// close closes the listeners. Those that served are closed already.
+// close closes the listeners. Listeners that served are closed already.
 func (l *listeners) close() {
 	for _, listener := range []net.Listener{l.api, l.metrics, l.profiles} {
 		if listener != nil {
@@ -177,7 +177,7 @@ func startDemo(ctx context.Context, s *store.Store, stdout io.Writer, address st
 	if err := demo.Fill(ctx, s); err != nil {
 		return fmt.Errorf("fill the demo cloud: %w", err)
 	}
-	_, _ = io.WriteString(stdout, demo.Greeting(address)) // fails when nobody reads stdout
+	_, _ = io.WriteString(stdout, demo.Greeting(address)) // fails if stdout is closed
 	return nil
 }
 

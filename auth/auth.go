@@ -1,6 +1,6 @@
 // Package auth turns the credentials of an HTTP request into an access.Viewer.
 // It asks its sources (a token file, an OpenID Connect issuer, an OpenStack
-// identity service) in order. It does not decide what a viewer may do.
+// identity service) in order. It does not check permissions.
 package auth
 
 import (

@@ -74,7 +74,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// token signs the claims without those that are nil.
+// token signs the claims that are not nil.
 func token(t *testing.T, algorithm jose.SignatureAlgorithm, id string, key any, claims map[string]any) string {
 	t.Helper()
 	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })

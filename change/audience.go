@@ -100,8 +100,8 @@ type Sight int
 
 // The values of Sight.
 const (
-	Blind     Sight = iota // nothing
-	OwnAndAll              // the public objects, and those of the reader's project
+	Blind     Sight = iota // none
+	OwnAndAll              // public objects, and objects that the reader's project sees
 	AllThings              // all
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// completing is the command that shell scripts call for candidates: `cadastre
-// __complete resource sh` prints `show`.
+// completing is the command that shell scripts call for candidates:
+// `cadastre __complete resource sh` prints `show`.
 const completing = "__complete"
 
 // completionTime bounds the request to a server, and maxCompletions the number

@@ -74,7 +74,7 @@ func (o operation) text() string {
 }
 
 // sourceOf returns the definition that begins at a position. It ends with the
-// first brace at the beginning of a line.
+// first closing brace at the beginning of a line.
 func sourceOf(at *ast.Position) string {
 	text := at.Src.Input[at.Start:]
 	before, _, _ := strings.Cut(text, "\n}")

@@ -9,7 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// leftOut are fields without a flag of their own: other flags set them.
+// leftOut are fields without a separate flag: other flags set them.
 const leftOut = " uuids requiredAny requiredAnySets forbidden deleteKeys userModifiable mode field direction "
 
 const severalTimes = "Can be given several times."

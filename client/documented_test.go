@@ -15,8 +15,8 @@ import (
 )
 
 // TestTheDocumentedSettingsCompile generates a client as docs/clients.md
-// describes, from the served schema, the operations of this client and those of
-// the IDE, and compiles it.
+// describes, from the served schema and the operations of this client and of the
+// IDE, and compiles it.
 func TestTheDocumentedSettingsCompile(t *testing.T) {
 	t.Parallel()
 	page := read(t, "../docs/clients.md")

@@ -196,7 +196,7 @@ func (p *Problems) AddBoundedProblem(one Problem) {
 	p.AddBounded(one.Field, "")
 }
 
-// With returns the problems, followed by those of more that p lacks.
+// With returns the problems of p, followed by the problems of more that p lacks.
 func (p Problems) With(more Problems) Problems {
 	all := slices.Clone(p)
 	for _, one := range more {

@@ -32,7 +32,7 @@ func ParseDecimal(input string) (Decimal, bool) {
 	if digits == "" {
 		return Decimal{}, true
 	}
-	exponent, _ := strconv.Atoi(cmp.Or(parts[4], "0")) // on overflow this is the largest integer
+	exponent, _ := strconv.Atoi(cmp.Or(parts[4], "0")) // on overflow the largest or smallest integer
 	exponent = max(-maxExponent, min(maxExponent, exponent))
 	return Decimal{sign == "-", strings.TrimRight(digits, "0"), exponent + len(digits) - len(fraction)}, true
 }

@@ -24,7 +24,7 @@ func addConsole(mux *http.ServeMux, roles []DemoRole) {
 	}
 	settings, err := json.Marshal(map[string]any{"roles": roles})
 	if err != nil {
-		panic(err) // only strings
+		panic(err) // strings always have JSON
 	}
 	view := func(w http.ResponseWriter, _ *http.Request) {
 		nonce := rand.Text()

@@ -138,7 +138,7 @@ func memoryOf(r *http.Request) int64 {
 }
 
 // filesOf splits text into JSON values that follow one another. A file ends
-// with its last closing bracket, so one broken file usually does not affect the
+// with the bracket that closes it. So a broken file usually does not affect the
 // files after it.
 func filesOf(text string) []any {
 	files := []any{}

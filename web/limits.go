@@ -65,7 +65,8 @@ type Limits struct {
 	// is refused.
 	AddressPoints float64
 	// Sockets bounds all open WebSockets and event streams: 2,000.
-	// ViewerSockets bounds those of one viewer: 200. The server refuses more.
+	// ViewerSockets bounds the sockets and streams of one viewer: 200. The
+	// server refuses more.
 	Sockets, ViewerSockets int
 	// SocketOperations bounds the operations in progress on one WebSocket: 100.
 	SocketOperations int

@@ -64,8 +64,8 @@ const smallAnswer = 4 << 10
 const slowClientFor = 5 * time.Second
 
 // sending says how to send a long answer. A client must read at least
-// bytesPerSecond or the write fails; 0 means any rate. Write calls sent with
-// each written piece and the number of bytes left.
+// bytesPerSecond or the write fails; 0 means any rate. The method write calls
+// sent with each written piece and the number of bytes left.
 type sending struct {
 	bytesPerSecond int
 	sent           func(piece []byte, left int)
@@ -119,8 +119,8 @@ func around(out *bytes.Buffer, answer *graph.Answer, extensions string) (after s
 	return "}"
 }
 
-// write writes pieces that have left bytes together, and reports whether the
-// client took them.
+// write writes pieces, left bytes in total, and reports whether the client took
+// them.
 func (how sending) write(w http.ResponseWriter, pieces [][]byte, left int) bool {
 	client, latest := http.NewResponseController(w), time.Now().Add(slowClientFor)
 	for _, piece := range pieces {

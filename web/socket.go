@@ -123,9 +123,9 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 // socket is a WebSocket that is open.
 type socket struct {
 	*session
-	request    *http.Request // counts the socket as the viewer's
+	request    *http.Request // the handshake
 	connection *websocket.Conn
-	enter      func() *refusal // counts the socket as its viewer's
+	enter      func() *refusal // counts the socket as the viewer's
 	payer      bucket          // the viewer's
 	inited     atomic.Bool
 	began      atomic.Int64 // operations, for their ids in logs

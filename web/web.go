@@ -43,7 +43,7 @@ type SchemaAccess string
 
 const (
 	SchemaForAnyone  SchemaAccess = "anyone"
-	SchemaForViewers SchemaAccess = "viewers" // anybody with a valid token
+	SchemaForViewers SchemaAccess = "viewers" // viewers with a valid token
 	SchemaForAdmins  SchemaAccess = "admins"
 )
 

@@ -13,7 +13,7 @@ type work struct{ running atomic.Int64 }
 // Constants of measured time.
 const (
 	freeTime      = 2 * time.Millisecond // of an operation, covered by its price
-	nanosecondsOf = 100                  // that cost 1
+	nanosecondsOf = 100                  // a cost of 1 is this time
 )
 
 // run is a running operation: its start, the processor time of the process at

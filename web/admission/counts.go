@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// maxCounted bounds the projects with counts of their own. All other projects
+// maxCounted bounds the projects with separate counts. All other projects
 // are counted together, as Others.
 const maxCounted = 1000
 
-// Others is the name for all projects without counts of their own. No project
+// Others is the name for all projects without separate counts. No project
 // has this name.
 const Others = "\x00others"
 

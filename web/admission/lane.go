@@ -288,7 +288,7 @@ func (g *queue) find(p *hold) {
 	}
 }
 
-// forget releases the shares of a hold, and deletes those without any holds.
+// forget releases the shares of a hold, and deletes shares without holds.
 func (g *queue) forget(p *hold) {
 	for i, of := range p.of.shares() {
 		known := p.shares[i]
