@@ -185,7 +185,7 @@ func TestAnExposedServer(t *testing.T) {
 }
 
 // standsUpToProbes sends the probes of GraphQL scanners and lists of known
-// attacks. web/guard_test.go counts the work of hostile documents, and
+// attacks. web/hostile_test.go counts the work of hostile documents, and
 // docs/measured/attacks.md has times.
 func standsUpToProbes(t *testing.T, program string) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
