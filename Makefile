@@ -79,7 +79,7 @@ console-figures: ## how soon the console draws 10,000 hosts, and how it scrolls,
 	CADASTRE_TEST_FIGURES=1 $(GO) test ./web -count=1 -v -run '^TestTheConsoleDrawsTenThousandHosts$$'
 
 docs: ## docs/ as a static site in build/site; a dead link fails (needs node 20 or newer)
-	npm install --silent --no-audit --no-fund --prefix tools/site
+	npm ci --silent --no-audit --no-fund --prefix tools/site
 	npm run --silent build --prefix tools/site
 
 migration: ## the next migration of both dialects, from ent/schema: make migration NAME=add_x (needs PostgreSQL)
