@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// At returns the viewer at a field of Query or Mutation, where the operator may
-// let others do what its rule covers. It refuses nothing.
+// At returns the viewer as a user of a field of Query or Mutation, because an
+// operator's policy may override a rule for one field. At never refuses.
 func (v Viewer) At(field string) Viewer {
 	v.field = field
 	return v
 }
 
-// MayUse reports whether the viewer may, by role, do what a field of Query or
-// Mutation needs.
+// MayUse reports whether the viewer's roles permit a field of Query or
+// Mutation.
 func (v Viewer) MayUse(field string) bool {
 	permission, ok := PermissionOf(field)
 	return ok && v.At(field).May(permission.Rule)
 }
 
-// Can reports whether there can be anything that the viewer may use a field of
-// Query or Mutation on: by role or, where members of some projects may besides,
-// as one of those. Members of the project that owns a namespace write it where
-// ownersWrite is set.
+// Can reports whether the viewer could use the field on at least one object, by
+// role or by project membership. If ownersWrite is set, members of the project
+// that owns a namespace may write it.
 func (v Viewer) Can(field string, ownersWrite bool) bool {
 	if v.MayUse(field) {
 		return true
@@ -37,7 +36,7 @@ func (v Viewer) Can(field string, ownersWrite bool) bool {
 	return false
 }
 
-// Rules returns the rules that cover what the viewer may do by role, sorted.
+// Rules returns the rules that the viewer's roles permit, sorted.
 func (v Viewer) Rules() []Rule {
 	return slices.DeleteFunc(AllRules(), func(rule Rule) bool { return !v.At("").May(rule) })
 }
@@ -48,12 +47,11 @@ func AllRules() []Rule { return slices.Sorted(maps.Keys(rules)) }
 // AllRoles returns all roles, sorted.
 func AllRoles() []string { return slices.Sorted(slices.Values(readers)) }
 
-// Operations returns the fields of Query and Mutation that the table holds,
-// sorted.
+// Operations returns all fields in the table of permissions, sorted.
 func Operations() []string { return slices.Sorted(maps.Keys(permissions)) }
 
-// EnumName returns the name that a role, a rule or a field has as a value of an
-// enum: RESOURCES_WRITE_ANY for resources.writeAny.
+// EnumName returns the enum value for a role, a rule or a field, for example
+// RESOURCES_WRITE_ANY for resources.writeAny.
 func EnumName(name string) string {
 	var out strings.Builder
 	for _, r := range name {
@@ -68,11 +66,11 @@ func EnumName(name string) string {
 	return strings.ToUpper(out.String())
 }
 
-// FieldNamed returns the field of Query or Mutation that has a name as a value
-// of an enum, "" for none.
+// FieldNamed returns the field of Query or Mutation for an enum value, "" if
+// there is none.
 func FieldNamed(enumName string) string { return fieldsByEnumName[enumName] }
 
-// fieldsByEnumName are the fields that the table holds by their EnumName.
+// fieldsByEnumName maps an EnumName to its field in the table of permissions.
 var fieldsByEnumName = func() map[string]string {
 	fields := map[string]string{}
 	for field := range permissions {
@@ -81,6 +79,6 @@ var fieldsByEnumName = func() map[string]string {
 	return fields
 }()
 
-// UsedField returns the field of Query or Mutation that the viewer is at; empty for
-// none.
+// UsedField returns the field of Query or Mutation that the viewer uses, empty
+// for none.
 func (v Viewer) UsedField() string { return v.field }

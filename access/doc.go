@@ -1,3 +1,3 @@
-// Package access holds who asks and what they may do: viewers, the one table of
-// permissions, an operator's policy, and visibility.
+// Package access defines viewers and their rights: the table of permissions, an
+// operator's policy, and visibility.
 package access

@@ -9,38 +9,37 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Rule names one thing that some viewers may do and others may not. Which rows
-// they may do it to is for the store's access predicates and for ownership.
+// Rule names an action that only some viewers may perform. The store's access
+// predicates and ownership determine the rows that a viewer may act on.
 type Rule string
 
-// The rules, by the part of the API that they cover.
+// The rules, with the part of the API that each one covers.
 const (
-	RuleViewer              Rule = "viewer"                // asking who one is, and looking up ids
-	RuleDefinitionsRead     Rule = "definitions.read"      // visible namespaces and all that is in them
-	RuleDefinitionsWrite    Rule = "definitions.write"     // any visible namespace; owners and editors write theirs besides
+	RuleViewer              Rule = "viewer"                // the viewer itself, and lookups of ids
+	RuleDefinitionsRead     Rule = "definitions.read"      // visible namespaces and their contents
+	RuleDefinitionsWrite    Rule = "definitions.write"     // any visible namespace; see Besides for owners and editors
 	RuleResourceTypesWrite  Rule = "resourceTypes.write"   // resource types
 	RuleResourcesRead       Rule = "resources.read"        // visible resources, their metadata and tags
 	RuleResourcesWrite      Rule = "resources.write"       // resources of the viewer's own project
 	RuleResourcesWriteAny   Rule = "resources.writeAny"    // resources of any project
 	RuleServiceMetadata     Rule = "metadata.serviceOwned" // metadata that users cannot change
 	RuleCapabilitiesWrite   Rule = "capabilities.write"    // values of capabilities on resources
-	RuleCapabilityRegistry  Rule = "capabilities.registry" // names of capabilities and who discovers them
+	RuleCapabilityRegistry  Rule = "capabilities.registry" // names and visibility of capabilities
 	RuleCapabilitiesPrivate Rule = "capabilities.private"  // names and values of private capabilities
 	RulePlacementRead       Rule = "placement.read"        // providers, candidates, and the consumers of the viewer's own project
 	RulePlacementWrite      Rule = "placement.write"       // all of placement
 	RuleConsumersReadAny    Rule = "consumers.readAny"     // consumers of any project, with their allocations and usages
 	RuleAuditRead           Rule = "audit.read"            // the audit log
-	RuleChangesRead         Rule = "changes.read"          // what happened to the things that the viewer may see
+	RuleChangesRead         Rule = "changes.read"          // changes of objects that the viewer may see
 )
 
-// anyone stands for every viewer that has shown a known token, with any role or
-// none.
+// anyone stands for every viewer with a known token, with or without a role.
 const anyone = "*"
 
-// readers are all four roles: whoever writes, reads.
+// readers are all four roles, because every role that may write may also read.
 var readers = []string{RoleAdmin, RoleService, RoleMember, RoleReader}
 
-// rules are the defaults: who may do what, by role.
+// rules maps each rule to the roles that it permits by default.
 var rules = map[Rule][]string{
 	RuleViewer:              {anyone},
 	RuleDefinitionsRead:     readers,
@@ -60,31 +59,32 @@ var rules = map[Rule][]string{
 	RuleChangesRead:         readers,
 }
 
-// Permission is what a field of Query or Mutation needs.
+// Permission is the requirement of a field of Query, Mutation or Subscription.
 type Permission struct {
 	Rule Rule
-	// AfterVisibility is set where the store asks, once it has found that the
-	// thing exists for the viewer: what is not visible is not found, whatever
-	// the viewer's role; or because owners may, where the operator lets them.
-	// Elsewhere the role is asked first.
+	// AfterVisibility is set if the store checks the role, after it has checked
+	// that the viewer sees the object. There are two reasons. An invisible
+	// object is NOT_FOUND for every role, and the operator may let owners use
+	// the field. Without AfterVisibility, Authorize checks the role first.
 	AfterVisibility bool
-	// Besides is who else may use the field, on namespaces of theirs.
+	// Besides permits the field to members of projects, on their namespaces.
 	Besides Besides
 }
 
-// Besides is who may use a field of Mutation besides those that its rule lets:
-// members of projects, on some namespaces.
+// Besides is the project membership that permits a field of Mutation to viewers
+// whom its rule does not permit. It applies to namespaces only.
 type Besides int
 
-// Who may use a field besides.
+// The values of Besides.
 const (
 	NobodyElse Besides = iota
-	Owners             // of the project that owns the namespace, where the operator lets them
-	Editors            // and of projects that it is shared with as editors
+	Owners             // members of the project that owns the namespace, if the operator permits it
+	Editors            // owners, and members of projects that are editors of the namespace
 )
 
-// permissions is the table of every field of Query, Mutation and Subscription. A field
-// without a row is refused to everyone, and a test finds it.
+// permissions is the table of every field of Query, Mutation and Subscription.
+// Authorize refuses a field without a row to every viewer. A test finds such a
+// field.
 var permissions = func() map[string]Permission {
 	table := map[string]Permission{}
 	add := func(permission Permission, fields string) {
@@ -119,23 +119,22 @@ var permissions = func() map[string]Permission {
 	return table
 }()
 
-// PermissionOf returns what a field of Query or Mutation needs, and false for a
-// field that the table does not hold.
+// PermissionOf returns the permission of a field, false for an unknown field.
 func PermissionOf(field string) (permission Permission, ok bool) {
 	permission, ok = permissions[field]
 	return permission, ok
 }
 
-// Policy is which roles may do what, where an operator wants other than the
-// defaults. The nil Policy is the defaults.
+// Policy has an operator's overrides of the default roles for rules and fields.
+// The nil Policy has no overrides.
 type Policy struct {
 	roles map[string][]string // by rule or field
 }
 
-// NewPolicy returns a policy of overrides: lists of roles (or "*", everyone
-// with a known token) by rule, or by field of Query or Mutation, which goes
-// before its rule. Unknown rules, fields and roles are refused, all of them at
-// once.
+// NewPolicy returns a policy with overrides. Each one is a list of roles for a
+// rule or for a field of Query or Mutation. The role "*" is every viewer with a
+// known token. A field takes precedence over its rule. The error lists all
+// unknown rules, fields and roles.
 func NewPolicy(overrides map[string][]string) (*Policy, error) {
 	var problems problem.Problems
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
@@ -153,8 +152,8 @@ func NewPolicy(overrides map[string][]string) (*Policy, error) {
 	return &Policy{roles: overrides}, problems.Err()
 }
 
-// Differences returns the rules and fields for which two policies have other
-// roles, sorted.
+// Differences returns the rules and fields for which two policies have
+// different roles, sorted.
 func (p *Policy) Differences(other *Policy) []string {
 	names := map[string]bool{}
 	for _, of := range []*Policy{p, other} {
@@ -174,8 +173,8 @@ func (p *Policy) Differences(other *Policy) []string {
 }
 
 // overridden returns the roles that the policy has for a rule or a field,
-// sorted: where it has none, the default of a rule, and for a field a word that
-// is not a role.
+// sorted. Without an override it returns the default roles of a rule, and for a
+// field one string that is not a role.
 func (p *Policy) overridden(name string) []string {
 	roles, isRule := rules[Rule(name)]
 	overridden := false
@@ -190,8 +189,8 @@ func (p *Policy) overridden(name string) []string {
 	return slices.Sorted(slices.Values(roles))
 }
 
-// rolesFor returns the roles that may do what a rule covers, by way of a field
-// of Query or Mutation where one is known.
+// rolesFor returns the roles that a rule permits. It prefers the policy's
+// override for the field, which may be empty.
 func (p *Policy) rolesFor(rule Rule, field string) []string {
 	if p != nil {
 		if roles, overridden := p.roles[field]; overridden && permissions[field].Rule == rule {
@@ -210,8 +209,9 @@ func (v Viewer) WithPolicy(policy *Policy) Viewer {
 	return v
 }
 
-// Authorize returns the viewer at a field of Query or Mutation, and ErrForbidden
-// where the role is asked first and does not suffice.
+// Authorize returns the viewer as a user of a field. It returns ErrForbidden
+// for an unknown field, and if the roles do not permit the field. It leaves the
+// check to the store if the permission has AfterVisibility.
 func (v Viewer) Authorize(field string) (Viewer, error) {
 	v.field = field
 	permission, ok := PermissionOf(field)
@@ -224,15 +224,16 @@ func (v Viewer) Authorize(field string) (Viewer, error) {
 	return v, v.Require(permission.Rule, field)
 }
 
-// RequireAt refuses a viewer who may not do what a field of Query or Mutation
-// needs. It is Authorize for where the role is asked after visibility.
+// RequireAt returns ErrForbidden unless the viewer's roles permit a field. The
+// store calls it after it has checked visibility.
 func (v Viewer) RequireAt(field string) error {
 	v.field = field
 	return v.Require(permissions[field].Rule, field)
 }
 
-// Require refuses a viewer who may not do what a rule covers. What is the field
-// of the API, or what is done in words: "reading placement".
+// Require returns ErrForbidden unless the viewer's roles permit a rule. The
+// error begins with the argument what: a field of the API, or an action in
+// words, such as "reading placement".
 func (v Viewer) Require(rule Rule, what string) error {
 	if v.May(rule) {
 		return nil
@@ -240,7 +241,7 @@ func (v Viewer) Require(rule Rule, what string) error {
 	return problem.Refuse(problem.ErrForbidden, "%s needs %s", what, v.RolesThatMay(rule))
 }
 
-// RolesThatMay returns the roles that may do what a rule covers, in words.
+// RolesThatMay returns the roles that a rule permits, in words.
 func (v Viewer) RolesThatMay(rule Rule) string {
 	roles := v.policy.rolesFor(rule, v.field)
 	if len(roles) == 0 {
@@ -253,7 +254,7 @@ func (v Viewer) RolesThatMay(rule Rule) string {
 	return "the role " + strings.Join(roles[:last], ", ") + " or " + roles[last]
 }
 
-// May reports whether the viewer may do what a rule covers.
+// May reports whether the viewer's roles permit a rule.
 func (v Viewer) May(rule Rule) bool {
 	roles := v.policy.rolesFor(rule, v.field)
 	return slices.Contains(roles, anyone) || slices.ContainsFunc(roles, v.Has)

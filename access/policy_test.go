@@ -22,7 +22,7 @@ func TestPolicyDefaults(t *testing.T) {
 		"setCapabilities":    {RoleService, RoleAdmin},
 		"setAllocations":     {RoleService, RoleAdmin},
 		"auditEvents":        {RoleAdmin},
-		"updateNamespace":    {"", RoleReader, RoleMember, RoleService, RoleAdmin}, // asked after visibility
+		"updateNamespace":    {"", RoleReader, RoleMember, RoleService, RoleAdmin}, // the store checks the role after visibility
 		"noSuchField":        {},
 		"createCapability":   {RoleAdmin},
 	} {
@@ -74,7 +74,7 @@ func TestPolicyRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestThePageOfPermissionsIsTheTable holds docs/permissions.md against the
+// TestThePageOfPermissionsIsTheTable compares docs/permissions.md with the
 // table of the program.
 func TestThePageOfPermissionsIsTheTable(t *testing.T) {
 	t.Parallel()

@@ -7,9 +7,9 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Roles a viewer can have. Admin may do everything; a service acts for the
-// cloud itself (it may write placement and service-owned metadata); a member
-// writes and a reader reads what belongs to the project.
+// Roles of viewers. An admin may do everything. A service acts for the cloud
+// itself: it may write placement and service-owned metadata. A member writes
+// and a reader reads the objects of the project.
 const (
 	RoleAdmin   = "admin"
 	RoleMember  = "member"
@@ -17,15 +17,15 @@ const (
 	RoleService = "service"
 )
 
-// Viewer is who is asking. The zero Viewer is nobody: it has no role and sees
-// only what is public.
+// Viewer is the author of a request. The zero Viewer is anonymous: it has no
+// role and sees only public objects.
 type Viewer struct {
 	UserID    string
 	ProjectID string
 	Roles     []string
 
-	policy *Policy // nil is the defaults
-	field  string  // of Query or Mutation, that the viewer is at
+	policy *Policy // nil for the defaults
+	field  string  // of Query or Mutation that the viewer uses; see At
 }
 
 // Has reports whether the viewer has the role.
@@ -42,16 +42,15 @@ func (v Viewer) CanRead() bool {
 	return v.IsAdmin() || v.IsService() || v.Has(RoleMember) || v.Has(RoleReader)
 }
 
-// Operator returns the viewer with the rights of who runs the cloud. It judges what
-// an operator wrote, such as the keys of a flavor, for a viewer who receives only
-// the result.
+// Operator returns the viewer with the rights of the cloud's operator. Cadastre
+// evaluates an operator's input, such as the keys of a flavor, as that viewer.
+// The original viewer receives only the result.
 func (v Viewer) Operator() Viewer {
 	v.Roles, v.policy = []string{RoleAdmin}, nil
 	return v
 }
 
-// Equal reports whether two viewers are the same user of the same project with the
-// same rights.
+// Equal reports whether two viewers have the same user, project and rights.
 func (v Viewer) Equal(other Viewer) bool {
 	return v.UserID == other.UserID && v.ProjectID == other.ProjectID &&
 		slices.Equal(slices.Sorted(slices.Values(v.Roles)), slices.Sorted(slices.Values(other.Roles))) &&
@@ -60,29 +59,28 @@ func (v Viewer) Equal(other Viewer) bool {
 
 type viewerKey struct{}
 
-// WithViewer returns the context of a request of the viewer.
+// WithViewer returns a context that carries the viewer.
 func WithViewer(ctx context.Context, v Viewer) context.Context {
 	return context.WithValue(ctx, viewerKey{}, v)
 }
 
-// ViewerFrom returns the viewer of a request's context, and the zero Viewer
-// where it has none.
+// ViewerFrom returns the viewer of a request's context, the zero Viewer if the
+// context has none.
 func ViewerFrom(ctx context.Context) Viewer {
 	v, _ := ctx.Value(viewerKey{}).(Viewer)
 	return v
 }
 
-// Visibility is who sees a namespace or a resource.
+// Visibility determines who sees a namespace or a resource.
 type Visibility string
 
 // The two visibilities.
 const (
 	Public  Visibility = "PUBLIC"  // everyone
-	Private Visibility = "PRIVATE" // the owning project, those it is shared with, admins
+	Private Visibility = "PRIVATE" // the owning project, projects that it is shared with, and admins
 )
 
-// CheckVisibility adds a problem for a visibility that is neither of the two;
-// nil is no visibility.
+// CheckVisibility adds a problem for an unknown visibility. It ignores nil.
 func CheckVisibility(problems *problem.Problems, path string, visibility *Visibility) {
 	if visibility != nil && *visibility != Public && *visibility != Private {
 		problems.Add(path, "must be PUBLIC or PRIVATE")

@@ -1,4 +1,4 @@
-// Package audit holds the nouns of the audit log.
+// Package audit defines the types of the audit log.
 package audit
 
 import (
@@ -8,24 +8,24 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Event is one accepted mutation: when, who, what, on what, and what it was
-// before and after.
+// Event is one accepted mutation: its time, its author, its action, and the
+// changed object before and after.
 type Event struct {
 	UUID      string
 	CreatedAt time.Time
 	UserID    string
 	ProjectID string
 	Action    string     // the name of the mutation
-	Kind      Kind       // the type of what was changed
-	Key       string     // its name or uuid
-	Before    *text.JSON // nil for what did not exist
-	After     *text.JSON // nil for what exists no more, and for claims, which are recorded by id only
+	Kind      Kind       // the type of the changed object
+	Key       string     // the object's name or uuid
+	Before    *text.JSON // nil for a new object
+	After     *text.JSON // nil for a deleted object, and for a claim, which the log records by id only
 }
 
-// Kind is the type of a thing that a mutation changed.
+// Kind is the type of a changed object.
 type Kind string
 
-// The kinds of things.
+// The kinds of objects.
 const (
 	KindNamespace               Kind = "Namespace"
 	KindPropertyDefinition      Kind = "PropertyDefinition"
@@ -41,10 +41,11 @@ const (
 	KindResourceClass           Kind = "ResourceClass"
 )
 
-// NodeID returns the global id.
+// NodeID returns the event's global id.
 func (e *Event) NodeID() string { return page.GlobalID(page.KindAuditEvent, e.UUID, "") }
 
-// Filter chooses audit events; every condition given must hold.
+// Filter selects audit events. An event must meet all conditions that are not
+// nil.
 type Filter struct {
 	UserID    *string
 	ProjectID *string

@@ -15,10 +15,10 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
-// canonical is a function of jq: a part of an answer in a form that is the same for
-// Cadastre and for PostGraphile. It leaves out nulls and empty strings, makes
-// connections the lists of their nodes, sorts lists, and decodes JSON that is kept
-// as a string.
+// canonical is a jq function. It converts a part of an answer into a form that
+// is the same for Cadastre and for PostGraphile: it removes nulls and empty
+// strings, replaces connections by the lists of their nodes, sorts lists, and
+// decodes JSON in strings.
 const canonical = `def canonical:
 	if type == "object" then
 		if keys == ["nodes"] then .nodes | canonical else map_values(canonical) | with_entries(select(.value != null)) end
@@ -27,7 +27,7 @@ const canonical = `def canonical:
 	elif type == "string" and test("^[\\[{]") then . as $text | try (fromjson | canonical) catch $text
 	else . end; `
 
-// rows returns the query of jq for the rows of the work in an answer of Cadastre.
+// rows returns the jq query for the rows of the work in Cadastre's answer.
 func (w work) rows() string {
 	if w.List == "" {
 		return ".data | canonical"
@@ -35,7 +35,8 @@ func (w work) rows() string {
 	return ".data." + w.List + "[] | canonical"
 }
 
-// sameAnswer returns an error unless the rows of a peer's answer are Cadastre's.
+// sameAnswer returns an error unless a peer's answer has the same rows as
+// Cadastre's.
 func sameAnswer(ctx context.Context, own, peer *series) error {
 	answers := [][]byte{own.answer}
 	if own.work.Peer.Every {
@@ -47,8 +48,8 @@ func sameAnswer(ctx context.Context, own, peer *series) error {
 	return own.sameRowsAs(peer.answer, answers)
 }
 
-// sameRowsAs returns an error unless the rows of a peer's answer are those in some
-// answers of Cadastre.
+// sameRowsAs returns an error unless a peer's answer has the same rows as the
+// given answers of Cadastre.
 func (s *series) sameRowsAs(answer []byte, answers [][]byte) error {
 	of := s.work.Peer
 	for i, query := range of.Rows {
@@ -67,7 +68,7 @@ func (s *series) sameRowsAs(answer []byte, answers [][]byte) error {
 		if of.Every && i == 0 && len(theirs) != s.rows {
 			return fmt.Errorf("%d rows, and Cadastre has %d", len(theirs), s.rows)
 		}
-		if of.Every { // its order is its own: each row is one of all that Cadastre has
+		if of.Every { // the peer sorts differently, so its page may be any rows that Cadastre has
 			theirs = slices.Compact(theirs)
 			wanted = slices.DeleteFunc(slices.Compact(wanted), func(row string) bool {
 				_, ok := slices.BinarySearch(theirs, row)
@@ -81,7 +82,7 @@ func (s *series) sameRowsAs(answer []byte, answers [][]byte) error {
 	return nil
 }
 
-// sameRows returns an error unless rows of a peer are all Cadastre's.
+// sameRows returns an error unless a peer's rows equal Cadastre's.
 func sameRows(own, peers []string) error {
 	for i := range min(len(own), len(peers)) {
 		if own[i] != peers[i] {
@@ -97,7 +98,7 @@ func sameRows(own, peers []string) error {
 	return nil
 }
 
-// rowsOf returns the results of a query of jq in answers, as sorted JSON.
+// rowsOf returns the results of a jq query on answers, as sorted JSON.
 func rowsOf(query string, answers ...[]byte) (rows []string, err error) {
 	parsed, err := gojq.Parse(canonical + query)
 	if err != nil {
@@ -154,7 +155,7 @@ func unpriced(answer []byte) []byte {
 	return answer
 }
 
-// difference shows two strings around their first difference.
+// difference returns the parts of two strings around their first difference.
 func difference(a, b []byte) string {
 	at := 0
 	for at < min(len(a), len(b)) && a[at] == b[at] {

@@ -22,7 +22,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
-// TestMain is the floor where the benchmark would be.
+// TestMain runs the floor if the benchmark starts the test binary as the floor.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == floorCommand {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -110,7 +110,7 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	}
 }
 
-// checkTables checks how many lines there are of each kind, and in its table.
+// checkTables checks the number of lines of each kind and in its table.
 func checkTables(t *testing.T, lines []measured.Line, wanted map[string]int) {
 	t.Helper()
 	for kind, want := range wanted {
@@ -224,7 +224,7 @@ func TestWorldFollowsFromItsSeed(t *testing.T) {
 	}
 }
 
-// TestStoppedProcessIsGone ends a program that would run on.
+// TestStoppedProcessIsGone stops a program that would otherwise continue.
 func TestStoppedProcessIsGone(t *testing.T) {
 	t.Parallel()
 	p, err := local.Start(filepath.Join(t.TempDir(), "log"), "TERM", nil, os.Environ(), "sleep", "600")
@@ -263,7 +263,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestWorksAreComplete finds works whose peer or goal is missing.
+// TestWorksAreComplete finds works without a peer or a goal.
 func TestWorksAreComplete(t *testing.T) {
 	t.Parallel()
 	var names []string

@@ -12,8 +12,8 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
-// drive is the load of some concurrent clients. Each sends one request after the
-// other.
+// drive is the load of several concurrent clients. Each client sends one
+// request after the other.
 type drive struct {
 	clients []*local.Client
 	next    func() []local.Call // the next requests of a client; none at the end
@@ -21,7 +21,8 @@ type drive struct {
 	check   func(answer []byte, err error) error
 }
 
-// run sends the requests. It returns the time of each answer, and of the whole run.
+// run sends the requests. It returns the latency of each answer and the
+// duration of the run.
 func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) {
 	var mu sync.Mutex
 	var times []time.Duration
@@ -57,7 +58,7 @@ func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) 
 	return times, time.Since(began), err
 }
 
-// until returns what clients send for some time.
+// until returns a function that returns the next requests until the time limit.
 func until(limit time.Duration, requests func() []local.Request) func() []local.Call {
 	began := time.Now()
 	return func() (calls []local.Call) {

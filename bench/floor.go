@@ -26,7 +26,8 @@ import (
 // manyPoints is a limit that no client reaches.
 const manyPoints = 1_000_000_000
 
-// floorCommand makes this program the floor: the least that a request costs.
+// floorCommand makes this program the floor, which measures the minimum cost of
+// a request.
 const floorCommand = "floor"
 
 // runFloor serves the same answer to every request until the context ends. A
@@ -36,7 +37,7 @@ const floorCommand = "floor"
 // parts: slog, golang.org/x/time/rate, http.CrossOriginProtection and
 // http.MaxBytesReader. It lacks metrics, gzip and the reading of JSON.
 func runFloor(ctx context.Context, args []string) error {
-	debug.SetGCPercent(400) // as the server has it
+	debug.SetGCPercent(400) // as in the server
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
 	address := flags.String("listen", "", "`address` to listen on")
 	tokens := flags.String("tokens", "", "`file` of tokens")
@@ -98,7 +99,8 @@ func (f *floor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		slog.String("user", viewer.UserID), slog.String("operation", ""), slog.String("code", ""))
 }
 
-// admit returns who sent a request, and 200 unless it is refused.
+// admit returns the viewer of a request and status 200, or the status of a
+// refusal.
 func (f *floor) admit(r *http.Request, address string) (int, access.Viewer) {
 	if !f.take(address) {
 		return http.StatusTooManyRequests, access.Viewer{}

@@ -24,7 +24,7 @@ import (
 // following configures the timing of commits, with and without subscriptions.
 type following struct {
 	subscriptions int
-	commits       int        // a second; 0 is no limit
+	commits       int        // per second; 0 is no limit
 	queries       []Question // of the subscriptions
 	writers       int
 	rounds        int
@@ -112,7 +112,7 @@ type commitWriter struct {
 	next   atomic.Int64
 }
 
-// write commits for some time, at the rate that is wanted.
+// write commits for some time, at the configured rate.
 func (w *commitWriter) write(ctx context.Context, limit time.Duration, into *timing) error {
 	var due atomic.Int64
 	began := time.Now()
@@ -127,8 +127,8 @@ func (w *commitWriter) write(ctx context.Context, limit time.Duration, into *tim
 	return into.add(ctx, []*target{w.target}, d)
 }
 
-// pair returns two requests of one commit each. The second takes back the first:
-// claims of a host or, one time in five, metadata of a resource.
+// pair returns two requests with one commit each. The second undoes the first.
+// One pair of five writes metadata of a resource, the others claim on a host.
 func (w *commitWriter) pair(n int) []local.Request {
 	of := w.target.world
 	if n%5 != 0 {
@@ -141,8 +141,8 @@ func (w *commitWriter) pair(n int) []local.Request {
 	}
 }
 
-// claimAndRelease returns a claim of some processors of a free provider, and what
-// takes it back. The consumer is known by a kind and a number.
+// claimAndRelease returns a claim of some processors of a free provider, and
+// the request that undoes it. A kind and a number identify the consumer.
 func (w *world) claimAndRelease(kind string, n, from, cpus int) []local.Request {
 	consumer := w.uuid(kind, n)
 	return []local.Request{
@@ -151,9 +151,9 @@ func (w *world) claimAndRelease(kind string, n, from, cpus int) []local.Request 
 	}
 }
 
-// heard is what subscriptions received.
+// heard holds the events that subscriptions received.
 type heard struct {
-	counts atomic.Bool // whether events are noted
+	counts atomic.Bool // whether events count
 	mu     sync.Mutex
 	events int
 	lags   []time.Duration // from just before a commit until a client has the event
@@ -227,8 +227,7 @@ func (w *commitWriter) open(ctx context.Context, from, to int) (*websocket.Conn,
 	return socket, nil
 }
 
-// subscribe subscribes by the number of a subscription, and leaves the server some
-// time.
+// subscribe pauses for a moment and then opens the n-th subscription.
 func (w *commitWriter) subscribe(ctx context.Context, socket *websocket.Conn, n int) error {
 	time.Sleep(2 * time.Millisecond)
 	return wsjson.Write(ctx, socket, object{"type": "subscribe", "id": fmt.Sprint(n), "payload": w.subscription(n)})
@@ -251,9 +250,9 @@ func (w *commitWriter) awaitOpen(ctx context.Context, heard *heard) error {
 	}
 }
 
-// subscription returns one of the subscriptions of works.yaml. Of ten, six follow
-// ten hosts each, two ten resources each, one the capacity of all, and one
-// candidates.
+// subscription returns the n-th subscription, which is one of works.yaml. Six
+// of ten follow ten hosts each, two follow ten resources each, one follows the
+// total capacity, and one follows candidates.
 func (w *commitWriter) subscription(n int) local.Request {
 	return w.queries[max(0, n%10-5)].request(w.target.world, n)
 }
@@ -263,8 +262,8 @@ var (
 	refusedForNow = regexp.MustCompile(`^\{"id":"(\d+)","type":"error".*"(?:RATE_LIMITED|UNAVAILABLE)"`)
 )
 
-// read notes the events of a WebSocket until the context ends. It subscribes again
-// where the server has no room for the moment.
+// read records the events of a WebSocket until the context ends. If the server
+// is temporarily full, it subscribes again.
 func (h *heard) read(ctx context.Context, socket *websocket.Conn, subscribe func(context.Context, *websocket.Conn, int) error) {
 	for {
 		_, text, err := socket.Read(ctx)
@@ -287,7 +286,7 @@ func (h *heard) read(ctx context.Context, socket *websocket.Conn, subscribe func
 	}
 }
 
-// note notes an event.
+// note records an event.
 func (h *heard) note(now time.Time, text []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -308,8 +307,8 @@ func (t *target) resident(ctx context.Context) (float64, error) {
 	return all["process_resident_memory_bytes"], err
 }
 
-// watchResident keeps the most memory of the server's process, read every second
-// and at the end.
+// watchResident records the maximum memory of the server's process. It reads
+// the memory every second and at the end.
 func (t *target) watchResident(ctx context.Context, done <-chan struct{}, most *float64) error {
 	for ended := false; !ended; {
 		select {

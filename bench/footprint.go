@@ -19,7 +19,7 @@ import (
 // footprintName is the name of this part for -works.
 const footprintName = "footprint"
 
-// starts is how often a server is started to time it.
+// starts is the number of timed starts of a server.
 const starts = 3
 
 // The largest maxTables tables of a database are measured, if they have minStored
@@ -53,7 +53,7 @@ func (b *bench) footprints(ctx context.Context) (lines []measured.Line, err erro
 	return lines, nil
 }
 
-// footprint measures a server, which is another process afterwards.
+// footprint measures a server. It restarts the server, so the process changes.
 func (b *bench) footprint(ctx context.Context, t *target, line *measured.Line) (err error) {
 	of := line.Figures
 	if of["startEmptyMs"], of["heapEmptyBytes"], err = b.startEmpty(ctx, t); err != nil {
@@ -96,9 +96,9 @@ func (b *bench) footprint(ctx context.Context, t *target, line *measured.Line) (
 	return err
 }
 
-// startEmpty starts a target's program on a database without a world,
-// twice, for the first time makes the tables. It returns how long the second start
-// took, and the heap after it.
+// startEmpty starts a target's program twice on an empty database. The first
+// start creates the tables. It returns the duration of the second start and the
+// heap after it.
 func (b *bench) startEmpty(ctx context.Context, t *target) (took, heap float64, err error) {
 	empty, setup := *t, t.server.Setup
 	setup.Name += "-empty"

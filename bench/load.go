@@ -15,15 +15,15 @@ import (
 
 // definitions are definition files of one origin.
 type definitions struct {
-	origin string // empty for files that no bundle brought
+	origin string // empty for files that belong to no bundle
 	texts  []string
 }
 
 // minNamespaces is the smallest number of namespaces of a world.
 const minNamespaces = 33
 
-// readDefinitions returns the definitions in the program and in a folder, unless
-// its name is empty. Without a folder it adds generated ones.
+// readDefinitions returns the built-in definitions and those in a folder. If
+// the name of the folder is empty, it adds generated definitions instead.
 func readDefinitions(folder string) ([]definitions, error) {
 	all := []definitions{{origin: "cadastre", texts: defaults.Definitions()}}
 	if folder == "" {
@@ -78,14 +78,15 @@ func generatedDefinitions(count int) (more definitions) {
 	return more
 }
 
-// How much one request of the load holds. A request must stay below the default limits of a server.
+// Sizes of the requests that load a world. A request must stay below the
+// default limits of a server.
 const (
 	importedAtOnce = 10
 	createdAtOnce  = 500
 	claimedAtOnce  = 200
 )
 
-// load writes the world into an empty server, many things in a transaction.
+// load writes the world into an empty server, many objects in each transaction.
 func (w *world) load(ctx context.Context, c *local.Client) error {
 	for _, d := range w.definitions {
 		for texts := range slices.Chunk(d.texts, importedAtOnce) {

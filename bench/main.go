@@ -47,7 +47,7 @@ const (
 
 // options are the flags.
 type options struct {
-	binaries       []binary // none is a build of this tree
+	binaries       []binary // empty for a build of this tree
 	databases      []string
 	peers          []string
 	choice         local.Choice  // of works and parts
@@ -181,7 +181,8 @@ func (o options) chosen() ([]work, error) {
 	return chosen, nil
 }
 
-// hasParts reports whether anything but works is measured of the large world.
+// hasParts reports whether the benchmark measures more than works of the large
+// world.
 func (o options) hasParts() bool {
 	return o.isFollowed() || slices.ContainsFunc([]string{footprintName, processesName}, o.choice.Has)
 }

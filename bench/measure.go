@@ -22,15 +22,15 @@ type series struct {
 	call    local.Call // to a peer
 	answer  []byte     // the first one
 	exact   bool       // whether every answer must equal the first one
-	refused string     // code of a refusal, with which nothing is timed
-	waits   int64      // answers that the rate or a lack of room delayed
+	refused string     // code of a refusal; a refused work is not timed
+	waits   int64      // answers that a rate limit or a full server delayed
 	rows    int
 	next    int // number of the next request
 	counted map[string]float64
 }
 
-// measure times all works on all targets, in rounds: in each, every work is timed
-// on one target after the other, beginning with another one each time.
+// measure times all works on all targets, in rounds. A round times every work
+// on one target after the other. The first target changes from round to round.
 func (b *bench) measure(ctx context.Context) (lines []measured.Line, err error) {
 	var all [][]*series
 	for _, work := range b.works {
@@ -56,8 +56,8 @@ func (b *bench) measure(ctx context.Context) (lines []measured.Line, err error) 
 	return lines, nil
 }
 
-// timeRounds times rounds until there are as many as wanted, or the next one would
-// end too late.
+// timeRounds times rounds until it has the configured number of rounds, or
+// until the next round would end too late.
 func (b *bench) timeRounds(ctx context.Context, all [][]*series) error {
 	var longest time.Duration
 	for round := range b.rounds {
@@ -204,8 +204,8 @@ func (d drive) close() {
 	}
 }
 
-// requests returns what gives the next requests, one by one: fewer reads where
-// they take longer than maxRound.
+// requests returns a function that returns the next requests, one by one. It
+// ends early if reads take longer than maxRound.
 func (s *series) requests(count int) func() []local.Call {
 	calls := make([]local.Call, count)
 	for i := range calls {
@@ -238,7 +238,7 @@ func (s *series) check(answer []byte, err error) error {
 	return err
 }
 
-// takeBack takes back the requests from a number on.
+// takeBack undoes the requests from a number on.
 func (s *series) takeBack(ctx context.Context, first int) error {
 	if s.work.Undo == nil {
 		return nil
@@ -270,15 +270,16 @@ func (s *series) line() measured.Line {
 	return line
 }
 
-// How many operations are counted: reading the counters allocates, too, and not
-// always the same, so that short operations are counted in large numbers.
+// Numbers of operations to count. Reading the counters also allocates, and the
+// amount varies, so short operations are counted in large numbers.
 const (
 	minCounted  = 20
 	maxCounted  = 1_000
 	countedTime = 100 * time.Millisecond
 )
 
-// count counts statements and allocations of some operations, which are not timed.
+// count counts the statements and allocations of operations that it does not
+// time.
 func (s *series) count(ctx context.Context) error {
 	if s.target.server == nil || s.refused != "" {
 		return nil

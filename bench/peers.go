@@ -108,8 +108,8 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 		"--config", filepath.Join(folder, "graphile.config.mjs"))
 }
 
-// installPostGraphile returns the folder with the pinned packages, which it
-// installs the first time. It lies below that of bench, where the benchmark runs.
+// installPostGraphile returns the folder with the pinned packages. It installs
+// them the first time. The folder is below bench, where the benchmark runs.
 func installPostGraphile(ctx context.Context) (string, error) {
 	folder, err := filepath.Abs("peers/postgraphile")
 	if err != nil {
@@ -126,8 +126,8 @@ func installPostGraphile(ctx context.Context) (string, error) {
 	return folder, nil
 }
 
-// placementConfiguration is what differs from the defaults of the reference
-// placement.
+// placementConfiguration has the settings of the reference placement that
+// differ from its defaults.
 const placementConfiguration = `[api]
 auth_strategy = noauth2
 [placement_database]

@@ -18,14 +18,14 @@ import (
 // processesName is the name of this part for -works.
 const processesName = "several processes"
 
-// sharing is how several servers on one database are timed.
+// sharing configures the timing of several servers on one database.
 type sharing struct {
 	processes []int // numbers of servers, in turns
 	clients   int   // of all servers together
 	rounds    int
 	each      time.Duration // for each work
-	lags      int           // commits whose lag is measured in each round
-	raced     int           // providers that are claimed until they are full
+	lags      int           // measured lags of commits in each round
+	raced     int           // providers that clients claim until they are full
 }
 
 func defaultSharing(rounds int) sharing {
@@ -39,8 +39,8 @@ type shared struct {
 	figures        map[string]float64 // of races, and of rows that a commit adds
 }
 
-// sharedWork is a work of clients of several servers: requests returns what a
-// client sends next.
+// sharedWork is a work of clients of several servers. The function requests
+// returns the next requests of a client.
 type sharedWork struct {
 	name     string
 	requests func() []local.Request
@@ -93,11 +93,11 @@ func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
 	return lines, nil
 }
 
-// claimsOfDifferent is the work whose rows of a commit are counted.
+// claimsOfDifferent is the work for which the benchmark counts rows per commit.
 const claimsOfDifferent = "claims on different providers"
 
-// works returns the works that are timed: reads of works.yaml, and claims, each of
-// which another commit takes back.
+// works returns the works to time: reads of works.yaml, and claims. Another
+// commit undoes each claim.
 func (s *sharedBench) works() (all []sharedWork, err error) {
 	known, _, err := works()
 	for _, work := range known {
@@ -153,7 +153,8 @@ func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWo
 	return s.race(ctx, servers, into.figures)
 }
 
-// time times a work. On one server it also counts what claims add to the database.
+// time times a work. On one server it also counts the rows that claims add to
+// the database.
 func (s *sharedBench) time(ctx context.Context, servers []*target, work sharedWork, into *shared) error {
 	if into.works[work.name] == nil {
 		into.works[work.name] = &timing{}
@@ -178,14 +179,15 @@ func (s *sharedBench) time(ctx context.Context, servers []*target, work sharedWo
 	return err
 }
 
-// send has clients, each with one of the servers, send requests for some time.
+// send sends requests from several clients for some time. Each client uses one
+// of the servers.
 func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, limit time.Duration, requests func() []local.Request, into *timing) error {
 	d := drive{clients: connect(servers, admin, clients), next: until(limit, requests)}
 	defer d.close()
 	return into.add(ctx, servers, d)
 }
 
-// added returns the last number of a change and of an audit event, and the length
+// added returns the highest ids of changes and of audit events, and the length
 // of the write-ahead log.
 func (s *sharedBench) added(ctx context.Context) (counts [3]float64, err error) {
 	text, err := s.on.cluster.Text(ctx, s.on.storage, `SELECT concat_ws(' ', (SELECT coalesce(max(id), 0) FROM changes),
@@ -203,8 +205,9 @@ const shownUse = `query($provider: UUID!) {
 	}
 }`
 
-// watch commits on the first server and measures when the others show it, in turn;
-// a single server shows its own commit.
+// watch commits on the first server and measures the time until another server
+// shows the commit. The other servers take turns. A single server shows its own
+// commit.
 func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.Duration) ([]time.Duration, error) {
 	writer := servers[0].client(admin, 0)
 	defer writer.Close()
@@ -226,9 +229,10 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 	return lags, nil
 }
 
-// watchOne commits the first of two requests by the writer and returns how long it
-// takes from its answer until the reader shows it. It commits the second one,
-// which takes the first back, and waits until the reader shows that as well.
+// watchOne commits the first of two requests by the writer. It returns the time
+// from the writer's answer until the reader shows the commit. Then it commits
+// the second request, which undoes the first, and waits until the reader shows
+// that as well.
 func watchOne(ctx context.Context, writer, reader *local.Client, pair []local.Request, shown local.Call) (time.Duration, error) {
 	before, err := reader.Insist(ctx, shown, nil)
 	if err != nil {
@@ -288,8 +292,8 @@ const overAllocated = `SELECT count(*) FROM inventories i
 	JOIN (SELECT provider_id, resource_class_id, sum(used) AS used FROM allocations GROUP BY 1, 2) a
 	ON a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id WHERE a.used > i.capacity OR a.used <> i.used`
 
-// race has all clients concurrently claim more than some providers have, and counts
-// the allocations in the database. It takes the claims back.
+// race makes all clients concurrently claim more than some providers have. It
+// counts the allocations in the database and then undoes the claims.
 func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[string]float64) error {
 	rooms := map[string]int{} // by uuid, of claims
 	var pairs [][]local.Request
@@ -329,8 +333,8 @@ func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[s
 	return nil
 }
 
-// sendAll sends one of each two requests by all clients and returns how many were
-// served. A refusal with another code is an error.
+// sendAll sends one request of each pair, from all clients, and returns the
+// number that the servers accepted. A refusal with another code is an error.
 func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]local.Request, which int, refusal string) (int, error) {
 	var next, served atomic.Int64
 	d := drive{clients: connect(servers, admin, s.clients)}
@@ -355,8 +359,8 @@ func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]
 	return int(served.Load()), err
 }
 
-// roomFor returns how many more claims of some processors fit a provider of the
-// world. Processors run out before other classes.
+// roomFor returns the number of additional claims of cpus processors that fit
+// on a provider of the world. Processors run out before other classes.
 func (w *world) roomFor(uuid string, cpus int) int {
 	p := w.providers[slices.IndexFunc(w.providers, func(p provider) bool { return p.uuid == uuid })]
 	free := vcpus * vcpuRatio

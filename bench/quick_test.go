@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// The sizes of the two worlds that answers are compared between.
+// The sizes of the two worlds that the test compares.
 var (
 	fewerOf = size{110, 110}
 	moreOf  = size{440, 440}
 )
 
-// testShapesAndGrowth checks rules that hold on every machine however busy: a request
-// takes the same number of statements in a small world as in a large one, on a
-// short page as on a long one and on both databases; servers answer alike; and
-// neither bytes nor allocations grow faster than the page.
+// testShapesAndGrowth checks rules that hold on every machine, even a busy one.
+// A request takes the same number of statements in a small and a large world,
+// for a short and a long page, and on both databases. All servers give the same
+// answers. Neither bytes nor allocations grow faster than the page.
 func testShapesAndGrowth(t *testing.T, path string, databases []string) {
 	b := newBench(t, options{binaries: []binary{{"tree", path}}, databases: databases})
 	definitions, err := readDefinitions(os.Getenv("CADASTRE_TEST_DEFINITIONS"))
@@ -56,8 +56,8 @@ func testShapesAndGrowth(t *testing.T, path string, databases []string) {
 	}
 }
 
-// inBothWorlds returns the works as they are counted: each in either world, by few
-// clients and without peers. Works on trees are left out.
+// inBothWorlds returns each work in either world, with few clients and without
+// peers, for counting. It omits works on trees.
 func inBothWorlds(all []work) []work {
 	var both []work
 	for _, one := range all {
@@ -107,8 +107,8 @@ func pagedWorks(t *testing.T) []work {
 	return all
 }
 
-// checkGrowth checks that four times the page takes four times as much at most:
-// the fixed part of a request is in all of them.
+// checkGrowth checks that a page of four times the length takes at most four
+// times as much. Pages of every length include the fixed cost of a request.
 func checkGrowth(t *testing.T, list string, counted map[string][]*series) {
 	t.Helper()
 	const times, spare = 4, 1.1

@@ -27,7 +27,7 @@ type bench struct {
 	nested       *world
 	cluster      *local.Cluster // nil without PostgreSQL
 	targets      []*target      // in the order in which they started
-	missing      []string       // peers that are not timed, and why
+	missing      []string       // peers that are not timed, with the reasons
 }
 
 // target is a program under test: a server of Cadastre, or a peer.
@@ -39,8 +39,8 @@ type target struct {
 	address  string // host and port
 	headers  string // lines in each request to a peer
 	process  *local.Process
-	once     bool           // whether it takes one request a connection
-	family   bool           // whether children of the process do its work
+	once     bool           // whether it accepts one request per connection
+	family   bool           // whether child processes do the work
 	cluster  *local.Cluster // nil without PostgreSQL
 	storage  string         // database in the cluster
 	server   *local.Server  // nil for a peer
@@ -55,9 +55,9 @@ func (t *target) String() string {
 	return t.name + " on " + t.database
 }
 
-// maxClients is the number of viewers of each role, one for each client: they
-// share neither a token nor an address, so the limits of one viewer are not those
-// of all.
+// maxClients is the number of viewers of each role, one for each client.
+// Clients share neither tokens nor addresses, so each client has separate
+// limits.
 const (
 	maxClients  = 32
 	projectsOf  = 8
@@ -94,8 +94,8 @@ func connect(servers []*target, role string, n int) (clients []*local.Client) {
 	return clients
 }
 
-// start starts the cluster, every binary on every database for each world that a
-// work needs, fills them, and starts the peers.
+// start starts the cluster, and every binary on every database for each world
+// that a work needs. Then it fills the servers and starts the peers.
 func (b *bench) start(ctx context.Context) (err error) {
 	if slices.Contains(b.databases, postgres) {
 		if b.cluster, err = local.StartCluster(ctx, b.folder, "shared_buffers=512MB", "max_wal_size=2GB", "max_connections=200"); err != nil {
@@ -166,7 +166,7 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 	return nil
 }
 
-// serve starts a server of the target, in place of any that it had.
+// serve starts a server for the target. It replaces an earlier server.
 func (t *target) serve(ctx context.Context, of local.Setup) error {
 	s, err := local.NewServer(of)
 	if err != nil {
@@ -227,13 +227,13 @@ func (b *bench) load(ctx context.Context) error {
 	return b.awaitMemory(ctx)
 }
 
-// say writes a line of progress; an unwritable standard error stops nothing.
+// say writes a line of progress. It ignores errors.
 func (b *bench) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.progress, format+"\n", args...)
 }
 
-// manyResources is the number of resources from which servers keep them in memory
-// to count them: each has eight items.
+// manyResources is the minimum number of resources for which servers keep
+// resources in memory to count them. Each resource has eight items.
 const manyResources = 2_500
 
 // awaitMemory counts on every server, waits, and counts again. Servers load

@@ -39,14 +39,14 @@ type Question struct {
 	Variables object
 }
 
-// comparison is the question of a work as a peer is asked it: a document of
-// GraphQL, or a path whose query the variables complete.
+// comparison is the question of a work in the form for a peer: a GraphQL
+// document, or a path with a query string that the variables complete.
 type comparison struct {
 	With       string
 	Operations int
 	Path       string
-	Rows, Own  []string // queries of jq for rows in the peer's answer, and in Cadastre's
-	Every      bool     // whether the peer's rows are some of all that Cadastre has
+	Rows, Own  []string // jq queries for rows in the peer's answer, and in Cadastre's
+	Every      bool     // whether the peer's page may be any of Cadastre's rows
 	Question   `yaml:",inline"`
 }
 
@@ -56,7 +56,7 @@ type goal struct {
 	Than                            string
 }
 
-// The roles of viewers, and the worlds besides the large one.
+// The roles of viewers, and the worlds other than the large one.
 const (
 	admin, member, service  = "admin", "member", "service"
 	smallWorld, nestedWorld = "small", "nested"
@@ -77,7 +77,7 @@ func works() ([]work, []Question, error) {
 		Subscriptions []Question
 		Works         []work
 	}
-	// A row that begins as another one does repeats some of its keys.
+	// A row that extends another row repeats some of that row's keys.
 	if err := yaml.UnmarshalWithOptions(worksFile, &file, yaml.AllowDuplicateMapKey()); err != nil {
 		return nil, nil, fmt.Errorf("works.yaml: %w", err)
 	}
@@ -141,7 +141,7 @@ func (q Question) request(w *world, n int) local.Request {
 	return local.Request{Query: q.Document, Variables: variables}
 }
 
-// filled returns a value in which strings that begin with $ are replaced.
+// filled returns a copy of a value and replaces each string that begins with $.
 func filled(value any, by func(name string) any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -164,7 +164,7 @@ func filled(value any, by func(name string) any) any {
 	return value
 }
 
-// call returns the question as a peer is asked it.
+// call returns the question as a request to a peer.
 func (c *comparison) call(ctx context.Context, peer *target) (local.Call, error) {
 	var err error
 	variables, _ := filled(c.Variables, func(name string) any {
@@ -219,8 +219,8 @@ func names(count int, name func(int) string) (all []string) {
 	return all
 }
 
-// freeProvider returns the uuid of a provider with room for a claim: another one
-// for each n up to the number of providers.
+// freeProvider returns the uuid of a provider with room for a claim. It returns
+// a different provider for each n below the number of providers.
 func (w *world) freeProvider(n int) string {
 	const stride = 7_919 // a prime: consecutive claims are not on neighbours in the database
 	for i := n * stride; ; i++ {
@@ -273,8 +273,8 @@ func (g goal) reached(own *measured.Line, met bool, than *measured.Line) string 
 	return "yes"
 }
 
-// times returns the ratio of two rates: the median of the ratios of rounds, since
-// both met the same machine in a round.
+// times returns the ratio of two rates. It is the median of the ratios of
+// rounds, because both ran under the same load in a round.
 func times(one, other *measured.Line) float64 {
 	if other == nil {
 		return 0

@@ -14,8 +14,8 @@ const minSize = 20
 // size is the size of a world.
 type size struct{ providers, resources int }
 
-// world is what servers are filled with. Equal seeds and sizes make equal worlds,
-// uuids included.
+// world is the data that the benchmark writes to servers. Equal seeds and sizes
+// make equal worlds with equal uuids.
 type world struct {
 	seed        uint64
 	definitions []definitions
@@ -37,8 +37,8 @@ type provider struct {
 	full        bool     // whether its consumers leave no processor free
 }
 
-// What hosts are like: each common trait on nine of ten, each host with some of
-// the rare ones and in some of the aggregates.
+// The properties of hosts. Nine of ten hosts have a given common trait. Each
+// host has some of the rare traits and is in some of the aggregates.
 const (
 	rareTraitCount     = 56
 	rareTraitsEach     = 8
@@ -54,8 +54,8 @@ const resourceType = "OS::Manila::Share"
 // projectCount is the number of projects that have resources.
 const projectCount = 200
 
-// pair is a metadata item of some resources: permille of thousand, and one at
-// least. The other resources have one of `others` values of its key.
+// pair is a metadata item of some resources: permille of a thousand, but at
+// least one. The other resources have one of `others` other values of the key.
 type pair struct {
 	key, value string
 	permille   int
@@ -113,8 +113,8 @@ func (w *world) uuid(kind string, number int) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%d/%s/%d", w.seed, kind, number)).String()
 }
 
-// newHost makes a host. Its rank is its place in the order of use: one host of
-// twenty is full, and half of them have consumers.
+// newHost makes a host. Its rank is its position in the order of use. One host
+// of twenty is full, and half of the hosts have consumers.
 func (w *world) newHost(random *rand.Rand, number, rank, all int, inventories []object) provider {
 	p := provider{uuid: w.uuid("provider", number), name: fmt.Sprintf("compute-%06d", number), full: rank*20 < all, inventories: inventories}
 	for _, trait := range commonTraits() {
@@ -197,8 +197,8 @@ const (
 // nestedAggregate returns the uuid of an aggregate of trees.
 func (w *world) nestedAggregate(i int) string { return w.uuid("nested aggregate", i) }
 
-// newNestedWorld makes the world of a seed whose hosts are trees of seven
-// providers, each root in one of the aggregates.
+// newNestedWorld makes the nested world of a seed. Its hosts are trees of seven
+// providers. Each root is in one of the aggregates.
 func newNestedWorld(seed uint64, hosts int) *world {
 	w := &world{seed: seed}
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -8,8 +8,8 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// numbered is the uuid of a number. Neighboring numbers are not neighbors in
-// the order of uuids.
+// numbered returns a uuid for a number. Neighboring numbers are not neighbors
+// in the order of uuids.
 func numbered(n int) string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(n)*2654435761, n)
 }

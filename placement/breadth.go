@@ -68,8 +68,8 @@ func breadthFirstPage(p *plan, request fingerprint, after *Position, first int) 
 }
 
 // pass adds the candidates in rounds [from, to) of the live anchors after a
-// root, and leaves in live the anchors that reached round to. A pass of one
-// round ends when the page is full.
+// root. Afterwards live holds the anchors with at least to candidates. A pass
+// of one round ends when the page is full.
 func (b *roundSearch) pass(after string, from, to int) error {
 	s := newSearch(b.plan)
 	s.steps = b.steps

@@ -18,9 +18,9 @@ type Explanation struct {
 // ExplanationStep is the effect of one constraint. The hosts come first: they
 // leave the providers of their trees and the providers that share with those
 // trees. Every class of the unsuffixed group and every suffixed group then
-// starts from these providers, or from all, and is narrowed constraint by
-// constraint until none remain. Last, constraints on the request as a whole
-// narrow the providers that remain for any class or group.
+// starts from the remaining providers. Its constraints eliminate providers one
+// after the other, until none remain. Last come the constraints on the request
+// as a whole. They apply to the providers that remain for any class or group.
 type ExplanationStep struct {
 	Kind       ConstraintKind
 	Path       string // of the argument it is about; empty for the request as a whole

@@ -62,10 +62,11 @@ const (
 )
 
 // CheckAllocation checks whether a consumer that had ownOld units of an
-// inventory, 0 if none, may have amount units instead, when all other consumers
-// have othersUsed. As in the Placement reference, an inventory over its
-// capacity accepts an amount that does not raise its use, so that shrinking and
-// repeating work. The inventory's Used is not read.
+// inventory may have amount units instead. All other consumers together have
+// othersUsed units. As in the Placement reference, an inventory over its
+// capacity accepts an amount that does not raise its use, so that a consumer
+// can shrink or repeat its claim. CheckAllocation does not read the inventory's
+// Used.
 func CheckAllocation(inventory Inventory, othersUsed, ownOld, amount int64) AllocationCheck {
 	switch {
 	case amount < int64(inventory.MinUnit):

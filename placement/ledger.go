@@ -29,8 +29,9 @@ type LedgerConsumer struct {
 	Created     bool
 }
 
-// LedgerProvider is a provider in a Ledger: its generation as read, the number
-// of increments since, and its inventories by resource class, with their use.
+// LedgerProvider is a provider in a Ledger. It has the generation that the
+// caller read, the number of increments since, and the inventories with their
+// use, by resource class.
 type LedgerProvider struct {
 	Generation  int64
 	Increments  int64
@@ -153,9 +154,8 @@ func (l *Ledger) apply(claims []ConsumerClaim, path string, known Known) []Refus
 }
 
 // claimCheck decides about one claim without changing the ledger. Previous
-// holds, by inventory, the amounts that the claim's consumers had together.
-// Planned holds the amounts that the claim allocates, up to the one to be
-// checked next.
+// holds, by inventory, the sum of the amounts that the claim's consumers had.
+// Planned holds the sum of the claim's amounts that are already checked.
 type claimCheck struct {
 	*Ledger
 	known             Known

@@ -38,7 +38,8 @@ func want(consumer string, generation int64, pairs ...any) ConsumerClaim {
 	return c
 }
 
-// knowing knows two classes, and a provider c that is not in the ledger.
+// knowing is a Known with two classes, and with a provider c outside the
+// ledger.
 var knowing = Known{
 	ResourceClass: func(class string) bool { return class == "GOLD" || class == "SILVER" },
 	Provider:      func(uuid string) bool { return uuid == "c" },

@@ -5,12 +5,12 @@ import (
 	"sort"
 )
 
-// matcher keeps, for slots that compete for capacity, one complete matching of
-// the slots not chosen yet to providers. No such matching, no candidate. The
-// slots compete either because groups are isolated, one slot to a provider, or
-// because they ask for the same class: a provider has capacity for no more
-// slots than its free units hold of their smallest amounts. That is necessary,
-// not sufficient.
+// matcher keeps a complete matching to providers of the slots that have no
+// provider yet and that compete for capacity. Without such a matching there is
+// no candidate. Slots compete for one of two reasons. If groups are isolated, a
+// provider serves one slot. If slots ask for the same class, a provider serves
+// at most as many slots as its free units can hold of the smallest amounts. The
+// second condition is necessary, not sufficient.
 type matcher struct {
 	slots   []int     // ascending
 	class   *demand   // nil for isolation
@@ -20,15 +20,15 @@ type matcher struct {
 	visited []int32   // the last attempt that tried a local number
 	attempt int32
 
-	// Where the amounts of a class differ, they are packed, too.
-	packer  *packer   // nil where they are all the same
+	// If the amounts of a class differ, a packer checks them, too.
+	packer  *packer   // nil if all amounts are equal
 	amounts [][]int64 // per k: the amounts of slots[k:], descending
 	bins    []bin     // the providers that serve any of the slots, for the current anchor
 	free    []int64   // reused
 }
 
-// bin is a provider that serves slots of a matcher: its local number, and how
-// many units of the class the slots may take from it.
+// bin is a provider that serves slots of a matcher. It has the provider's local
+// number and the number of units of the class that the slots may take.
 type bin struct {
 	local int32
 	units int64
@@ -77,7 +77,7 @@ func (p *plan) newMatcher(slots []int, class *demand) *matcher {
 	return m
 }
 
-// amountsOf returns the amounts that slots ask of a class, descending.
+// amountsOf returns the amounts of a class that slots ask for, descending.
 func (p *plan) amountsOf(slots []int, class int) []int64 {
 	var amounts []int64
 	for _, i := range slots {
@@ -92,8 +92,8 @@ func (p *plan) amountsOf(slots []int, class int) []int64 {
 	return amounts
 }
 
-// smallestSums returns the sums of the 1, 2, ... smallest amounts that slots
-// ask of a class.
+// smallestSums returns the sums of the 1, 2, ... smallest amounts of a class
+// that slots ask for.
 func (p *plan) smallestSums(slots []int, class int) []int64 {
 	amounts := p.amountsOf(slots, class)
 	slices.Reverse(amounts)
@@ -103,8 +103,8 @@ func (p *plan) smallestSums(slots []int, class int) []int64 {
 	return amounts
 }
 
-// matchAll makes the first matching of every matcher for the anchor just
-// entered and reports whether each has one.
+// matchAll makes the first matching of every matcher for the current anchor. It
+// reports whether every matcher has one.
 func (s *search) matchAll() bool {
 	for _, m := range s.matchers {
 		if len(m.counts) < len(s.slotsServed) {
@@ -164,8 +164,8 @@ func (s *search) packs(m *matcher, from int) bool {
 	return m.packer.fits(m.free, m.amounts[from])
 }
 
-// rematch carries the matching over the choice made at depth, if that is one of
-// the matcher's slots, and reports whether there still is one.
+// rematch updates the matching after the choice for the slot at depth, if the
+// slot is one of the matcher's. It reports whether a matching still exists.
 func (s *search) rematch(m *matcher, depth int) bool {
 	from := sort.SearchInts(m.slots, depth+1)
 	if from == len(m.slots) || from == 0 || m.slots[from-1] != depth {
@@ -175,8 +175,8 @@ func (s *search) rematch(m *matcher, depth int) bool {
 	return s.complete(m, from) && s.packs(m, from)
 }
 
-// complete repairs the matching of m.slots[from:] and reports whether there is
-// one.
+// complete repairs the matching of m.slots[from:] and reports whether one
+// exists.
 func (s *search) complete(m *matcher, from int) bool {
 	matched := m.matched[from]
 	defer func() {
@@ -211,8 +211,8 @@ func (s *search) complete(m *matcher, from int) bool {
 	return true
 }
 
-// augment matches m.slots[k] to a provider, rematching others where that helps,
-// and reports whether it could.
+// augment matches m.slots[k] to a provider and moves other slots to different
+// providers if necessary. It reports whether it succeeded.
 func (s *search) augment(m *matcher, from, k int) bool {
 	slot := m.slots[k]
 	options := s.options[slot]
@@ -243,8 +243,8 @@ func (s *search) augment(m *matcher, from, k int) bool {
 	return false
 }
 
-// slotLimit returns how many of m.slots[from:] a provider may be matched to at
-// most.
+// slotLimit returns the maximum number of m.slots[from:] that a provider may be
+// matched to.
 func (s *search) slotLimit(m *matcher, from int, o option) int64 {
 	if m.class == nil {
 		return int64(1 - s.slotsServed[o.local])

@@ -40,7 +40,7 @@ func (e *explainer) nearestMisses(r *Request, p *plan, slots []servers) []NearMi
 	return misses
 }
 
-// relaxed returns the request without required traits; its slots are the same.
+// relaxed returns the request without required traits. Its slots are the same.
 func (r *Request) relaxed() *Request {
 	relax := func(g Group) Group {
 		g.RequiredAll, g.RequiredAny, g.RequiredAnySets = nil, nil, nil

@@ -22,14 +22,14 @@ type Existing struct {
 	UUIDs  map[string]bool   // of providers
 	Names  map[string]string // of providers, with their uuids
 	Linked map[string]bool   // uuids of resources that a provider is linked to
-	// The existing things that new providers refer to, resources by uuid.
+	// The existing objects that new providers refer to, resources by uuid.
 	Resources map[string]bool
 	KnownNames
 }
 
-// Admit returns the problems of a new provider, whose UUID must be set, each at
-// its path below path ("input"). A provider without problems is added to the
-// existing ones.
+// Admit returns the problems of a new provider, each at its path below path
+// ("input"). The provider's UUID must be set. If there are no problems, Admit
+// adds the provider to the existing ones.
 func (e *Existing) Admit(n *NewProvider, path string) []Problem {
 	v := validator{problems: n.Validate(path)}
 	e.checkTaken(&v, n, path)
@@ -96,14 +96,15 @@ func (e *Existing) ParentOf(n *NewProvider) string {
 	return ""
 }
 
-// References are the names and uuids to look up before Admit: the ones that new
-// providers take, and the ones that they refer to. Invalid ones are omitted.
+// References are the names and uuids to look up before Admit: the names and
+// uuids of the new providers, and the uuids and names that they refer to.
+// Invalid ones are omitted.
 type References struct {
 	UUIDs, Names, ParentUUIDs, ParentNames, Resources, Traits, ResourceClasses []string
 }
 
-// ReferencesOf returns the references of new providers, whose UUIDs must be
-// set, without duplicates.
+// ReferencesOf returns the references of new providers, without duplicates. The
+// UUIDs of the providers must be set.
 func ReferencesOf(items []NewProvider) References {
 	var r References
 	for i := range items {

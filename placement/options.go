@@ -2,9 +2,9 @@ package placement
 
 import "slices"
 
-// option is a provider that can serve a slot. Local numbers the providers of
-// one anchor: its own by their index in the tree, then the sharing ones of
-// other trees.
+// option is a provider that can serve a slot. Local is the provider's number
+// within one anchor. The providers of the anchor's tree come first, by their
+// index in the tree, then the sharing providers of other trees.
 type option struct {
 	node    *node
 	local   int32
@@ -48,8 +48,9 @@ func (s *search) enter(anchor *providerTree) bool {
 	return s.narrowSubtrees() && s.reachClauses() && s.matchAll()
 }
 
-// listOptions lists the options of a slot in path order and returns how many
-// are of the anchor's own tree; ok is false when there are none at all.
+// listOptions lists the options of a slot in path order. It returns the number
+// of options in the anchor's own tree. If there are no options at all, ok is
+// false.
 func (s *search) listOptions(i int, anchor *providerTree, shared *sharedOptions) (own int, ok bool) {
 	slot := &s.slots[i]
 	options := s.options[i][:0]
@@ -91,8 +92,8 @@ func (o option) numberedFrom(base int32) option {
 	return o
 }
 
-// hasCapacity tests the sets and columns, which is fast, before the provider
-// itself is read. It reports false only if the provider cannot serve the slot.
+// hasCapacity is a fast test of sets and columns, before the search reads the
+// provider itself. It reports false only if the provider cannot serve the slot.
 func (s *search) hasCapacity(slot *slot, id int32) bool {
 	if !slot.allowed.has(id) {
 		return false

@@ -427,9 +427,9 @@ func (o *oracle) missOf(anchor string, r *Request) (NearMiss, bool) {
 	return miss, true
 }
 
-// addMiss adds the smallest lack of all providers that may serve a group; on a
-// tie the anchor's own providers come before others. It returns the providers
-// that serve the group or, if there are none, the providers that may.
+// addMiss adds the smallest lack of all providers that could serve a group. On
+// a tie the anchor's own providers come first. It returns the providers that
+// serve the group or, if there are none, the providers that could.
 func (o *oracle) addMiss(miss *NearMiss, anchor string, g *Group, may func(uuid string) bool) (able []string, ok bool) {
 	var own, foreign []string
 	for _, uuid := range o.order {

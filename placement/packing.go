@@ -6,18 +6,19 @@ import (
 )
 
 // packer decides whether amounts of one class fit into the free units of
-// providers, each amount whole on one provider. A matching only counts how many
-// of the smallest amounts a provider has room for. If amounts differ that is
-// not enough: twelve times 5, 3 and 2 fit into twelve times 10 in few ways.
-// Decisions are cached, because the search asks about few different states.
+// providers. An amount cannot be split over providers. A matching only counts
+// how many of the smallest amounts a provider has room for. If amounts differ,
+// that is not enough: twelve times 5, 3 and 2 fit into twelve times 10 in few
+// ways. The packer caches its decisions, because the search meets few different
+// states.
 type packer struct {
 	decided map[string]bool
 	steps   int // of the current question
 	counted func(int) bool
 }
 
-// maxPackingSteps bounds one question. A question that exceeds it is answered
-// with "fits", and the search continues.
+// maxPackingSteps limits the steps of one call of fits. Beyond the limit fits
+// returns true and the search continues.
 const maxPackingSteps = 20_000
 
 func newPacker(counted func(int) bool) *packer {
@@ -69,8 +70,9 @@ func packingKey(free, amounts []int64) string {
 	return string(key)
 }
 
-// packsFirstFit reports whether the amounts fit when each, the largest first,
-// is placed on the provider where it leaves least free.
+// packsFirstFit reports whether the amounts fit by best fit in descending
+// order: it places each amount on the provider that then has the fewest free
+// units.
 func packsFirstFit(free, amounts []int64) bool {
 	left := slices.Clone(free)
 	for _, amount := range amounts {
@@ -88,7 +90,8 @@ func packsFirstFit(free, amounts []int64) bool {
 	return true
 }
 
-// amountKind is an amount and how often it has still to be placed.
+// amountKind is an amount and the number of times that it is still to be
+// placed.
 type amountKind struct {
 	amount int64
 	count  int
@@ -106,9 +109,9 @@ func kindsOf(amounts []int64) []amountKind {
 	return kinds
 }
 
-// packBins fills one provider after the other, the smallest first. Spare is how
-// many units may stay free in all. Failed holds the states that cannot be
-// completed.
+// packBins fills one provider after the other, the smallest first. Spare is the
+// total number of units that may stay free. Failed holds states without a
+// solution.
 func (p *packer) packBins(free []int64, kinds []amountKind, spare int64, failed map[string]bool) bool {
 	if !slices.ContainsFunc(kinds, func(kind amountKind) bool { return kind.count > 0 }) {
 		return true
@@ -130,10 +133,10 @@ func (p *packer) packBins(free []int64, kinds []amountKind, spare int64, failed 
 	return false
 }
 
-// fill places amounts of kinds[from:] on the first provider, which has left
-// units free, until no more fit, and continues with the next provider. Trying
-// full providers alone suffices: an amount that would still fit can be moved
-// there.
+// fill places amounts of kinds[from:] on the first provider until no more fit,
+// and then continues with the next provider. Left is the number of free units
+// of the first provider. It is enough to try full providers: if another amount
+// still fits, a solution can move it there.
 func (p *packer) fill(free []int64, kinds []amountKind, from int, left, spare int64, failed map[string]bool) bool {
 	if p.steps++; p.steps > maxPackingSteps || !p.counted(1) {
 		return true // undecided

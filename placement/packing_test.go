@@ -77,7 +77,7 @@ func packsExactly(t *testing.T, w *World, r *Request) {
 }
 
 // TestPackingNeverLosesCandidates compares the answer with the definitions, for
-// different amounts on different devices; some devices are open to some groups
+// different amounts on different devices. Some devices are open to a few groups
 // only.
 func TestPackingNeverLosesCandidates(t *testing.T) {
 	t.Parallel()

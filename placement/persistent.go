@@ -7,14 +7,14 @@ import (
 )
 
 // The lists and maps of a World are persistent: a write copies the part that it
-// changes and shares the rest with older Worlds. They are our own because the
-// search reads them in its inner loops, by dense id and in key order, where
-// they must be about as fast as plain slices.
+// changes and shares the rest with older Worlds. The search reads them in its
+// inner loops, by dense id and in key order. This package implements them
+// itself, because they must be about as fast as plain slices.
 
-// edit identifies one update of a World. An edit may write to the chunks that
-// it copied until it ends. Other chunks are shared with older Worlds and are
-// copied first. A chunk names the edit that owns it, so chunks need not be
-// sealed afterwards: no later edit has the same identity.
+// edit identifies one update of a World. Until the update ends, it may write to
+// the chunks that it has copied. It must copy other chunks first, because older
+// Worlds share them. A chunk names the edit that owns it. No later edit has the
+// same identity, so a chunk becomes read-only without further action.
 type edit struct{ _ byte }
 
 const chunkSize = 256

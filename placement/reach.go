@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// The search tries one anchor after the other. This file computes for all trees
-// together, with sets of dense ids, which providers can serve a slot and from
-// which roots. Explanations are built from these sets. They also end a search
-// that finds no candidates.
+// The search tries one anchor after the other. This file treats all trees
+// together. It computes, as sets of dense ids, the providers that can serve a
+// slot and the roots from which they can. Explain builds explanations from
+// these sets. A search without candidates ends early because of them.
 
-// reacher computes such sets for one world.
+// reacher computes the sets of this file for one world.
 type reacher struct {
 	*World
 	known   mask // all providers
@@ -64,8 +64,8 @@ func (r *reacher) membersOf(roots mask) mask {
 	return members
 }
 
-// rootsReaching returns the roots from whose trees any of the sharing providers
-// may be used: trees with a member in one of their aggregates.
+// rootsReaching returns the roots of the trees that may use any of the sharing
+// providers. Such a tree has a member in one of the provider's aggregates.
 func (r *reacher) rootsReaching(sharing mask) mask {
 	roots := r.newMask()
 	done := map[int32]bool{}
@@ -83,8 +83,8 @@ func (r *reacher) rootsReaching(sharing mask) mask {
 	return roots
 }
 
-// reachedFrom returns the sharing providers that may be used from the trees
-// with these roots.
+// reachedFrom returns the sharing providers that the trees with these roots may
+// use.
 func (r *reacher) reachedFrom(roots, sharing mask) mask {
 	reached := r.newMask()
 	reaches := map[int32]bool{} // by aggregate
@@ -164,8 +164,8 @@ func (r *reacher) keepTree(m mask, limit treeLimit) {
 }
 
 // servers are the providers that can serve a slot, regardless of the providers
-// of other slots. Own may serve from their own tree, if it may anchor; shared
-// may serve from other trees.
+// of other slots. The providers in own serve their own tree, if it may be an
+// anchor. The providers in shared serve other trees.
 type servers struct{ own, shared mask }
 
 // serversOf returns the servers of a slot of a plan.
@@ -206,7 +206,7 @@ func (r *reacher) anchorsOf(p *plan) mask {
 	return anchors
 }
 
-// rootsServed returns the roots from whose trees a slot can be served.
+// rootsServed returns the roots of the trees that have a server for a slot.
 func (r *reacher) rootsServed(by servers) mask {
 	roots := r.rootsOf(by.own)
 	if !by.shared.isEmpty() {
@@ -223,15 +223,15 @@ func (s servers) with(m mask) servers {
 	return servers{own, shared}
 }
 
-// keepServed keeps the anchors from whose trees every slot can be served.
+// keepServed keeps the anchors that have a server for every slot.
 func (r *reacher) keepServed(anchors mask, slots []servers) {
 	for _, of := range slots {
 		anchors.keep(r.rootsServed(of))
 	}
 }
 
-// keepMeeting keeps the anchors from which, for every clause, some provider
-// with one of its traits can serve the unsuffixed group.
+// keepMeeting keeps the anchors that can meet every clause: a provider with one
+// of the clause's traits can serve the unsuffixed group from the anchor.
 func (r *reacher) keepMeeting(anchors mask, p *plan, slots []servers) {
 	for _, clause := range p.clauses {
 		if anchors.isEmpty() {
@@ -246,8 +246,7 @@ func (r *reacher) keepMeeting(anchors mask, p *plan, slots []servers) {
 	}
 }
 
-// usedFrom returns the servers of any slot that may be used from the trees of
-// the anchors.
+// usedFrom returns the servers of all slots that the anchors' trees may use.
 func (r *reacher) usedFrom(anchors mask, slots []servers) mask {
 	members, used := r.membersOf(anchors), r.newMask()
 	shared := r.newMask()
@@ -262,9 +261,9 @@ func (r *reacher) usedFrom(anchors mask, slots []servers) mask {
 	return used
 }
 
-// narrow restricts the anchors to roots from which every slot, and every clause
-// of the unsuffixed group, has a provider that could serve it. It reads the
-// whole world, so it does not pay off for a search that finds a page soon.
+// narrow restricts the anchors to roots that have a possible provider for every
+// slot and for every clause of the unsuffixed group. It reads the whole world,
+// so it is too expensive for a search that finds a page soon.
 func (p *plan) narrow() {
 	r := p.world.newReacher()
 	anchors := r.anchorsOf(p)
@@ -281,8 +280,8 @@ func (p *plan) narrow() {
 }
 
 // anchorsFrom yields the trees that may anchor a candidate, beginning at a
-// root. After too many anchors without a candidate it calls narrow, and from
-// then on yields only the remaining anchors.
+// root. After too many anchors without a candidate it calls narrow and then
+// yields only the remaining anchors.
 func (s *search) anchorsFrom(start string) iter.Seq2[string, *providerTree] {
 	return func(yield func(string, *providerTree) bool) {
 		patience := s.world.Len() / 64

@@ -31,8 +31,8 @@ type Replacements struct {
 	Atomic bool
 }
 
-// KnownNames are those existing traits and resource classes that an input
-// names.
+// KnownNames are the traits and resource classes that an input names and that
+// exist.
 type KnownNames struct{ Traits, ResourceClasses map[string]bool }
 
 // Validate returns every problem of the replacement, each at its path below

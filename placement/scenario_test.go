@@ -228,8 +228,8 @@ func (s *scenario) group(suffix, text string) Group {
 	return g
 }
 
-// uuid returns the uuid of the provider with a name. The name "nobody" is an
-// unknown uuid; any other string is returned unchanged.
+// uuid returns the uuid of the provider with a name. For "nobody" it returns an
+// unknown uuid. It returns any other string unchanged.
 func (s *scenario) uuid(name string) string {
 	if uuid, ok := s.names[name]; ok {
 		return uuid

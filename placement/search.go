@@ -87,8 +87,9 @@ func (s *search) step(n int) bool {
 }
 
 // assign chooses a provider for the slot at this depth and continues with the
-// next. Resuming means that all slots so far were chosen as in the position to
-// continue after. It reports false when the search has ended.
+// next slot. If resuming is set, the slots so far have the providers of the
+// position that the search continues after. It reports false when the search
+// has ended.
 func (s *search) assign(depth int, resuming bool) bool {
 	if depth == len(s.slots) {
 		if resuming || !s.isFirstAnchor() {
@@ -186,9 +187,11 @@ func (s *search) isFeasible(depth int) bool {
 }
 
 // isFirstAnchor reports whether no earlier anchor allows the same assignment.
-// An assignment with a provider that does not share has only this anchor;
-// otherwise every anchor is a root that the first provider's aggregates reach,
-// or that provider's own, which its aggregates reach too if it has any.
+// If any chosen provider does not share, the assignment has only this anchor.
+// If all of them share, the aggregates of the first provider reach every
+// possible anchor. The root of that provider's tree is among them, because the
+// provider is a member of these aggregates. Without aggregates that root is
+// the only anchor.
 func (s *search) isFirstAnchor() bool {
 	for _, o := range s.chosen {
 		if !o.node.sharing {
@@ -209,8 +212,8 @@ func (s *search) isFirstAnchor() bool {
 	return true
 }
 
-// allowsAnchor reports whether the chosen providers, all of them sharing, could
-// serve from another anchor too.
+// allowsAnchor reports whether the chosen providers could also serve from
+// another anchor. All of them are sharing providers.
 func (s *search) allowsAnchor(anchor *providerTree) bool {
 	if !s.mayAnchor(anchor) {
 		return false

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// lack is how much is missing, in the order of comparison.
+// lack is the amount that is missing. Its fields are in the order of
+// comparison.
 type lack struct {
 	classes, traits int32 // number of missing classes and traits, with repetitions
 	units           int64
@@ -27,18 +28,18 @@ func (l *lack) addShort(units int64) {
 }
 
 // lackFinder computes, for all trees together, how much missOfTree would list
-// as missing. Anchors are the roots of the trees that more units and traits
-// would help. lacks holds, by root, the sums; missing holds, by required trait,
-// the roots whose trees miss it.
+// as missing. Anchors holds the roots of the trees that would serve the request
+// with more units and traits. Lacks holds the sum for each root. Missing holds,
+// for each required trait, the roots of the trees that miss it.
 type lackFinder struct {
 	*reacher
 	of      *missFinder
 	anchors mask
 	lacks   []lack
 	missing map[string]mask
-	// able are, by slot of the unsuffixed group, the providers that serve it.
-	// For trees where none does, they are the providers that could with more
-	// units.
+	// able holds, by slot of the unsuffixed group, the providers that serve it.
+	// For a tree without such a provider it holds the providers that could
+	// serve the slot with more units.
 	able []ableServers
 
 	// For the current slot, by the root of a tree of several providers: the
@@ -48,8 +49,9 @@ type lackFinder struct {
 	alone  mask // roots of trees with one provider
 }
 
-// ableServers are the providers that serve a slot or could with more units and
-// traits. The providers in could count for the trees that are not served.
+// ableServers are the providers that serve a slot, and the providers that could
+// serve it with more units and traits. A provider of the second
+// kind counts only for trees without a provider of the first kind.
 type ableServers struct {
 	serving, could servers
 	served         mask // roots
@@ -91,8 +93,8 @@ func (f *lackFinder) having(traits []string) mask {
 	return f.union(f.traitSets(f.traits.lookupAll(traits)))
 }
 
-// addMissing records that all traits of a clause are missing in the trees of
-// roots that are not in met.
+// addMissing records that the trees of the roots outside met miss all traits of
+// a clause.
 func (f *lackFinder) addMissing(clause []string, roots, met mask) {
 	for _, trait := range clause {
 		at := f.missing[trait]
@@ -130,9 +132,9 @@ func (f *lackFinder) addSlot(i int, by servers) {
 	f.addLeast(i, could, helped, shared)
 }
 
-// addLeast adds, for each tree of some roots, the lack of the provider that
-// lacks least for a slot. Shared are the roots of the trees that other trees
-// share with.
+// addLeast adds, for the tree of each root in roots, the lack of the provider
+// that lacks least for a slot. Shared holds the roots of the trees that other
+// trees share with.
 func (f *lackFinder) addLeast(i int, could servers, roots, shared mask) {
 	clauses, having := f.clausesOf(i)
 	alone := slices.Clone(could.own)
@@ -167,8 +169,7 @@ func (f *lackFinder) addLeast(i int, could servers, roots, shared mask) {
 	}
 }
 
-// addShort adds the units of a demand that are missing in trees of one
-// provider.
+// addShort adds the missing units of a demand for trees with a single provider.
 func (f *lackFinder) addShort(d demand, roots mask) {
 	column, picky := f.columns.at(d.class), f.picky.at(d.class)
 	for i, word := range roots {
@@ -183,9 +184,9 @@ func (f *lackFinder) addShort(d demand, roots mask) {
 	}
 }
 
-// short returns how many units of a demand are missing on a provider. Free is
-// the provider's value in the column of the class; if it is picky, the
-// inventory itself decides.
+// short returns the number of units of a demand that are missing on a provider.
+// Free is the provider's value in the column of the class. For a picky
+// provider, short reads the inventory itself.
 func (f *lackFinder) short(d demand, id int32, free int64, picky bool) int64 {
 	if picky {
 		return d.amount - f.nodes.at(id).inventoryOf(d.class).available(d.amount)
@@ -193,9 +194,9 @@ func (f *lackFinder) short(d demand, id int32, free int64, picky bool) int64 {
 	return d.amount - min(d.amount, max(0, free-1))
 }
 
-// choose chooses, for each tree of some providers, the provider that lacks
-// least for a slot, on a tie the first in the tree. It returns the roots of
-// these trees.
+// choose selects, in each tree that contains providers in could, the one that
+// lacks least for a slot. On a tie it selects the first in the tree. It returns
+// the roots of these trees.
 func (f *lackFinder) choose(i int, could mask, clauses [][]string, having []mask) mask {
 	seen := f.newMask()
 	for id := range could.all() {
@@ -212,10 +213,10 @@ func (f *lackFinder) choose(i int, could mask, clauses [][]string, having []mask
 	return seen
 }
 
-// chooseShared chooses a sharing provider for each tree of some roots where it
-// lacks less for a slot than the present choice, on a tie the first by path.
-// Seen are the roots with a choice. Of the providers that share through one
-// aggregate, only the one that lacks least is considered.
+// chooseShared replaces the choice of a tree by a sharing provider that lacks
+// less for a slot. On a tie between sharing providers it selects the first by
+// path. Seen holds the roots with a choice. For each aggregate it considers
+// only the sharing provider that lacks least.
 func (f *lackFinder) chooseShared(i int, sharing, roots, seen mask, clauses [][]string, having []mask) {
 	best := map[int32]int32{} // by aggregate
 	lacks := map[int32]lack{} // by sharing provider
@@ -273,8 +274,8 @@ func (f *lackFinder) lackOf(i int, id int32, clauses [][]string, having []mask) 
 	return of
 }
 
-// addClauses records the clauses of the unsuffixed group that no provider meets
-// that serves the group, or could.
+// addClauses records the clauses that a tree does not meet. Only providers that
+// serve the unsuffixed group, or could serve it, can meet its clauses.
 func (f *lackFinder) addClauses() {
 	if f.of.classSlots == 0 {
 		return

@@ -95,9 +95,9 @@ func compareSpecs(a, b ExtraSpec) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
 }
 
-// specReader reads extra specs, one by one. Named holds the classes that keys
-// of `resources` name in any group. Origins maps paths of the request to the
-// keys that they come from.
+// specReader reads extra specs, one by one. Named holds the classes that any
+// key of `resources` names. Origins maps a path of the request to the key that
+// it comes from.
 type specReader struct {
 	found   SpecRequest
 	groups  map[string]*specGroup // by suffix

@@ -55,8 +55,8 @@ func prefixOf(g Group) string {
 	return "[" + g.Suffix + "]"
 }
 
-// specCases are metadata items, the rule that decides about them, and the
-// expected request.
+// specCases has metadata items, the rule that applies to them, and the expected
+// request.
 var specCases = []struct{ rule, specs, want string }{
 	{"vcpus is VCPU, ram MEMORY_MB, disk DISK_GB", "vcpus=4 ram=8192 disk=40", "VCPU:4 MEMORY_MB:8192 DISK_GB:40"},
 	{"ephemeral is added to the disk", "disk=40 ephemeral=20 vcpus=1", "VCPU:1 DISK_GB:60"},

@@ -48,7 +48,8 @@ func (b *builder) rebuildTrees() {
 	b.orphans = slices.Compact(orphans)
 }
 
-// detachOrphans marks the trees of orphans as stale whose parent is known now.
+// detachOrphans marks the tree of an orphan as stale if its parent is now
+// known.
 func (b *builder) detachOrphans() {
 	for _, id := range b.orphans {
 		if n := b.nodes.at(id); n != nil && n.tree != nil && b.byUUID.has(n.provider.Parent) {

@@ -12,7 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// Use is what an answer is needed for.
+// Use is the purpose of an answer.
 type Use int
 
 // The uses.
@@ -20,45 +20,45 @@ const (
 	Page    Use = iota // one page of resources, in order
 	Count              // how many resources there are
 	Facet              // how many resources have each value
-	Explain            // how many resources each condition holds of
+	Explain            // how many resources meet each condition
 	Hosts              // the resources of providers
 )
 
 // String returns the word for the use in a log.
 func (u Use) String() string { return [...]string{"page", "count", "facet", "explain", "hosts"}[u] }
 
-// Compiler is how conditions are answered.
+// Compiler is a way to answer conditions.
 type Compiler int
 
 // The compilers.
 const (
-	// SQL has the database decide every condition.
+	// SQL evaluates every condition in the database.
 	SQL Compiler = iota
-	// Sets has memory decide every condition.
+	// Sets evaluates every condition in memory.
 	Sets
-	// Narrowed has memory decide the conditions that it can. The database decides
-	// the others, of the resources that are left.
+	// Narrowed first evaluates in memory the conditions that sets support. The
+	// database then evaluates the others on the remaining resources.
 	Narrowed
 )
 
 // String returns the word for the compiler in a log.
 func (c Compiler) String() string { return [...]string{"sql", "sets", "sets, then sql"}[c] }
 
-// Question is a tree of conditions and what its answer is for.
+// Question is a tree of conditions and the use of its answer.
 type Question struct {
 	Use Use
 	// Conditions must all hold.
 	Conditions []resource.Condition
-	// IsNested is whether each of several parents has an answer of its own.
+	// IsNested reports whether each of several parents needs a separate answer.
 	IsNested bool
-	// By is what a facet counts, empty for any other use.
+	// By is the kind of a facet, empty for any other use.
 	By resource.FacetKind
 }
 
-// Counts are what the choice depends on besides the tree.
+// Counts are the sizes that the choice depends on.
 type Counts struct {
-	Resources int // in memory, 0 where resources are not in memory
-	Matching  int // resources that meet the conditions which sets decide
+	Resources int // in memory, 0 if resources are not in memory
+	Matching  int // resources that meet the conditions that sets decide
 	Providers int
 }
 
@@ -66,43 +66,47 @@ type Counts struct {
 // 5.3 ms for each page of 100,000 resources on SQLite and 0.9 to 7.7 on
 // PostgreSQL, on two cores.
 const (
-	// maxNarrowed is how many ids one statement gets at most. The database takes
-	// 0.3 us for each id, and more than 5 ms where it must sort 20,000 resources.
+	// maxNarrowed is the maximum number of ids in one statement. The database
+	// takes 0.3 us for each id, and more than 5 ms if it must sort 20,000
+	// resources.
 	maxNarrowed = 5_000
-	// fewHosts and hostsOfAProvider bound the resources that memory returns as
-	// hosts: it does not know which of them have providers. Above fewHosts, and
-	// above hostsOfAProvider for each provider, the database is faster.
+	// fewHosts and hostsOfAProvider limit the resources that memory returns as
+	// hosts. Memory does not know which resources have providers. The database
+	// is faster above fewHosts resources and above hostsOfAProvider resources
+	// for each provider.
 	fewHosts         = 10_000
 	hostsOfAProvider = 8
 )
 
-// Walk bounds the two ways to a page of a search for a part of texts. The database
-// chooses within the statement.
+// Walk has the limits for a page of a substring search. The statement can sort
+// all rows that the index finds, or walk the resources in the order of the
+// list. The database chooses within the statement.
 type Walk struct {
-	// Few is up to how many rows of the index are few. The database sorts those. It
-	// takes about as long to look at the resources of a few pages.
+	// Few is the maximum number of rows of the index that the database sorts
+	// without a walk. Sorting them takes about as long as a walk through a few
+	// pages.
 	Few int
-	// Most is how many resources the database looks at in the order of the list,
-	// where there are more rows. Where these have no whole page, it sorts
-	// everything that the index finds.
+	// Most is the maximum length of a walk, in resources. If a walk of that
+	// length does not fill a page, the database sorts everything that the index
+	// finds.
 	Most int
 }
 
-// TextWalk is the walk of a search. Few rows take 3 ms on SQLite and 1 ms on
-// PostgreSQL, a whole walk 9 and 5.
+// TextWalk has the limits that searches use. Sorting Few rows takes 3 ms on
+// SQLite and 1 ms on PostgreSQL, a walk of Most resources 9 ms and 5 ms.
 var TextWalk = Walk{Few: 1000, Most: 4000}
 
-// Decision is how a question is answered, and why.
+// Decision is the compiler for a question and the reason for it.
 type Decision struct {
 	Compiler Compiler
 	Why      string
 }
 
-// String returns the decision as the log of slow operations has it.
+// String returns the decision as the log of slow operations shows it.
 func (d Decision) String() string { return d.Compiler.String() + ": " + d.Why }
 
-// Choose selects the compiler of a question. Where sets decide part of the tree, the
-// number of resources that they leave selects it.
+// Choose selects the compiler of a question. If sets can decide only a part of
+// the tree, the choice depends on the number of resources that meet that part.
 func Choose(q Question, counts Counts) Decision {
 	decided := 0
 	for _, c := range q.Conditions {
@@ -130,7 +134,7 @@ func Choose(q Question, counts Counts) Decision {
 	return Decision{SQL, fmt.Sprintf("%d resources are left, more than %d", counts.Matching, maxNarrowed)}
 }
 
-// chooseHosts is Choose for hosts where sets decide all conditions.
+// chooseHosts is Choose for hosts if sets can decide all conditions.
 func chooseHosts(counts Counts) Decision {
 	if most := max(fewHosts, hostsOfAProvider*counts.Providers); counts.Matching > most {
 		return Decision{SQL, fmt.Sprintf("%d resources match, more than %d", counts.Matching, most)}
@@ -138,7 +142,7 @@ func chooseHosts(counts Counts) Decision {
 	return Decision{Sets, fmt.Sprintf("%d resources match", counts.Matching)}
 }
 
-// DecidedBySets reports whether sets decide a condition.
+// DecidedBySets reports whether sets can decide a condition.
 func DecidedBySets(c resource.Condition) bool {
 	switch c.Kind {
 	case resource.ConditionCapability, resource.ConditionSearch, resource.ConditionUpdatedSince, resource.ConditionParent, resource.ConditionAncestor:

@@ -25,24 +25,24 @@ import (
 // attackCommand is the argument that makes the program an attacker.
 const attackCommand = "attack"
 
-// orders tell an attacker its work. An attacker is a separate process, so that
-// its processor time can be measured.
+// orders are the instructions for an attacker. An attacker is a separate
+// process, so that its processor time can be measured.
 type orders struct {
-	Addresses   []string // of the servers, which the connections are divided among
+	Addresses   []string // of the servers; each gets a share of the connections
 	From        string   // address to connect from
 	Token       string
 	Manner      manner
 	Connections int
-	Bodies      [][]byte // in turns
+	Bodies      [][]byte // sent in turn
 	For         time.Duration
-	Pause       time.Duration // how long a connection does nothing after a refusal
-	Processor   float64       // how much of a processor it may use; 0 is any amount
+	Pause       time.Duration // idle time of a connection after a refusal
+	Processor   float64       // fraction of a processor that it may use; 0 is no limit
 }
 
 // toll is the result of an attacker.
 type toll struct {
 	Codes     map[string]int
-	Processor float64 // of a processor that it used
+	Processor float64 // fraction of a processor that it used
 }
 
 // attackIn runs an attacker in a separate process until its time is over.
@@ -66,7 +66,8 @@ func attackIn(ctx context.Context, given orders) (of toll, err error) {
 	return of, json.Unmarshal(out, &of)
 }
 
-// runAttacker is the program as an attacker: it reads orders and writes a toll.
+// runAttacker runs this process as an attacker. It reads orders and writes a
+// toll.
 func runAttacker(in io.Reader, out io.Writer) error {
 	a := &attacker{began: time.Now(), codes: counts{}}
 	if err := json.NewDecoder(in).Decode(&a.orders); err != nil {
@@ -91,7 +92,7 @@ type attacker struct {
 	orders
 	began time.Time
 	mu    sync.Mutex
-	next  int // of the bodies
+	next  int // index of the next body
 	codes counts
 }
 
@@ -113,7 +114,7 @@ func (c counts) String() string {
 	return strings.Join(names, ", ")
 }
 
-// used returns the time on processors of this process.
+// used returns the processor time of this process.
 func used() time.Duration {
 	var of syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &of); err != nil {
@@ -122,7 +123,7 @@ func used() time.Duration {
 	return time.Duration(of.Utime.Nano() + of.Stime.Nano())
 }
 
-// run is one connection. It uses no more of a processor than it may.
+// run runs one connection. It stays within the process's share of a processor.
 func (a *attacker) run(ctx context.Context, address string) {
 	c := local.NewClient(address, local.Bearing(a.Token), a.From, 1, requestTime)
 	defer c.Close()
@@ -171,7 +172,7 @@ func (a *attacker) occupy(ctx context.Context, address string) string {
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
 	tcp := connection.(*net.TCPConn)
 	if a.Manner == connecting {
-		_ = tcp.SetLinger(0) // a port that waits after its connection is not there for the attacks that follow
+		_ = tcp.SetLinger(0) // a port in TIME_WAIT is not available to later attacks
 		pause.For(ctx, a.Pause)
 		return "connected"
 	}
@@ -188,7 +189,7 @@ func (a *attacker) occupy(ctx context.Context, address string) string {
 	return a.readSlowly(ctx, connection)
 }
 
-// aByte is how long a slow connection takes for one.
+// aByte is the time that a slow connection takes for one byte.
 const aByte = time.Second
 
 func sendSlowly(ctx context.Context, connection net.Conn, message []byte) string {
@@ -201,8 +202,8 @@ func sendSlowly(ctx context.Context, connection net.Conn, message []byte) string
 	return "sent"
 }
 
-// readSlowly reads the status of an answer, and then
-// a byte a second or nothing, until the server closes the connection.
+// readSlowly reads the status of an answer. Then it reads one byte per second
+// or nothing, until the server closes the connection.
 func (a *attacker) readSlowly(ctx context.Context, connection net.Conn) string {
 	status := make([]byte, len("HTTP/1.1 200"))
 	if _, err := io.ReadFull(connection, status); err != nil {
@@ -222,8 +223,8 @@ func (a *attacker) readSlowly(ctx context.Context, connection net.Conn) string {
 			}
 			continue
 		}
-		// An empty line may stand before the next request, and tells whether the server
-		// is still there.
+		// HTTP allows an empty line before the next request. Writing one shows
+		// whether the server has closed the connection.
 		if _, err := connection.Write([]byte("\r\n")); err != nil {
 			return "cut while not reading"
 		}

@@ -78,7 +78,7 @@ func readAttacks() (all asked, err error) {
 // object is a value of an input type.
 type object = local.Object
 
-// values fill the templates of a question.
+// values are the data for the templates of a question.
 type values struct {
 	N, Size, Amount    int
 	Consumer, Provider string
@@ -101,7 +101,7 @@ func (w *world) functions() template.FuncMap {
 	}
 }
 
-// ask returns a question with some values, as it is sent.
+// ask returns the request for a question with the given values.
 func (w *world) ask(q question, with values) local.Call {
 	filled := func(text string) string {
 		var out bytes.Buffer

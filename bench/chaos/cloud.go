@@ -26,8 +26,8 @@ const (
 // requestTime bounds one request, the answer included.
 const requestTime = 20 * time.Second
 
-// viewers is the number of readers, searchers and writers; each has a token, and
-// some share a project.
+// viewers is the number of readers, searchers and writers. Each has a token.
+// Some share a project.
 const (
 	viewers  = 200
 	projects = 20
@@ -138,7 +138,7 @@ func (c *cloud) start(ctx context.Context, database string) error {
 	return nil
 }
 
-// newServer starts a server with the limits that servers have by default.
+// newServer starts a server with the default limits.
 func (c *cloud) newServer(ctx context.Context, name, database, tokens string) (*server, error) {
 	s := &server{}
 	setup := local.Setup{Program: c.program, Folder: c.folder, Name: name, Database: database, Tokens: tokens, Args: append([]string{"--profile", "locked"}, c.flags...)}
@@ -182,7 +182,7 @@ func (s *server) Stop() error {
 	return err
 }
 
-// startAgain starts the servers again that have ended, and returns their number.
+// startAgain restarts the servers that have ended and returns their number.
 func (c *cloud) startAgain(ctx context.Context) (ended int, err error) {
 	for _, s := range c.servers {
 		select {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// errNoContainer means that no process can be given less memory on this machine
-// than there is: that takes the right to make a control group.
+// errNoContainer means that the program cannot limit the memory of a process on
+// this machine, because the user may not make a control group.
 var errNoContainer = errors.New("this user may not make a control group with a limit of memory")
 
-// container is a control group of one server: the system ends what takes more
-// memory than it may. The second version of control groups has other
-// names of files.
+// container is a control group of one server. The system kills a process that
+// exceeds the memory limit. Versions 1 and 2 of control groups have different
+// file names.
 type container struct{ folder string }
 
 // newContainer makes a control group with a limit of memory in bytes.
@@ -23,7 +23,7 @@ func newContainer(name string, bytes int64) (*container, error) {
 	const root = "/sys/fs/cgroup"
 	c, limits := &container{}, map[string]string{}
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
-		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+memory"), 0) // is refused where it is so already
+		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+memory"), 0) // fails if memory is already enabled
 		c.folder = filepath.Join(root, name)
 		limits["memory.max"] = strconv.FormatInt(bytes, 10)
 	} else {
@@ -46,8 +46,8 @@ func (c *container) wrap(program string, args []string) (string, []string) {
 	return "/bin/sh", append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(c.folder, "cgroup.procs"), program}, args...)
 }
 
-// remove removes the container, whose processes have ended: the system may take a
-// moment to know.
+// remove removes the container after its processes have ended. It retries,
+// because the system may notice their end a moment later.
 func (c *container) remove() (err error) {
 	for range 50 {
 		if err = os.Remove(c.folder); err == nil {

@@ -31,18 +31,18 @@ type crowd struct {
 	requests int
 	codes    counts
 	answered time.Time // the last answer to a request that needs the database
-	internal []string  // answers that no fault excuses
+	internal []string  // errors that a fault does not explain
 }
 
-// fault is one thing that goes wrong, for some time.
+// fault is a failure that lasts for some time.
 type fault struct {
 	name      string
 	do        func(ctx context.Context, c *crowd, chance *rand.Rand) error
 	times     int
-	recovered float64 // seconds from the end of the fault to an answer, at most
+	recovered float64 // maximum seconds from the end of the fault to an answer
 }
 
-// faultTime is how long a fault lasts that ends.
+// faultTime is the duration of a temporary fault.
 const faultTime = 2 * time.Second
 
 // faults returns the faults of a cloud.
@@ -96,8 +96,8 @@ func full(ctx context.Context, c *crowd, _ *rand.Rand) error {
 	return c.disk.empty()
 }
 
-// endure has the crowd ask while faults happen in turns, for some time. At the end
-// it compares the database with the acknowledged claims.
+// endure lets the crowd send requests for some time, while faults happen in
+// turn. At the end it compares the database with the acknowledged claims.
 func (c *crowd) endure(ctx context.Context, during time.Duration, r *report, progress io.Writer) error {
 	c.codes = counts{}
 	asking, stop := context.WithCancel(ctx)
@@ -134,13 +134,13 @@ func (c *crowd) endure(ctx context.Context, during time.Duration, r *report, pro
 	return nil
 }
 
-// answerTime bounds how long it may take until an answer after a fault.
+// answerTime is the maximum time until an answer after a fault.
 const answerTime = 2 * time.Minute
 
-// suffer makes faults happen in turns for some time, each at least once.
+// suffer causes faults in turn for some time, each at least once.
 func (c *crowd) suffer(ctx context.Context, during time.Duration, all []*fault, progress io.Writer) error {
 	chance := rand.New(rand.NewPCG(c.seed, 0))
-	whole := context.WithoutCancel(ctx) // a fault ends as it would
+	whole := context.WithoutCancel(ctx) // every fault runs to its end
 	began := time.Now()
 	for i := 0; (i < len(all) || time.Since(began) < during) && pause.For(ctx, faultTime); i++ {
 		one := all[i%len(all)]
@@ -215,7 +215,7 @@ func (c *crowd) client(ctx context.Context, number int) {
 	}
 }
 
-// writer is a client of a crowd with the consumers that it claims for.
+// writer is a client of a crowd and the consumers that it claims for.
 type writer struct {
 	*crowd
 	number  int

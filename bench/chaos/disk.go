@@ -14,12 +14,13 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
-// errNoDisk means that no file system can be made on this machine that becomes
-// full: that takes the right to mount one, in a mount namespace.
+// errNoDisk means that the program cannot make a small file system on this
+// machine, because the user may not mount one in a mount namespace.
 var errNoDisk = errors.New("this user may not mount a file system in a namespace of its own")
 
-// disk is a small file system that only processes in its namespace see. It goes
-// when it is stopped. It is in a file: servers have little memory.
+// disk is a small file system that only processes in its namespace see. It
+// disappears when the process stops. Its data is in a file, not in memory,
+// because servers have little memory.
 type disk struct {
 	*local.Process // holds the namespace
 	folder         string
@@ -55,7 +56,7 @@ func (d *disk) path(name string) string {
 	return filepath.Join("/proc", d.holder(), "root", d.folder, name)
 }
 
-// fill takes all the space that is left; empty gives it back.
+// fill uses all remaining space. empty releases it.
 func (d *disk) fill() error {
 	file, err := os.Create(d.path("filler"))
 	if err != nil {

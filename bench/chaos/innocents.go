@@ -11,14 +11,15 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// How often an innocent project asks. It does not wait for earlier answers.
+// Intervals between requests of an innocent project. It does not wait for
+// earlier answers.
 const (
 	lookUpEvery = 10 * time.Millisecond
 	claimEvery  = 50 * time.Millisecond
 )
 
-// innocents are viewers of a project that asks for little: how they fare is what
-// an attack is judged by.
+// innocents are viewers of a project that sends few requests. Their response
+// times and errors measure the effect of an attack.
 type innocents struct {
 	world  *world
 	ledger *ledger
@@ -27,7 +28,7 @@ type innocents struct {
 	asked  atomic.Int64 // requests so far, for unique names
 }
 
-// fared is how requests of one kind fared.
+// fared holds the results of requests of one kind.
 type fared struct {
 	mu    sync.Mutex
 	times []time.Duration // from when a request was due to the end of its answer
@@ -35,13 +36,13 @@ type fared struct {
 	ended []ending
 }
 
-// ending is when a request ended that was answered or not.
+// ending is the end of a request, with or without an answer.
 type ending struct {
 	at          time.Time
 	unavailable bool
 }
 
-// both is how look-ups and claims fared in a round.
+// both holds the results of look-ups and claims in a round.
 type both struct{ lookUps, claims fared }
 
 func newInnocents(w *world, of *cloud, l *ledger) *innocents {
@@ -56,7 +57,7 @@ func (all *innocents) close() {
 	all.writes.Close()
 }
 
-// ask asks for some time.
+// ask sends look-ups and claims for some time.
 func (all *innocents) ask(ctx context.Context, during time.Duration) *both {
 	var of both
 	var running sync.WaitGroup
@@ -77,8 +78,8 @@ func (all *innocents) ask(ctx context.Context, during time.Duration) *both {
 	return &of
 }
 
-// every sends each request when it is due, without waiting for those before it, and
-// returns when all have ended.
+// every sends each request when it is due, without waiting for earlier
+// requests. It returns when all requests have ended.
 func (all *innocents) every(ctx context.Context, every, during time.Duration, into *fared, send func(n int) local.Answer) {
 	into.codes = counts{}
 	var running sync.WaitGroup
@@ -103,8 +104,8 @@ func (b *both) byKind() map[string]*fared {
 	return map[string]*fared{"lookUp": &b.lookUps, "claim": &b.claims}
 }
 
-// longestUnavailable returns the longest time from a 503 to the last one after it
-// without any other answer between.
+// longestUnavailable returns the duration of the longest run of 503s: the time
+// from the first to the last of consecutive answers that are all 503.
 func longestUnavailable(ended []ending) (longest time.Duration) {
 	slices.SortFunc(ended, func(a, b ending) int { return a.at.Compare(b.at) })
 	var since time.Time

@@ -13,8 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
-// ledger is what claims were acknowledged, to be compared with the database at
-// the end. Each consumer is claimed for by one client, one request after the
+// ledger holds the acknowledged claims. At the end the program compares it with
+// the database. One client claims for each consumer, one request after the
 // other.
 type ledger struct {
 	mu       sync.Mutex
@@ -22,12 +22,12 @@ type ledger struct {
 	asked    int
 }
 
-// expectation is the state that a consumer may have: the last acknowledged one,
-// or one of the requests since then that had no clear answer.
+// expectation holds the possible states of a consumer: the last acknowledged
+// state, and the states of later requests without a clear answer.
 type expectation struct {
 	acknowledged string // see holding
 	possible     []string
-	claimed      bool // whether anything was acknowledged
+	claimed      bool // whether the server acknowledged any request
 }
 
 // nothing is the state of a consumer without allocations.
@@ -38,7 +38,8 @@ func holding(provider string, amount int) string { return fmt.Sprint(provider, "
 
 func newLedger() *ledger { return &ledger{expected: map[string]*expectation{}} }
 
-// note notes what became of a request that was to leave a consumer with something.
+// note records the result of a request. With is the state of the consumer if
+// the request succeeds, and code is the code of the answer.
 func (l *ledger) note(consumer, with, code string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,14 +57,14 @@ func (l *ledger) note(consumer, with, code string) {
 	}
 }
 
-// verdict lists the differences of a database from the acknowledged claims.
+// verdict lists the differences between a database and the acknowledged claims.
 type verdict struct {
 	Claims        int      // requests
 	Acknowledged  int      // consumers with an acknowledged claim
-	Lost          []string // acknowledged, and not there
-	Unasked       []string // refused, and there nevertheless
+	Lost          []string // acknowledged, but not in the database
+	Unasked       []string // refused, but in the database
 	OverAllocated []string // inventories with more allocations than capacity
-	Miscounted    []string // inventories whose use is not the sum of their allocations
+	Miscounted    []string // inventories with a use that differs from the sum of their allocations
 }
 
 // allocated selects each inventory of a database, with its capacity and use, and the

@@ -47,7 +47,7 @@ import (
 // options are the flags.
 type options struct {
 	args        []string
-	binary      string // server program; empty is a build of this tree
+	binary      string // server program; empty for a build of this tree
 	databases   []string
 	choice      local.Choice // of attacks
 	round       time.Duration
@@ -61,7 +61,7 @@ type options struct {
 	flags       []string // of the servers
 	json        string
 	strict      bool
-	unavailable time.Duration // for which innocents may get 503
+	unavailable time.Duration // maximum time that innocents may get 503
 	loose       bool          // whether GOMEMLIMIT alone limits memory
 	timeout     time.Duration
 }
@@ -118,7 +118,7 @@ func (o options) chosen(all []attack) []attack {
 	return slices.DeleteFunc(slices.Clone(all), func(a attack) bool { return !o.choice.Has(a.Name) })
 }
 
-// command attacks, or is the attacker, which it starts.
+// command runs the program, or the attacker, which the program starts.
 func command(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] == attackCommand {
 		return runAttacker(os.Stdin, os.Stdout)

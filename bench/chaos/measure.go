@@ -13,15 +13,16 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// Limits for the effect of an attack on an innocent project: how many times as long
-// the slowest of a hundred requests may take, and for how long they may get 503.
+// Limits for the effect of an attack on an innocent project: the factor by
+// which the slowest of a hundred requests may slow down, and the maximum time
+// of 503s.
 const (
 	maxOfLookUps = 5
 	maxOfClaims  = 10
 	maxOf503     = time.Second
 )
 
-// attackSide is an attack on a cloud as it is measured.
+// attackSide measures attacks on a cloud.
 type attackSide struct {
 	*cloud
 	world     *world
@@ -31,9 +32,10 @@ type attackSide struct {
 	rounds    int
 }
 
-// measure attacks in rounds, with a quiet round after each: in that the attacker's
-// client uses as much of a processor against a server that refuses it. The figures
-// of innocents are medians of the rounds, so that other load in one does not count.
+// measure attacks in rounds, with a quiet round after each. In a quiet round
+// the attacker's client uses as much processor time against a server that
+// refuses it. The figures of innocents are medians of the rounds, so that other
+// load in one round has no effect.
 func (m *attackSide) measure(ctx context.Context, of attack, r *report) (line measured.Line, p promises, err error) {
 	p.of = m.kind + ", " + of.Name
 	figures, codes, attackers := map[string]float64{}, counts{}, counts{}
@@ -100,8 +102,8 @@ func medianOf(rounds []*both, kind string, percent int) float64 {
 	return all[len(all)/2]
 }
 
-// attackWhile has the innocents ask during an attack. The attack begins a
-// little earlier, so that all of it is under way.
+// attackWhile measures the innocents during an attack. The attack starts a
+// little earlier, so that all of its connections are active.
 func (m *attackSide) attackWhile(ctx context.Context, given orders) (of toll, round *both, err error) {
 	const earlier = 300 * time.Millisecond
 	given.For = m.round + 2*earlier
@@ -116,17 +118,18 @@ func (m *attackSide) attackWhile(ctx context.Context, given orders) (of toll, ro
 	return of, round, <-attacked
 }
 
-// How many requests of an attack differ from each other, and how long an attacker's
-// connection does nothing after a refusal.
+// The number of different requests of an attack, and the idle time of an
+// attacker's connection after a refusal.
 const (
 	varieties       = 200
 	betweenRequests = 50 * time.Millisecond
 )
 
-// ordersOf returns the orders of an attack, with the largest requests that are not
-// too complex, and their size. Where it is measured how innocents fare, the attack
-// is on one server, which they ask, too: servers share the processors of this
-// machine, and each lets an attacker have half of them.
+// ordersOf returns the orders of an attack and the size of its requests: the
+// largest requests that are not too complex. If innocents are measured, the
+// attack is on the one server that they use. Servers share the processors of
+// this machine, and each server lets an attacker use half of them. Without
+// innocents, requests have all sizes.
 func (m *attackSide) ordersOf(ctx context.Context, of attack) (orders, int, error) {
 	given := orders{
 		Addresses: m.hosts(), From: greedyAddress, Token: m.tokens.greedy,
@@ -162,7 +165,8 @@ func (m *attackSide) ordersOf(ctx context.Context, of attack) (orders, int, erro
 }
 
 // largest returns the largest size of an attack's request that is not too
-// complex; where all are, that is the largest of all.
+// complex. If requests of every size are too complex, it returns the maximum
+// size.
 func (m *attackSide) largest(ctx context.Context, of attack) (int, error) {
 	operator := local.NewClient(m.hosts()[0], local.Bearing(m.tokens.admin), operatorAddress, 1, requestTime)
 	defer operator.Close()
@@ -199,7 +203,7 @@ const (
 	mayStay       = 0.25
 )
 
-// most returns the most memory that one of the servers has, in bytes.
+// most returns the largest memory of any server, in bytes.
 func (c *cloud) most() (now float64) {
 	for _, s := range c.servers {
 		of, _ := s.resident()

@@ -32,7 +32,7 @@ type promises struct {
 	broken, slow []string
 }
 
-// hold notes a promise, and whether it holds.
+// hold records a promise unless it holds.
 func (p *promises) hold(holds bool, format string, args ...any) {
 	if !holds {
 		p.broken = append(p.broken, p.of+": "+fmt.Sprintf(format, args...))

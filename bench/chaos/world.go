@@ -17,7 +17,7 @@ type size struct{ Resources, Items, Providers int }
 type world struct {
 	size      size
 	asked     asked
-	templates sync.Map // of *template.Template by its text
+	templates sync.Map // *template.Template by source
 }
 
 // Capacities of providers. Many clients claim the scarce providers, so that some
@@ -38,7 +38,7 @@ func (w *world) resource(i int) string { return w.uuid("resource", i%w.size.Reso
 // ofAttacker returns the resource that belongs to the attacker's project.
 func (w *world) ofAttacker() string { return w.uuid("resource of the attacker", 0) }
 
-// provider returns one with room for every claim.
+// provider returns a provider with room for every claim.
 func (w *world) provider(i int) string {
 	return w.uuid("provider", scarce+1+i%(w.size.Providers-scarce-1))
 }
@@ -60,7 +60,8 @@ func (w *world) release(consumer string) local.Call {
 	return w.ask(w.asked.Questions["release"], values{Consumer: consumer})
 }
 
-// How many things one request creates, and how many requests run concurrently.
+// The number of objects that one request creates, and the number of concurrent
+// requests.
 const (
 	filledAtOnce = 200
 	fillers      = 4

@@ -31,14 +31,14 @@ type Request struct {
 	Variables Object `json:"variables,omitempty"`
 }
 
-// Call is an HTTP request: a POST with a body, a GET without one. An empty path is
-// that of operations.
+// Call is an HTTP request: a POST with a body, or a GET without one. An empty
+// path is the path of the GraphQL endpoint.
 type Call struct {
 	Path string
 	Body []byte
 }
 
-// Call returns the request as it is sent.
+// Call returns the HTTP request for the operation.
 func (r Request) Call() Call {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -53,11 +53,11 @@ func (r Request) Call() Call {
 type Client struct {
 	Address string       // host and port
 	Headers string       // lines in each request
-	Once    bool         // whether a connection has one request
-	Delayed atomic.Int64 // answers after which Ask sent again
+	Once    bool         // whether a connection serves only one request
+	Delayed atomic.Int64 // answers after which Insist sent the request again
 	from    net.Addr
 	timeout time.Duration
-	idle    chan *connection // those in no use; a connection need not be open
+	idle    chan *connection // unused connections, open or not
 }
 
 // connection has one request at a time.
@@ -77,7 +77,7 @@ func NewClient(address, headers, from string, connections int, timeout time.Dura
 	return c
 }
 
-// Bearing returns the headers of operations by the viewer of a token.
+// Bearing returns the headers of operations with a bearer token.
 func Bearing(token string) string {
 	return "Content-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n"
 }
@@ -113,7 +113,8 @@ const (
 	Unanswered   = "no answer"     // after it was sent, or while it was
 )
 
-// Answer is the response to a request. As an error it is one without the data.
+// Answer is the response to a request. An Answer without the data is used as an
+// error.
 type Answer struct {
 	Status int
 	Code   string // of the first error, or one of the codes above
@@ -123,7 +124,8 @@ type Answer struct {
 
 func (a Answer) Error() string { return fmt.Sprintf("%d %s: %s", a.Status, a.Code, Beginning(a.Body)) }
 
-// Send sends a request and reads the answer into a buffer, nil for a new one.
+// Send sends a request and reads the answer into a buffer. A nil buffer means a
+// new one.
 func (c *Client) Send(ctx context.Context, of Call, into *bytes.Buffer) Answer {
 	if into == nil {
 		into = &bytes.Buffer{}
@@ -196,7 +198,8 @@ func (c *connection) exchange(ctx context.Context, by *Client, of Call, into *by
 	return response, err
 }
 
-// codeOf returns the code of an answer. Only answers with errors begin with them.
+// codeOf returns the code of an answer. An answer begins with its errors, if
+// any.
 func codeOf(body []byte) string {
 	if !bytes.HasPrefix(body, []byte(`{"errors":`)) {
 		return Answered
@@ -210,12 +213,12 @@ func codeOf(body []byte) string {
 	return read.Errors[0].Extensions.Code
 }
 
-// patience bounds how long a client sends again.
+// patience is the maximum time that a client keeps retrying.
 const patience = 5 * time.Minute
 
-// Insist sends a request and reads the answer into a buffer. As a client should,
-// it waits and sends again while the server limits the rate or has no room.
-// Another answer than data is an error of type Answer.
+// Insist sends a request and reads the answer into a buffer. Like a good
+// client, it waits and retries while the server limits the rate or is full. An
+// answer without data is an error of type Answer.
 func (c *Client) Insist(ctx context.Context, of Call, into *bytes.Buffer) ([]byte, error) {
 	for began := time.Now(); ; c.Delayed.Add(1) {
 		got := c.Send(ctx, of, into)
@@ -231,7 +234,8 @@ func (c *Client) Insist(ctx context.Context, of Call, into *bytes.Buffer) ([]byt
 	}
 }
 
-// Ask insists on an operation and decodes the data into a value, unless it is nil.
+// Ask sends an operation with Insist and decodes the data into a value, unless
+// the value is nil.
 func (c *Client) Ask(ctx context.Context, r Request, into any) error {
 	body, err := c.Insist(ctx, r.Call(), nil)
 	if err != nil || into == nil {
@@ -265,7 +269,8 @@ func (c *Client) Metrics(ctx context.Context) (map[string]float64, error) {
 	return all, err
 }
 
-// Mutation returns a mutation with one field, whose input type has its name.
+// Mutation returns a mutation with one field. The name of its input type
+// follows from the name of the field.
 func Mutation(field string, input Object) Request {
 	inputType := strings.ToUpper(field[:1]) + field[1:] + "Input"
 	return Request{
@@ -274,7 +279,8 @@ func Mutation(field string, input Object) Request {
 	}
 }
 
-// InChunks sends inputs in mutations of several, one by each connection at a time.
+// InChunks sends inputs in mutations of up to size inputs. Each connection
+// sends one mutation at a time.
 func (c *Client) InChunks(ctx context.Context, field, list string, all []Object, size int) error {
 	group, sending := errgroup.WithContext(ctx)
 	group.SetLimit(cap(c.idle))

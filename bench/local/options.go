@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-// Choice chooses by names, with two regular expressions: nil are all, and none.
+// Choice selects names with two regular expressions. A nil Only selects all
+// names. A nil Skipped skips none.
 type Choice struct{ Only, Skipped *regexp.Regexp }
 
-// AddFlags adds the flags of the choice, one of them with a name, for some things.
+// AddFlags adds the flags of the choice: one with the given name, and -skip.
+// Their usage messages mention things.
 func (c *Choice) AddFlags(flags *flag.FlagSet, name, things string) {
 	for name, into := range map[string]**regexp.Regexp{name: &c.Only, "skip": &c.Skipped} {
 		use := "choose"
@@ -30,7 +32,8 @@ func (c Choice) Has(name string) bool {
 	return (c.Only == nil || c.Only.MatchString(name)) && (c.Skipped == nil || !c.Skipped.MatchString(name))
 }
 
-// List returns the function of a flag for distinct names among all, or none.
+// List returns a flag function that parses a list of distinct names out of all,
+// or none.
 func List(into *[]string, all []string) func(string) error {
 	return func(text string) error {
 		if *into = nil; text == "none" {

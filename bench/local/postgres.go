@@ -27,9 +27,9 @@ type Cluster struct {
 	settings []string
 }
 
-// StartCluster starts a PostgreSQL server in a folder below the given one, with
-// settings such as "shared_buffers=512MB" and otherwise as it comes: what is
-// committed is on the disk.
+// StartCluster starts a PostgreSQL server in a folder below the given one. It
+// takes settings such as "shared_buffers=512MB". All others keep their
+// defaults, so a commit is durable on disk.
 func StartCluster(ctx context.Context, folder string, settings ...string) (*Cluster, error) {
 	programs, err := pgserver.Programs()
 	if errors.Is(err, pgserver.ErrNone) {
@@ -99,8 +99,8 @@ func (c *Cluster) CreateDatabase(ctx context.Context, name string) error {
 	return c.Run(ctx, "postgres", "CREATE DATABASE "+name)
 }
 
-// Settle vacuums and checkpoints a database, so that PostgreSQL does not start
-// that during a measurement.
+// Settle vacuums and checkpoints a database, so that PostgreSQL does not do so
+// during a measurement.
 func (c *Cluster) Settle(ctx context.Context, database string) error {
 	return c.Run(ctx, database, "VACUUM (ANALYZE)", "CHECKPOINT")
 }

@@ -1,6 +1,6 @@
-// Package local runs servers on this machine for the programs that time them and
-// break them: processes that end with their parent, and a PostgreSQL of
-// their own.
+// Package local runs servers on this machine for the programs that time and
+// break them. Its processes end with their parent. It can also run a separate
+// PostgreSQL.
 package local
 
 import (
@@ -45,8 +45,9 @@ type Process struct {
 	err   error         // why it ended; valid once it did
 }
 
-// Start starts a program that a signal ends, as the user of a credential; nil is
-// the current user. Its output goes to a file.
+// Start starts a program as the user of a credential, nil for the current user.
+// The signal is the one that ends the program. The program's output goes to a
+// file.
 func Start(log, signal string, as *syscall.Credential, env []string, program string, args ...string) (*Process, error) {
 	output, err := os.Create(log)
 	if err != nil {
@@ -56,7 +57,7 @@ func Start(log, signal string, as *syscall.Credential, env []string, program str
 	p := &Process{log: log, done: make(chan struct{})}
 	p.guard = exec.Command("/bin/sh", append([]string{"-c", guard, "guard", signal, program}, args...)...)
 	p.guard.Dir, p.guard.Env, p.guard.Stderr = filepath.Dir(log), env, output
-	// An interrupt from the terminal is the benchmark's to pass on.
+	// The benchmark, not the terminal, passes an interrupt on to the program.
 	p.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as}
 	if p.input, err = p.guard.StdinPipe(); err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func Start(log, signal string, as *syscall.Credential, env []string, program str
 	return p, nil
 }
 
-// Stop ends the process, with force when it takes too long.
+// Stop ends the process. It kills the process if that takes too long.
 func (p *Process) Stop() error {
 	_ = p.input.Close() // which tells the guard
 	select {
@@ -144,8 +145,8 @@ func (p *Process) lastLines() string {
 	return string(text[max(0, len(text)-enough):])
 }
 
-// CPUOf returns the CPU time used so far by the running threads of a process; 0 where
-// the system does not tell it.
+// CPUOf returns the CPU time that the running threads of a process have used so
+// far, 0 if the system does not report it.
 func CPUOf(pid int) (sum time.Duration, err error) {
 	threads, err := procfs.AllThreads(pid)
 	if err != nil {
@@ -164,12 +165,12 @@ func CPUOf(pid int) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// clockTick is the unit of times in /proc/PID/stat: Linux shows all programs
-// hundredths of a second.
+// clockTick is the unit of times in /proc/PID/stat. On Linux it is always a
+// hundredth of a second.
 const clockTick = 10 * time.Millisecond
 
-// CPUOfFamily returns the time on processors of a process and of its children,
-// ended ones included.
+// CPUOfFamily returns the CPU time of a process and its children, including
+// ended children.
 func CPUOfFamily(pid int) (time.Duration, error) {
 	sum, err := CPUOf(pid)
 	if err != nil {

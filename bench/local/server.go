@@ -16,12 +16,12 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
-// Setup is how a server of Cadastre is run. It has the limits of a server in
-// production: nothing is switched off for a measurement.
+// Setup is the configuration of a server of Cadastre. The server has the limits
+// of a production server: measurements do not disable any.
 type Setup struct {
 	Program  string
 	Folder   string // for logs
-	Name     string // that names of files begin with
+	Name     string // prefix of file names
 	Database string // URL
 	Tokens   string // file
 	Env      []string
@@ -52,7 +52,7 @@ func NewServer(of Setup) (*Server, error) {
 	return &Server{Setup: of, Host: Loopback(port), Profiles: Loopback(profiles)}, nil
 }
 
-// Start starts the server, the first time or again, and waits until it is ready.
+// Start starts or restarts the server and waits until it is ready.
 func (s *Server) Start(ctx context.Context) error {
 	args := append([]string{"serve", "--listen", s.Host, "--pprof-listen", s.Profiles, "--database", s.Database, "--tokens", s.Tokens}, s.Args...)
 	program := s.Program
@@ -85,7 +85,8 @@ func environment() (env []string) {
 	return env
 }
 
-// Kill ends the server as the system ends a process that takes too much memory.
+// Kill ends the server with SIGKILL, as the system ends a process that uses too
+// much memory.
 func (s *Server) Kill() error { return s.signal(syscall.SIGKILL) }
 
 // Token is a token with its viewer.
@@ -101,7 +102,7 @@ func WriteTokens(file string, all []Token) error {
 	return os.WriteFile(file, []byte(text.String()), 0o600)
 }
 
-// Folder makes a temporary folder that the user of PostgreSQL may pass through.
+// Folder makes a temporary folder that PostgreSQL's user may traverse.
 func Folder(name string) (string, error) {
 	folder, err := os.MkdirTemp("", name)
 	if err != nil {
@@ -113,12 +114,12 @@ func Folder(name string) (string, error) {
 // module is the package of the program.
 const module = "github.com/cadastre-dev/cadastre"
 
-// startTime bounds the time until a server is ready: with a million providers on a
-// busy machine that takes minutes.
+// startTime is the maximum time until a server is ready. A start with a million
+// providers on a busy machine takes minutes.
 const startTime = 10 * time.Minute
 
-// Build builds the server of this tree, in the server's own module, with
-// variables of the environment: without C is how it is released.
+// Build builds the server of this tree in the server's module, with environment
+// variables. Releases are built without cgo.
 func Build(ctx context.Context, path string, variables ...string) error {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {

@@ -22,8 +22,8 @@ type Line struct {
 	Database string `json:"database,omitempty"` // empty without one
 	Server   string `json:"server,omitempty"`   // name of the binary, or of the peer
 	Peer     bool   `json:"peer,omitempty"`
-	// Goal and Reached are of the last binary: the goal of the work, and yes, no or
-	// unknown.
+	// Goal and Reached are set for the last binary: the goal of the work, and
+	// whether the binary reaches it (yes, no or unknown).
 	Goal    string             `json:"goal,omitempty"`
 	Reached string             `json:"reached,omitempty"`
 	Notes   map[string]string  `json:"notes,omitempty"`
@@ -60,7 +60,8 @@ func NewRun(command string) Line {
 	}, Figures: map[string]float64{"processors": float64(runtime.NumCPU()), "loadBefore": loadAverage()}}
 }
 
-// processor returns the name of the machine's processors, if the system tells it.
+// processor returns the name of the machine's processors, if the system reports
+// it.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -71,8 +72,8 @@ func processor() string {
 	return strings.TrimLeft(line, "\t :")
 }
 
-// loadAverage returns the load of the machine in the last minute, 0 where the
-// system does not tell it.
+// loadAverage returns the load of the machine in the last minute, 0 if the
+// system does not report it.
 func loadAverage() (load float64) {
 	text, _ := os.ReadFile("/proc/loadavg")
 	_, _ = fmt.Sscan(string(text), &load)
@@ -109,7 +110,8 @@ func ReadFile(path string) (lines []Line, err error) {
 	}
 }
 
-// Merge writes lines to a file. They replace earlier measurements of the same.
+// Merge writes lines to a file. They replace earlier lines of the same
+// measurement.
 func Merge(path string, lines []Line) error {
 	old, err := ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -138,8 +140,8 @@ func Of(lines []Line, kind string) (some []Line) {
 	return some
 }
 
-// Find returns the work of a database by a binary, or by the peer where that has
-// no name; nil for none.
+// Find returns the line of a work on a database for a server, or for the peer
+// if server is empty. It returns nil if there is none.
 func Find(lines []Line, work, database, server string) *Line {
 	for i, line := range lines {
 		here := line.Database == database || line.Peer && line.Database == ""
@@ -150,11 +152,12 @@ func Find(lines []Line, work, database, server string) *Line {
 	return nil
 }
 
-// CPU returns the milliseconds of processor time of one request, the database's
-// included.
+// CPU returns the processor time of one request in milliseconds, including the
+// database's.
 func (l *Line) CPU() float64 { return l.Figures["serverCpuMs"] + l.Figures["databaseCpuMs"] }
 
-// Median returns the middle one of some numbers, the lower of two; 0 of none.
+// Median returns the median of numbers, the lower one of two. It returns 0 for
+// an empty list.
 func Median(numbers []float64) float64 {
 	if len(numbers) == 0 {
 		return 0
@@ -163,8 +166,9 @@ func Median(numbers []float64) float64 {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// Quantile returns the smallest of some times that a percentage of them does not
-// exceed, in milliseconds; 0 of none.
+// Quantile returns a percentile of times in milliseconds: the smallest of the
+// times that at least percent of them do not exceed. It returns 0 for an empty
+// list.
 func Quantile(times []time.Duration, percent int) float64 {
 	if len(times) == 0 {
 		return 0

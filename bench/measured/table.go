@@ -49,7 +49,8 @@ func Table(lines []Line, kind string) string {
 	return Grid(rows)
 }
 
-// cell returns the text of a line in a column: a figure or name, and its format.
+// cell returns the value of a line for a column. A column is the name of a
+// figure or field, and a format.
 func (l Line) cell(column []string) string {
 	name, format := column[0], column[1]
 	names := map[string]string{"work": l.Work, "database": l.Database, "server": l.Server, "goal": l.Goal, "reached": l.Reached}
@@ -70,8 +71,8 @@ func (l Line) cell(column []string) string {
 	return fmt.Sprintf(format, number)
 }
 
-// Grid returns lines of cells as a Markdown table, the first as its head; empty
-// without a second line.
+// Grid returns lines of cells as a Markdown table. The first line is the
+// header. Without a second line Grid returns an empty string.
 func Grid(lines [][]string) string {
 	if len(lines) < 2 {
 		return ""
@@ -79,14 +80,14 @@ func Grid(lines [][]string) string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 1, ' ', 0)
 	for _, cells := range lines {
-		_, _ = fmt.Fprintf(table, "| %s\t|\n", strings.Join(cells, "\t| ")) // a builder takes everything
+		_, _ = fmt.Fprintf(table, "| %s\t|\n", strings.Join(cells, "\t| ")) // a builder never fails
 	}
 	_ = table.Flush()
 	head, rows, _ := strings.Cut(out.String(), "\n")
 	return head + "\n|" + strings.Repeat("---|", len(lines[0])) + "\n" + rows
 }
 
-// Short returns a number with three digits that count.
+// Short returns a number with three significant digits.
 func Short(number float64) string {
 	switch {
 	case number >= 1000:

@@ -1,5 +1,5 @@
-// Page draws the documents of measurements: it writes the drawings in docs/images,
-// and fills the marked parts of pages.
+// Page generates the documents of measurements. It writes the drawings in
+// docs/images and fills the marked parts of pages.
 //
 //	go -C bench run ./page            from ../docs/measured into ../docs
 package main
@@ -27,7 +27,8 @@ func main() {
 	}
 }
 
-// draw writes the documents of a folder into a folder, which may be the same.
+// draw writes the documents of the folder from into the folder to. Both may be
+// the same.
 func draw(from, to string) error {
 	files, err := readSizes(filepath.Join(from, "measured"))
 	if err != nil {
@@ -84,8 +85,8 @@ func fill(page string, parts map[string]string) (string, error) {
 // sizes are the measurements of several sizes, the smallest first.
 type sizes [][]measured.Line
 
-// readSizes reads the files of a folder that are called by the number of
-// providers, the smallest first. Each line gets that number as a figure.
+// readSizes reads the files of a folder, the smallest size first. The name of a
+// file is its number of providers. Each line gets that number as a figure.
 func readSizes(folder string) (files sizes, err error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "[0-9]*.jsonl"))
 	if err != nil {
@@ -111,7 +112,8 @@ func readSizes(folder string) (files sizes, err error) {
 	return files, nil
 }
 
-// main returns the file with most lines. It alone has peers and several processes.
+// main returns the file with most lines. Only that file has peers and several
+// processes.
 func (s sizes) main() []measured.Line {
 	return slices.MaxFunc(s, func(a, b []measured.Line) int { return len(a) - len(b) })
 }
@@ -136,8 +138,8 @@ func last(lines []measured.Line) (name string) {
 	return name
 }
 
-// pivot returns a table with a row for each work that is wanted and a column for
-// each database and size. A column without any cell is left out.
+// pivot returns a table with a row for each given work and a column for each
+// database and size. It omits empty columns.
 func (s sizes) pivot(works []string, cell func(*measured.Line) string) string {
 	lines := [][]string{{"work"}}
 	for _, work := range works {
@@ -163,8 +165,8 @@ func (s sizes) pivot(works []string, cell func(*measured.Line) string) string {
 	return measured.Grid(lines)
 }
 
-// goals returns the works of the main size, then works of other sizes, each with
-// its goal; where all is false, only works with a goal.
+// goals returns the works of the main size, then works of other sizes, each
+// with its goal. If all is false, it returns only works with a goal.
 func (s sizes) goals(all bool) (rows [][]string, works []string) {
 	rows = [][]string{{"work", "goal"}}
 	for _, line := range append(measured.Of(s.main(), measured.Work), s.all(measured.Work)...) {
@@ -192,7 +194,7 @@ func (s sizes) peers() string {
 	return measured.Grid(rows)
 }
 
-// parts returns the texts between the marks of pages, by name.
+// parts returns the strings between the marks of pages, by name.
 func (s sizes) parts(attacks []measured.Line) map[string]string {
 	key := []string{
 		"candidates, first 10", "candidates, first 1000, full answer", "no candidates, 11 traits",

@@ -25,7 +25,7 @@ var drawing string
 // plots.yaml.
 type plot struct {
 	File, Title, Kind string
-	By, X, Y          string // figure of a line by which it is placed, and titles of the axes
+	By, X, Y          string // figure for the horizontal position, and titles of the axes
 	Works             []string
 	Figures           []struct {
 		Name, Figure string
@@ -39,7 +39,7 @@ type line struct {
 	Dashed bool
 	Color  int
 	Points []point
-	Legend int // where its name stands; 0 is nowhere
+	Legend int // position of its name; 0 for none
 }
 
 type point struct{ X, Y float64 }
@@ -98,7 +98,7 @@ func (s sizes) lines(p plot) (all []line) {
 	return all
 }
 
-// The measures of a drawing, in pixels.
+// The dimensions of a drawing, in pixels.
 const (
 	left, top, right, bottom = 66, 62, 530, 330
 	legendHeight             = 21
@@ -131,7 +131,7 @@ func axes(lines []line) (x, y axis) {
 	return x, y
 }
 
-// at returns where a number is on the axis, between two places.
+// at returns the position of a number on the axis, between first and last.
 func (a axis) at(number float64, first, last int) float64 {
 	from, to := math.Log10(a[0]), math.Log10(a[len(a)-1])
 	return float64(first) + (math.Log10(number)-from)/(to-from)*float64(last-first)
@@ -154,7 +154,7 @@ func (a axis) marks(first, last int) (all []mark) {
 	return all
 }
 
-// svg returns the drawing: the same for the same numbers.
+// svg returns the drawing. Equal numbers give equal drawings.
 func (p plot) svg(lines []line) ([]byte, error) {
 	x, y := axes(lines)
 	at, color := top, -1
@@ -162,7 +162,7 @@ func (p plot) svg(lines []line) ([]byte, error) {
 		for j, of := range lines[i].Points {
 			lines[i].Points[j] = point{x.at(of.X, left, right), y.at(of.Y, bottom, top)}
 		}
-		if lines[i].Color != color { // the next is the same of another database
+		if lines[i].Color != color { // the next line is the same thing on another database
 			lines[i].Legend, color = at, lines[i].Color
 			at += legendHeight
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // AuditEvent is one accepted mutation: who did what, on what, with what effect.
-// It is written in the transaction that it tells of.
+// The mutation's own transaction writes it.
 type AuditEvent struct{ ent.Schema }
 
 func (AuditEvent) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, named{}} }

@@ -69,10 +69,10 @@ func (CapabilityValue) Indexes() []ent.Index {
 	}
 }
 
-// CapabilityMember is one of the values that a capability has on one resource:
-// each member of a list for itself, or the one value that is no list. Conditions
-// are asked of these rows. A value can be too long for an index entry: it is
-// found by its hash and compared again.
+// CapabilityMember is one value of a capability on one resource. A list has a
+// row for each of its members, any other value has one row. Conditions on
+// capabilities read these rows. A value can be too long for an index entry, so
+// the store finds it by its hash and then compares the value.
 type CapabilityMember struct{ ent.Schema }
 
 func (CapabilityMember) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
@@ -109,8 +109,8 @@ func (CapabilityMember) Indexes() []ent.Index {
 	}
 }
 
-// CapabilityCount counts the resources that have a value, each member of a list
-// for itself. It is kept in the transaction that changes a value.
+// CapabilityCount counts the resources that have a value. Each member of a list
+// counts separately. The transaction that changes a value updates the count.
 type CapabilityCount struct{ ent.Schema }
 
 func (CapabilityCount) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }

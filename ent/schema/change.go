@@ -7,12 +7,11 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Change says that a transaction created, changed or deleted a thing of the API,
-// to those who see the thing before or after. Every transaction that writes leaves
-// at least one for each thing, so that what is kept in memory of the things can be
-// brought up to date, and so that clients can read what happened. Its id counts
-// changes in the order in which they were written, which is not that of the
-// commits.
+// Change records that a transaction created, updated or deleted an object of
+// the API. Its audience is the viewers who see the object before or after the
+// transaction. Every transaction that writes adds at least one change for each
+// object. Servers update their memory from changes, and clients read them. Ids
+// grow in the order of writing, which can differ from the order of commits.
 type Change struct{ ent.Schema }
 
 func (Change) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
@@ -42,8 +41,8 @@ func (Change) Indexes() []ent.Index {
 	}
 }
 
-// SealingKey is a random key that every server of the database seals what it hands
-// to clients with.
+// SealingKey is a random key that all servers of the database share. They seal
+// cursors for clients with it.
 type SealingKey struct{ ent.Schema }
 
 func (SealingKey) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }

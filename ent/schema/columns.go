@@ -1,6 +1,7 @@
-// Package schema is the data model: one file a domain. It knows no rule that
-// catalog or placement could hold; it says which columns there are, which are
-// unique, which are indexed and what a deletion takes with it.
+// Package schema is the data model, with one file for each domain. It defines
+// columns, unique keys, indexes and cascading deletions. It contains no
+// business rules: those are in the domain packages, such as resource and
+// placement.
 package schema
 
 import (
@@ -22,8 +23,8 @@ func (identified) Fields() []ent.Field {
 	return []ent.Field{field.Int64("id").Immutable()}
 }
 
-// named gives a table a uuid, by which its rows are known outside: ids of rows
-// count what everybody writes.
+// named gives a table a uuid that identifies its rows to clients. A row id
+// would reveal how many rows all projects write.
 type named struct{ mixin.Schema }
 
 func (named) Fields() []ent.Field {
@@ -34,10 +35,11 @@ func (named) Fields() []ent.Field {
 
 func (named) Indexes() []ent.Index { return []ent.Index{index.Fields("uuid").Unique()} }
 
-// newUUID returns a uuid that sorts behind those made before in this process.
+// newUUID returns a uuid that sorts after all earlier uuids of this process.
 func newUUID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// timed gives a table its times, in UTC with microseconds, set by the store.
+// timed gives a table its timestamps. The store sets them, in UTC with
+// microseconds.
 type timed struct{ mixin.Schema }
 
 func (timed) Fields() []ent.Field {
@@ -47,17 +49,18 @@ func (timed) Fields() []ent.Field {
 	}
 }
 
-// varchar is a PostgreSQL type of at most length code points. SQLite has no
-// such limit; the rules in catalog and placement hold it on both.
+// varchar returns a PostgreSQL type with a maximum length in code points.
+// SQLite has no such limit. The domain packages check the length for both
+// databases.
 func varchar(length int) map[string]string {
 	return map[string]string{dialect.Postgres: fmt.Sprintf("varchar(%d)", length)}
 }
 
-// cascade takes the rows at the other end of an edge away with the owner.
+// cascade deletes the rows at the other end of an edge together with the owner.
 func cascade() entsql.Annotation { return entsql.Annotation{OnDelete: entsql.Cascade} }
 
 // restrict refuses to delete the owner while rows at the other end refer to it.
 func restrict() entsql.Annotation { return entsql.Annotation{OnDelete: entsql.Restrict} }
 
-// table names the table of a type.
+// table sets the name of a type's table.
 func table(name string) entsql.Annotation { return entsql.Annotation{Table: name} }

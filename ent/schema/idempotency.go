@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// IdempotencyKey is what a field of a mutation did that was sent with an
-// idempotency key. It is written in the transaction that it tells of.
+// IdempotencyKey records the result of a mutation field that a client sent with
+// an idempotency key. The field's own transaction writes it.
 type IdempotencyKey struct{ ent.Schema }
 
 func (IdempotencyKey) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }

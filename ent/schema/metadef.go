@@ -55,8 +55,9 @@ func (Namespace) Indexes() []ent.Index {
 	}
 }
 
-// UnloadedNamespace is a namespace that a bundle brought and that was deleted
-// since: the bundle does not bring it again by itself.
+// UnloadedNamespace is a namespace of the product's own bundle that a viewer
+// has deleted. An import of the bundle does not create it again, unless the
+// request includes unloaded namespaces.
 type UnloadedNamespace struct{ ent.Schema }
 
 func (UnloadedNamespace) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
@@ -189,8 +190,8 @@ func (ResourceType) Fields() []ent.Field {
 		field.String("name").SchemaType(varchar(80)).Unique(),
 		field.Bool("protected"),
 		field.Bool("strict"),
-		// Set where nobody created it and an association brought it, whose
-		// namespace may be private.
+		// True if no viewer created the type: it exists because an association
+		// names it. The namespace of the association may be private.
 		field.Bool("implied").Optional(),
 	}
 }
@@ -210,8 +211,9 @@ func (ResourceType) Indexes() []ent.Index {
 	}
 }
 
-// ResourceTypeAssociation makes a namespace applicable to a resource type. An
-// absent prefix or target is the empty text, so that the key holds for it too.
+// ResourceTypeAssociation makes a namespace applicable to a resource type. A
+// missing prefix or target is the empty string, because a unique key treats
+// nulls as distinct.
 type ResourceTypeAssociation struct{ ent.Schema }
 
 func (ResourceTypeAssociation) Mixin() []ent.Mixin {
@@ -246,7 +248,8 @@ func (ResourceTypeAssociation) Indexes() []ent.Index {
 	}
 }
 
-// NamespaceMember shares a namespace with a project, or with all ("*").
+// NamespaceMember shares a namespace with a project, or with all projects
+// ("*").
 type NamespaceMember struct{ ent.Schema }
 
 func (NamespaceMember) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }

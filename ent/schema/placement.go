@@ -69,9 +69,9 @@ func (ResourceClass) Edges() []ent.Edge {
 	}
 }
 
-// Inventory is how much of a class a provider has. Used is kept in the
-// transaction that changes an allocation, so that the database itself refuses
-// more than capacity.
+// Inventory is the amount of a resource class that a provider has. The
+// transaction that changes an allocation updates used, so that the database
+// itself refuses to exceed the capacity.
 type Inventory struct{ ent.Schema }
 
 func (Inventory) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
@@ -109,7 +109,7 @@ func (Inventory) Indexes() []ent.Index {
 	}
 }
 
-// Trait is a quality that a provider has or has not.
+// Trait is a quality that a provider may have.
 type Trait struct{ ent.Schema }
 
 func (Trait) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
@@ -158,7 +158,7 @@ func (ProviderTrait) Indexes() []ent.Index {
 }
 
 // ProviderAggregate puts a provider into an aggregate. An aggregate is a bare
-// uuid: it exists while a provider is in it.
+// uuid: it exists while it contains a provider.
 type ProviderAggregate struct{ ent.Schema }
 
 func (ProviderAggregate) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
@@ -187,7 +187,7 @@ func (ProviderAggregate) Indexes() []ent.Index {
 	}
 }
 
-// Consumer consumes what its allocations say. It exists while it has any.
+// Consumer owns allocations. It exists while it has at least one.
 type Consumer struct{ ent.Schema }
 
 func (Consumer) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
@@ -219,7 +219,8 @@ func (Consumer) Indexes() []ent.Index {
 	}
 }
 
-// Allocation is what a consumer uses of a class on a provider.
+// Allocation is the amount of a resource class that a consumer uses on a
+// provider.
 type Allocation struct{ ent.Schema }
 
 func (Allocation) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }

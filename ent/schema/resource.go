@@ -8,7 +8,7 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Resource is a thing of the cloud that users know.
+// Resource is an object of the cloud that users work with, such as a volume.
 type Resource struct{ ent.Schema }
 
 func (Resource) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }
@@ -56,9 +56,9 @@ func (Resource) Indexes() []ent.Index {
 	}
 }
 
-// MetadataItem is one key with one value on a resource. A value can be too long
-// for an index entry: it is found by the hash of the value, or by its first 64
-// characters, and compared again.
+// MetadataItem is one key and its value on a resource. A value can be too long
+// for an index entry, so the store finds it by its hash, or by its first 64
+// characters, and then compares the value.
 type MetadataItem struct{ ent.Schema }
 
 func (MetadataItem) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }

@@ -10,10 +10,10 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// Difference returns the first difference between two worlds as text, "" if
-// there is none: in names, in any field of any provider, in trees, or in what a
-// trait, an aggregate or a resource class selects. It is for tests that compare
-// a world that was kept up to date with one built from scratch.
+// Difference returns the first difference between two worlds in words, "" if
+// they are equal. It compares names, all fields of all providers, trees, and
+// the providers that each trait, aggregate and resource class selects. Tests
+// use it to compare a world after updates with a world built from scratch.
 func Difference(a, b *placement.World) string {
 	for _, c := range []struct {
 		what string
