@@ -192,6 +192,8 @@ func TestPricesOfKnownOperations(t *testing.T) {
 			resources(first: 20, filter: {types: ["OS::Nova::Server"]}) { totalCount nodes { uuid name type { name } metadata { key value } } } }`, 25},
 		{"a search", `{ resources(first: 20, filter: {nameContains: "x"}) { nodes { name } totalCount } }`, 30},
 		{"a search for two characters", `{ resources(first: 20, filter: {search: "xy"}) { totalCount } }`, 410},
+		{"a search for two characters of two bytes", `{ resources(first: 20, filter: {search: "éè"}) { totalCount } }`, 410},
+		{"a search without three letters in a row", `{ resources(first: 20, filter: {search: "a-b-c"}) { totalCount } }`, 410},
 		{"20 searches for two characters", "{ " + shortSearches(20) + " }", 0},
 		{"a page of candidates", "{ " + candidates + " }", 250},
 		{"a page of candidates on hosts", "{ " + strings.Replace(candidates, "first: 1000", `first: 1000, hosts: {metadata: [{key: "power", value: "green"}]}`, 1) + " }", 300},

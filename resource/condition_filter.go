@@ -110,14 +110,6 @@ func (t TagFilter) Condition() Condition {
 	return Condition{Kind: ConditionTag, Test: Test{Operands: []string{text.Fold(t.Name)}}, Below: t.IncludeDescendants}
 }
 
-// All returns the conditions of the plan as if every capability in it were
-// known.
-func (p FilterPlan) All() []Condition {
-	var problems problem.Problems
-	known := CapabilityNames{Knows: func(string) bool { return true }}
-	return lists.Map(p.Conditions(known, &problems), func(c FilterCondition) Condition { return c.Condition })
-}
-
 // CapabilityNames are the capabilities that a viewer may know of. All has their
 // names for suggestions, if a required one is unknown.
 type CapabilityNames struct {

@@ -117,10 +117,6 @@ const IdempotencyKeyHeader = sqldb.IdempotencyKeyHeader
 // name, in a request with an idempotency key; see sqldb.DB.MakeOnce.
 func AtField(ctx context.Context, field string) context.Context { return sqldb.AtField(ctx, field) }
 
-// IsOfTheKey reports whether err concerns the idempotency key rather than the
-// request.
-func IsOfTheKey(err error) bool { return sqldb.IsOfTheKey(err) }
-
 // CountStatements returns a context that counts SQL statements, without
 // transaction control, and a function that returns the count.
 func CountStatements(ctx context.Context) (context.Context, func() int) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -72,16 +73,11 @@ func readImport(r *http.Request, text []byte) (*request, *refusal) {
 		return nil, bad("the variable input is not an object without documents: these are the body")
 	}
 	input := map[string]any{"documents": filesOf(string(text)), "atomic": true}
-	for name, value := range given {
-		input[name] = value
+	maps.Copy(input, given)
+	if request.variables == nil {
+		request.variables = map[string]any{}
 	}
-	variables := map[string]any{"input": input}
-	for name, value := range request.variables {
-		if name != "input" {
-			variables[name] = value
-		}
-	}
-	request.variables = variables
+	request.variables["input"] = input
 	return request, nil
 }
 

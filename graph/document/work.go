@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // work is the work of a field, not including writing its answer. The members
@@ -63,15 +65,15 @@ func (w *works) note(definition any, directives ast.DirectiveList) {
 	if said == nil {
 		return
 	}
-	text := func(name string) string {
+	raw := func(name string) string {
 		if argument := said.Arguments.ForName(name); argument != nil {
 			return argument.Value.Raw
 		}
 		return ""
 	}
-	is := func(name string) bool { return text(name) == "true" }
+	is := func(name string) bool { return raw(name) == "true" }
 	number := func(name string) int64 {
-		number, _ := strconv.ParseInt(text(name), 10, 32) // an absent number is 0
+		number, _ := strconv.ParseInt(raw(name), 10, 32) // an absent number is 0
 		return number
 	}
 	of := work{
@@ -174,13 +176,10 @@ func (p *pricer) argument(field *Field, definition *ast.ArgumentDefinition) *giv
 	return known
 }
 
-// Trigram indexes hold sequences of three characters. A search for a shorter
-// string reads all rows: 48 such searches in one operation made other
-// operations seven times slower.
-const (
-	indexedText = 3
-	scanTimes   = 10
-)
+// scanTimes is how many times as much a search costs that no index of trigrams
+// serves, because it reads all rows. 48 such searches in one operation made
+// other operations seven times slower.
+const scanTimes = 10
 
 // add adds the effect of a value and of the values inside it.
 func (g *given) add(works *works, definition any, typ *ast.Type, value any) {
@@ -200,7 +199,7 @@ func (g *given) add(works *works, definition any, typ *ast.Type, value any) {
 	of := works.schema.Types[typ.Name()]
 	switch value := value.(type) {
 	case string:
-		if member, ok := definition.(*ast.FieldDefinition); ok && member.Name == "search" && len(value) < indexedText {
+		if member, ok := definition.(*ast.FieldDefinition); ok && member.Name == "search" && !text.HasTrigram(value) {
 			g.work.Tests = add(g.work.Tests, (scanTimes-1)*works.of[definition].Tests)
 		}
 		if enum := of.EnumValues.ForName(value); enum != nil {

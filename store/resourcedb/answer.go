@@ -98,12 +98,6 @@ func (s *ResourceStore) choose(ctx context.Context, q query.Question) query.Deci
 	return decision
 }
 
-// HoldsResources reports whether resources are in memory now, so that sets can
-// answer questions about them.
-func (s *ResourceStore) HoldsResources() bool {
-	return s.memory != nil && s.memory.Held() != nil
-}
-
 // compile returns a condition as a set of resources.
 func (h *heldResources) compile(c resource.Condition) resident.Clause {
 	return resident.Compile(c, h.valuesOfTypes)
