@@ -63,28 +63,37 @@ func TestHostileDocumentsAreAnsweredShortlyAndSoon(t *testing.T) {
 	}
 }
 
+// holdsOnce has the check ask new servers until it returns no message, and
+// reports the last message. Slow requests cost more points. So one try may fail
+// on a slow machine.
+func holdsOnce(t *testing.T, change func(*web.Options), check func(s *server) string) {
+	t.Helper()
+	var wrong string
+	if !patience.Until(t, 30*time.Second, func() bool { wrong = check(start(t, change)); return wrong == "" }) {
+		t.Error(wrong)
+	}
+}
+
 func TestACallerWhoSpendsTooMuchIsHeldBack(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(o *web.Options) {
+	poor := func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 0.251, 0.251 // a burst of two, and the next point after four seconds
-	})
-	began := time.Now()
-	for range 2 {
-		if got := s.query("{ __typename }"); got.status != 200 {
-			t.Fatalf("a simple one: %d %s", got.status, got.body)
+	}
+	holdsOnce(t, poor, func(s *server) string {
+		for range 2 {
+			if got := s.query("{ __typename }"); got.status != 200 {
+				return fmt.Sprintf("a simple one: %d %s", got.status, got.body)
+			}
 		}
-	}
-	got := s.query("{ __typename }")
-	if late := time.Since(began) > 3*time.Second; late {
-		t.Skip("too late: a point has come back")
-	}
-	if got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"retryAfter":`) {
-		t.Errorf("the third: %d %s %v", got.status, got.body, got.header)
-	}
-	if got := s.query("{ __typename }", "X-Auth-Token", "reader-token"); got.status != 200 {
-		t.Errorf("another caller: %d %s", got.status, got.body)
-	}
+		if got := s.query("{ __typename }"); got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"retryAfter":`) {
+			return fmt.Sprintf("the third: %d %s %v", got.status, got.body, got.header)
+		}
+		if got := s.query("{ __typename }", "X-Auth-Token", "reader-token"); got.status != 200 {
+			return fmt.Sprintf("another caller: %d %s", got.status, got.body)
+		}
+		return ""
+	})
 }
 
 func TestExpensiveOperationsSpendMore(t *testing.T) {
@@ -108,22 +117,25 @@ func TestExpensiveOperationsSpendMore(t *testing.T) {
 // the largest budget of its roles.
 func TestServicesAndAdministratorsHaveBudgetsOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(o *web.Options) {
+	different := func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 0.251, 1000 // a burst of two
-	})
-	for range 20 {
-		if got := s.query("{ __typename }"); got.status != 200 {
-			t.Fatalf("an administrator: %d %s", got.status, got.body)
+	}
+	holdsOnce(t, different, func(s *server) string {
+		for range 20 {
+			if got := s.query("{ __typename }"); got.status != 200 {
+				return fmt.Sprintf("an administrator: %d %s", got.status, got.body)
+			}
 		}
-	}
-	began, codes := time.Now(), map[string]int{}
-	for range 10 {
-		codes[s.query("{ __typename }", "X-Auth-Token", "reader-token").code()]++
-	}
-	if earned := int(time.Since(began).Seconds()); codes[""] < 2 || codes[""] > 3+earned || codes["RATE_LIMITED"] == 0 && earned == 0 {
-		t.Errorf("a reader: %v", codes)
-	}
+		began, codes := time.Now(), map[string]int{}
+		for range 10 {
+			codes[s.query("{ __typename }", "X-Auth-Token", "reader-token").code()]++
+		}
+		if codes[""] < 2 || codes[""] > 2+earnedSince(began, 0.251) || codes["RATE_LIMITED"] == 0 {
+			return fmt.Sprintf("a reader: %v", codes)
+		}
+		return ""
+	})
 }
 
 // TestSlowOperationsAreLogged checks that the log line has the operation's
