@@ -140,6 +140,6 @@ func (t *transport) Collect(metrics chan<- prometheus.Metric) {
 	for project, count := range t.buckets.refused.All() {
 		refused("points", project, count)
 	}
-	tell(gauge, "streams_open", "WebSockets and event streams that are open.", float64(t.streams.sockets.open()))
+	tell(gauge, "streams_open", "WebSockets and event streams that are open.", float64(t.streams.sockets.open()+t.streams.strangers.open()))
 	tell(gauge, "subscriptions_open", "Subscriptions that are open.", float64(t.streams.subscriptions.open()))
 }

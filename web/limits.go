@@ -64,9 +64,10 @@ type Limits struct {
 	// four seconds' worth. A request costs one point, and 50 more if its token
 	// is refused.
 	AddressPoints float64
-	// Sockets bounds all open WebSockets and event streams: 2,000.
-	// ViewerSockets bounds the sockets and streams of one viewer: 200. The
-	// server refuses more.
+	// Sockets bounds the open WebSockets and event streams of all viewers:
+	// 2,000. ViewerSockets bounds those of one viewer: 200. WebSockets without
+	// a valid token are counted apart: a quarter of Sockets, and ViewerSockets
+	// of one address.
 	Sockets, ViewerSockets int
 	// SocketOperations bounds the operations in progress on one WebSocket: 100.
 	SocketOperations int

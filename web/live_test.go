@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -217,7 +218,7 @@ func TestAHandshakeIsRefused(t *testing.T) {
 	s := start(t, func(o *web.Options) {
 		o.AllowedOrigins = []string{"https://dash.example.org"}
 		o.Limits = web.DefaultLimits()
-		o.Limits.ViewerSockets, o.Limits.Sockets, o.Limits.SocketOperations = 2, 5, 2
+		o.Limits.ViewerSockets, o.Limits.Sockets, o.Limits.SocketOperations = 2, 8, 2
 	})
 	if _, response, err := s.tryConnect("Origin", "https://evil.example.org"); err == nil || response.StatusCode != http.StatusForbidden {
 		t.Errorf("another origin: %v %v", response, err)
@@ -493,4 +494,39 @@ func TestStreamsLeaveNothing(t *testing.T) { // not parallel: it checks all goro
 	s.await("cadastre_operations_in_use 0")
 	http.DefaultClient.CloseIdleConnections()
 	leavesNothing(t, before)
+}
+
+// TestStrangersTakeNoSocketOfAViewer fills the sockets without a token. A valid
+// token in the handshake still gets a socket, from the same address, too. A
+// token in connection_init gets one from an address that holds fewer.
+func TestStrangersTakeNoSocketOfAViewer(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *web.Options) {
+		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		o.Limits = web.DefaultLimits()
+		o.Limits.Sockets, o.Limits.ViewerSockets = 16, 3
+	})
+	silent := map[string][]*websocketClient{}
+	for _, from := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.1"} {
+		silent[from] = append(silent[from], s.connect("X-Forwarded-For", from))
+	}
+	silent["192.0.2.1"] = append(silent["192.0.2.1"], s.connect("X-Forwarded-For", "192.0.2.1"))
+	if _, response, err := s.tryConnect("X-Forwarded-For", "192.0.2.1"); err == nil || response.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("a fourth socket of an address: %v %v", response, err)
+	}
+	for range 3 {
+		s.connect("X-Forwarded-For", "192.0.2.1", "X-Auth-Token", "reader-token").say(hello).expect(ack)
+	}
+	if _, response, err := s.tryConnect("X-Forwarded-For", "192.0.2.9", "X-Auth-Token", "reader-token"); err == nil || response.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("a fourth socket of a viewer, from another address: %v %v", response, err)
+	}
+	s.connect("X-Forwarded-For", "192.0.2.3").say(asAdmin).expect(ack)
+	silent["192.0.2.1"][0].expectClose(1013, "too many WebSockets are open without a token")
+	silent["192.0.2.1"][1].say(asAdmin).expect(ack)
+	if began := time.Now(); s.connect("X-Forwarded-For", "192.0.2.4") != nil {
+		silent["192.0.2.1"][2].expectClose(4408, "no connection_init")
+		if took := time.Since(began); took > patience.Of(t, 8*time.Second) {
+			t.Errorf("a silent socket lasted %v", took)
+		}
+	}
 }

@@ -31,7 +31,7 @@ const subprotocol = "graphql-transport-ws"
 
 // How long a WebSocket waits.
 const (
-	waitForInit = 10 * time.Second // for the first message
+	waitForInit = 3 * time.Second // for the first message
 	waitForPong = 15 * time.Second
 	// waitForClose is for the client's answer to the close message.
 	waitForClose = 2 * time.Second
@@ -86,17 +86,21 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	address := rateLimitKey(requestLogOf(r.Context()).address)
-	if refused := t.buckets.arrive(address, r.Header).take(); refused != nil {
+	arrived := t.buckets.arrive(address, r.Header)
+	if refused := arrived.take(); refused != nil {
 		refuse(*refused)
 		return
 	}
-	leave, refused := t.streams.sockets.enter("address\x00" + address)
+	crowded, end := context.WithCancelCause(r.Context())
+	defer end(nil)
+	as := t.viewerOf(r, arrived)
+	leave, refused := t.enter(as, address, end)
 	if refused != nil {
 		refuse(*refused)
 		return
 	}
 	defer func() { leave() }()
-	ctx, s, done := t.stream(r)
+	ctx, s, done := t.stream(r.WithContext(crowded))
 	defer done()
 	connection, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols: []string{subprotocol}, InsecureSkipVerify: true, // the origin was checked
@@ -110,14 +114,43 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	connection.SetReadLimit(limit + envelopeBytes)
 	socket := &socket{session: s, request: r, connection: connection, enter: func() *refusal {
-		as, refused := t.streams.sockets.enter(principal(s.viewer))
+		of := principal(s.viewer)
+		if of == as {
+			return nil
+		}
+		leaveAs, refused := t.enter(of, address, end)
 		if refused == nil {
 			leave()
-			leave = as
+			leave, as = leaveAs, of
 		}
 		return refused
 	}, operations: map[string]*socketReceiver{}}
 	socket.serve(ctx)
+}
+
+// viewerOf returns the key of the viewer whose valid token is in a handshake,
+// otherwise the empty string: the token may follow in connection_init.
+func (t *transport) viewerOf(r *http.Request, arrived arrival) string {
+	if !slices.ContainsFunc(credentials, func(name string) bool { return r.Header.Get(name) != "" }) {
+		return ""
+	}
+	viewer, err := t.Authenticate(r.Context(), r.Header)
+	if err != nil {
+		if isUnauthenticated(err) {
+			arrived.disprove()
+		}
+		return ""
+	}
+	arrived.prove(viewer)
+	return principal(viewer)
+}
+
+// enter counts a WebSocket as a viewer's or, without one, as a stranger's.
+func (t *transport) enter(viewer, address string, end context.CancelCauseFunc) (leave func(), refused *refusal) {
+	if viewer == "" {
+		return t.streams.strangers.enter(address, end)
+	}
+	return t.streams.sockets.enter(viewer)
 }
 
 // socket is a WebSocket that is open.
@@ -127,8 +160,9 @@ type socket struct {
 	connection *websocket.Conn
 	enter      func() *refusal // counts the socket as the viewer's
 	payer      bucket          // the viewer's
-	inited     atomic.Bool
-	began      atomic.Int64 // operations, for their ids in logs
+	introduced atomic.Bool     // whether connection_init has come
+	inited     atomic.Bool     // whether its token was valid
+	began      atomic.Int64    // operations, for their ids in logs
 
 	mu         sync.Mutex
 	operations map[string]*socketReceiver // in progress, by the client's ids
@@ -146,7 +180,7 @@ type message struct {
 // serve reads messages until the context ends, and closes the connection.
 func (s *socket) serve(ctx context.Context) {
 	patience := time.AfterFunc(waitForInit, func() {
-		if !s.inited.Load() {
+		if !s.introduced.Load() {
 			s.end(&ending{closedInitTimeout, "no connection_init came in time", "init"})
 		}
 	})
@@ -253,7 +287,7 @@ var credentials = []string{"Authorization", "X-Auth-Token"}
 // init begins the session. The token is in the payload of connection_init,
 // otherwise in the headers of the handshake.
 func (s *socket) init(ctx context.Context, payload json.RawMessage) *ending {
-	if s.inited.Load() {
+	if s.introduced.Swap(true) {
 		return &ending{closedTooManyInits, "Too many initialisation requests", "protocol"}
 	}
 	var members map[string]any

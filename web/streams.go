@@ -46,12 +46,14 @@ func (o *openStreams) wait(ctx context.Context) error {
 // subscriptions on them.
 type streams struct {
 	sockets, subscriptions *tally
+	strangers              *strangers
 	perSocket              int
 }
 
 func newStreams(limits Limits) streams {
 	return streams{
 		sockets:       newTally(limits.Sockets, limits.ViewerSockets, "WebSockets and event streams"),
+		strangers:     newStrangers(limits),
 		subscriptions: newTally(limits.Subscriptions, limits.ViewerSubscriptions, "subscriptions"),
 		perSocket:     limits.SocketOperations,
 	}
@@ -136,6 +138,7 @@ var (
 	errStopping   = &ending{closedGoingAway, "the server is stopping; connect again", "stopping"}
 	errSlow       = &ending{closedTryAgain, "the client is too slow; connect again with the last cursor", "slow"}
 	errExpired    = &ending{closedForbidden, "the token has expired or was revoked; connect again with another one", "token"}
+	errCrowded    = &ending{closedTryAgain, "too many WebSockets are open without a token; send one in the handshake", "limit"}
 	errRights     = &ending{closedForbidden, "the rights of the token have changed; connect again", "rights"}
 )
 

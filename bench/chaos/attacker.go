@@ -81,7 +81,7 @@ func runAttacker(in io.Reader, out io.Writer) error {
 	}()
 	var running sync.WaitGroup
 	for i := range a.Connections {
-		running.Go(func() { a.run(ctx, a.Addresses[i%len(a.Addresses)]) })
+		running.Go(func() { a.run(ctx, i) })
 	}
 	running.Wait()
 	return json.NewEncoder(out).Encode(toll{a.codes, used().Seconds() / time.Since(a.began).Seconds()})
@@ -123,8 +123,10 @@ func used() time.Duration {
 	return time.Duration(of.Utime.Nano() + of.Stime.Nano())
 }
 
-// run runs one connection. It stays within the process's share of a processor.
-func (a *attacker) run(ctx context.Context, address string) {
+// run runs the i-th connection. It stays within the process's share of a
+// processor.
+func (a *attacker) run(ctx context.Context, i int) {
+	address := a.Addresses[i%len(a.Addresses)]
 	c := local.NewClient(address, local.Bearing(a.Token), a.From, 1, requestTime)
 	defer c.Close()
 	var answer bytes.Buffer
@@ -142,6 +144,8 @@ func (a *attacker) run(ctx context.Context, address string) {
 			if code = got.Code; got.Status >= 400 && got.Status < 500 || got.Status == 503 || got.Status == 0 {
 				pause.For(ctx, a.Pause)
 			}
+		case lurking:
+			code = a.lurk(ctx, address, fmt.Sprintf(strangerAddress, 1+i%strangerAddresses))
 		default:
 			code = a.occupy(ctx, address)
 		}

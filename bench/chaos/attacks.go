@@ -22,6 +22,7 @@ const (
 	readingSlowly manner = "reading slowly"  // read a byte a second
 	sendingSlowly manner = "sending slowly"  // send a byte a second
 	connecting    manner = "connecting"      // open a connection, send nothing, open the next one
+	lurking       manner = "lurking"         // open a WebSocket without a token, from ten addresses, send nothing
 	guessing      manner = "guessing tokens" // send an unknown token, from the address of the innocents
 )
 

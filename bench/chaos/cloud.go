@@ -263,7 +263,7 @@ func (c *cloud) settle(ctx context.Context, atMost time.Duration) {
 	for began := time.Now(); time.Since(began) < atMost && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		busy := 0.0
 		for _, s := range c.servers {
-			probe := local.NewClient(s.Host, "", operatorAddress, 1, requestTime)
+			probe := local.NewClient(s.Host, local.Bearing(c.tokens.admin), operatorAddress, 1, requestTime)
 			all, _ := probe.Metrics(ctx)
 			probe.Close()
 			for name, value := range all {

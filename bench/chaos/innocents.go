@@ -16,6 +16,7 @@ import (
 const (
 	lookUpEvery = 10 * time.Millisecond
 	claimEvery  = 50 * time.Millisecond
+	greetEvery  = 200 * time.Millisecond
 )
 
 // innocents are viewers of a project that sends few requests. Their response
@@ -25,6 +26,7 @@ type innocents struct {
 	ledger *ledger
 	reads  *local.Client
 	writes *local.Client
+	token  string
 	asked  atomic.Int64 // requests so far, for unique names
 }
 
@@ -42,14 +44,15 @@ type ending struct {
 	unavailable bool
 }
 
-// both holds the results of look-ups and claims in a round.
-type both struct{ lookUps, claims fared }
+// both holds the results of look-ups and claims in a round, and of greetings
+// by WebSocket.
+type both struct{ lookUps, claims, greetings fared }
 
 func newInnocents(w *world, of *cloud, l *ledger) *innocents {
 	client := func(token string) *local.Client {
 		return local.NewClient(of.hosts()[0], local.Bearing(token), calmAddress, 32, requestTime)
 	}
-	return &innocents{world: w, ledger: l, reads: client(of.tokens.calm), writes: client(of.tokens.calmService)}
+	return &innocents{world: w, ledger: l, reads: client(of.tokens.calm), writes: client(of.tokens.calmService), token: of.tokens.calm}
 }
 
 func (all *innocents) close() {
@@ -57,7 +60,7 @@ func (all *innocents) close() {
 	all.writes.Close()
 }
 
-// ask sends look-ups and claims for some time.
+// ask sends look-ups and claims for some time, and opens WebSockets.
 func (all *innocents) ask(ctx context.Context, during time.Duration) *both {
 	var of both
 	var running sync.WaitGroup
@@ -72,6 +75,11 @@ func (all *innocents) ask(ctx context.Context, during time.Duration) *both {
 			got := all.writes.Send(ctx, all.world.claim(consumer, provider, 1), nil)
 			all.ledger.note(consumer, holding(provider, 1), got.Code)
 			return got
+		})
+	})
+	running.Go(func() {
+		all.every(ctx, greetEvery, during, &of.greetings, func(n int) local.Answer {
+			return greet(ctx, all.reads.Address, calmAddress, all.token, n%2 == 0)
 		})
 	})
 	running.Wait()
@@ -101,7 +109,7 @@ func (all *innocents) every(ctx context.Context, every, during time.Duration, in
 }
 
 func (b *both) byKind() map[string]*fared {
-	return map[string]*fared{"lookUp": &b.lookUps, "claim": &b.claims}
+	return map[string]*fared{"lookUp": &b.lookUps, "claim": &b.claims, "greeting": &b.greetings}
 }
 
 // longestUnavailable returns the duration of the longest run of 503s: the time
