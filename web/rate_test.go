@@ -57,3 +57,28 @@ func TestTheBucketOfAViewerIsThatOfTheLargestRole(t *testing.T) {
 		t.Errorf("without a limit: %+v", refused)
 	}
 }
+
+// TestWaitingForADatabaseIsFree checks that the time of an operation counts
+// where it is work: the processor time of this process, and the time of
+// statements in another one beyond what they wait there.
+func TestWaitingForADatabaseIsFree(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		ran               ran
+		isOutside, isLong bool
+		want              int64
+	}{
+		"in memory":                 {ran{50 * ms, 12 * ms, 1}, false, false, 100_000},
+		"in memory, waiting":        {ran{50 * ms, 1 * ms, 1}, false, false, 0},
+		"beside nine others":        {ran{500 * ms, 100 * ms, 10}, false, true, 80_000},
+		"a look-up in PostgreSQL":   {ran{19 * ms, 1 * ms, 1}, true, false, 0},
+		"many rows of PostgreSQL":   {ran{30 * ms, 1 * ms, 1}, true, false, 100_000},
+		"a search in PostgreSQL":    {ran{12 * ms, 1 * ms, 1}, true, true, 100_000},
+		"a short one in PostgreSQL": {ran{1 * ms, 1 * ms, 1}, true, true, 0},
+	} {
+		if got := max(0, c.ran.cost(c.isOutside, c.isLong)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

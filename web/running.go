@@ -90,7 +90,7 @@ func (t *transport) answered(ctx context.Context, operation *document.Operation,
 	}
 	cost := answer.Taken.Cost
 	if operation.Definition.Operation != ast.Mutation { // a mutation waits for locks and for the disk
-		cost = max(cost, took.cost(answer.Taken.IsOutside))
+		cost = max(cost, took.cost(answer.Taken.IsOutside, operation.Needs == document.NeedsLong))
 	}
 	h.payer.charge(int((cost-operation.Price.Cost)/pointCost), time.Now())
 	h.work.Give(readings, searches, statements)

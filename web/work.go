@@ -12,8 +12,12 @@ type work struct{ running atomic.Int64 }
 
 // Constants of measured time.
 const (
-	freeTime      = 2 * time.Millisecond // of an operation, covered by its price
-	nanosecondsOf = 100                  // a cost of 1 is this time
+	freeTime = 2 * time.Millisecond // of an operation, covered by its price
+	// freeOutside is freeTime for statements in another process that indexes
+	// bound. Their elapsed time is mostly waiting: beside attackers such a look-up
+	// takes up to 20 ms.
+	freeOutside   = 20 * time.Millisecond
+	nanosecondsOf = 100 // a cost of 1 is this time
 )
 
 // run is a running operation: its start, the processor time of the process at
@@ -45,10 +49,14 @@ func (r run) end() ran {
 // they are never charged more than the machine did, and not for other programs.
 // The processor time of another process is unknown. isOutside means that a
 // database in another process ran statements; then the elapsed time counts.
-func (r ran) cost(isOutside bool) int64 {
-	share := float64(r.elapsed) * min(1, float64(runtime.GOMAXPROCS(0))/r.beside)
-	if !isOutside {
+// isLong means that no index bounds them.
+func (r ran) cost(isOutside, isLong bool) int64 {
+	share, free := float64(r.elapsed)*min(1, float64(runtime.GOMAXPROCS(0))/r.beside), freeTime
+	switch {
+	case !isOutside:
 		share = min(share, float64(r.processor)/r.beside)
+	case !isLong:
+		free = freeOutside
 	}
-	return int64((time.Duration(share) - freeTime) / nanosecondsOf)
+	return int64((time.Duration(share) - free) / nanosecondsOf)
 }
