@@ -233,7 +233,7 @@ func (e *exposed) endsWritesWithTheirClient(limit time.Duration) {
 }
 
 func (e *exposed) metrics() string {
-	return e.send(probe{name: "the measurements", method: http.MethodGet, path: "/metrics"}).body
+	return e.send(probe{name: "the measurements", method: http.MethodGet, path: "/metrics", headers: []string{"X-Auth-Token", "admin-secret"}}).body
 }
 
 // waitsForNobody sends half a request and waits. The server ends the connection
@@ -241,7 +241,7 @@ func (e *exposed) metrics() string {
 // immediately.
 func waitsForNobody(t *testing.T, program string) {
 	e := expose(t, program, storetest.SQLite(t))
-	const head = "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Auth-Token: reader-secret\r\nContent-Type: application/json\r\n"
+	const head = "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: reader-secret\r\nContent-Type: application/json\r\n"
 	for name, of := range map[string]struct {
 		sent   string
 		within time.Duration
@@ -256,7 +256,7 @@ func waitsForNobody(t *testing.T, program string) {
 		"a chunk of no length":         {head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", 0, "400 Bad Request"},
 		"what is no HTTP":              {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 0, "400 Bad Request"},
 		"the preface of another HTTP":  {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 0, "400 Bad Request"},
-		"a method that goes on and on": {strings.Repeat("A", 5000) + " /graphql HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 0, "405 Method Not Allowed"},
+		"a method that goes on and on": {strings.Repeat("A", 5000) + " /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 0, "405 Method Not Allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

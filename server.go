@@ -189,7 +189,7 @@ func serveHTTP(ctx context.Context, listeners *listeners, c *configuration) erro
 	stopProfiles := serveAside(ctx, listeners.profiles, "profiling", profiles(), log)
 	database, _, _ := strings.Cut(c.options.Database, "://") // the rest holds a secret
 	log.Info("serving", "address", listeners.api.Addr().String(), "database", database, "profile", c.options.Profile)
-	err := web.Serve(ctx, listeners.api, web.New(c.web), web.ServeOptions{Certificate: c.certificate, Log: log})
+	err := web.Serve(ctx, listeners.api, web.New(c.web), web.ServeOptions{Certificate: c.certificate, AllowedOrigins: c.web.AllowedOrigins, Log: log})
 	return errors.Join(err, stopProfiles(), stopMetrics())
 }
 

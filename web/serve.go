@@ -32,6 +32,9 @@ type ServeOptions struct {
 	IdleTime time.Duration
 	// Certificate is the server's certificate; nil means plain HTTP.
 	Certificate *Certificate
+	// AllowedOrigins are the origins whose hosts a server on a loopback address
+	// also answers to. It answers 421 to other names than those of the machine.
+	AllowedOrigins []string
 	// Log gets errors of connections; nil is slog.Default().
 	Log *slog.Logger
 }
@@ -49,7 +52,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 	open := &openStreams{stopping: ctx.Done()}
 	requests = context.WithValue(requests, openStreamsKey{}, open)
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           named(handler, listener.Addr(), options.AllowedOrigins),
 		ReadHeaderTimeout: cmp.Or(options.HeaderTime, 5*time.Second),
 		ReadTimeout:       cmp.Or(options.ReadTime, 15*time.Second),
 		WriteTimeout:      cmp.Or(options.WriteTime, 60*time.Second),

@@ -134,6 +134,27 @@ var schemaTag = sync.OnceValue(func() string {
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
 })
 
+// metricsHandler serves /metrics. They name projects, so in the locked profile
+// they are for administrators and services.
+func (t *transport) metricsHandler() http.Handler {
+	next := metricsHandler(t.Metrics)
+	if t.Profile == Open {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		of, refused := t.caller(w, r)
+		if refused == nil && !of.viewer.IsAdmin() && !of.viewer.IsService() {
+			refused = &refusal{status: http.StatusForbidden, code: graph.CodeForbidden,
+				message: "metrics are for administrators and services; --metrics-listen serves them on an address of their own"}
+		}
+		if refused != nil {
+			t.refuse(w, r, mediaJSON, *refused)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // mayReadSchema refuses viewers who may not read the schema.
 func (t *transport) mayReadSchema(viewer access.Viewer) *refusal {
 	if t.SchemaAccess == SchemaForAdmins && !viewer.IsAdmin() {

@@ -100,7 +100,8 @@ type Options struct {
 	// The server trusts their X-Forwarded-For; none by default.
 	TrustedProxies []netip.Prefix
 	// MetricsElsewhere omits /metrics, for servers that serve Metrics on
-	// another listener.
+	// another listener. In the locked profile, /metrics needs the token of an
+	// administrator or a service.
 	MetricsElsewhere bool
 	// Metrics is the registry that /metrics shows. This package registers its
 	// metrics there; nil means a new registry.
@@ -130,7 +131,7 @@ func New(options Options) http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))
 	if !options.MetricsElsewhere {
-		addMetrics(mux, options.Metrics)
+		mux.Handle("GET /metrics", transport.metricsHandler())
 	}
 	mux.HandleFunc("GET /schema.graphql", transport.serveSchema)
 	if options.Profile == Open {
@@ -146,12 +147,12 @@ func New(options Options) http.Handler {
 // NewMetricsHandler returns a handler that serves only /metrics.
 func NewMetricsHandler(metrics *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
-	addMetrics(mux, metrics)
+	mux.Handle("GET /metrics", metricsHandler(metrics))
 	return mux
 }
 
-func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry) {
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+func metricsHandler(metrics *prometheus.Registry) http.Handler {
+	return promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
 }
 
 // compressedFrom is the minimum size in bytes of an answer that is compressed.

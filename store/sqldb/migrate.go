@@ -110,7 +110,8 @@ func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
 }
 
 // checkNotNewer returns an error if the database has a migration that this
-// program does not know.
+// program does not know. Every release finds the version in the same way: as
+// the largest version_id of schema_migrations. So numbers only grow.
 func checkNotNewer(ctx context.Context, migrator *goose.Provider) error {
 	known := int64(0)
 	for _, source := range migrator.ListSources() {
