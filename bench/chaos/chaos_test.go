@@ -55,7 +55,7 @@ func TestChaos(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.choice.Only = regexp.MustCompile("60 aliases|sameSubtree|hard to validate|nobody reads|claims on one|without a token|large bodies")
+			o.choice.Only = regexp.MustCompile("60 aliases|sameSubtree|hard to validate|unread long|claims on one|without a token|large bodies")
 			o.unavailable = patience.Of(t, maxOf503)
 			r, err := run(t.Context(), o, t.Output())
 			if err != nil {

@@ -138,9 +138,9 @@ func last(lines []measured.Line) (name string) {
 	return name
 }
 
-// pivot returns a table with a row for each given work and a column for each
-// database and size. It omits empty columns.
-func (s sizes) pivot(works []string, cell func(*measured.Line) string) string {
+// medians returns a table of medians with a row for each given work and a column
+// for each database and size. It omits empty columns.
+func (s sizes) medians(works []string) string {
 	lines := [][]string{{"work"}}
 	for _, work := range works {
 		lines = append(lines, []string{work})
@@ -150,8 +150,8 @@ func (s sizes) pivot(works []string, cell func(*measured.Line) string) string {
 			column, some := []string{database + ", " + count(of[0], "providers")}, false
 			for _, work := range works {
 				text := "-"
-				if line := measured.Find(of, work, database, last(of)); line != nil && cell(line) != "" {
-					text, some = cell(line), true
+				if line := measured.Find(of, work, database, last(of)); line != nil {
+					text, some = measured.Short(line.Figures["medianMs"]), true
 				}
 				column = append(column, text)
 			}
@@ -165,16 +165,14 @@ func (s sizes) pivot(works []string, cell func(*measured.Line) string) string {
 	return measured.Grid(lines)
 }
 
-// goals returns the works of the main size, then works of other sizes, each
-// with its goal. If all is false, it returns only works with a goal.
-func (s sizes) goals(all bool) (rows [][]string, works []string) {
-	rows = [][]string{{"work", "goal"}}
+// works returns the works of the main size, then works of other sizes.
+func (s sizes) works() (works []string) {
 	for _, line := range append(measured.Of(s.main(), measured.Work), s.all(measured.Work)...) {
-		if !line.Peer && (all || line.Goal != "") && !slices.Contains(works, line.Work) {
-			works, rows = append(works, line.Work), append(rows, []string{line.Work, line.Goal})
+		if !line.Peer && !slices.Contains(works, line.Work) {
+			works = append(works, line.Work)
 		}
 	}
-	return rows, works
+	return works
 }
 
 // peers returns the table of the peers of works.
@@ -201,28 +199,17 @@ func (s sizes) parts(attacks []measured.Line) map[string]string {
 		"candidates on hosts with a pair of 50 %, first 10", "50 resources by a pair of 50 %",
 		"50 resources by any of two pairs, by a member", "facets of the values of three keys", "metadata dialog", "claim",
 	}
-	median := func(line *measured.Line) string { return measured.Short(line.Figures["medianMs"]) }
-	reached := func(line *measured.Line) string {
-		if line.Goal == "" {
-			return ""
-		}
-		return line.Reached
-	}
 	var runs strings.Builder
 	for _, of := range s {
 		fmt.Fprintf(&runs, "- %s providers and %s resources, %s, %s rounds, load before it %.1f: `%s`\n", count(of[0], "providers"),
 			count(of[0], "resources"), of[0].Notes["day"], count(of[0], "rounds"), of[0].Figures["loadBefore"], of[0].Notes["command"])
 	}
 	run, attacked := s.main()[0], attacks[0]
-	_, works := s.goals(true)
-	goals, withGoal := s.goals(false)
 	return map[string]string{
 		"runs": runs.String(),
 		"machine": fmt.Sprintf("%s, %.0f processors, %s, %s. Clients share the processors with the servers.",
 			run.Notes["system"], run.Figures["processors"], run.Notes["processor"], run.Notes["postgres"]),
-		"medians": s.pivot(works, median), "key": s[1:].pivot(key, median), "peers": s.peers(),
-		"goals": measured.Grid(goals), "reached": s.pivot(withGoal, reached),
-		"costs":      measured.Table(s.main(), measured.Work),
+		"medians": s.medians(s.works()), "key": s[1:].medians(key), "peers": s.peers(),
 		"footprints": measured.Table(s.all(measured.Footprint), measured.Footprint),
 		"tables":     measured.Table(s[len(s)-1], measured.Stored),
 		"processes":  measured.Table(s.main(), measured.Processes), "lag": measured.Table(s.main(), measured.Lag),
