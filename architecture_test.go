@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -129,18 +130,15 @@ func receiverPrefix(f *ast.FuncDecl) string {
 func TestArchitectureDrawsThePackages(t *testing.T) {
 	t.Parallel()
 	line := regexp.MustCompile(`^( *)([a-z_.]+) {2,}([^\n]+)$`)
-	drawn, above := map[string]bool{}, ""
+	drawn := map[string]bool{}
+	var above []string // the folders that contain the current line, by indentation
 	for text := range strings.Lines(section(t, "The drawing")) {
 		match := line.FindStringSubmatch(strings.TrimSuffix(text, "\n"))
 		if match == nil {
 			continue
 		}
-		folder := match[2]
-		if match[1] == "" {
-			above = folder
-		} else {
-			folder = above + "/" + folder
-		}
+		above = append(above[:min(len(match[1])/2, len(above))], match[2])
+		folder := path.Join(above...)
 		if _, err := os.Stat(folder); err != nil {
 			t.Errorf("the drawing has %s: %v", folder, err)
 		}

@@ -8,8 +8,10 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourceclass"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/trait"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
 // fillBuiltIns creates the missing built-in resource types, standard traits and
@@ -54,7 +56,7 @@ func (s *Store) missingBuiltIns(ctx context.Context, types []string) (builtIns, 
 		into  *[]string
 	}{
 		{types, func() ([]string, error) {
-			return s.Ent.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldName, types)).Select(resourcetype.FieldName).Strings(ctx)
+			return s.Ent.ResourceType.Query().Where(paging.Among(resourcetype.FieldName, types)).Select(resourcetype.FieldName).Strings(ctx)
 		}, &missing.types},
 		{defaults.Traits(), func() ([]string, error) {
 			return s.Ent.Trait.Query().Where(trait.Standard(true)).Select(trait.FieldName).Strings(ctx)
@@ -67,7 +69,7 @@ func (s *Store) missingBuiltIns(ctx context.Context, types []string) (builtIns, 
 		if err != nil {
 			return builtIns{}, err
 		}
-		*kind.into = sqldb.Without(kind.names, there)
+		*kind.into = lists.Without(kind.names, there)
 	}
 	return missing, nil
 }

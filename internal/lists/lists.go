@@ -1,6 +1,11 @@
 // Package lists makes lists and maps from other lists.
 package lists
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Map returns the results of a function for each item of a list.
 func Map[From, To any](items []From, of func(From) To) []To {
 	list := make([]To, len(items))
@@ -39,3 +44,20 @@ func Set[Key comparable, Item any](items []Item, key func(Item) Key) map[Key]boo
 // Itself returns its argument, as the key function of items that are their own
 // keys.
 func Itself[T any](item T) T { return item }
+
+// Without returns the values of list that are not in other, in order.
+func Without[V comparable](list, other []V) []V {
+	held := Set(other, Itself[V])
+	var left []V
+	for _, value := range list {
+		if !held[value] {
+			left = append(left, value)
+		}
+	}
+	return left
+}
+
+// Distinct returns the values of a list without duplicates, sorted.
+func Distinct[V cmp.Ordered](list []V) []V {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}

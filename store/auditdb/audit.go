@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -37,7 +38,7 @@ func (s *AuditStore) pruneAudit(ctx context.Context, events *ent.AuditEventClien
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		if _, err := events.Delete().Where(sqldb.Among(auditevent.FieldID, ids)).Exec(ctx); err != nil {
+		if _, err := events.Delete().Where(paging.Among(auditevent.FieldID, ids)).Exec(ctx); err != nil {
 			return err
 		}
 	}
@@ -45,7 +46,7 @@ func (s *AuditStore) pruneAudit(ctx context.Context, events *ent.AuditEventClien
 
 var eventTable = sqldb.NewTable[ent.AuditEvent](auditevent.Table, auditevent.Columns)
 
-var auditOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: auditevent.FieldCreatedAt, IsTime: true}}
+var auditOrders = map[string]paging.SortKey{"CREATED_AT": {Column: auditevent.FieldCreatedAt, IsTime: true}}
 
 // AuditEvents returns a page of the audit log, newest event first. Only
 // administrators may read it.
@@ -55,8 +56,8 @@ func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, reque
 	if err != nil {
 		return page.Page[*audit.Event]{}, err
 	}
-	paging, err := sqldb.NewPaging("auditEvents", auditOrders, page.Order{Field: "CREATED_AT", Descending: true}, request)
-	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, eventTable, paging, err, auditNoun, func(row *ent.AuditEvent) (any, string) { return row.CreatedAt, row.UUID },
+	pages, err := paging.New("auditEvents", auditOrders, page.Order{Field: "CREATED_AT", Descending: true}, request)
+	return paging.PageOf(sqldb.Unprepared(ctx), s.DB, eventTable, pages, err, auditNoun, func(row *ent.AuditEvent) (any, string) { return row.CreatedAt, row.UUID },
 		visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
 }
 
@@ -67,8 +68,8 @@ func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) 
 
 // AuditEventsByUUID returns events to administrators, and none to others.
 func (s *AuditStore) AuditEventsByUUID(ctx context.Context, uuids []string) (map[string]*audit.Event, error) {
-	rows, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), sqldb.Among(auditevent.FieldUUID, uuids)).All(ctx)
-	return sqldb.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) string { return row.UUID })
+	rows, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), paging.Among(auditevent.FieldUUID, uuids)).All(ctx)
+	return paging.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) string { return row.UUID })
 }
 
 // keptEvents hides expired events that are not deleted yet.

@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
 // Content is the contents of namespaces by row id, each list in its order.
@@ -27,12 +28,12 @@ type Content struct {
 // the database or within a transaction.
 func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Content, error) {
 	var c Content
-	associations, err := associations(ctx, client).Where(sqldb.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
-	if c.associations, err = sqldb.ByParent(associations, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID }); err != nil {
+	associations, err := associations(ctx, client).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
+	if c.associations, err = paging.ByParent(associations, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID }); err != nil {
 		return c, err
 	}
-	tags, err := client.Tag.Query().Where(sqldb.Among(tag.FieldNamespaceID, namespaces)).Order(tag.ByNameKey(), tag.ByID()).All(ctx)
-	if c.tags, err = sqldb.ByParent(tags, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID }); err != nil {
+	tags, err := client.Tag.Query().Where(paging.Among(tag.FieldNamespaceID, namespaces)).Order(tag.ByNameKey(), tag.ByID()).All(ctx)
+	if c.tags, err = paging.ByParent(tags, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID }); err != nil {
 		return c, err
 	}
 	err = c.ReadDefinitions(ctx, client, namespaces, propertyNoun)
@@ -44,14 +45,14 @@ func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Con
 func (c *Content) ReadDefinitions(
 	ctx context.Context, client *ent.Client, namespaces []int64, property func(*ent.PropertyDefinition) *metadef.PropertyDefinition,
 ) error {
-	objects, err := client.ObjectDefinition.Query().Where(sqldb.Among(objectdefinition.FieldNamespaceID, namespaces)).
+	objects, err := client.ObjectDefinition.Query().Where(paging.Among(objectdefinition.FieldNamespaceID, namespaces)).
 		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
-	if c.Objects, err = sqldb.ByParent(objects, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID }); err != nil {
+	if c.Objects, err = paging.ByParent(objects, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID }); err != nil {
 		return err
 	}
-	properties, err := client.PropertyDefinition.Query().Where(sqldb.Among(propertydefinition.FieldNamespaceID, namespaces)).
+	properties, err := client.PropertyDefinition.Query().Where(paging.Among(propertydefinition.FieldNamespaceID, namespaces)).
 		Order(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
-	c.Properties, err = sqldb.ByParent(properties, err, "properties", property, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+	c.Properties, err = paging.ByParent(properties, err, "properties", property, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
 	return err
 }
 

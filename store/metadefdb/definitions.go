@@ -14,7 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -76,7 +76,7 @@ func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, targe
 		return nil, fmt.Errorf("list what applies to a resource type: %w", err)
 	}
 	ids := lists.Map(rows, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })
-	within, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids)).All(ctx)
+	within, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), paging.Among(namespace.FieldID, ids)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces that apply to a resource type: %w", err)
 	}

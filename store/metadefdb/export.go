@@ -16,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -67,12 +68,12 @@ func (s *MetadefStore) checkExport(ctx context.Context, rows []*ent.Namespace, m
 			return "CAST(COALESCE(SUM(OCTET_LENGTH(" + s.C(column) + ")), 0) AS bigint)"
 		}
 	}
-	properties, err := s.Ent.PropertyDefinition.Query().Where(sqldb.Among(propertydefinition.FieldNamespaceID, ids)).
+	properties, err := s.Ent.PropertyDefinition.Query().Where(paging.Among(propertydefinition.FieldNamespaceID, ids)).
 		Aggregate(length(propertydefinition.FieldKeywords)).Int(ctx)
 	if err != nil {
 		return fmt.Errorf("measure namespaces to export: %w", err)
 	}
-	objects, err := s.Ent.ObjectDefinition.Query().Where(sqldb.Among(objectdefinition.FieldNamespaceID, ids)).
+	objects, err := s.Ent.ObjectDefinition.Query().Where(paging.Among(objectdefinition.FieldNamespaceID, ids)).
 		Aggregate(length(objectdefinition.FieldDescription)).Int(ctx)
 	if err != nil {
 		return fmt.Errorf("measure namespaces to export: %w", err)
@@ -89,7 +90,7 @@ func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.N
 	return func(s *entsql.Selector) {
 		typed(s)
 		if names != nil {
-			s.Where(sqldb.IsAmong(s, s.C(namespace.FieldName), names))
+			s.Where(paging.IsAmong(s, s.C(namespace.FieldName), names))
 		}
 		if origin != nil {
 			s.Where(entsql.EQ(s.C(namespace.FieldOrigin), *origin))
@@ -132,7 +133,7 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 			unloaded = append(unloaded, row)
 			reports = append(reports, &metadef.UnloadReport{Namespace: row.Name, Outcome: metadef.Unloaded, Errors: []string{}, Problems: []metadef.ReportProblem{}})
 		}
-		for _, name := range sqldb.Without(request.Names, namesOf(rows)) {
+		for _, name := range lists.Without(request.Names, namesOf(rows)) {
 			refusal := problem.Refuse(problem.ErrNotFound, "namespace %q does not exist or is excluded by the other conditions", name)
 			reports = append(reports, metadef.FailedUnload(name, refusal))
 		}

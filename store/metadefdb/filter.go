@@ -10,7 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/metadef"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
+	"github.com/cadastre-dev/cadastre/store/sqldb/textindex"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -52,7 +53,7 @@ func associationsMatching(filter metadef.AssociationFilter) func(*entsql.Selecto
 			namespaces := entsql.Dialect(s.Dialect()).Table(namespace.Table)
 			s.Where(entsql.In(s.C(resourcetypeassociation.FieldNamespaceID), entsql.Dialect(s.Dialect()).
 				Select(namespaces.C(namespace.FieldID)).From(namespaces).
-				Where(sqldb.IsAmong(s, namespaces.C(namespace.FieldName), filter.Namespaces))))
+				Where(paging.IsAmong(s, namespaces.C(namespace.FieldName), filter.Namespaces))))
 		}
 		if filter.ResourceTypes != nil {
 			s.Where(IsOfType(s, s.C(resourcetypeassociation.FieldResourceTypeID), filter.ResourceTypes))
@@ -83,17 +84,17 @@ func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter m
 // the name of a tag.
 func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
-	those := func(table, namespaceID string, searched sqldb.SearchedText) *entsql.Selector {
+	those := func(table, namespaceID string, searched textindex.SearchedText) *entsql.Selector {
 		t := build.Table(table)
 		if table == namespace.Table {
 			t.As("mentioning")
 		}
 		return build.Select(t.C(namespaceID)).From(t).Where(searched.Contains(t.C, folded))
 	}
-	return sqldb.FoundIn(s.C(namespace.FieldID), those(namespace.Table, namespace.FieldID, sqldb.TextsOfNamespaces).
-		UnionAll(those(propertydefinition.Table, propertydefinition.FieldNamespaceID, sqldb.TextsOfProperties)).
-		UnionAll(those(objectdefinition.Table, objectdefinition.FieldNamespaceID, sqldb.TextsOfObjects)).
-		UnionAll(those(tag.Table, tag.FieldNamespaceID, sqldb.NamesOfTags)))
+	return textindex.FoundIn(s.C(namespace.FieldID), those(namespace.Table, namespace.FieldID, textindex.TextsOfNamespaces).
+		UnionAll(those(propertydefinition.Table, propertydefinition.FieldNamespaceID, textindex.TextsOfProperties)).
+		UnionAll(those(objectdefinition.Table, objectdefinition.FieldNamespaceID, textindex.TextsOfObjects)).
+		UnionAll(those(tag.Table, tag.FieldNamespaceID, textindex.NamesOfTags)))
 }
 
 // defines holds for a property with the key as its name, or as its name after
@@ -112,7 +113,7 @@ func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predica
 		}))
 	return entsql.In(s.C(namespace.FieldID), build.Select(properties.C(propertydefinition.FieldNamespaceID)).From(properties).
 		Where(entsql.And(
-			sqldb.IsAmong(s, properties.C(propertydefinition.FieldName), metadef.KeyEnds(*filter.DefinesKey)),
+			paging.IsAmong(s, properties.C(propertydefinition.FieldName), metadef.KeyEnds(*filter.DefinesKey)),
 			entsql.Or(
 				entsql.EQ(properties.C(propertydefinition.FieldName), *filter.DefinesKey),
 				entsql.Exists(build.Select(associations.C(resourcetypeassociation.FieldID)).From(associations).Where(entsql.And(prefixed...))),

@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -22,9 +23,9 @@ import (
 // only their own membership and the one of all projects.
 func (s *MetadefStore) MembersOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.NamespaceMember, error) {
 	rows, err := s.Ent.NamespaceMember.Query().
-		Where(sqldb.Among(namespacemember.FieldNamespaceID, namespaces), visibleMembers(ctx)).
+		Where(paging.Among(namespacemember.FieldNamespaceID, namespaces), visibleMembers(ctx)).
 		Order(namespacemember.ByProjectID(), namespacemember.ByID()).All(ctx)
-	return sqldb.ByParent(rows, err, "members", memberNoun, func(row *ent.NamespaceMember) int64 { return row.NamespaceID })
+	return paging.ByParent(rows, err, "members", memberNoun, func(row *ent.NamespaceMember) int64 { return row.NamespaceID })
 }
 
 func visibleMembers(ctx context.Context) func(*entsql.Selector) {
@@ -64,7 +65,7 @@ func (s *MetadefStore) Standings(ctx context.Context, namespaces []int64) (map[i
 		entsql.ColumnsEQ(members.C(namespacemember.FieldNamespaceID), all.C(namespace.FieldID)),
 		entsql.In(members.C(namespacemember.FieldProjectID), viewer.ProjectID, metadef.EveryProject)))
 	selector.Select(all.C(namespace.FieldID), all.C(namespace.FieldOwner), all.C(namespace.FieldProtected), members.C(namespacemember.FieldRole)).
-		Where(entsql.And(sqldb.IsAmong(selector, all.C(namespace.FieldID), namespaces), visible.NamespaceCondition(viewer, all.C)))
+		Where(entsql.And(paging.IsAmong(selector, all.C(namespace.FieldID), namespaces), visible.NamespaceCondition(viewer, all.C)))
 	standings := map[int64]metadef.NamespaceStanding{}
 	err := s.Select(ctx, selector, func(rows *entsql.Rows) error {
 		standing := metadef.NamespaceStanding{Viewer: viewer, OwnerWrites: s.options.OwnerWrites}

@@ -14,9 +14,11 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -92,7 +94,7 @@ func (s *MetadefStore) lookUpNames(ctx context.Context, seen *namesSeen, mention
 	parts := map[metadef.NameKind]*entsql.Selector{}
 	for kind, names := range wanted {
 		part, column := s.visibleNames(ctx, kind)
-		parts[kind] = part.Where(sqldb.IsAmong(part, column, sqldb.Distinct(names))).Select(column)
+		parts[kind] = part.Where(paging.IsAmong(part, column, lists.Distinct(names))).Select(column)
 	}
 	found, err := s.selectNames(ctx, parts)
 	if err != nil {

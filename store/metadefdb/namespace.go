@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -120,7 +121,7 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: documentFields(held[i])})
 		tx.Deleted("Namespace", row.Name)
 	}
-	if _, err = tx.Namespace.Delete().Where(sqldb.Among(namespace.FieldID, ids)).Exec(ctx); err != nil {
+	if _, err = tx.Namespace.Delete().Where(paging.Among(namespace.FieldID, ids)).Exec(ctx); err != nil {
 		return err
 	}
 	return s.noteUnloaded(ctx, tx, rows)

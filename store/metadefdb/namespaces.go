@@ -11,11 +11,12 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-var namespaceOrders = map[string]sqldb.SortKey{
+var namespaceOrders = map[string]paging.SortKey{
 	"NAME":         {Column: namespace.FieldName},
 	"DISPLAY_NAME": {Column: namespace.FieldDisplayName},
 	"CREATED_AT":   {Column: namespace.FieldCreatedAt, IsTime: true},
@@ -30,8 +31,8 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 	if filter.Search != nil { // the best plan depends on how frequent the string is
 		ctx = sqldb.Unprepared(ctx)
 	}
-	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
-	return sqldb.PageOf(ctx, s.DB, namespaceTable, paging, err, namespaceNoun, namespacePosition(order),
+	pages, err := paging.New("namespaces", namespaceOrders, order, request)
+	return paging.PageOf(ctx, s.DB, namespaceTable, pages, err, namespaceNoun, namespacePosition(order),
 		visible.Namespaces(ctx), namespacesMatching(filter))
 }
 
@@ -42,7 +43,7 @@ func namespacePosition(order page.Order) func(*ent.Namespace) (key any, tie stri
 		if order.Field == "DISPLAY_NAME" {
 			return row.DisplayName, row.UUID
 		}
-		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
+		return paging.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
 	}
 }
 
@@ -68,14 +69,14 @@ func (s *MetadefStore) NamespaceNamed(ctx context.Context, name string) (*metade
 
 // NamespacesByID returns the visible namespaces with the row ids.
 func (s *MetadefStore) NamespacesByID(ctx context.Context, ids []int64) (map[int64]*metadef.Namespace, error) {
-	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids))
-	return sqldb.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })
+	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), paging.Among(namespace.FieldID, ids))
+	return paging.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })
 }
 
 // NamespacesByUUID returns the namespaces that the viewer may see.
 func (s *MetadefStore) NamespacesByUUID(ctx context.Context, uuids []string) (map[string]*metadef.Namespace, error) {
-	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), sqldb.Among(namespace.FieldUUID, uuids))
-	return sqldb.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) string { return row.UUID })
+	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), paging.Among(namespace.FieldUUID, uuids))
+	return paging.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) string { return row.UUID })
 }
 
 func namespaceNoun(row *ent.Namespace) *metadef.Namespace {

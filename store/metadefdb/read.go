@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -30,86 +31,86 @@ var (
 // PropertiesByUUID returns the property definitions that the viewer may see.
 func (s *MetadefStore) PropertiesByUUID(ctx context.Context, uuids []string) (map[string]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
-		Where(sqldb.Among(propertydefinition.FieldUUID, uuids), visible.InNamespaces(ctx)).
+		Where(paging.Among(propertydefinition.FieldUUID, uuids), visible.InNamespaces(ctx)).
 		WithObject().All(ctx)
-	return sqldb.ByID(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) string { return row.UUID })
+	return paging.ByID(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) string { return row.UUID })
 }
 
 // PropertiesOf returns the properties of the namespaces themselves, in their
 // order.
 func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
-	rows, err := propertyTable.All(ctx, s.DB, sqldb.Among(propertydefinition.FieldNamespaceID, namespaces),
+	rows, err := propertyTable.All(ctx, s.DB, paging.Among(propertydefinition.FieldNamespaceID, namespaces),
 		propertydefinition.ObjectIDIsNil(), visible.InNamespaces(ctx),
 		sqldb.Where(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()))
-	return sqldb.ByParent(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+	return paging.ByParent(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
 }
 
 // PropertiesOfObjects returns the properties of the objects, in their order. It
 // does not set Required; metadef.PropertiesOfObject does.
 func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
-	rows, err := propertyTable.All(ctx, s.DB, sqldb.Among(propertydefinition.FieldObjectID, objects), visible.InNamespaces(ctx),
+	rows, err := propertyTable.All(ctx, s.DB, paging.Among(propertydefinition.FieldObjectID, objects), visible.InNamespaces(ctx),
 		sqldb.Where(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()))
-	return sqldb.ByParent(rows, err, "properties of objects", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
+	return paging.ByParent(rows, err, "properties of objects", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
 }
 
 // ObjectsByID returns the visible object definitions with the row ids.
 func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
-		Where(sqldb.Among(objectdefinition.FieldID, ids), visible.InNamespaces(ctx)).All(ctx)
-	return sqldb.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
+		Where(paging.Among(objectdefinition.FieldID, ids), visible.InNamespaces(ctx)).All(ctx)
+	return paging.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
 }
 
 // ObjectsByUUID returns the object definitions that the viewer may see.
 func (s *MetadefStore) ObjectsByUUID(ctx context.Context, uuids []string) (map[string]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
-		Where(sqldb.Among(objectdefinition.FieldUUID, uuids), visible.InNamespaces(ctx)).All(ctx)
-	return sqldb.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) string { return row.UUID })
+		Where(paging.Among(objectdefinition.FieldUUID, uuids), visible.InNamespaces(ctx)).All(ctx)
+	return paging.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) string { return row.UUID })
 }
 
 // ObjectsOf returns the objects of each namespace by its row id, in their order.
 func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
-	rows, err := objectTable.All(ctx, s.DB, sqldb.Among(objectdefinition.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
+	rows, err := objectTable.All(ctx, s.DB, paging.Among(objectdefinition.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
 		sqldb.Where(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()))
-	return sqldb.ByParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
+	return paging.ByParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
 }
 
 // TagsByID returns the visible tags with the row ids.
 func (s *MetadefStore) TagsByID(ctx context.Context, ids []int64) (map[int64]*metadef.Tag, error) {
-	rows, err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldID, ids), visible.InNamespaces(ctx)).All(ctx)
-	return sqldb.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
+	rows, err := s.Ent.Tag.Query().Where(paging.Among(tag.FieldID, ids), visible.InNamespaces(ctx)).All(ctx)
+	return paging.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
 }
 
 // TagsByUUID returns the tags that the viewer may see.
 func (s *MetadefStore) TagsByUUID(ctx context.Context, uuids []string) (map[string]*metadef.Tag, error) {
-	rows, err := s.Ent.Tag.Query().Where(sqldb.Among(tag.FieldUUID, uuids), visible.InNamespaces(ctx)).All(ctx)
-	return sqldb.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) string { return row.UUID })
+	rows, err := s.Ent.Tag.Query().Where(paging.Among(tag.FieldUUID, uuids), visible.InNamespaces(ctx)).All(ctx)
+	return paging.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) string { return row.UUID })
 }
 
 // TagsOf returns the tags of the namespaces, sorted by name, ignoring case.
 func (s *MetadefStore) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.Tag, error) {
-	rows, err := tagTable.All(ctx, s.DB, sqldb.Among(tag.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
+	rows, err := tagTable.All(ctx, s.DB, paging.Among(tag.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
 		sqldb.Where(tag.ByNameKey(), tag.ByID()))
-	return sqldb.ByParent(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID })
+	return paging.ByParent(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID })
 }
 
 // TagsBelow returns the children of the tags, sorted by name, ignoring case.
 func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*metadef.Tag, error) {
-	rows, err := tagTable.All(ctx, s.DB, sqldb.Among(tag.FieldParentID, parents), visible.InNamespaces(ctx),
+	rows, err := tagTable.All(ctx, s.DB, paging.Among(tag.FieldParentID, parents), visible.InNamespaces(ctx),
 		sqldb.Where(tag.ByNameKey(), tag.ByID()))
-	return sqldb.ByParent(rows, err, "tags below tags", tagNoun, func(row *ent.Tag) int64 { return *row.ParentID })
+	return paging.ByParent(rows, err, "tags below tags", tagNoun, func(row *ent.Tag) int64 { return *row.ParentID })
 }
 
 // AssociationsByUUID returns the associations that the viewer may see.
 func (s *MetadefStore) AssociationsByUUID(ctx context.Context, uuids []string) (map[string]*metadef.ResourceTypeAssociation, error) {
-	rows, err := associations(ctx, s.Ent).Where(sqldb.Among(resourcetypeassociation.FieldUUID, uuids)).All(ctx)
-	return sqldb.ByID(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) string { return row.UUID })
+	rows, err := associations(ctx, s.Ent).Where(paging.Among(resourcetypeassociation.FieldUUID, uuids)).All(ctx)
+	return paging.ByID(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) string { return row.UUID })
 }
 
 // AssociationsOf returns the associations of the namespaces, by type, prefix
 // and target.
 func (s *MetadefStore) AssociationsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ResourceTypeAssociation, error) {
-	rows, err := associations(ctx, s.Ent).Where(sqldb.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
-	return sqldb.ByParent(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })
+	rows, err := associations(ctx, s.Ent).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
+	return paging.ByParent(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })
 }
 
 // associations queries the associations in visible namespaces, with the names

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -77,7 +78,7 @@ func namesIn(notes []sqldb.Note) (namespaces, types []string) {
 			types = append(types, note.Key)
 		}
 	}
-	return sqldb.Distinct(namespaces), sqldb.Distinct(types)
+	return lists.Distinct(namespaces), lists.Distinct(types)
 }
 
 // differs drops the notes of unchanged types. A type is also noted when its

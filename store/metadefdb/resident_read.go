@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -75,18 +76,18 @@ func (s *MetadefStore) readTypes(ctx context.Context, on sqldb.Conn, names []str
 func (s *MetadefStore) readNamespaces(ctx context.Context, client *ent.Client, names []string) ([]*heldNamespace, error) {
 	query := client.Namespace.Query()
 	if names != nil {
-		query.Where(sqldb.Among(namespace.FieldName, names))
+		query.Where(paging.Among(namespace.FieldName, names))
 	}
 	rows, err := query.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the namespaces: %w", err)
 	}
 	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
-	members, err := client.NamespaceMember.Query().Where(sqldb.Among(namespacemember.FieldNamespaceID, ids)).All(ctx)
+	members, err := client.NamespaceMember.Query().Where(paging.Among(namespacemember.FieldNamespaceID, ids)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read whom namespaces are shared with: %w", err)
 	}
-	associations, err := namedAssociations(client).Where(sqldb.Among(resourcetypeassociation.FieldNamespaceID, ids)).All(ctx)
+	associations, err := namedAssociations(client).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, ids)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read what namespaces apply to: %w", err)
 	}

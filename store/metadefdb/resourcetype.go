@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -23,9 +24,9 @@ func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.Resourc
 	if err := s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...); err != nil {
 		return page.Page[*metadef.ResourceType]{}, err
 	}
-	paging, err := sqldb.NewPaging("resourceTypes", sqldb.NamedOrders, order, request)
-	return sqldb.PageOf(ctx, s.DB, typeTable, paging, err, resourceTypeNoun, func(row *ent.ResourceType) (any, string) {
-		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
+	pages, err := paging.New("resourceTypes", paging.NamedOrders, order, request)
+	return paging.PageOf(ctx, s.DB, typeTable, pages, err, resourceTypeNoun, func(row *ent.ResourceType) (any, string) {
+		return paging.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
 	}, visible.ResourceTypes(ctx), resourceTypesMatching(filter))
 }
 
@@ -38,7 +39,7 @@ func (s *MetadefStore) CountResourceTypes(ctx context.Context, filter metadef.Re
 func resourceTypesMatching(filter metadef.ResourceTypeFilter) predicate.ResourceType {
 	return func(s *entsql.Selector) {
 		if filter.Names != nil {
-			s.Where(sqldb.IsAmong(s, s.C(resourcetype.FieldName), filter.Names))
+			s.Where(paging.IsAmong(s, s.C(resourcetype.FieldName), filter.Names))
 		}
 	}
 }
@@ -76,8 +77,8 @@ func RefuseUnknownType(name string) *problem.Refusal {
 // ResourceTypesByID returns the resource types with the row ids that the viewer
 // may know.
 func (s *MetadefStore) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
-	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
-	return sqldb.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldID, ids)).All(ctx)
+	return paging.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
 }
 
 // ResourceTypesInUse returns the types that an association, a resource or a
@@ -95,8 +96,8 @@ func (s *MetadefStore) ResourceTypesInUse(ctx context.Context, ids []int64) (map
 
 // ResourceTypesByUUID returns the resource types that the viewer may know.
 func (s *MetadefStore) ResourceTypesByUUID(ctx context.Context, uuids []string) (map[string]*metadef.ResourceType, error) {
-	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), sqldb.Among(resourcetype.FieldUUID, uuids)).All(ctx)
-	return sqldb.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) string { return row.UUID })
+	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldUUID, uuids)).All(ctx)
+	return paging.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) string { return row.UUID })
 }
 
 // TypesOfResources returns the resource types with the row ids, for resources
@@ -104,8 +105,8 @@ func (s *MetadefStore) ResourceTypesByUUID(ctx context.Context, uuids []string) 
 // resource knows its type, even if the last resource of the type has just been
 // deleted.
 func (s *MetadefStore) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
-	rows, err := typeTable.All(ctx, s.DB, sqldb.Among(resourcetype.FieldID, ids))
-	return sqldb.ByID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+	rows, err := typeTable.All(ctx, s.DB, paging.Among(resourcetype.FieldID, ids))
+	return paging.ByID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
 }
 
 // IsOfType holds for the rows with a qualified column that refers to a resource
@@ -113,7 +114,7 @@ func (s *MetadefStore) TypesOfResources(ctx context.Context, ids []int64) (map[i
 func IsOfType(s *entsql.Selector, column string, names []string) *entsql.Predicate {
 	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 	return entsql.In(column, entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).
-		Where(sqldb.IsAmong(s, types.C(resourcetype.FieldName), names)))
+		Where(paging.IsAmong(s, types.C(resourcetype.FieldName), names)))
 }
 
 // IsOfOneType is IsOfType for one name. It compares the column with =, so that

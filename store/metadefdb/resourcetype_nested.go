@@ -14,17 +14,17 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-var associationOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: resourcetypeassociation.FieldCreatedAt, IsTime: true}}
+var associationOrders = map[string]paging.SortKey{"CREATED_AT": {Column: resourcetypeassociation.FieldCreatedAt, IsTime: true}}
 
-func (s *MetadefStore) associationPaging(ctx context.Context, filter metadef.AssociationFilter, request page.Request) (sqldb.Paging, error) {
+func (s *MetadefStore) associationPaging(ctx context.Context, filter metadef.AssociationFilter, request page.Request) (paging.Paging, error) {
 	if err := s.CheckAssociationFilter(ctx, filter); err != nil {
-		return sqldb.Paging{}, err
+		return paging.Paging{}, err
 	}
-	return sqldb.NewPaging("associations", associationOrders, page.Order{Field: "CREATED_AT"}, request)
+	return paging.New("associations", associationOrders, page.Order{Field: "CREATED_AT"}, request)
 }
 
 // CheckAssociationFilter returns the problems of a filter of associations.
@@ -35,17 +35,17 @@ func (s *MetadefStore) CheckAssociationFilter(ctx context.Context, filter metade
 // AssociationsOfTypes returns a page of the associations of each resource type
 // that match a filter, oldest first.
 func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
-	paging, err := s.associationPaging(ctx, filter, request)
+	pages, err := s.associationPaging(ctx, filter, request)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.Ent.ResourceTypeAssociation.Query().
-		Where(paging.OfEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
+		Where(pages.OfEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
 			visible.InNamespaces(ctx), associationsMatching(filter))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list associations of resource types: %w", err)
 	}
-	return sqldb.PagesOf(paging, types, rows, typeOfAssociation, AssociationNoun,
+	return paging.PagesOf(pages, types, rows, typeOfAssociation, AssociationNoun,
 		func(row *ent.ResourceTypeAssociation) (any, string) { return row.CreatedAt, row.UUID }), nil
 }
 
@@ -55,17 +55,17 @@ func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.Reso
 // page of AssociationsOfTypes: before a page that is read forward, after a page
 // that is read backward.
 func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]bool, error) {
-	paging, err := s.associationPaging(ctx, filter, request)
+	pages, err := s.associationPaging(ctx, filter, request)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.Ent.ResourceTypeAssociation.Query().
-		Where(paging.BehindEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
+		Where(pages.BehindEach(resourcetypeassociation.Table, resourcetypeassociation.FieldResourceTypeID, types,
 			visible.InNamespaces(ctx), associationsMatching(filter))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for associations of resource types: %w", err)
 	}
-	return sqldb.KeysOf(rows, typeOfAssociation), nil
+	return paging.KeysOf(rows, typeOfAssociation), nil
 }
 
 // CountAssociationsOfTypes returns the number of associations of each resource
@@ -75,25 +75,25 @@ func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int
 		return nil, err
 	}
 	return associationTable.CountBy(ctx, s.DB, resourcetypeassociation.FieldResourceTypeID,
-		visible.InNamespaces(ctx), sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), associationsMatching(filter))
+		visible.InNamespaces(ctx), paging.Among(resourcetypeassociation.FieldResourceTypeID, types), associationsMatching(filter))
 }
 
 // NamespacesOfTypes returns a page of the namespaces that are associated with
 // each resource type, without duplicates.
 func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]page.Page[*metadef.Namespace], error) {
-	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
+	pages, err := paging.New("namespaces", namespaceOrders, order, request)
 	if err != nil {
 		return nil, err
 	}
 	build := entsql.Dialect(s.Pool.Dialect())
 	pairs, of := typesWithNamespaces(ctx, s.Pool.Dialect(), types)
-	paging.Within(pairs)
-	id, key, tie := pairs.C(namespace.FieldID), pairs.C(paging.Key.Column), pairs.C(namespace.FieldUUID)
+	pages.Within(pairs)
+	id, key, tie := pairs.C(namespace.FieldID), pairs.C(pages.Key.Column), pairs.C(namespace.FieldUUID)
 	pairs.Select(entsql.As(of, "type_id"), entsql.As(id, "namespace_id")).GroupBy(of, id, key, tie)
-	pairs.AppendSelectExprAs(entsql.RowNumber().PartitionBy(of).OrderBy(paging.Direction()(key), paging.Direction()(tie)), "place")
+	pairs.AppendSelectExprAs(entsql.RowNumber().PartitionBy(of).OrderBy(pages.Direction()(key), pages.Direction()(tie)), "place")
 	pairs.As("pairs")
 	ranked := build.Select(pairs.C("type_id"), pairs.C("namespace_id")).From(pairs).
-		Where(entsql.LTE(pairs.C("place"), paging.Limit())).OrderBy(pairs.C("type_id"), pairs.C("place"))
+		Where(entsql.LTE(pairs.C("place"), pages.Limit())).OrderBy(pairs.C("type_id"), pairs.C("place"))
 	var ofTypes, ids []int64
 	err = s.Select(ctx, ranked, func(rows *entsql.Rows) error {
 		var of, id int64
@@ -104,7 +104,7 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces of resource types: %w", err)
 	}
-	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), sqldb.Among(namespace.FieldID, ids))
+	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), paging.Among(namespace.FieldID, ids))
 	if err != nil {
 		return nil, fmt.Errorf("read namespaces of resource types: %w", err)
 	}
@@ -116,7 +116,7 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 		}
 	}
 	return lists.Index(types, func(of int64) (int64, page.Page[*metadef.Namespace]) {
-		return of, sqldb.NewPage(paging, parts[of], namespaceNoun, namespacePosition(order))
+		return of, paging.NewPage(pages, parts[of], namespaceNoun, namespacePosition(order))
 	}), nil
 }
 
@@ -124,11 +124,11 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 // of NamespacesOfTypes: before a page that is read forward, after a page that
 // is read backward.
 func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]bool, error) {
-	paging, err := sqldb.NewPaging("namespaces", namespaceOrders, order, request)
+	pages, err := paging.New("namespaces", namespaceOrders, order, request)
 	if err != nil {
 		return nil, err
 	}
-	counts, err := s.namespaceCounts(ctx, types, paging.Behind)
+	counts, err := s.namespaceCounts(ctx, types, pages.Behind)
 	return lists.Set(slices.Collect(maps.Keys(counts)), lists.Itself), err
 }
 
@@ -158,6 +158,6 @@ func typesWithNamespaces(ctx context.Context, dialect string, types []int64) (*e
 	pairs.Join(links).On(links.C(resourcetypeassociation.FieldNamespaceID), pairs.C(namespace.FieldID))
 	of := links.C(resourcetypeassociation.FieldResourceTypeID)
 	visible.Namespaces(ctx)(pairs)
-	pairs.Where(sqldb.IsAmong(pairs, of, types))
+	pairs.Where(paging.IsAmong(pairs, of, types))
 	return pairs, of
 }

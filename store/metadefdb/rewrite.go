@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -73,7 +74,7 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, do
 			return err
 		}
 	}
-	_, err = tx.ObjectDefinition.Delete().Where(sqldb.Among(objectdefinition.FieldID, idsOf(there, func(row *ent.ObjectDefinition) int64 { return row.ID }))).Exec(ctx)
+	_, err = tx.ObjectDefinition.Delete().Where(paging.Among(objectdefinition.FieldID, idsOf(there, func(row *ent.ObjectDefinition) int64 { return row.ID }))).Exec(ctx)
 	return err
 }
 
@@ -132,11 +133,11 @@ func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objec
 	}
 	if len(there) > 0 {
 		gone := idsOf(there, func(row *ent.PropertyDefinition) int64 { return row.ID })
-		if _, err := tx.PropertyDefinition.Delete().Where(sqldb.Among(propertydefinition.FieldID, gone)).Exec(ctx); err != nil {
+		if _, err := tx.PropertyDefinition.Delete().Where(paging.Among(propertydefinition.FieldID, gone)).Exec(ctx); err != nil {
 			return err
 		}
 	}
-	return sqldb.InsertAll(ctx, creates, tx.PropertyDefinition.CreateBulk)
+	return paging.InsertAll(ctx, creates, tx.PropertyDefinition.CreateBulk)
 }
 
 // rewriteTags makes the tags of a namespace equal a list.
@@ -160,7 +161,7 @@ func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []me
 	}
 	if len(there) > 0 {
 		gone := idsOf(there, func(row *ent.Tag) int64 { return row.ID })
-		if _, err := tx.Tag.Delete().Where(sqldb.Among(tag.FieldID, gone)).Exec(ctx); err != nil {
+		if _, err := tx.Tag.Delete().Where(paging.Among(tag.FieldID, gone)).Exec(ctx); err != nil {
 			return err
 		}
 	}
@@ -226,7 +227,7 @@ func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, na
 	}
 	if len(there) > 0 {
 		gone := idsOf(there, func(row *ent.ResourceTypeAssociation) int64 { return row.ID })
-		if _, err := tx.ResourceTypeAssociation.Delete().Where(sqldb.Among(resourcetypeassociation.FieldID, gone)).Exec(ctx); err != nil {
+		if _, err := tx.ResourceTypeAssociation.Delete().Where(paging.Among(resourcetypeassociation.FieldID, gone)).Exec(ctx); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lru"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -83,7 +84,7 @@ func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client, k
 
 // strictAmong returns the row ids of the strict types of keys.
 func strictAmong(ctx context.Context, client *ent.Client, keys []RulesKey) ([]int64, error) {
-	strict, err := client.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, typesOf(keys)), resourcetype.Strict(true)).IDs(ctx)
+	strict, err := client.ResourceType.Query().Where(paging.Among(resourcetype.FieldID, typesOf(keys)), resourcetype.Strict(true)).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up strict resource types: %w", err)
 	}
@@ -92,13 +93,13 @@ func strictAmong(ctx context.Context, client *ent.Client, keys []RulesKey) ([]in
 
 // typesOf returns the row ids of the types of keys, without duplicates.
 func typesOf(keys []RulesKey) []int64 {
-	return sqldb.Distinct(lists.Map(keys, func(key RulesKey) int64 { return key.TypeID }))
+	return lists.Distinct(lists.Map(keys, func(key RulesKey) int64 { return key.TypeID }))
 }
 
 // rulesIn reads the rules of RulesFor with a client. strict has the strict
 // types.
 func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []RulesKey, strict []int64, target *string) (map[RulesKey]*metadef.Rules, error) {
-	projects := sqldb.Without(sqldb.Distinct(lists.Map(keys, func(key RulesKey) string { return key.ProjectID })), []string{""})
+	projects := lists.Without(lists.Distinct(lists.Map(keys, func(key RulesKey) string { return key.ProjectID })), []string{""})
 	read := rulesRead{viewer: access.ViewerFrom(ctx)}
 	if err := read.links(ctx, client, typesOf(keys), projects, target); err != nil {
 		return nil, err
@@ -142,8 +143,8 @@ const (
 // projects sees, and the audiences of those namespaces.
 func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64, projects []string, target *string) error {
 	query := client.ResourceTypeAssociation.Query().Where(
-		sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types),
-		visible.InNamespacesSeenBy(func(s *entsql.Selector, column string) *entsql.Predicate { return sqldb.IsAmong(s, column, projects) }),
+		paging.Among(resourcetypeassociation.FieldResourceTypeID, types),
+		visible.InNamespacesSeenBy(func(s *entsql.Selector, column string) *entsql.Predicate { return paging.IsAmong(s, column, projects) }),
 		func(s *entsql.Selector) {
 			if target != nil {
 				s.Where(entsql.EQ(s.C(resourcetypeassociation.FieldPropertiesTarget), *target))
@@ -171,10 +172,10 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 			Visibility: access.Visibility(sqldb.TextOf(visibility)), Owner: sqldb.TextOf(owner), Members: map[string]bool{}}
 		r.namespaces = append(r.namespaces, row.NamespaceID)
 	}
-	r.namespaces = sqldb.Distinct(r.namespaces)
+	r.namespaces = lists.Distinct(r.namespaces)
 	members, err := client.NamespaceMember.Query().Where(
-		sqldb.Among(namespacemember.FieldNamespaceID, r.namespaces),
-		sqldb.Among(namespacemember.FieldProjectID, append([]string{metadef.EveryProject, r.viewer.ProjectID}, projects...))).All(ctx)
+		paging.Among(namespacemember.FieldNamespaceID, r.namespaces),
+		paging.Among(namespacemember.FieldProjectID, append([]string{metadef.EveryProject, r.viewer.ProjectID}, projects...))).All(ctx)
 	if err != nil {
 		return fmt.Errorf("list who sees namespaces: %w", err)
 	}
@@ -193,8 +194,8 @@ func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, t
 		links, in := build.Table(resourcetypeassociation.Table), build.Table(namespace.Table)
 		linked := build.Select(links.C(resourcetypeassociation.FieldResourceTypeID)).From(links).
 			Join(in).On(links.C(resourcetypeassociation.FieldNamespaceID), in.C(namespace.FieldID)).
-			Where(sqldb.IsAmong(s, in.C(namespace.FieldName), namespaces))
-		s.Where(entsql.Or(sqldb.IsAmong(s, s.C(resourcetype.FieldName), types), entsql.In(s.C(resourcetype.FieldID), linked)))
+			Where(paging.IsAmong(s, in.C(namespace.FieldName), namespaces))
+		s.Where(entsql.Or(paging.IsAmong(s, s.C(resourcetype.FieldName), types), entsql.In(s.C(resourcetype.FieldID), linked)))
 	}).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up the types that a change concerns: %w", err)

@@ -19,11 +19,13 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
+	"github.com/cadastre-dev/cadastre/store/sqldb/textindex"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-var tagOrders = map[string]sqldb.SortKey{"NAME": {Column: tag.FieldNameKey}}
+var tagOrders = map[string]paging.SortKey{"NAME": {Column: tag.FieldNameKey}}
 
 // Tags returns a page of the tags of all visible namespaces, sorted by name,
 // ignoring case. If search is not empty, it keeps the tags with that string in
@@ -36,8 +38,8 @@ func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Req
 	if search != "" { // the best plan depends on how frequent the string is
 		ctx = sqldb.Unprepared(ctx)
 	}
-	paging, err := sqldb.NewPaging("tags", tagOrders, page.Order{Field: "NAME"}, request)
-	return sqldb.PageOf(ctx, s.DB, tagTable, paging, err, tagNoun, func(row *ent.Tag) (any, string) { return row.NameKey, row.UUID },
+	pages, err := paging.New("tags", tagOrders, page.Order{Field: "NAME"}, request)
+	return paging.PageOf(ctx, s.DB, tagTable, pages, err, tagNoun, func(row *ent.Tag) (any, string) { return row.NameKey, row.UUID },
 		visible.InNamespaces(ctx), tagsNamedLike(search))
 }
 
@@ -50,13 +52,13 @@ func tagsNamedLike(search string) predicate.Tag {
 	if search == "" {
 		return func(*entsql.Selector) {}
 	}
-	return func(s *entsql.Selector) { s.Where(sqldb.NamesOfTags.Contains(s.C, text.Fold(search))) }
+	return func(s *entsql.Selector) { s.Where(textindex.NamesOfTags.Contains(s.C, text.Fold(search))) }
 }
 
 // CountTagged returns the number of visible resources that carry each of the
 // tags, by tag id.
 func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64]int, error) {
-	return tagTable.CountBy(ctx, s.DB, tag.FieldID, sqldb.Among(tag.FieldID, tags), visible.InNamespaces(ctx), func(selector *entsql.Selector) {
+	return tagTable.CountBy(ctx, s.DB, tag.FieldID, paging.Among(tag.FieldID, tags), visible.InNamespaces(ctx), func(selector *entsql.Selector) {
 		build := entsql.Dialect(selector.Dialect())
 		tagged, resources := build.Table(resourcetag.Table), build.Table(entresource.Table)
 		selector.Join(tagged).On(selector.C(tag.FieldNameKey), tagged.C(resourcetag.FieldNameKey)).

@@ -9,6 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
 // The store notes the names of deleted namespaces of the product's own bundle,
@@ -31,14 +32,14 @@ func (s *MetadefStore) noteUnloaded(ctx context.Context, tx *sqldb.Tx, rows []*e
 		return err
 	}
 	now := s.Now()
-	return sqldb.InsertAll(ctx, lists.Map(names, func(name string) *ent.UnloadedNamespaceCreate {
+	return paging.InsertAll(ctx, lists.Map(names, func(name string) *ent.UnloadedNamespaceCreate {
 		return tx.UnloadedNamespace.Create().SetOrigin(metadef.OwnOrigin).SetName(name).SetCreatedAt(now)
 	}), tx.UnloadedNamespace.CreateBulk)
 }
 
 // isUnloaded keeps the notes of a bundle's namespaces.
 func isUnloaded(origin string, names ...string) predicate.UnloadedNamespace {
-	return unloadednamespace.And(unloadednamespace.Origin(origin), sqldb.Among(unloadednamespace.FieldName, names))
+	return unloadednamespace.And(unloadednamespace.Origin(origin), paging.Among(unloadednamespace.FieldName, names))
 }
 
 // wasUnloaded reports whether the imported bundle brought a namespace that was

@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -124,7 +125,7 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 		return nil
 	}
 	names := lists.Map(associations, func(association metadef.DocumentAssociation) string { return association.ResourceType })
-	if err := tx.Affects(ctx, "ResourceType", sqldb.Distinct(names)...); err != nil {
+	if err := tx.Affects(ctx, "ResourceType", lists.Distinct(names)...); err != nil {
 		return err
 	}
 	types, err := s.EnsureResourceTypes(ctx, tx, names)
@@ -143,9 +144,9 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 // EnsureResourceTypes returns the row ids of resource types by name. It creates
 // missing ones in the order of their names, so that two writers never deadlock.
 func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]int64, error) {
-	names = sqldb.Distinct(names)
+	names = lists.Distinct(names)
 	find := func() (map[string]int64, error) {
-		rows, err := tx.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldName, names)).All(ctx)
+		rows, err := tx.ResourceType.Query().Where(paging.Among(resourcetype.FieldName, names)).All(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +215,7 @@ func insertObjects(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects
 			properties = append(properties, newProperty(tx, namespaceID, i, property, now).SetObjectID(rows[o].ID))
 		}
 	}
-	return sqldb.InsertAll(ctx, properties, tx.PropertyDefinition.CreateBulk)
+	return paging.InsertAll(ctx, properties, tx.PropertyDefinition.CreateBulk)
 }
 
 func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
@@ -230,7 +231,7 @@ func insertProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, obje
 	for i, property := range properties {
 		creates = append(creates, newProperty(tx, namespaceID, i, property, now).SetNillableObjectID(object))
 	}
-	return sqldb.InsertAll(ctx, creates, tx.PropertyDefinition.CreateBulk)
+	return paging.InsertAll(ctx, creates, tx.PropertyDefinition.CreateBulk)
 }
 
 func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -298,7 +299,7 @@ func (r *reading) rows() map[string]int64 {
 
 // namesWithout returns the names that are not in others.
 func namesWithout(names, others placement.Names) placement.Names {
-	return placement.Names{Traits: sqldb.Without(names.Traits, others.Traits), ResourceClasses: sqldb.Without(names.ResourceClasses, others.ResourceClasses)}
+	return placement.Names{Traits: lists.Without(names.Traits, others.Traits), ResourceClasses: lists.Without(names.ResourceClasses, others.ResourceClasses)}
 }
 
 // reading returns a commit as the snapshot right after it sees it, given the
@@ -318,8 +319,8 @@ func (c *ownCommit) reading(world *placement.World) reading {
 	if c.changesNames() {
 		there := world.Names()
 		r.names = &placement.Names{
-			Traits:          sqldb.Without(slices.Concat(there.Traits, c.added.Traits), c.removed.Traits),
-			ResourceClasses: sqldb.Without(slices.Concat(there.ResourceClasses, c.added.ResourceClasses), c.removed.ResourceClasses),
+			Traits:          lists.Without(slices.Concat(there.Traits, c.added.Traits), c.removed.Traits),
+			ResourceClasses: lists.Without(slices.Concat(there.ResourceClasses, c.added.ResourceClasses), c.removed.ResourceClasses),
 		}
 	}
 	return r

@@ -75,7 +75,7 @@ func mappedBy(claims []placement.ConsumerClaim) []string {
 			uuids = append(uuids, mapping.Providers...)
 		}
 	}
-	return sqldb.Distinct(uuids)
+	return lists.Distinct(uuids)
 }
 
 // classesOf returns the names of the resource classes that claims allocate.
@@ -202,7 +202,7 @@ func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids, w
 	if len(uuids) == 0 {
 		return inLedger, nil
 	}
-	args, unless := []any{sqldb.JSONOf(sqldb.Distinct(uuids))}, ""
+	args, unless := []any{sqldb.JSONOf(lists.Distinct(uuids))}, ""
 	if len(without) > 0 {
 		args = append(args, sqldb.JSONOf(without))
 		unless = ` AND NOT EXISTS (SELECT 1 FROM consumers WHERE ` + s.Listed("consumers.uuid", "$2", "text") + `)`

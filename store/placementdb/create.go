@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -192,7 +193,7 @@ func (s *PlacementStore) linkedResources(ctx context.Context, tx *sqldb.Tx, uuid
 	if len(uuids) == 0 {
 		return nil, nil
 	}
-	seen, err := tx.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids)).Select(entresource.FieldID).Ints(ctx)
+	seen, err := tx.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids)).Select(entresource.FieldID).Ints(ctx)
 	if err != nil || len(seen) == 0 {
 		return nil, err
 	}
@@ -261,7 +262,7 @@ func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes
 // insertCreated inserts new providers with all their rows, and adds their row
 // ids to parents.
 func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created []*placement.Provider) error {
-	for chunk := range slices.Chunk(created, sqldb.RowsAtOnce) {
+	for chunk := range slices.Chunk(created, paging.RowsAtOnce) {
 		rows := lists.Map(chunk, func(p *placement.Provider) []any { return rowOf(p, c.parents[p.Parent]) })
 		err := s.Query(ctx, c, s.providerInsertion(), func(rows *sql.Rows) error {
 			var id int64
@@ -277,7 +278,7 @@ func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created
 	if err := s.linkNewParents(ctx, c, created); err != nil {
 		return err
 	}
-	for chunk := range slices.Chunk(created, sqldb.RowsAtOnce) {
+	for chunk := range slices.Chunk(created, paging.RowsAtOnce) {
 		var below belowProviders
 		for _, p := range chunk {
 			below.add(p.Row, p, c.classes, c.traits)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -27,10 +28,10 @@ func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, prov
 	}
 	c := &creation{Tx: tx, now: s.Now(), parents: map[string]int64{}, rows: map[string]int64{}}
 	var err error
-	if c.traits, err = s.rowsNamed(ctx, tx, "traits", sqldb.Distinct(traits)); err != nil {
+	if c.traits, err = s.rowsNamed(ctx, tx, "traits", lists.Distinct(traits)); err != nil {
 		return err
 	}
-	if c.classes, err = s.rowsNamed(ctx, tx, "resource_classes", sqldb.Distinct(classes)); err != nil {
+	if c.classes, err = s.rowsNamed(ctx, tx, "resource_classes", lists.Distinct(classes)); err != nil {
 		return err
 	}
 	c.resources, err = sqldb.Pairs[string, int64](ctx, s.DB, tx, `SELECT uuid, id FROM resources WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(resources))

@@ -17,14 +17,15 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
 var (
-	consumerOrders = map[string]sqldb.SortKey{"CREATED_AT": {Column: consumer.FieldCreatedAt, IsTime: true}}
-	traitOrders    = map[string]sqldb.SortKey{"NAME": {Column: trait.FieldName, Tie: trait.FieldName}}
-	classOrders    = map[string]sqldb.SortKey{"NAME": {Column: resourceclass.FieldName, Tie: resourceclass.FieldName}}
+	consumerOrders = map[string]paging.SortKey{"CREATED_AT": {Column: consumer.FieldCreatedAt, IsTime: true}}
+	traitOrders    = map[string]paging.SortKey{"NAME": {Column: trait.FieldName, Tie: trait.FieldName}}
+	classOrders    = map[string]paging.SortKey{"NAME": {Column: resourceclass.FieldName, Tie: resourceclass.FieldName}}
 )
 
 // The tables of the lists.
@@ -47,8 +48,8 @@ func (s *PlacementStore) Consumers(ctx context.Context, filter placement.Consume
 	if err != nil {
 		return none, err
 	}
-	paging, err := sqldb.NewPaging("consumers", consumerOrders, order, request)
-	return sqldb.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, paging, err, consumerNoun, func(row *ent.Consumer) (any, string) { return row.CreatedAt, row.UUID },
+	pages, err := paging.New("consumers", consumerOrders, order, request)
+	return paging.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, pages, err, consumerNoun, func(row *ent.Consumer) (any, string) { return row.CreatedAt, row.UUID },
 		visible.Consumers(ctx), consumersThat(filter))
 }
 
@@ -98,8 +99,8 @@ func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilte
 	if err := problems.Err(); err != nil {
 		return none, err
 	}
-	paging, err := sqldb.NewPaging("traits", traitOrders, byName, request)
-	return sqldb.PageOf(ctx, s.DB, traitTable, paging, err, func(row *ent.Trait) *placement.Trait {
+	pages, err := paging.New("traits", traitOrders, byName, request)
+	return paging.PageOf(ctx, s.DB, traitTable, pages, err, func(row *ent.Trait) *placement.Trait {
 		return &placement.Trait{Name: row.Name, Custom: !row.Standard}
 	}, func(row *ent.Trait) (any, string) { return row.Name, row.Name }, traitsThat(filter))
 }
@@ -125,7 +126,7 @@ func traitsThat(filter placement.TraitFilter) predicate.Trait {
 			s.Where(entsql.And(entsql.GTE(s.C(trait.FieldName), *filter.StartsWith), entsql.LT(s.C(trait.FieldName), *filter.StartsWith+"\U0010FFFF")))
 		}
 		if filter.Names != nil {
-			s.Where(sqldb.IsAmong(s, s.C(trait.FieldName), filter.Names))
+			s.Where(paging.IsAmong(s, s.C(trait.FieldName), filter.Names))
 		}
 		if filter.Custom != nil {
 			s.Where(entsql.EQ(s.C(trait.FieldStandard), !*filter.Custom))
@@ -156,8 +157,8 @@ func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.R
 	if err := problemsIn(world, filter.Validate(world, "filter")).Err(); err != nil {
 		return none, err
 	}
-	paging, err := sqldb.NewPaging("resourceClasses", classOrders, byName, request)
-	return sqldb.PageOf(ctx, s.DB, classTable, paging, err, func(row *ent.ResourceClass) *placement.ResourceClass {
+	pages, err := paging.New("resourceClasses", classOrders, byName, request)
+	return paging.PageOf(ctx, s.DB, classTable, pages, err, func(row *ent.ResourceClass) *placement.ResourceClass {
 		return &placement.ResourceClass{Name: row.Name, Custom: !row.Standard}
 	}, func(row *ent.ResourceClass) (any, string) { return row.Name, row.Name }, classesThat(filter))
 }
@@ -172,7 +173,7 @@ func (s *PlacementStore) CountResourceClasses(ctx context.Context, filter placem
 func classesThat(filter placement.ResourceClassFilter) predicate.ResourceClass {
 	return func(s *entsql.Selector) {
 		if filter.Names != nil {
-			s.Where(sqldb.IsAmong(s, s.C(resourceclass.FieldName), filter.Names))
+			s.Where(paging.IsAmong(s, s.C(resourceclass.FieldName), filter.Names))
 		}
 		if filter.Custom != nil {
 			s.Where(entsql.EQ(s.C(resourceclass.FieldStandard), !*filter.Custom))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -107,12 +108,12 @@ func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing, i
 	if r.classes, err = s.rowsOf(ctx, r.Tx, "resource_classes", distinctThat(isName, classes)); err != nil {
 		return err
 	}
-	return s.lockReplaced(ctx, r, sqldb.Distinct(uuids), sqldb.Distinct(providers))
+	return s.lockReplaced(ctx, r, lists.Distinct(uuids), lists.Distinct(providers))
 }
 
 // distinctThat returns the distinct strings of a list that satisfy is.
 func distinctThat(is func(string) bool, list []string) []string {
-	return slices.DeleteFunc(sqldb.Distinct(list), func(text string) bool { return !is(text) })
+	return slices.DeleteFunc(lists.Distinct(list), func(text string) bool { return !is(text) })
 }
 
 // lockReplaced locks providers by uuid and by name, in the order of their row
@@ -243,24 +244,24 @@ func (s *PlacementStore) writeDifferences(ctx context.Context, r *replacing) err
 	var goneInventories, inventories, goneTraits, traits, goneAggregates, aggregates [][]any
 	for _, one := range r.replaced {
 		row, before, after := one.after.Row, &one.before.Provider, &one.after.Provider
-		for _, i := range sqldb.Without(before.Inventories, after.Inventories) {
+		for _, i := range lists.Without(before.Inventories, after.Inventories) {
 			if !slices.ContainsFunc(after.Inventories, func(other placement.Inventory) bool { return other.ResourceClass == i.ResourceClass }) {
 				goneInventories = append(goneInventories, []any{row, i.ResourceClass})
 			}
 		}
-		for _, i := range sqldb.Without(after.Inventories, before.Inventories) {
+		for _, i := range lists.Without(after.Inventories, before.Inventories) {
 			inventories = append(inventories, inventoryRow(row, r.classes[i.ResourceClass], i))
 		}
-		for _, name := range sqldb.Without(before.Traits, after.Traits) {
+		for _, name := range lists.Without(before.Traits, after.Traits) {
 			goneTraits = append(goneTraits, []any{row, name})
 		}
-		for _, name := range sqldb.Without(after.Traits, before.Traits) {
+		for _, name := range lists.Without(after.Traits, before.Traits) {
 			traits = append(traits, []any{row, r.traits[name]})
 		}
-		for _, uuid := range sqldb.Without(before.Aggregates, after.Aggregates) {
+		for _, uuid := range lists.Without(before.Aggregates, after.Aggregates) {
 			goneAggregates = append(goneAggregates, []any{row, uuid})
 		}
-		for _, uuid := range sqldb.Without(after.Aggregates, before.Aggregates) {
+		for _, uuid := range lists.Without(after.Aggregates, before.Aggregates) {
 			aggregates = append(aggregates, []any{row, uuid})
 		}
 	}

@@ -45,11 +45,11 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 			names = append(names, inventory.ResourceClass)
 		}
 	}
-	classes, err := s.rowsNamed(ctx, tx, "resource_classes", sqldb.Distinct(names))
+	classes, err := s.rowsNamed(ctx, tx, "resource_classes", lists.Distinct(names))
 	if err != nil {
 		return nil, nil, err
 	}
-	of.classes = sqldb.Without(of.classes, names)
+	of.classes = lists.Without(of.classes, names)
 	c, err := s.lockForClaim(ctx, tx, of)
 	if err != nil {
 		return nil, nil, err

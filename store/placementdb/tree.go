@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -101,7 +102,7 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input 
 			err := rows.Scan(&row, &version)
 			versions[row] = version
 			return err
-		}, sqldb.JSONOf(sqldb.Distinct(locked))); err != nil {
+		}, sqldb.JSONOf(lists.Distinct(locked))); err != nil {
 		return 0, 0, err
 	}
 	// Providers may have moved before the locks were taken.

@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/resource/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
 // answer is the plan for a question, as query.Choose decided.
@@ -109,20 +110,20 @@ func seenBySets(ctx context.Context) resident.Clause {
 }
 
 // page returns the row ids of one page in its order, and one id more.
-func (a answer) page(order page.Order, paging sqldb.Paging) []int64 {
-	of := resident.Order{In: resident.Column{Kind: columnOf[resource.OrderField(order.Field)]}, Descending: paging.IsReversed()}
+func (a answer) page(order page.Order, pages paging.Paging) []int64 {
+	of := resident.Order{In: resident.Column{Kind: columnOf[resource.OrderField(order.Field)]}, Descending: pages.IsReversed()}
 	if of.In.Kind == resident.OfType {
 		of.Name = a.held.typeName
 	}
-	for _, bound := range paging.Bounds() {
+	for _, bound := range pages.Bounds() {
 		key := bound.At.Key
-		if paging.Key.IsTime {
+		if pages.Key.IsTime {
 			at, _ := time.Parse(time.RFC3339Nano, key) // as Paging checked
 			key = resident.TimeKey(at.UnixNano())
 		}
 		of.Bounds = append(of.Bounds, resident.Bound{IsBelow: bound.Operator == "<", Key: key, UUID: bound.At.ID})
 	}
-	return a.held.First(a.sets, of, paging.Limit())
+	return a.held.First(a.sets, of, pages.Limit())
 }
 
 // columnOf maps each order to its column in memory.

@@ -8,6 +8,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
@@ -68,7 +69,7 @@ func (s *ResourceStore) capabilityAudiences(ctx context.Context, tx *sqldb.Tx, k
 	for _, of := range typeOf {
 		types = append(types, of)
 	}
-	ofTypes, err := s.metadefs.TypeAudiences(ctx, tx, sqldb.Distinct(types))
+	ofTypes, err := s.metadefs.TypeAudiences(ctx, tx, lists.Distinct(types))
 	for key, of := range typeOf {
 		audiences[key] = ofTypes[of]
 	}

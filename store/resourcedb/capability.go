@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -27,9 +28,9 @@ func (s *ResourceStore) Capabilities(ctx context.Context, types []int64, include
 		return nil, err
 	}
 	rows, err := s.Ent.Capability.Query().
-		Where(sqldb.Among(capability.FieldResourceTypeID, types), capability.HasCounts(), capabilitiesSeen(viewer, includePrivate)).
+		Where(paging.Among(capability.FieldResourceTypeID, types), capability.HasCounts(), capabilitiesSeen(viewer, includePrivate)).
 		Order(capability.ByResourceTypeID(), capability.ByName()).All(ctx)
-	return sqldb.ByParent(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ResourceTypeID })
+	return paging.ByParent(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ResourceTypeID })
 }
 
 // CapabilitiesNamed returns the capabilities with one name, by resource type.
@@ -41,7 +42,7 @@ func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64, na
 	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
 		return nil, err
 	}
-	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldResourceTypeID, types), capability.Name(name)).All(ctx)
+	rows, err := s.Ent.Capability.Query().Where(paging.Among(capability.FieldResourceTypeID, types), capability.Name(name)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up capabilities: %w", err)
 	}
@@ -56,9 +57,9 @@ func (s *ResourceStore) CapabilitiesByUUID(ctx context.Context, uuids []string) 
 	if resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.Ent.Capability.Query().Where(sqldb.Among(capability.FieldUUID, uuids), capabilitiesSeen(viewer, true),
+	rows, err := s.Ent.Capability.Query().Where(paging.Among(capability.FieldUUID, uuids), capabilitiesSeen(viewer, true),
 		visible.OfResourceTypes(ctx)).All(ctx)
-	return sqldb.ByID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) string { return row.UUID })
+	return paging.ByID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) string { return row.UUID })
 }
 
 // capabilitiesSeen keeps the registry entries that the viewer may see.
@@ -79,7 +80,7 @@ func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, i
 		return nil, err
 	}
 	query := s.Ent.CapabilityValue.Query().
-		Where(sqldb.Among(capabilityvalue.FieldResourceID, resources), visible.OfResources(ctx))
+		Where(paging.Among(capabilityvalue.FieldResourceID, resources), visible.OfResources(ctx))
 	query.Modify(func(s *entsql.Selector) {
 		registry := entsql.Dialect(s.Dialect()).Table(capability.Table)
 		s.Join(registry).On(s.C(capabilityvalue.FieldCapabilityID), registry.C(capability.FieldID))
@@ -93,7 +94,7 @@ func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, i
 		s.OrderBy(s.C(capabilityvalue.FieldResourceID), registry.C(capability.FieldName))
 	})
 	rows, err := query.All(ctx)
-	return sqldb.ByParent(rows, err, "capabilities of resources", resourceCapabilityNoun, func(row *ent.CapabilityValue) int64 { return row.ResourceID })
+	return paging.ByParent(rows, err, "capabilities of resources", resourceCapabilityNoun, func(row *ent.CapabilityValue) int64 { return row.ResourceID })
 }
 
 // HeldCapabilities is CapabilitiesOf for a resource that was read together with

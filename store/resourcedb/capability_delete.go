@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
 // DeleteCapability removes a name from the registry and returns the deleted
@@ -100,7 +101,7 @@ func (s *ResourceStore) removeValues(ctx context.Context, tx *sqldb.Tx, name str
 		}
 		touched[i] = value.ResourceID
 	}
-	err := tx.Resource.Update().Where(sqldb.Among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(s.Now()).Exec(ctx)
+	err := tx.Resource.Update().Where(paging.Among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(s.Now()).Exec(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func (s *ResourceStore) removeValues(ctx context.Context, tx *sqldb.Tx, name str
 		if i < resource.MaxRemoved {
 			removed = append(removed, &resource.RemovedCapability{ResourceID: value.ResourceID, Value: value.Value})
 		}
-		if (i+1)%sqldb.RowsAtOnce == 0 {
+		if (i+1)%paging.RowsAtOnce == 0 {
 			if err := tx.Flush(ctx); err != nil {
 				return nil, err
 			}

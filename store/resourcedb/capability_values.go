@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -46,7 +47,7 @@ func (p valuePaging) matching(s *entsql.Selector) {
 // keeps all values if at is nil.
 func beyond(s *entsql.Selector, operator string, at *page.Position) {
 	if at != nil {
-		s.Where(sqldb.ComparePart(s, capabilitycount.FieldCapabilityID, operator,
+		s.Where(paging.ComparePart(s, capabilitycount.FieldCapabilityID, operator,
 			[]string{capabilitycount.FieldValuePrefix, capabilitycount.FieldValue}, sqldb.PrefixOf(at.Key), at.Key))
 	}
 }
@@ -76,7 +77,7 @@ func (p valuePaging) sort(s *entsql.Selector) {
 	if p.request.Backward() {
 		direction = entsql.Desc
 	}
-	sqldb.OrderParts(s, capabilitycount.FieldCapabilityID, direction)
+	paging.OrderParts(s, capabilitycount.FieldCapabilityID, direction)
 	s.OrderBy(direction(s.C(capabilitycount.FieldValuePrefix)), direction(s.C(capabilitycount.FieldValue)))
 }
 
@@ -109,7 +110,7 @@ func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int
 		return nil, err
 	}
 	rows, err := s.Ent.CapabilityCount.Query().
-		Where(sqldb.FirstOfEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, request.Limit()+1, p.matching, p.within, p.sort)).
+		Where(paging.FirstOfEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, request.Limit()+1, p.matching, p.within, p.sort)).
 		Order(capabilitycount.ByCapabilityID(), capabilitycount.ByValue()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list values of capabilities: %w", err)
@@ -132,11 +133,11 @@ func (s *ResourceStore) CapabilityValuesBehind(ctx context.Context, capabilities
 		return nil, err
 	}
 	rows, err := s.Ent.CapabilityCount.Query().
-		Where(sqldb.FirstOfEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, 1, p.matching, p.behind, p.sort)).All(ctx)
+		Where(paging.FirstOfEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, 1, p.matching, p.behind, p.sort)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for values of capabilities: %w", err)
 	}
-	return sqldb.KeysOf(rows, capabilityOfCount), nil
+	return paging.KeysOf(rows, capabilityOfCount), nil
 }
 
 // CountCapabilityValues returns the number of values in use of each capability
@@ -146,5 +147,5 @@ func (s *ResourceStore) CountCapabilityValues(ctx context.Context, capabilities 
 	if err != nil {
 		return nil, err
 	}
-	return countTable.CountBy(ctx, s.DB, capabilitycount.FieldCapabilityID, sqldb.Among(capabilitycount.FieldCapabilityID, capabilities), p.matching)
+	return countTable.CountBy(ctx, s.DB, capabilitycount.FieldCapabilityID, paging.Among(capabilitycount.FieldCapabilityID, capabilities), p.matching)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
 // capabilityKey is the key of a registry entry.
@@ -90,8 +91,8 @@ func findCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (
 		types[key.typeID], names[key.name] = true, true
 	}
 	rows, err := tx.Capability.Query().Where(
-		sqldb.Among(capability.FieldResourceTypeID, slices.Sorted(maps.Keys(types))),
-		sqldb.Among(capability.FieldName, slices.Sorted(maps.Keys(names)))).All(ctx)
+		paging.Among(capability.FieldResourceTypeID, slices.Sorted(maps.Keys(types))),
+		paging.Among(capability.FieldName, slices.Sorted(maps.Keys(names)))).All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -119,10 +120,10 @@ func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabili
 			changes.add(write.capabilityID, value, 1)
 		}
 	}
-	if err := sqldb.InsertAll(ctx, creates, tx.CapabilityValue.CreateBulk); err != nil {
+	if err := paging.InsertAll(ctx, creates, tx.CapabilityValue.CreateBulk); err != nil {
 		return err
 	}
-	return sqldb.InsertAll(ctx, members, tx.CapabilityMember.CreateBulk)
+	return paging.InsertAll(ctx, members, tx.CapabilityMember.CreateBulk)
 }
 
 // deleteCapabilityValues deletes values with their members, and subtracts the
@@ -142,12 +143,12 @@ func deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.Capab
 			changes.add(row.CapabilityID, member, -1)
 		}
 	}
-	if _, err := tx.CapabilityValue.Delete().Where(sqldb.Among(capabilityvalue.FieldID, ids)).Exec(ctx); err != nil {
+	if _, err := tx.CapabilityValue.Delete().Where(paging.Among(capabilityvalue.FieldID, ids)).Exec(ctx); err != nil {
 		return err
 	}
 	_, err := tx.CapabilityMember.Delete().Where(
-		sqldb.Among(capabilitymember.FieldResourceID, slices.Sorted(maps.Keys(resources))),
-		sqldb.Among(capabilitymember.FieldCapabilityID, slices.Sorted(maps.Keys(capabilities)))).Exec(ctx)
+		paging.Among(capabilitymember.FieldResourceID, slices.Sorted(maps.Keys(resources))),
+		paging.Among(capabilitymember.FieldCapabilityID, slices.Sorted(maps.Keys(capabilities)))).Exec(ctx)
 	return err
 }
 
@@ -172,7 +173,7 @@ func (c countChanges) apply(ctx context.Context, tx *sqldb.Tx) error {
 	})
 	var capabilities []int64
 	var digests []string
-	for chunk := range slices.Chunk(keys, sqldb.RowsAtOnce) {
+	for chunk := range slices.Chunk(keys, paging.RowsAtOnce) {
 		creates := make([]*ent.CapabilityCountCreate, len(chunk))
 		for i, key := range chunk {
 			digest := sqldb.DigestOf(key.value)
@@ -198,8 +199,8 @@ func (c countChanges) apply(ctx context.Context, tx *sqldb.Tx) error {
 		return nil
 	}
 	_, err := tx.CapabilityCount.Delete().Where(
-		sqldb.Among(capabilitycount.FieldCapabilityID, slices.Compact(capabilities)),
-		sqldb.Among(capabilitycount.FieldValueDigest, digests), capabilitycount.ResourceCountLTE(0)).Exec(ctx)
+		paging.Among(capabilitycount.FieldCapabilityID, slices.Compact(capabilities)),
+		paging.Among(capabilitycount.FieldValueDigest, digests), capabilitycount.ResourceCountLTE(0)).Exec(ctx)
 	return err
 }
 

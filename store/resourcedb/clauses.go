@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -32,7 +32,7 @@ type clause struct {
 // holds returns the clause as a predicate on resources.
 func (c clause) holds(s *entsql.Selector) *entsql.Predicate {
 	if c.among != nil {
-		return sqldb.IsAmong(s, s.C(entresource.FieldID), c.among)
+		return paging.IsAmong(s, s.C(entresource.FieldID), c.among)
 	}
 	return c.compiler.holds(s, c.Condition)
 }
@@ -163,7 +163,7 @@ func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []st
 	if len(names) == 0 || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.capabilitiesOfTypes(ctx, types).Where(sqldb.Among(capability.FieldName, names)).Order(ent.Asc(capability.FieldID)).All(ctx)
+	rows, err := s.capabilitiesOfTypes(ctx, types).Where(paging.Among(capability.FieldName, names)).Order(ent.Asc(capability.FieldID)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up capabilities: %w", err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
+	"github.com/cadastre-dev/cadastre/store/sqldb/textindex"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -60,13 +62,13 @@ func (c sqlCompiler) holdsPlainly(s *entsql.Selector, of resource.Condition) *en
 	case resource.ConditionName:
 		return among(s, s.C(entresource.FieldName), operands)
 	case resource.ConditionNameContains:
-		return sqldb.ResourceNames.Contains(s.C, operands[0])
+		return textindex.ResourceNames.Contains(s.C, operands[0])
 	case resource.ConditionSearch:
 		return mentions(s, operands[0])
 	case resource.ConditionUpdatedSince:
 		return entsql.GTE(s.C(entresource.FieldUpdatedAt), of.Since.UTC())
 	case resource.ConditionUUID:
-		return sqldb.IsAmong(s, s.C(entresource.FieldUUID), operands)
+		return paging.IsAmong(s, s.C(entresource.FieldUUID), operands)
 	case resource.ConditionParent:
 		parents := entsql.Dialect(s.Dialect()).Table(entresource.Table).As("parents")
 		return entsql.In(s.C(entresource.FieldParentID), entsql.Dialect(s.Dialect()).
@@ -121,7 +123,7 @@ func (a *alternatives) add(c resource.Condition) {
 		a.of = append(a.of, a.holds(a.s, c))
 	case len(ids) == 0: // never holds
 	case c.Test.Operator == resource.Exists:
-		a.ofValues = append(a.ofValues, sqldb.IsAmong(a.s, a.values.C(capabilityvalue.FieldCapabilityID), ids))
+		a.ofValues = append(a.ofValues, paging.IsAmong(a.s, a.values.C(capabilityvalue.FieldCapabilityID), ids))
 	case c.Test.Operator == resource.HasAll:
 		each := lists.Map(c.Test.Operands, func(operand string) *entsql.Predicate {
 			return resourcesWith(a.s, a.members, a.memberTest(c.Test, ids, operand))
@@ -177,7 +179,7 @@ func (a *alternatives) itemTest(test resource.Test) *entsql.Predicate {
 		return entsql.And(is, hasPrefix(value, a.items.C(metadataitem.FieldValuePrefix), test.Operands[0]))
 	case resource.Has:
 		part := test.Operands[0]
-		return entsql.And(entsql.EQ(sqldb.Beside(a.s, a.items.C(metadataitem.FieldKey), part), test.Name), sqldb.MetadataValues.ContainsExactly(a.items.C, part))
+		return entsql.And(entsql.EQ(textindex.Beside(a.s, a.items.C(metadataitem.FieldKey), part), test.Name), textindex.MetadataValues.ContainsExactly(a.items.C, part))
 	}
 	return is
 }
@@ -185,15 +187,15 @@ func (a *alternatives) itemTest(test resource.Test) *entsql.Predicate {
 // memberTest holds for the members of capabilities that pass a test.
 func (a *alternatives) memberTest(test resource.Test, ids []int64, operand string) *entsql.Predicate {
 	value, number := a.members.C(capabilitymember.FieldValue), a.members.C(capabilitymember.FieldNumberKey)
-	among := func(column string) *entsql.Predicate { return sqldb.IsAmong(a.s, column, ids) }
+	among := func(column string) *entsql.Predicate { return paging.IsAmong(a.s, column, ids) }
 	of := among(a.members.C(capabilitymember.FieldCapabilityID))
 	same := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldValueHash), sqldb.HashOf(operand)), entsql.EQ(value, operand))
 	key, isNumber := resource.NumberKey(operand)
 	var holds *entsql.Predicate
 	switch {
 	case test.Operator == resource.Has || test.Operator == resource.HasAll:
-		inText := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldInList), false), sqldb.CapabilityValues.ContainsExactly(a.members.C, operand))
-		return entsql.Or(entsql.And(of, same), entsql.And(among(sqldb.Beside(a.s, a.members.C(capabilitymember.FieldCapabilityID), operand)), inText))
+		inText := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldInList), false), textindex.CapabilityValues.ContainsExactly(a.members.C, operand))
+		return entsql.Or(entsql.And(of, same), entsql.And(among(textindex.Beside(a.s, a.members.C(capabilitymember.FieldCapabilityID), operand)), inText))
 	case test.Comparison == resource.AsText:
 		holds = compared(test.Operator, value, operand, same)
 	case isNumber:

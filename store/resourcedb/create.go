@@ -17,6 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -159,8 +160,8 @@ func (s *ResourceStore) judgeMalformed(ctx context.Context, drafts []*draft) err
 // definitions find with the metadata of each. A resource of an unknown type has
 // none.
 func (s *ResourceStore) judgeMetadata(ctx context.Context, client *ent.Client, drafts []*draft) ([]problem.Problems, error) {
-	names := sqldb.Distinct(lists.Map(drafts, func(d *draft) string { return d.record.Type }))
-	types, err := client.ResourceType.Query().Where(visible.ResourceTypes(ctx), sqldb.Among(resourcetype.FieldName, names)).All(ctx)
+	names := lists.Distinct(lists.Map(drafts, func(d *draft) string { return d.record.Type }))
+	types, err := client.ResourceType.Query().Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldName, names)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up resource types: %w", err)
 	}
@@ -207,7 +208,7 @@ func (s *ResourceStore) judgeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []
 			parents = append(parents, d.record.Parent)
 		}
 	}
-	known, err := s.lockParents(ctx, tx, sqldb.Distinct(parents))
+	known, err := s.lockParents(ctx, tx, lists.Distinct(parents))
 	if err != nil {
 		return nil, err
 	}

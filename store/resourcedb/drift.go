@@ -18,6 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -83,7 +84,7 @@ func (s *ResourceStore) brokenBy(ctx context.Context, trial *sqldb.Trial, scan r
 	if err != nil {
 		return nil, err
 	}
-	concerned := sqldb.Among(entresource.FieldResourceTypeID, sqldb.Distinct(slices.Concat(types, more)))
+	concerned := paging.Among(entresource.FieldResourceTypeID, lists.Distinct(slices.Concat(types, more)))
 	window, err := s.windowOf(ctx, client, scan, func(s *entsql.Selector) { wanted(s); concerned(s) })
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -116,5 +116,5 @@ func (c clause) notNumbers(s *entsql.Selector) entsql.Querier {
 	}
 	members := entsql.Dialect(s.Dialect()).Table(capabilitymember.Table)
 	return inParentheses(resourcesWith(s, members,
-		entsql.And(sqldb.IsAmong(s, members.C(capabilitymember.FieldCapabilityID), ids), entsql.IsNull(members.C(capabilitymember.FieldNumberKey)))))
+		entsql.And(paging.IsAmong(s, members.C(capabilitymember.FieldCapabilityID), ids), entsql.IsNull(members.C(capabilitymember.FieldNumberKey)))))
 }

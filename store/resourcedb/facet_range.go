@@ -14,10 +14,11 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -166,11 +167,11 @@ func (s *ResourceStore) knownEnums(ctx context.Context, scope facetScope, filter
 	links := build.Table(resourcetypeassociation.Table)
 	definitions := build.Select().From(build.Table(propertydefinition.Table))
 	definitions.Join(links).On(definitions.C(propertydefinition.FieldNamespaceID), links.C(resourcetypeassociation.FieldNamespaceID))
-	definitions.Where(sqldb.IsAmong(definitions, definitions.C(propertydefinition.FieldName), sqldb.Distinct(ends)))
+	definitions.Where(paging.IsAmong(definitions, definitions.C(propertydefinition.FieldName), lists.Distinct(ends)))
 	visible.InNamespaces(ctx)(definitions)
 	of := links.C(resourcetypeassociation.FieldResourceTypeID)
 	if scope.Scope == resource.ResourcesOfType {
-		definitions.Where(sqldb.IsAmong(definitions, of, scope.keys))
+		definitions.Where(paging.IsAmong(definitions, of, scope.keys))
 	}
 	if filter.Types != nil {
 		definitions.Where(metadefdb.IsOfType(definitions, of, filter.Types))

@@ -13,10 +13,11 @@ import (
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -160,7 +161,7 @@ func (s *ResourceStore) countValues(ctx context.Context, scope facetScope, wante
 // has the capabilities of the filter's types. everywhere has the capabilities
 // of all types, for facets that are counted without the condition on types.
 func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Filter, plan resource.FilterPlan, wanted []resource.FacetRequest) (known, everywhere map[string][]int64, err error) {
-	names := sqldb.Distinct(append(plan.CapabilityNames(), resource.Capabilities(wanted)...))
+	names := lists.Distinct(append(plan.CapabilityNames(), resource.Capabilities(wanted)...))
 	known, err = s.knownCapabilities(ctx, names, filter.Types)
 	byType := slices.ContainsFunc(wanted, func(of resource.FacetRequest) bool { return of.By == resource.FacetType })
 	if err != nil || filter.Types == nil || !byType {
@@ -206,7 +207,7 @@ func mostFrequent(group string) []entsql.Querier {
 
 // firstOfScopes keeps the first values for each key of the scope.
 func (s *ResourceStore) firstOfScopes(counted *entsql.Selector, column string, keys []int64, group string, index, first int) *entsql.Selector {
-	counted.Where(sqldb.IsAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
+	counted.Where(paging.IsAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
 	counted.AppendSelectExprAs(entsql.RowNumber().PartitionBy(column).OrderExpr(mostFrequent(group)...), "place")
 	counted.GroupBy(group, column).As("counted")
 	return entsql.Dialect(counted.Dialect()).Select().AppendSelectExprAs(entsql.Raw(fmt.Sprint(index)), "facet").
@@ -250,7 +251,7 @@ func facetColumns(s *entsql.Selector, resources *entsql.SelectTable, of resource
 		group = items.C(metadataitem.FieldValue)
 	case resource.FacetCapabilityValue:
 		members := joined(capabilitymember.Table)
-		s.Where(sqldb.IsAmong(s, members.C(capabilitymember.FieldCapabilityID), capabilities[*of.Key]))
+		s.Where(paging.IsAmong(s, members.C(capabilitymember.FieldCapabilityID), capabilities[*of.Key]))
 		group = members.C(capabilitymember.FieldValue)
 	default:
 		types := build.Table(resourcetype.Table)

@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -49,7 +50,7 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 	if err != nil {
 		return err
 	}
-	there, err := tx.Resource.Query().Where(sqldb.Among(entresource.FieldUUID, sqldb.Distinct(parents))).All(ctx)
+	there, err := tx.Resource.Query().Where(paging.Among(entresource.FieldUUID, lists.Distinct(parents))).All(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 		if len(level) == 0 {
 			return fmt.Errorf("resource %s has a parent that is nowhere", left[0].UUID)
 		}
-		for chunk := range slices.Chunk(level, sqldb.RowsAtOnce) {
+		for chunk := range slices.Chunk(level, paging.RowsAtOnce) {
 			written, err := s.writeResources(ctx, tx, chunk, now)
 			if err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
 // judgedWrite is a write of metadata to a resource, to be checked by the rules
@@ -113,7 +113,7 @@ func (s *ResourceStore) validated(ctx context.Context, validation resource.Valid
 
 // itemsOf returns the metadata of resources, by key.
 func (s *ResourceStore) itemsOf(ctx context.Context, client *ent.Client, ids []int64) (map[int64][]*resource.MetadataItem, error) {
-	rows, err := client.MetadataItem.Query().Where(sqldb.Among(metadataitem.FieldResourceID, ids)).
+	rows, err := client.MetadataItem.Query().Where(paging.Among(metadataitem.FieldResourceID, ids)).
 		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
-	return sqldb.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	return paging.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // lockVisible locks the resources that the viewer sees and returns them by
 // uuid. It locks in the order of row ids, so that two writers never deadlock.
 func (s *ResourceStore) lockVisible(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]*ent.Resource, error) {
-	found, err := tx.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
+	found, err := tx.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
 	return lists.ByKey(found, func(row *ent.Resource) string { return row.UUID }), err
 }
 
@@ -35,7 +36,7 @@ func mayWrite(viewer access.Viewer, uuid string, row *ent.Resource, field string
 // all of rows in their new state.
 func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, touched []int64, now time.Time) ([]*resource.Resource, error) {
 	if len(touched) > 0 {
-		err := tx.Resource.Update().Where(sqldb.Among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(now).Exec(ctx)
+		err := tx.Resource.Update().Where(paging.Among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(now).Exec(ctx)
 		if err != nil {
 			return nil, err
 		}

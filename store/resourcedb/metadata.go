@@ -17,19 +17,20 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // MetadataOf returns the metadata items of the visible resources, sorted by
 // key. If keys is not nil, it returns only items with these keys.
 func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*resource.MetadataItem, error) {
-	rows, err := metadataItems.All(ctx, s.DB, sqldb.Among(metadataitem.FieldResourceID, resources), visible.OfResources(ctx),
+	rows, err := metadataItems.All(ctx, s.DB, paging.Among(metadataitem.FieldResourceID, resources), visible.OfResources(ctx),
 		func(s *entsql.Selector) {
 			if keys != nil {
-				s.Where(sqldb.IsAmong(s, s.C(metadataitem.FieldKey), keys))
+				s.Where(paging.IsAmong(s, s.C(metadataitem.FieldKey), keys))
 			}
 		}, sqldb.Where(metadataitem.ByResourceID(), metadataitem.ByKey()))
-	return sqldb.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	return paging.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
 }
 
 var metadataItems = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadataitem.Columns,
@@ -38,11 +39,11 @@ var metadataItems = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadat
 // MetadataByKey returns the metadata items of resources that the viewer may see.
 func (s *ResourceStore) MetadataByKey(ctx context.Context, keys []resource.ItemKey) (map[resource.ItemKey]*resource.MetadataItem, error) {
 	query := s.Ent.MetadataItem.Query().Where(visible.OfResources(ctx),
-		sqldb.Among(metadataitem.FieldKey, sqldb.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Key }))))
+		paging.Among(metadataitem.FieldKey, lists.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Key }))))
 	query.Modify(func(selector *entsql.Selector) {
 		resources := entsql.Dialect(selector.Dialect()).Table(entresource.Table)
 		selector.Join(resources).On(selector.C(metadataitem.FieldResourceID), resources.C(entresource.FieldID)).
-			Where(sqldb.IsAmong(selector, resources.C(entresource.FieldUUID), sqldb.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Resource }))))
+			Where(paging.IsAmong(selector, resources.C(entresource.FieldUUID), lists.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Resource }))))
 		selector.AppendSelectAs(resources.C(entresource.FieldUUID), resourceUUIDColumn)
 	})
 	rows, err := query.All(ctx)
@@ -72,7 +73,7 @@ func metadataNoun(row *ent.MetadataItem) *resource.MetadataItem {
 // the namespaces that the viewer sees.
 func (s *ResourceStore) definitionsSeen(ctx context.Context, types []int64) (map[int64]*metadef.Rules, error) {
 	links, err := s.Ent.ResourceTypeAssociation.Query().
-		Where(sqldb.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.InNamespaces(ctx)).
+		Where(paging.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.InNamespaces(ctx)).
 		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list what applies to resource types: %w", err)
@@ -98,7 +99,7 @@ func (s *ResourceStore) definitionsSeen(ctx context.Context, types []int64) (map
 // key on the type of its resource.
 func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.MetadataItem.Query().
-		Where(sqldb.Among(metadataitem.FieldID, items), visible.OfResources(ctx)).
+		Where(paging.Among(metadataitem.FieldID, items), visible.OfResources(ctx)).
 		WithResource(func(query *ent.ResourceQuery) { query.Select(entresource.FieldID, entresource.FieldResourceTypeID) }).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up metadata: %w", err)
@@ -108,7 +109,7 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (
 	for _, row := range rows {
 		types = append(types, row.Edges.Resource.ResourceTypeID)
 	}
-	definitions, err := s.definitionsSeen(ctx, sqldb.Distinct(types))
+	definitions, err := s.definitionsSeen(ctx, lists.Distinct(types))
 	if err != nil {
 		return nil, err
 	}

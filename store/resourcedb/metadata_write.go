@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -150,7 +151,7 @@ func (s *ResourceStore) judgeMalformedChanges(ctx context.Context, drafts []*met
 	if len(malformed) == 0 {
 		return nil
 	}
-	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuidsOf(malformed))).All(ctx)
+	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuidsOf(malformed))).All(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,17 +14,17 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // resourceOrders returns the sort keys of resources.
-func resourceOrders() map[string]sqldb.SortKey {
-	orders := map[string]sqldb.SortKey{
+func resourceOrders() map[string]paging.SortKey {
+	orders := map[string]paging.SortKey{
 		string(resource.OrderByType):    {Of: nameOfType, Tie: entresource.FieldUUID},
 		string(resource.OrderByProject): {Column: entresource.FieldProjectID, Tie: entresource.FieldUUID},
 	}
-	for field, key := range sqldb.NamedOrders {
+	for field, key := range paging.NamedOrders {
 		orders[field] = key
 	}
 	return orders
@@ -51,7 +51,7 @@ func (s *ResourceStore) positions(ctx context.Context, order page.Order, rows []
 		}, err
 	}
 	return func(row *ent.Resource) (any, string) {
-		return sqldb.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
+		return paging.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
 	}, nil
 }
 
@@ -61,7 +61,7 @@ func (s *ResourceStore) typeNames(ctx context.Context, rows []*ent.Resource) (ma
 	for _, row := range rows {
 		ids = append(ids, row.ResourceTypeID)
 	}
-	types, err := s.Ent.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, sqldb.Distinct(ids))).All(ctx)
+	types, err := s.Ent.ResourceType.Query().Where(paging.Among(resourcetype.FieldID, lists.Distinct(ids))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up the types of resources: %w", err)
 	}
@@ -76,7 +76,7 @@ func (s *ResourceStore) typeNames(ctx context.Context, rows []*ent.Resource) (ma
 // resources by uuid, as many as a page has. An index has the resources of each
 // type in that order, so the database reads no more of them and sorts few.
 // conditions has the conditions of the list.
-func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
+func firstOfTypes(pages paging.Paging, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
 		first := build.Select().From(build.Table(entresource.Table))
@@ -91,16 +91,16 @@ func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) fun
 			// then walk an index on the rest of the order through all types.
 			b.Ident(of).WriteString(" >= parts.id AND ").Ident(of).WriteString(" <= parts.id")
 		}))
-		for _, bound := range paging.Bounds() {
+		for _, bound := range pages.Bounds() {
 			first.Where(uuidBeyond(uuid, bound))
 		}
 		for _, condition := range conditions {
 			condition(first)
 		}
 		if s.Dialect() == dialect.Postgres {
-			first.OrderBy(paging.Direction()(of))
+			first.OrderBy(pages.Direction()(of))
 		}
-		first.OrderBy(paging.Direction()(uuid)).Limit(paging.Limit())
+		first.OrderBy(pages.Direction()(uuid)).Limit(pages.Limit())
 		s.Where(entsql.P(func(b *entsql.Builder) {
 			b.Ident(s.C(entresource.FieldID)).WriteString(" IN (SELECT of_each.id FROM resource_types AS parts CROSS JOIN ")
 			if s.Dialect() == dialect.Postgres {
@@ -108,7 +108,7 @@ func firstOfTypes(paging sqldb.Paging, conditions ...func(*entsql.Selector)) fun
 			} else {
 				b.WriteString("resources AS of_each ON of_each.id IN (").Join(first).WriteString(")")
 			}
-			for i, bound := range paging.Bounds() {
+			for i, bound := range pages.Bounds() {
 				b.WriteString([]string{" WHERE ", " AND "}[i]).WriteString("parts.name " + bound.Operator + "= ").Arg(bound.At.Key)
 			}
 			b.WriteString(")")
@@ -143,7 +143,7 @@ func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter, cla
 // An index has each part in the order of names, so the database reads no more
 // of it and sorts one page of each part. For other orders, the database sorts
 // all rows with or without parts.
-func firstOfParts(paging sqldb.Paging, parts []func(*entsql.Selector)) func(*entsql.Selector) {
+func firstOfParts(pages paging.Paging, parts []func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
 		s.Where(entsql.P(func(b *entsql.Builder) {
@@ -152,7 +152,7 @@ func firstOfParts(paging sqldb.Paging, parts []func(*entsql.Selector)) func(*ent
 				first := build.Select().From(build.Table(entresource.Table))
 				first.Select(first.C(entresource.FieldID))
 				part(first)
-				paging.Take(first)
+				pages.Take(first)
 				if i > 0 {
 					b.WriteString(" UNION ALL ")
 				}
@@ -165,7 +165,7 @@ func firstOfParts(paging sqldb.Paging, parts []func(*entsql.Selector)) func(*ent
 
 // uuidBeyond holds for the uuids beyond the bound in the part of the bound's
 // own type, and for all uuids in the parts of other types.
-func uuidBeyond(column string, bound sqldb.Bound) *entsql.Predicate {
+func uuidBeyond(column string, bound paging.Bound) *entsql.Predicate {
 	every := "" // before every uuid
 	if bound.Operator == "<" {
 		every = "~" // after every uuid

@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -28,12 +29,12 @@ func (s *ResourceStore) lockParents(ctx context.Context, tx *sqldb.Tx, uuids []s
 	if len(uuids) == 0 {
 		return map[string]parentRow{}, nil
 	}
-	rows, err := tx.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
+	rows, err := tx.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
 	if err != nil || len(rows) == 0 {
 		return map[string]parentRow{}, err
 	}
-	ids := sqldb.Distinct(lists.Map(rows, func(row *ent.Resource) int64 { return row.ResourceTypeID }))
-	types, err := tx.ResourceType.Query().Where(sqldb.Among(resourcetype.FieldID, ids)).All(ctx)
+	ids := lists.Distinct(lists.Map(rows, func(row *ent.Resource) int64 { return row.ResourceTypeID }))
+	types, err := tx.ResourceType.Query().Where(paging.Among(resourcetype.FieldID, ids)).All(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
+	"github.com/cadastre-dev/cadastre/store/sqldb/textindex"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -22,13 +24,13 @@ import (
 func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	named, described, items := build.Table(entresource.Table).As("named"), build.Table(entresource.Table).As("described"), build.Table(metadataitem.Table)
-	valued := build.Select(items.C(metadataitem.FieldResourceID)).From(items).Where(sqldb.MetadataValues.Contains(items.C, folded))
-	if s.Dialect() != dialect.Postgres && !sqldb.IsIndexed(folded) { // tested resource by resource
-		return entsql.Or(sqldb.ResourceNames.Contains(s.C, folded), sqldb.ResourceDescriptions.Contains(s.C, folded), entsql.In(s.C(entresource.FieldID), valued))
+	valued := build.Select(items.C(metadataitem.FieldResourceID)).From(items).Where(textindex.MetadataValues.Contains(items.C, folded))
+	if s.Dialect() != dialect.Postgres && !textindex.IsIndexed(folded) { // tested resource by resource
+		return entsql.Or(textindex.ResourceNames.Contains(s.C, folded), textindex.ResourceDescriptions.Contains(s.C, folded), entsql.In(s.C(entresource.FieldID), valued))
 	}
-	return sqldb.FoundIn(s.C(entresource.FieldID), build.
-		Select(named.C(entresource.FieldID)).From(named).Where(sqldb.ResourceNames.Contains(named.C, folded)).
-		UnionAll(build.Select(described.C(entresource.FieldID)).From(described).Where(sqldb.ResourceDescriptions.Contains(described.C, folded))).
+	return textindex.FoundIn(s.C(entresource.FieldID), build.
+		Select(named.C(entresource.FieldID)).From(named).Where(textindex.ResourceNames.Contains(named.C, folded)).
+		UnionAll(build.Select(described.C(entresource.FieldID)).From(described).Where(textindex.ResourceDescriptions.Contains(described.C, folded))).
 		UnionAll(valued))
 }
 
@@ -63,7 +65,7 @@ func among[Value int64 | string](s *entsql.Selector, column string, values []Val
 	if len(values) == 1 {
 		return entsql.EQ(column, values[0])
 	}
-	return sqldb.IsAmong(s, column, values)
+	return paging.IsAmong(s, column, values)
 }
 
 // hasPrefix holds where a column begins with a string. prefixColumn has the

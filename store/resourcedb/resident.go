@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource/resident"
 	copies "github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -91,7 +92,7 @@ func (s *ResourceStore) readChanged(ctx context.Context, on sqldb.Conn, held *he
 			return nil, err
 		}
 	}
-	for some := range slices.Chunk(sqldb.Distinct(uuids), maxFollowed) {
+	for some := range slices.Chunk(lists.Distinct(uuids), maxFollowed) {
 		changed, err := s.readResources(ctx, on, some)
 		if err != nil {
 			return nil, err

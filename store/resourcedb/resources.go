@@ -17,6 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -35,7 +36,7 @@ var (
 
 // Resources returns a page of the resources that the viewer may see.
 func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order, request page.Request) (page.Page[*resource.Resource], error) {
-	paging, err := sqldb.NewPaging("resources", resourceOrders(), order, request)
+	pages, err := paging.New("resources", resourceOrders(), order, request)
 	if err != nil {
 		return page.Page[*resource.Resource]{}, err
 	}
@@ -50,30 +51,30 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 	if err != nil {
 		return page.Page[*resource.Resource]{}, err
 	}
-	rows, err := s.pageOf(ctx, found, filter, order, paging)
+	rows, err := s.pageOf(ctx, found, filter, order, pages)
 	if err != nil {
 		return page.Page[*resource.Resource]{}, fmt.Errorf("list resources: %w", err)
 	}
 	position, err := s.positions(ctx, order, rows)
-	return sqldb.NewPage(paging, rows, resourceNoun, position), err
+	return paging.NewPage(pages, rows, resourceNoun, position), err
 }
 
 // pageOf returns the rows of a page of resources, and one more.
-func (s *ResourceStore) pageOf(ctx context.Context, found answer, filter resource.Filter, order page.Order, paging sqldb.Paging) ([]*ent.Resource, error) {
+func (s *ResourceStore) pageOf(ctx context.Context, found answer, filter resource.Filter, order page.Order, pages paging.Paging) ([]*ent.Resource, error) {
 	if found.bySets() {
-		ids := found.page(order, paging)
+		ids := found.page(order, pages)
 		if len(ids) == 0 {
 			return nil, nil
 		}
-		return resourceTable.All(ctx, s.DB, sqldb.Among(entresource.FieldID, ids), paging.Sort)
+		return resourceTable.All(ctx, s.DB, paging.Among(entresource.FieldID, ids), pages.Sort)
 	}
-	wanted := s.searched(paging, found.clauses, visible.Resources(ctx))
+	wanted := s.searched(pages, found.clauses, visible.Resources(ctx))
 	if order.Field == string(resource.OrderByType) {
-		wanted = firstOfTypes(paging, wanted)
+		wanted = firstOfTypes(pages, wanted)
 	} else if parts := s.partsOf(ctx, filter, found.clauses); len(parts) > 0 {
-		wanted = firstOfParts(paging, parts)
+		wanted = firstOfParts(pages, parts)
 	}
-	return resourceTable.All(filtered(ctx, filter), s.DB, wanted, paging.Take)
+	return resourceTable.All(filtered(ctx, filter), s.DB, wanted, pages.Take)
 }
 
 // filtered returns the context of a list under a filter. The statement is not
@@ -105,40 +106,40 @@ func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filt
 // ResourcesWithin returns a page of the resources of each scope: the children
 // of a resource, or the resources of a type.
 func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
-	paging, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
+	pages, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, paging.OfEach(entresource.Table, scopeColumns[scope], keys, wanted))
+	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, pages.OfEach(entresource.Table, scopeColumns[scope], keys, wanted))
 	if err != nil {
 		return nil, fmt.Errorf("list resources within others: %w", err)
 	}
 	position, err := s.positions(ctx, order, rows)
-	return sqldb.PagesOf(paging, keys, rows, scopeKey(scope), resourceNoun, position), err
+	return paging.PagesOf(pages, keys, rows, scopeKey(scope), resourceNoun, position), err
 }
 
 // ResourcesBehind reports, for each key, whether there are resources behind the
 // page of ResourcesWithin: before a page that is read forward, after a page
 // that is read backward.
 func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]bool, error) {
-	paging, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
+	pages, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Ent.Resource.Query().Where(paging.BehindEach(entresource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
+	rows, err := s.Ent.Resource.Query().Where(pages.BehindEach(entresource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for resources within others: %w", err)
 	}
-	return sqldb.KeysOf(rows, scopeKey(scope)), nil
+	return paging.KeysOf(rows, scopeKey(scope)), nil
 }
 
-func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resource.Filter, order page.Order, request page.Request) (sqldb.Paging, predicate.Resource, error) {
-	paging, err := sqldb.NewPaging(list, resourceOrders(), order, request)
+func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resource.Filter, order page.Order, request page.Request) (paging.Paging, predicate.Resource, error) {
+	pages, err := paging.New(list, resourceOrders(), order, request)
 	if err != nil {
-		return paging, nil, err
+		return pages, nil, err
 	}
 	wanted, err := s.resourcesMatching(ctx, filter)
-	return paging, wanted, err
+	return pages, wanted, err
 }
 
 // CountResourcesWithin returns the number of resources of each scope.
@@ -147,7 +148,7 @@ func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource
 	if err != nil {
 		return nil, err
 	}
-	return resourceTable.CountBy(ctx, s.DB, scopeColumns[scope], sqldb.Among(scopeColumns[scope], keys), wanted)
+	return resourceTable.CountBy(ctx, s.DB, scopeColumns[scope], paging.Among(scopeColumns[scope], keys), wanted)
 }
 
 // ResourceByUUID returns the resource with a uuid, or ErrNotFound.
@@ -168,16 +169,16 @@ func refuseUnknownResource(uuid string) *problem.Refusal {
 
 // ResourcesByID returns the visible resources with the row ids.
 func (s *ResourceStore) ResourcesByID(ctx context.Context, ids []int64) (map[int64]*resource.Resource, error) {
-	rows, err := resourceTable.All(ctx, s.DB, visible.Resources(ctx), sqldb.Among(entresource.FieldID, ids))
-	return sqldb.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) int64 { return row.ID })
+	rows, err := resourceTable.All(ctx, s.DB, visible.Resources(ctx), paging.Among(entresource.FieldID, ids))
+	return paging.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) int64 { return row.ID })
 }
 
 // TagsOfResources returns the tags of the resources, sorted by name, ignoring
 // case.
 func (s *ResourceStore) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
-	rows, err := resourceTags.All(ctx, s.DB, sqldb.Among(resourcetag.FieldResourceID, resources), visible.OfResources(ctx),
+	rows, err := resourceTags.All(ctx, s.DB, paging.Among(resourcetag.FieldResourceID, resources), visible.OfResources(ctx),
 		sqldb.Where(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()))
-	return sqldb.ByParent(rows, err, "tags of resources",
+	return paging.ByParent(rows, err, "tags of resources",
 		func(row *ent.ResourceTag) string { return row.Name },
 		func(row *ent.ResourceTag) int64 { return row.ResourceID })
 }
@@ -203,7 +204,7 @@ func resourceNoun(row *ent.Resource) *resource.Resource {
 
 // ResourcesByUUID returns the resources that the viewer may see.
 func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
-	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), sqldb.Among(entresource.FieldUUID, uuids)).All(ctx)
+	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up resources: %w", err)
 	}

@@ -10,7 +10,8 @@ import (
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
+	"github.com/cadastre-dev/cadastre/store/sqldb/textindex"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -31,13 +32,13 @@ type textSearch struct {
 func searchOf(c resource.Condition, isPostgres bool) *textSearch {
 	isItem := c.Kind == resource.ConditionMetadata && c.Test.Operator == resource.Has
 	switch {
-	case c.Kind == resource.ConditionSearch && (isPostgres || sqldb.IsIndexed(c.Test.Operands[0])):
+	case c.Kind == resource.ConditionSearch && (isPostgres || textindex.IsIndexed(c.Test.Operands[0])):
 		return searchEverywhere(c.Test.Operands[0])
 	case isPostgres:
 		return nil
-	case c.Kind == resource.ConditionNameContains && sqldb.IsIndexed(c.Test.Operands[0]):
+	case c.Kind == resource.ConditionNameContains && textindex.IsIndexed(c.Test.Operands[0]):
 		return searchNames(c.Test.Operands[0])
-	case isItem && sqldb.IsIndexed(text.Fold(c.Test.Operands[0])):
+	case isItem && textindex.IsIndexed(text.Fold(c.Test.Operands[0])):
 		return searchItems(c.Test.Name, c.Test.Operands[0])
 	}
 	return nil
@@ -47,14 +48,14 @@ func searchOf(c resource.Condition, isPostgres bool) *textSearch {
 func searchEverywhere(folded string) *textSearch {
 	return &textSearch{
 		found: entsql.P(func(b *entsql.Builder) {
-			b.Join(sqldb.ResourceNames.Found(entresource.FieldID, folded)).
-				WriteString(" UNION ALL ").Join(sqldb.ResourceDescriptions.Found(entresource.FieldID, folded)).
-				WriteString(" UNION ALL ").Join(sqldb.MetadataValues.Found(metadataitem.FieldResourceID, folded))
+			b.Join(textindex.ResourceNames.Found(entresource.FieldID, folded)).
+				WriteString(" UNION ALL ").Join(textindex.ResourceDescriptions.Found(entresource.FieldID, folded)).
+				WriteString(" UNION ALL ").Join(textindex.MetadataValues.Found(metadataitem.FieldResourceID, folded))
 		}),
 		has: func(build *entsql.DialectBuilder, of func(string) string) *entsql.Predicate {
 			items := build.Table(metadataitem.Table)
-			return entsql.Or(sqldb.ResourceNames.Has(of, folded), sqldb.ResourceDescriptions.Has(of, folded),
-				hasItem(build, of, sqldb.MetadataValues.Has(items.C, folded)))
+			return entsql.Or(textindex.ResourceNames.Has(of, folded), textindex.ResourceDescriptions.Has(of, folded),
+				hasItem(build, of, textindex.MetadataValues.Has(items.C, folded)))
 		},
 	}
 }
@@ -62,9 +63,9 @@ func searchEverywhere(folded string) *textSearch {
 // searchNames searches names.
 func searchNames(folded string) *textSearch {
 	return &textSearch{
-		found: sqldb.ResourceNames.Found(entresource.FieldID, folded),
+		found: textindex.ResourceNames.Found(entresource.FieldID, folded),
 		has: func(_ *entsql.DialectBuilder, of func(string) string) *entsql.Predicate {
-			return sqldb.ResourceNames.Has(of, folded)
+			return textindex.ResourceNames.Has(of, folded)
 		},
 	}
 }
@@ -72,12 +73,12 @@ func searchNames(folded string) *textSearch {
 // searchItems searches the values of a metadata key, case-sensitively.
 func searchItems(key, part string) *textSearch {
 	return &textSearch{
-		found: sqldb.MetadataValues.FoundExactly(metadataitem.FieldResourceID, part, func(column func(string) string) *entsql.Predicate {
+		found: textindex.MetadataValues.FoundExactly(metadataitem.FieldResourceID, part, func(column func(string) string) *entsql.Predicate {
 			return entsql.EQ("+"+column(metadataitem.FieldKey), key)
 		}),
 		has: func(build *entsql.DialectBuilder, of func(string) string) *entsql.Predicate {
 			items := build.Table(metadataitem.Table)
-			return hasItem(build, of, entsql.And(entsql.EQ(items.C(metadataitem.FieldKey), key), sqldb.MetadataValues.HasExactly(items.C, part)))
+			return hasItem(build, of, entsql.And(entsql.EQ(items.C(metadataitem.FieldKey), key), textindex.MetadataValues.HasExactly(items.C, part)))
 		},
 	}
 }
@@ -94,7 +95,7 @@ func hasItem(build *entsql.DialectBuilder, of func(string) string, test *entsql.
 
 // searched returns the condition of a page for clauses. The first search among
 // them becomes a searchedPage, a statement that chooses the faster way itself.
-func (s *ResourceStore) searched(paging sqldb.Paging, clauses []clause, visible func(*entsql.Selector)) func(*entsql.Selector) {
+func (s *ResourceStore) searched(pages paging.Paging, clauses []clause, visible func(*entsql.Selector)) func(*entsql.Selector) {
 	var search *textSearch
 	at := slices.IndexFunc(clauses, func(c clause) bool {
 		if c.among == nil && !c.Ignored {
@@ -109,14 +110,14 @@ func (s *ResourceStore) searched(paging sqldb.Paging, clauses []clause, visible 
 			asked(s, visible)
 			keep(s, clauses)
 		}
-	case at < 0 || paging.Key.Of != nil: // no index has the order of types
+	case at < 0 || pages.Key.Of != nil: // no index has the order of types
 		return func(s *entsql.Selector) {
 			visible(s)
 			keep(s, clauses)
 		}
 	}
 	others := slices.Delete(slices.Clone(clauses), at, at+1)
-	page := searchedPage{search, s.walk, paging, func(s *entsql.Selector) {
+	page := searchedPage{search, s.walk, pages, func(s *entsql.Selector) {
 		asked(s, visible)
 		keep(s, others)
 	}}
@@ -145,7 +146,7 @@ func asked(s *entsql.Selector, condition func(*entsql.Selector)) {
 type searchedPage struct {
 	*textSearch
 	walk   query.Walk
-	paging sqldb.Paging
+	pages  paging.Paging
 	others func(*entsql.Selector) // the other conditions of the list
 }
 
@@ -167,7 +168,7 @@ func (p searchedPage) holds(s *entsql.Selector) *entsql.Predicate {
 			WriteString(" FROM probed), ordered AS NOT MATERIALIZED (").Join(p.ordered(build)).
 			WriteString("), walked (id) AS MATERIALIZED (").Join(p.walked(build)).
 			WriteString(") SELECT id FROM probed WHERE " + isFew + " UNION ALL SELECT id FROM walked UNION ALL SELECT id FROM (SELECT id FROM found LIMIT (SELECT CASE WHEN NOT " + isFew +
-				" AND (SELECT COUNT(*) FROM walked) < ").Arg(p.paging.Limit()).
+				" AND (SELECT COUNT(*) FROM walked) < ").Arg(p.pages.Limit()).
 			WriteString(" AND (SELECT COUNT(*) FROM (").Join(p.inOrder(build, entresource.FieldID).Limit(p.walk.Most)).WriteString(") AS looked_at) = ").Arg(p.walk.Most).
 			WriteString(" THEN " + all + " ELSE 0 END)) AS everything" + end)
 	})
@@ -178,8 +179,8 @@ func (p searchedPage) inOrder(build *entsql.DialectBuilder, columns ...string) *
 	resources := build.Select().From(build.Table(entresource.Table))
 	resources.Select(resources.Columns(columns...)...)
 	p.others(resources)
-	p.paging.Within(resources)
-	p.paging.Sort(resources)
+	p.pages.Within(resources)
+	p.pages.Sort(resources)
 	return resources
 }
 
@@ -187,7 +188,7 @@ func (p searchedPage) inOrder(build *entsql.DialectBuilder, columns ...string) *
 // few. Each database needs its own form to check that before it reads any.
 func (p searchedPage) ordered(build *entsql.DialectBuilder) entsql.Querier {
 	resources := p.inOrder(build, entresource.FieldID, entresource.FieldNameKey, entresource.FieldDescriptionKey, entresource.FieldDescription,
-		p.paging.Key.Column, p.paging.Key.TieColumn())
+		p.pages.Key.Column, p.pages.Key.TieColumn())
 	if resources.Dialect() == dialect.Postgres {
 		return resources.Where(entsql.ExprP("NOT " + isFew)).Limit(p.walk.Most)
 	}
@@ -202,7 +203,7 @@ func (p searchedPage) walked(build *entsql.DialectBuilder) *entsql.Selector {
 	ordered := build.Table("ordered")
 	walked := build.Select(ordered.C(entresource.FieldID)).From(ordered).Where(p.has(build, ordered.C))
 	if walked.Dialect() == dialect.Postgres { // SQLite returns rows in order anyway, and would read all of them to sort
-		p.paging.Sort(walked)
+		p.pages.Sort(walked)
 	}
-	return walked.Limit(p.paging.Limit())
+	return walked.Limit(p.pages.Limit())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -282,7 +283,7 @@ func fieldsOf(ctx context.Context, tx *sqldb.Tx, before, after *ent.Resource) (s
 	}
 	uuids := map[int64]string{}
 	if len(ids) > 0 {
-		parents, err := tx.Resource.Query().Where(sqldb.Among(entresource.FieldID, sqldb.Distinct(ids))).All(ctx)
+		parents, err := tx.Resource.Query().Where(paging.Among(entresource.FieldID, lists.Distinct(ids))).All(ctx)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -144,7 +144,7 @@ func (tx *Tx) SeenBy(kind, key string, audience *change.Audience) {
 // Was reads the audiences of things before the transaction changes them.
 func (tx *Tx) Was(ctx context.Context, kind string, keys ...string) error {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return tx.changes.at(thing{kind, key}).knowsBefore })
-	read, err := tx.audiences(ctx, kind, Distinct(keys))
+	read, err := tx.audiences(ctx, kind, lists.Distinct(keys))
 	for _, key := range keys {
 		tx.SawBefore(kind, key, read[key])
 	}

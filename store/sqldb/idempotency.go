@@ -16,9 +16,7 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/idempotencykey"
-	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
@@ -364,20 +362,16 @@ func (k *keys) added(projects []string) {
 
 // DropKeys deletes expired idempotency keys.
 func (d *DB) DropKeys(ctx context.Context) error {
+	// The second condition keeps a key that was renewed meanwhile.
+	statement := d.statement(fmt.Sprintf(`DELETE FROM idempotency_keys
+		WHERE id IN (SELECT id FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT %d) AND created_at <= $1`, keysAtOnce))
 	for {
-		rows, err := d.Ent.IdempotencyKey.Query().Where(idempotencykey.CreatedAtLTE(d.Now().Add(-KeepKeys))).
-			Order(idempotencykey.ByCreatedAt()).Limit(keysAtOnce).Select(idempotencykey.FieldID).All(ctx)
-		if err != nil || len(rows) == 0 {
+		result, err := d.Pool.ExecContext(ctx, statement, d.Now().Add(-KeepKeys))
+		if err != nil {
 			return err
 		}
-		ids := lists.Map(rows, func(row *ent.IdempotencyKey) int64 { return row.ID })
-		// The second condition keeps a key that was renewed meanwhile.
-		if _, err := d.Ent.IdempotencyKey.Delete().
-			Where(Among(idempotencykey.FieldID, ids), idempotencykey.CreatedAtLTE(d.Now().Add(-KeepKeys))).Exec(ctx); err != nil {
+		if deleted, err := result.RowsAffected(); err != nil || deleted < keysAtOnce {
 			return err
-		}
-		if len(rows) < keysAtOnce {
-			return nil
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"entgo.io/ent/dialect"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/cadastre-dev/cadastre/store/sqldb/textindex"
 )
 
 // migrations holds the versioned SQL of both dialects. Each file has an up and
@@ -100,7 +102,7 @@ func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
 		_, err = migrator.Up(ctx)
 	}
 	if err == nil {
-		err = d.makeTextIndexes(ctx, pool, log)
+		err = textindex.Create(ctx, pool, d.dialectName, log)
 	}
 	err = errors.Join(err, unlock(), migrator.Close())
 	if err != nil {

@@ -9,15 +9,13 @@ import (
 	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
-
-	"github.com/cadastre-dev/cadastre/page"
 )
 
 // Table reads rows of a table faster than ent, which allocates an object for
 // each value of each row. That took longer than the rest of a list. Row types
 // and predicates are ent's.
 type Table[Row any] struct {
-	name    string
+	Name    string // in the database
 	columns []string
 	fields  []int // of Row, by column
 	// short is the table without its time columns; nil to always read them.
@@ -27,7 +25,7 @@ type Table[Row any] struct {
 // Timeless returns a copy of the table that omits its time columns in contexts
 // of WithoutTimes.
 func (t Table[Row]) Timeless() Table[Row] {
-	short := Table[Row]{name: t.name}
+	short := Table[Row]{Name: t.Name}
 	for i, column := range t.columns {
 		if column != "created_at" && column != "updated_at" {
 			short.columns, short.fields = append(short.columns, column), append(short.fields, t.fields[i])
@@ -48,7 +46,7 @@ func WithoutTimes(ctx context.Context) context.Context {
 // NewTable returns a Table for the given columns, except those in without. Row
 // is ent's struct for the table.
 func NewTable[Row any](name string, columns []string, without ...string) Table[Row] {
-	t := Table[Row]{name: name}
+	t := Table[Row]{Name: name}
 	row := reflect.TypeFor[Row]()
 	for _, column := range columns {
 		if slices.Contains(without, column) {
@@ -105,7 +103,7 @@ func (t Table[Row]) All(ctx context.Context, d *DB, conditions ...func(*entsql.S
 
 // where returns a SELECT without columns, under the conditions.
 func (t Table[Row]) where(d *DB, conditions []func(*entsql.Selector)) *entsql.Selector {
-	selector := entsql.Dialect(d.Pool.dialectName).Select().From(entsql.Table(t.name))
+	selector := entsql.Dialect(d.Pool.dialectName).Select().From(entsql.Table(t.Name))
 	for _, condition := range conditions {
 		condition(selector)
 	}
@@ -135,7 +133,7 @@ func (d *DB) Select(ctx context.Context, selector *entsql.Selector, each func(*e
 func (t Table[Row]) Count(ctx context.Context, d *DB, conditions ...func(*entsql.Selector)) (n int, err error) {
 	err = d.Select(ctx, t.where(d, conditions).Count(), func(rows *entsql.Rows) error { return rows.Scan(&n) })
 	if err != nil {
-		return 0, fmt.Errorf("count the rows of %s: %w", t.name, err)
+		return 0, fmt.Errorf("count the rows of %s: %w", t.Name, err)
 	}
 	return n, nil
 }
@@ -146,7 +144,7 @@ func (t Table[Row]) CountBy(ctx context.Context, d *DB, column string, condition
 	selector := t.where(d, conditions)
 	counts, err := d.CountEach(ctx, selector.Select(selector.C(column), entsql.Count("*")).GroupBy(selector.C(column)))
 	if err != nil {
-		return nil, fmt.Errorf("count the rows of %s: %w", t.name, err)
+		return nil, fmt.Errorf("count the rows of %s: %w", t.Name, err)
 	}
 	return counts, nil
 }
@@ -163,26 +161,6 @@ func (d *DB) CountEach(ctx context.Context, selector *entsql.Selector) (map[int6
 		return err
 	})
 	return counts, err
-}
-
-// PageOf returns a page of the rows that meet the conditions, converted to
-// nouns. place returns a row's position in the order. An empty page needs no
-// statement. err is the error of NewPaging, which PageOf returns.
-func PageOf[Row, Noun any](
-	ctx context.Context, d *DB, table Table[Row], paging Paging, err error, noun func(*Row) Noun, place func(*Row) (key any, tie string),
-	conditions ...func(*entsql.Selector),
-) (page.Page[Noun], error) {
-	if err != nil {
-		return page.Page[Noun]{}, err
-	}
-	if paging.request.IsEmpty() {
-		return page.Page[Noun]{Unread: true}, nil
-	}
-	rows, err := table.All(ctx, d, append(conditions, paging.Take)...)
-	if err != nil {
-		return page.Page[Noun]{}, fmt.Errorf("list the rows of %s: %w", table.name, err)
-	}
-	return NewPage(paging, rows, noun, place), nil
 }
 
 // fill sets the arguments of Scan for a row.

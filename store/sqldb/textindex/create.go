@@ -1,4 +1,4 @@
-package sqldb
+package textindex
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"github.com/lib/pq"
 )
 
-// makeTextIndexes creates missing trigram indexes and repairs broken ones. It
+// Create creates missing trigram indexes and repairs broken ones. It
 // runs at every start, after the migrations and under their lock, since on
 // PostgreSQL the required extension may be installed later than the tables.
 // Without the extension searches scan all rows, and the log explains how to
 // install it.
-func (d *Database) makeTextIndexes(ctx context.Context, pool *sql.DB, log *slog.Logger) error {
+func Create(ctx context.Context, pool *sql.DB, dialectName string, log *slog.Logger) error {
 	makeAll := makeTrigramsSQLite
-	if d.dialectName == dialect.Postgres {
+	if dialectName == dialect.Postgres {
 		makeAll = makeTrigramsPostgres
 	}
 	if err := makeAll(ctx, pool, log); err != nil {

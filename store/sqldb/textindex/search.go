@@ -1,4 +1,4 @@
-package sqldb
+package textindex
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ var (
 )
 
 // searchedTexts returns all searchable strings. Each has its own index, see
-// makeTextIndexes.
+// Create.
 func searchedTexts() []SearchedText {
 	return []SearchedText{MetadataValues, CapabilityValues, ResourceNames, ResourceDescriptions, TextsOfNamespaces, TextsOfProperties, TextsOfObjects, NamesOfTags}
 }

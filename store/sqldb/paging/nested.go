@@ -1,4 +1,4 @@
-package sqldb
+package paging
 
 import (
 	"entgo.io/ent/dialect"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
 // FirstOfEach keeps the first rows of each key under an order. One statement
@@ -28,7 +29,7 @@ func FirstOfEach(table, column string, keys []int64, limit int, conditions ...fu
 				b.WriteString("unnest(").Arg(pq.Array(keys)).WriteString("::bigint[]) AS parts (key) CROSS JOIN LATERAL (").Join(first).WriteString(") AS of_each)")
 				return
 			}
-			b.WriteString("json_each(").Arg(JSONOf(keys)).WriteString(") AS parts CROSS JOIN ").Ident(table).
+			b.WriteString("json_each(").Arg(sqldb.JSONOf(keys)).WriteString(") AS parts CROSS JOIN ").Ident(table).
 				WriteString(" AS of_each ON of_each.id IN (").Join(first).WriteString("))")
 		}))
 	}

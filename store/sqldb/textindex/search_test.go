@@ -1,4 +1,4 @@
-package sqldb
+package textindex
 
 import (
 	"math/rand/v2"

@@ -1,7 +1,6 @@
-package sqldb
+package paging
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
 // Among keeps the rows with one of the values in a column. All values are one
@@ -27,7 +27,7 @@ func IsAmong[V int64 | string](s *entsql.Selector, column string, values []V) *e
 			b.WriteString(" = ANY(").Arg(pq.Array(values)).WriteString(")")
 			return
 		}
-		b.WriteString(" IN (SELECT value FROM json_each(").Arg(JSONOf(values)).WriteString("))")
+		b.WriteString(" IN (SELECT value FROM json_each(").Arg(sqldb.JSONOf(values)).WriteString("))")
 	})
 }
 
@@ -50,23 +50,6 @@ func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) 
 		out[parent(row)] = append(out[parent(row)], noun(row))
 	}
 	return out, nil
-}
-
-// Without returns the values of list that are not in other, in order.
-func Without[V comparable](list, other []V) []V {
-	held := lists.Set(other, lists.Itself)
-	var left []V
-	for _, value := range list {
-		if !held[value] {
-			left = append(left, value)
-		}
-	}
-	return left
-}
-
-// Distinct returns the values of a list without duplicates, sorted.
-func Distinct[V cmp.Ordered](list []V) []V {
-	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
 // RowsAtOnce bounds the rows of one INSERT with a parameter for each column.

@@ -1,7 +1,9 @@
-package sqldb
+package paging
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
 // SortKey is a column to order a list by. Time columns need their own
@@ -67,9 +70,9 @@ type Paging struct {
 	before  *page.Position
 }
 
-// NewPaging parses a page request for a list with the given orders. It reports
+// New parses a page request for a list with the given orders. It reports
 // each bad argument as a problem.
-func NewPaging(list string, keys map[string]SortKey, order page.Order, request page.Request) (Paging, error) {
+func New(list string, keys map[string]SortKey, order page.Order, request page.Request) (Paging, error) {
 	p := Paging{Key: keys[order.Field], descending: order.Descending, list: order.Of(list), request: request}
 	var problems problem.Problems
 	p.after, p.before = request.Positions(p.list, p.isPosition, &problems)
@@ -200,4 +203,24 @@ func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place fun
 		out.Items[i], out.Cursors[i] = noun(row), position.Cursor()
 	}
 	return out
+}
+
+// PageOf returns a page of the rows that meet the conditions, converted to
+// nouns. place returns a row's position in the order. An empty page needs no
+// statement. err is the error of New, which PageOf returns.
+func PageOf[Row, Noun any](
+	ctx context.Context, d *sqldb.DB, table sqldb.Table[Row], pages Paging, err error, noun func(*Row) Noun, place func(*Row) (key any, tie string),
+	conditions ...func(*entsql.Selector),
+) (page.Page[Noun], error) {
+	if err != nil {
+		return page.Page[Noun]{}, err
+	}
+	if pages.request.IsEmpty() {
+		return page.Page[Noun]{Unread: true}, nil
+	}
+	rows, err := table.All(ctx, d, append(conditions, pages.Take)...)
+	if err != nil {
+		return page.Page[Noun]{}, fmt.Errorf("list the rows of %s: %w", table.Name, err)
+	}
+	return NewPage(pages, rows, noun, place), nil
 }
