@@ -53,8 +53,12 @@ func reference(schema *ast.Schema) map[string]string {
 		if one.BuiltIn || one == schema.Query || one == schema.Mutation || one == schema.Subscription {
 			continue
 		}
+		if place := r.elsewhere(one); place != "" {
+			r.places[name] = place
+			continue
+		}
 		page := pageOf(one)
-		r.pages[name] = page
+		r.places[name] = page + ".md#" + strings.ToLower(name)
 		types[page] = append(types[page], one)
 	}
 	pages := map[string]string{
@@ -68,6 +72,7 @@ func reference(schema *ast.Schema) map[string]string {
 		fmt.Fprintf(&index, "- [%s](%s.md)\n", subject.title, subject.page)
 		pages[subject.page+".md"] = r.types(subject.title, types[subject.page])
 	}
+	index.WriteString("\n" + pagesOfLists)
 	pages["README.md"] = index.String()
 	return pages
 }
@@ -90,7 +95,51 @@ func pageOf(one *ast.Definition) string {
 // referenceOf writes the reference of a schema.
 type referenceOf struct {
 	schema *ast.Schema
-	pages  map[string]string // by the name of each type
+	places map[string]string // page and heading by the name of each type
+}
+
+// pagesOfLists is the section of the index on types and arguments of pages,
+// which are the same for all lists.
+const pagesOfLists = "## Pages\n\nA list with many members is read page by page. Such a field takes four arguments:\n\n" +
+	"| argument | type | |\n|---|---|---|\n" +
+	"| `first` | `Int` | Maximum number of rows from the front, 0 to 1000 (default 50). |\n" +
+	"| `after` | `String` | Only rows after this cursor. |\n" +
+	"| `last` | `Int` | Maximum number of rows from the end, 0 to 1000. Mutually exclusive with `first`. |\n" +
+	"| `before` | `String` | Only rows before this cursor. |\n\n" +
+	"Its type ends in `Connection`:\n\n" +
+	"| field | |\n|---|---|\n" +
+	"| `nodes` | The members of the page. |\n" +
+	"| `edges` | The members, each as `node` with its `cursor`, which stays valid when the member is deleted. |\n" +
+	"| `pageInfo` | The position of the page in the list, a [`PageInfo!`](common.md#pageinfo). |\n" +
+	"| `totalCount` | Number of members in the whole list, an `Int!`. Counted only when selected. |\n"
+
+// paging are the arguments of pages as pagesOfLists describes them.
+var paging = []string{"first", "after", "last", "before"}
+
+// elsewhere returns the page and heading that describe a type without a
+// heading, or "". The input and the payload of a mutation are described there,
+// and ordinary connections and edges in the index.
+func (r referenceOf) elsewhere(one *ast.Definition) string {
+	for _, field := range r.schema.Mutation.Fields {
+		if one.Name == inputOf(field) || one.Name == field.Type.Name() {
+			return "mutations.md#" + strings.ToLower(field.Name)
+		}
+	}
+	var fields []string
+	for _, field := range one.Fields {
+		fields = append(fields, field.Name)
+	}
+	ordinary := strings.HasSuffix(one.Name, "Connection") && slices.Equal(fields, []string{"nodes", "edges", "pageInfo", "totalCount"}) ||
+		strings.HasSuffix(one.Name, "Edge") && slices.Equal(fields, []string{"cursor", "node"})
+	if ordinary && !strings.Contains(one.Description, ",") {
+		return "README.md#pages"
+	}
+	return ""
+}
+
+// inputOf returns the name of the type of a mutation's argument input.
+func inputOf(mutation *ast.FieldDefinition) string {
+	return mutation.Arguments.ForName("input").Type.Name()
 }
 
 // root returns the page of the fields of Query, Mutation or Subscription.
@@ -103,16 +152,65 @@ func (r referenceOf) root(title string, of *ast.Definition) string {
 		if strings.HasPrefix(field.Name, "__") {
 			continue
 		}
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n\nAnswers %s.\n", field.Name, prose(field.Description), r.link(field.Type))
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", field.Name, prose(field.Description))
+		if of == r.schema.Mutation {
+			r.mutation(&out, field)
+			continue
+		}
+		fmt.Fprintf(&out, "\nAnswers %s.\n", r.link(field.Type))
 		deprecated(&out, field.Directives)
 		if len(field.Arguments) > 0 {
 			out.WriteString("\n| argument | type | |\n|---|---|---|\n")
 		}
-		for _, argument := range field.Arguments {
-			fmt.Fprintf(&out, "| `%s` | %s | %s |\n", argument.Name, r.typed(argument.Type, argument.DefaultValue), cell(argument.Description))
-		}
+		r.arguments(&out, field, "%s")
 	}
 	return out.String()
+}
+
+// mutation writes the arguments of a mutation and its answer. Sentences of the
+// input's description after the first one have rules; the first one is the
+// heading again.
+func (r referenceOf) mutation(out *strings.Builder, field *ast.FieldDefinition) {
+	input := r.schema.Types[inputOf(field)]
+	deprecated(out, field.Directives)
+	fmt.Fprintf(out, "\nTakes `%s`.", input.Name)
+	if _, rules, some := strings.Cut(input.Description, ". "); some {
+		out.WriteString(" " + cell(rules))
+	}
+	out.WriteString("\n\n| argument | type | |\n|---|---|---|\n")
+	for _, one := range input.Fields {
+		fmt.Fprintf(out, "| `input.%s` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
+	}
+	for _, one := range field.Arguments {
+		if one.Name != "input" {
+			fmt.Fprintf(out, "| `%s` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
+		}
+	}
+	fmt.Fprintf(out, "\nAnswers `%s`.\n", field.Type.Name())
+	r.fields(out, r.schema.Types[field.Type.Name()])
+}
+
+// arguments writes rows for the arguments of a field, whose names go into a
+// format. The arguments of pages are one row.
+func (r referenceOf) arguments(out *strings.Builder, field *ast.FieldDefinition, format string) {
+	page := r.schema.Query.Fields.ForName("namespaces").Arguments
+	common := func(one *ast.ArgumentDefinition) bool {
+		return slices.Contains(paging, one.Name) && one.Description == page.ForName(one.Name).Description
+	}
+	whole := 0
+	for _, one := range field.Arguments {
+		if common(one) {
+			whole++
+		}
+	}
+	for _, one := range field.Arguments {
+		switch {
+		case whole < len(paging) || !common(one):
+			fmt.Fprintf(out, "| `"+format+"` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
+		case one.Name == paging[0]:
+			fmt.Fprintf(out, "| `"+format+"` | | Of a [page](README.md#pages). |\n", strings.Join(paging, ", "))
+		}
+	}
 }
 
 // types returns the page of some types.
@@ -144,9 +242,7 @@ func (r referenceOf) fields(out *strings.Builder, one *ast.Definition) {
 	out.WriteString("\n| field | type | |\n|---|---|---|\n")
 	for _, field := range one.Fields {
 		fmt.Fprintf(out, "| `%s` | %s | %s |\n", field.Name, r.typed(field.Type, field.DefaultValue), cell(field.Description))
-		for _, argument := range field.Arguments {
-			fmt.Fprintf(out, "| `%s(%s:)` | %s | %s |\n", field.Name, argument.Name, r.typed(argument.Type, argument.DefaultValue), cell(argument.Description))
-		}
+		r.arguments(out, field, field.Name+"(%s:)")
 	}
 }
 
@@ -160,11 +256,11 @@ func (r referenceOf) typed(of *ast.Type, ifAbsent *ast.Value) string {
 // link returns a type as in the schema, with a link to its description.
 func (r referenceOf) link(of *ast.Type) string {
 	name := of.Name()
-	page, ok := r.pages[name]
+	place, ok := r.places[name]
 	if !ok { // a built-in scalar
 		return "`" + of.String() + "`"
 	}
-	return "[`" + of.String() + "`](" + page + ".md#" + strings.ToLower(name) + ")"
+	return "[`" + of.String() + "`](" + place + ")"
 }
 
 func (r referenceOf) links(names []string) string {
