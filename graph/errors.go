@@ -137,15 +137,20 @@ func placeOf(path ast.Path) string {
 	}).String()
 }
 
-// bounded returns the first document.MaxErrors errors. After these it keeps one
-// error for each field that has none yet, so that no failed field is without an
-// error. Package writer limits the number of fields.
+// problemsExtension has the number of problems of an input with more than
+// document.MaxErrors.
+const problemsExtension = "problems"
+
+// bounded returns the first document.MaxErrors errors. After these it keeps the
+// counts of problems, and one error for each field that has none yet, so that
+// no failed field is without an error. Package writer limits the number of
+// fields.
 func bounded(list gqlerror.List) gqlerror.List {
 	var out gqlerror.List
 	told := map[string]bool{}
 	for _, err := range list {
 		field := err.Path.String()
-		if len(out) < document.MaxErrors || field != "" && !told[field] {
+		if len(out) < document.MaxErrors || field != "" && !told[field] || err.Extensions[problemsExtension] != nil {
 			out = append(out, err)
 		}
 		told[field] = true
@@ -178,12 +183,17 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	}
 	if invalid := new(problem.InvalidInput); errors.As(err, &invalid) {
 		var out gqlerror.List
-		for _, one := range invalid.Problems {
+		for _, one := range invalid.Problems[:min(document.MaxErrors, len(invalid.Problems))] {
 			if one.Kind != nil {
 				out = append(out, shown(codeOf(one.Kind), one.Message, one.Field))
 				continue
 			}
 			out = append(out, shown(CodeBadUserInput, one.Field+": "+one.Message, one.Field))
+		}
+		if len(invalid.Problems) > len(out) {
+			more := shown(CodeBadUserInput, fmt.Sprintf("the input has %s; the first %d are listed", invalid.Problems.Total(), len(out)), "")
+			more.Extensions[problemsExtension] = len(invalid.Problems)
+			out = append(out, more)
 		}
 		return out
 	}

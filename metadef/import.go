@@ -61,7 +61,7 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 			return failure(problem.ErrProtected, "%s is protected; overwriting it takes includeProtected", Shorten(existing.Name))
 		}
 	case Skip:
-		plan := ImportPlan{Outcome: ImportSkipped, Differences: Differences(existing, withFieldsOf(existing, incoming))}
+		plan := ImportPlan{Outcome: ImportSkipped, Differences: Differences(existing, withAccessOf(existing, incoming))}
 		if len(plan.Differences) == 0 {
 			plan.Outcome = ImportUnchanged
 		}

@@ -113,7 +113,11 @@ func TestPlanImportKeepsAccessThatTheFileIsSilentAbout(t *testing.T) {
 	wantLines(t, "overwritten", plan.Differences, `removed $.description: "d"`)
 	plan = PlanImport(existing, parsed(t, `{"namespace":"N","visibility":"public","protected":false,"owner":"them"}`), PreferNew, false)
 	wantLines(t, "preferred", plan.Differences, `changed $.visibility: "private" -> "public"`, "changed $.protected: true -> false", `changed $.owner: "us" -> "them"`)
-	if plan := PlanImport(existing, parsed(t, `{"namespace":"N"}`), Skip, false); plan.Outcome != ImportUnchanged {
+	if plan = PlanImport(existing, parsed(t, `{"namespace":"N"}`), Skip, false); plan.Outcome != ImportSkipped {
+		t.Errorf("a file that Overwrite would apply: %s", plan.Outcome)
+	}
+	wantLines(t, "skipped", plan.Differences, `removed $.description: "d"`)
+	if plan := PlanImport(existing, parsed(t, `{"namespace":"N","description":"d"}`), Skip, false); plan.Outcome != ImportUnchanged {
 		t.Errorf("a file that says nothing else: %s %q", plan.Outcome, plan.Differences)
 	}
 }

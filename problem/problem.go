@@ -176,6 +176,8 @@ func (p *Problems) AddKind(kind error, field, format string, args ...any) {
 // maxProblems is the number of problems that AddBounded lists.
 const maxProblems = 200
 
+const moreProblems = "more problems follow; only the first %d are listed"
+
 // AddBounded adds a problem of an input that can have any number of them.
 // Beyond maxProblems it notes once that there are more.
 func (p *Problems) AddBounded(field, format string, args ...any) {
@@ -183,17 +185,17 @@ func (p *Problems) AddBounded(field, format string, args ...any) {
 	case len(*p) < maxProblems:
 		p.Add(field, format, args...)
 	case len(*p) == maxProblems:
-		p.Add(field, "more problems follow; only the first %d are listed", maxProblems)
+		p.Add(field, moreProblems, maxProblems)
 	}
 }
 
-// AddBoundedProblem is AddBounded for an existing Problem.
-func (p *Problems) AddBoundedProblem(one Problem) {
-	if len(*p) < maxProblems {
-		*p = append(*p, one)
-		return
+// Total returns the number of problems in words, because AddBounded counts to
+// maxProblems only.
+func (p Problems) Total() string {
+	if len(p) == maxProblems+1 && p[maxProblems].Message == fmt.Sprintf(moreProblems, maxProblems) {
+		return fmt.Sprintf("more than %d problems", maxProblems)
 	}
-	p.AddBounded(one.Field, "")
+	return fmt.Sprintf("%d problems", len(p))
 }
 
 // With returns the problems of p, followed by the problems of more that p lacks.

@@ -3,6 +3,8 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -23,6 +25,9 @@ import (
 func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {
 	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.untype(ctx, clauses, filter.Types); err != nil {
 		return nil, err
 	}
 	found, err := s.answerOf(ctx, query.Question{Use: query.Explain}, clauses)
@@ -64,6 +69,20 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 		return nil, fmt.Errorf("explain a filter: %w", err)
 	}
 	return explanation, nil
+}
+
+// untype lets the conditions on capabilities apply to resources of all types,
+// not only to the types of the filter: each condition counts alone.
+func (s *ResourceStore) untype(ctx context.Context, clauses []clause, types []string) error {
+	if types == nil || len(clauses) == 0 {
+		return nil
+	}
+	names := slices.Collect(maps.Keys(clauses[0].compiler.capabilities)) // of the whole filter
+	everywhere, err := s.knownCapabilities(ctx, names, nil)
+	for i := range clauses {
+		clauses[i].compiler.capabilities = everywhere
+	}
+	return err
 }
 
 // explanationOf returns the explanation of clauses, with all counts 0.

@@ -35,9 +35,7 @@ func RefuseRows[Thing any](atomic bool, outcomes []RowOutcome[Thing]) error {
 	}
 	var problems problem.Problems
 	for _, outcome := range outcomes {
-		for _, one := range outcome.Problems {
-			problems.AddBoundedProblem(one)
-		}
+		problems = append(problems, outcome.Problems...)
 	}
 	return problems.Err()
 }
