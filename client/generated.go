@@ -6767,12 +6767,17 @@ func (v *ResourceClass) GetCustom() bool { return v.Custom }
 type ResourceClassFilter struct {
 	// With one of these names, at most 250. An empty list matches nothing.
 	Names optional.Of[[]string] `json:"names,omitempty"`
+	// Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are `BAD_USER_INPUT`.
+	IgnoreUnknown optional.Of[bool] `json:"ignoreUnknown,omitempty"`
 	// `true` for custom ones, `false` for standard ones.
 	Custom optional.Of[bool] `json:"custom,omitempty"`
 }
 
 // GetNames returns ResourceClassFilter.Names, and is useful for accessing the field via an interface.
 func (v *ResourceClassFilter) GetNames() optional.Of[[]string] { return v.Names }
+
+// GetIgnoreUnknown returns ResourceClassFilter.IgnoreUnknown, and is useful for accessing the field via an interface.
+func (v *ResourceClassFilter) GetIgnoreUnknown() optional.Of[bool] { return v.IgnoreUnknown }
 
 // GetCustom returns ResourceClassFilter.Custom, and is useful for accessing the field via an interface.
 func (v *ResourceClassFilter) GetCustom() optional.Of[bool] { return v.Custom }
@@ -7293,10 +7298,15 @@ func (v *ResourceTypeAssociationInput) GetPropertiesTarget() optional.Of[string]
 type ResourceTypeFilter struct {
 	// With any of these names, at most 250, compared exactly. An empty list matches nothing.
 	Names optional.Of[[]string] `json:"names,omitempty"`
+	// Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are `BAD_USER_INPUT`.
+	IgnoreUnknown optional.Of[bool] `json:"ignoreUnknown,omitempty"`
 }
 
 // GetNames returns ResourceTypeFilter.Names, and is useful for accessing the field via an interface.
 func (v *ResourceTypeFilter) GetNames() optional.Of[[]string] { return v.Names }
+
+// GetIgnoreUnknown returns ResourceTypeFilter.IgnoreUnknown, and is useful for accessing the field via an interface.
+func (v *ResourceTypeFilter) GetIgnoreUnknown() optional.Of[bool] { return v.IgnoreUnknown }
 
 // The order of a list of resource types.
 type ResourceTypeOrder struct {
@@ -8434,6 +8444,8 @@ type TraitFilter struct {
 	StartsWith optional.Of[string] `json:"startsWith,omitempty"`
 	// With one of these names, at most 250. An empty list matches nothing.
 	Names optional.Of[[]string] `json:"names,omitempty"`
+	// Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are `BAD_USER_INPUT`.
+	IgnoreUnknown optional.Of[bool] `json:"ignoreUnknown,omitempty"`
 	// `true` for traits of at least one provider, `false` for traits of none.
 	Associated optional.Of[bool] `json:"associated,omitempty"`
 	// `true` for custom ones, `false` for standard ones.
@@ -8445,6 +8457,9 @@ func (v *TraitFilter) GetStartsWith() optional.Of[string] { return v.StartsWith 
 
 // GetNames returns TraitFilter.Names, and is useful for accessing the field via an interface.
 func (v *TraitFilter) GetNames() optional.Of[[]string] { return v.Names }
+
+// GetIgnoreUnknown returns TraitFilter.IgnoreUnknown, and is useful for accessing the field via an interface.
+func (v *TraitFilter) GetIgnoreUnknown() optional.Of[bool] { return v.IgnoreUnknown }
 
 // GetAssociated returns TraitFilter.Associated, and is useful for accessing the field via an interface.
 func (v *TraitFilter) GetAssociated() optional.Of[bool] { return v.Associated }

@@ -73,3 +73,27 @@ func TestAConditionPassesAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestAListSaysWhichNamesExist filters lists by names of which some do not
+// exist.
+func TestAListSaysWhichNamesExist(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		executor := executorOf(t, s)
+		for list, names := range map[string][2]string{
+			"traits":          {`"HW_CPU_X86_AVX2", "CUSTOM_NONE", "not a trait"`, `{"name":"HW_CPU_X86_AVX2"}`},
+			"resourceClasses": {`"VCPU", "CUSTOM_NONE", "not a class"`, `{"name":"VCPU"}`},
+			"resourceTypes":   {`"physical:host", "No::Such::Type"`, `{"name":"physical:host"}`},
+		} {
+			ask := func(filter string) string {
+				return askAs(t, executor, viewers["reader"], fmt.Sprintf(`{ %s(filter: {names: [%s] %s}) { nodes { name } } }`, list, names[0], filter))
+			}
+			if answer, want := ask("ignoreUnknown: true"), fmt.Sprintf(`{"data":{%q:{"nodes":[%s]}}}`, list, names[1]); answer != want {
+				t.Errorf("got %s, want %s", answer, want)
+			}
+			if answer := ask(""); !strings.Contains(answer, `"code":"BAD_USER_INPUT"`) {
+				t.Errorf("unknown names are not refused: %s", answer)
+			}
+		}
+	})
+}

@@ -81,6 +81,8 @@ func (f AssociationFilter) Matches(namespace string, a *ResourceTypeAssociation)
 // nil list is no condition, an empty one matches nothing.
 type ResourceTypeFilter struct {
 	Names []string
+	// IgnoreUnknown ignores names that do not exist.
+	IgnoreUnknown bool
 }
 
 // Check refuses strings that no name can equal.

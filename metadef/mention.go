@@ -75,7 +75,10 @@ func (r UnloadRequest) Mentions(path string) []Mention {
 	return []Mention{MentionOf(NameOfResourceType, problem.Join(path, "resourceTypes"), r.ResourceTypes)}
 }
 
-// Mentions returns the names in the filter at a path.
+// Mentions returns the names in the filter at a path that must exist.
 func (f ResourceTypeFilter) Mentions(path string) []Mention {
+	if f.IgnoreUnknown {
+		return nil
+	}
 	return []Mention{MentionOf(NameOfResourceType, problem.Join(path, "names"), f.Names)}
 }

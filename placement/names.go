@@ -43,10 +43,15 @@ type TraitFilter struct {
 	Names      []string // nil is no constraint, an empty list selects nothing
 	Associated *bool    // with some provider
 	Custom     *bool
+	// IgnoreUnknown ignores names that do not exist.
+	IgnoreUnknown bool
 }
 
 // Validate returns every problem of the filter, each at its path below path.
 func (f TraitFilter) Validate(w *World, path string) []Problem {
+	if f.IgnoreUnknown {
+		w = nil
+	}
 	return validateNames(w, path, f.Names, (*validator).checkTrait)
 }
 
@@ -55,10 +60,15 @@ func (f TraitFilter) Validate(w *World, path string) []Problem {
 type ResourceClassFilter struct {
 	Names  []string // nil is no constraint, an empty list selects nothing
 	Custom *bool
+	// IgnoreUnknown ignores names that do not exist.
+	IgnoreUnknown bool
 }
 
 // Validate returns every problem of the filter, each at its path below path.
 func (f ResourceClassFilter) Validate(w *World, path string) []Problem {
+	if f.IgnoreUnknown {
+		w = nil
+	}
 	return validateNames(w, path, f.Names, (*validator).checkClass)
 }
 

@@ -5422,7 +5422,11 @@ func (ec *executionContext) unmarshalInputResourceTypeFilter(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"names"}
+	if _, present := asMap["ignoreUnknown"]; !present {
+		asMap["ignoreUnknown"] = false
+	}
+
+	fieldsInOrder := [...]string{"names", "ignoreUnknown"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5436,6 +5440,13 @@ func (ec *executionContext) unmarshalInputResourceTypeFilter(ctx context.Context
 				return it, err
 			}
 			it.Names = data
+		case "ignoreUnknown":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ignoreUnknown"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IgnoreUnknown = data
 		}
 	}
 	return it, nil

@@ -5355,7 +5355,11 @@ func (ec *executionContext) unmarshalInputResourceClassFilter(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"names", "custom"}
+	if _, present := asMap["ignoreUnknown"]; !present {
+		asMap["ignoreUnknown"] = false
+	}
+
+	fieldsInOrder := [...]string{"names", "ignoreUnknown", "custom"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5369,6 +5373,13 @@ func (ec *executionContext) unmarshalInputResourceClassFilter(ctx context.Contex
 				return it, err
 			}
 			it.Names = data
+		case "ignoreUnknown":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ignoreUnknown"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IgnoreUnknown = data
 		case "custom":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("custom"))
 			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
@@ -5896,7 +5907,11 @@ func (ec *executionContext) unmarshalInputTraitFilter(ctx context.Context, obj a
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"startsWith", "names", "associated", "custom"}
+	if _, present := asMap["ignoreUnknown"]; !present {
+		asMap["ignoreUnknown"] = false
+	}
+
+	fieldsInOrder := [...]string{"startsWith", "names", "ignoreUnknown", "associated", "custom"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5917,6 +5932,13 @@ func (ec *executionContext) unmarshalInputTraitFilter(ctx context.Context, obj a
 				return it, err
 			}
 			it.Names = data
+		case "ignoreUnknown":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ignoreUnknown"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IgnoreUnknown = data
 		case "associated":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("associated"))
 			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)

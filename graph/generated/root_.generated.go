@@ -1642,6 +1642,8 @@ input ResourceTypeAssociationFilter {
 input ResourceTypeFilter {
   "With any of these names, at most 250, compared exactly. An empty list matches nothing."
   names: [String!] @nameOf(type: "ResourceType")
+  "Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  ignoreUnknown: Boolean! = false
 }
 
 "The order of a list of resource types."
@@ -4033,6 +4035,8 @@ input TraitFilter {
   startsWith: String
   "With one of these names, at most 250. An empty list matches nothing."
   names: [String!] @nameOf(type: "Trait") @work(world: true)
+  "Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  ignoreUnknown: Boolean! = false
   "` + "`" + `true` + "`" + ` for traits of at least one provider, ` + "`" + `false` + "`" + ` for traits of none."
   associated: Boolean
   "` + "`" + `true` + "`" + ` for custom ones, ` + "`" + `false` + "`" + ` for standard ones."
@@ -4063,6 +4067,8 @@ type TraitEdge {
 input ResourceClassFilter {
   "With one of these names, at most 250. An empty list matches nothing."
   names: [String!] @nameOf(type: "ResourceClass") @work(world: true)
+  "Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  ignoreUnknown: Boolean! = false
   "` + "`" + `true` + "`" + ` for custom ones, ` + "`" + `false` + "`" + ` for standard ones."
   custom: Boolean
 }
