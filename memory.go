@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -45,29 +46,41 @@ func useMemory(log *slog.Logger) int64 {
 }
 
 // The program returns unused memory to the system when no collection ran for
-// returnEvery and the heap grew by returnBytes. An idle program allocates too
-// little to ever collect the garbage of a busy time.
+// returnEvery and the heap has returnBytes more than at its smallest. An idle
+// program allocates too little to ever collect the garbage of a busy time.
 const (
 	returnEvery = 5 * time.Second
 	returnBytes = 32 << 20
+	// returnAtMost is the longest time until the program tries again, in
+	// intervals of returnEvery. Memory that was in use, such as an answer that
+	// a client did not read, may be unused by then. Go itself collects every
+	// two minutes.
+	returnAtMost = 24
 )
 
 // returnMemory returns memory to the system whenever the program becomes idle,
-// until the context ends.
-func returnMemory(ctx context.Context) {
-	ticks := time.NewTicker(returnEvery)
+// until the context ends. It checks at the given interval. As long as the
+// program stays idle, it tries again after twice the time, up to returnAtMost
+// intervals.
+func returnMemory(ctx context.Context, every time.Duration) {
+	ticks := time.NewTicker(every)
 	defer ticks.Stop()
 	collected, least := heldMemory()
-	for {
+	for idle, next := 0, 1; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
 		}
 		cycles, held := heldMemory()
-		if idle := cycles == collected; idle && held > least+returnBytes {
+		if idle++; cycles != collected {
+			idle, next = 0, 1
+		}
+		if idle >= next && held > least+returnBytes {
+			runtime.GC() // a sync.Pool drops its contents after two collections
 			debug.FreeOSMemory()
-			cycles, least = heldMemory()
+			cycles, held = heldMemory()
+			idle, next = 0, min(2*next, returnAtMost)
 		}
 		collected, least = cycles, min(least, held)
 	}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/patience"
+)
+
+// TestMemoryReturnsWhenItIsNoLongerInUse holds memory while the program is idle
+// and returns memory, and then drops it. The program stays idle, and returns
+// that memory, too. The test is not parallel: others would collect garbage.
+func TestMemoryReturnsWhenItIsNoLongerInUse(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	const every, size = 20 * time.Millisecond, 8 * returnBytes
+	runtime.GC()
+	_, before := heldMemory()
+	go returnMemory(ctx, every)
+	time.Sleep(2 * every)
+	answer := make([]byte, size)
+	for i := range answer {
+		answer[i] = 1
+	}
+	cycles, _ := heldMemory()
+	if !patience.Until(t, 10*time.Second, func() bool {
+		now, _ := heldMemory()
+		return now >= cycles+2 // the program tried to return the memory
+	}) {
+		t.Fatal("memory was never collected")
+	}
+	runtime.KeepAlive(answer)
+	answer = nil
+	if !patience.Until(t, 20*time.Second, func() bool {
+		_, held := heldMemory()
+		return held < before+size/2
+	}) {
+		_, held := heldMemory()
+		t.Errorf("the program holds %d bytes, %d before", held, before)
+	}
+}
