@@ -73,7 +73,7 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	o := options{
 		binaries: []binary{{"before", path}, {"after", path}}, databases: databases, peers: []string{floorPeer},
 		rounds: 1, operations: 10, within: time.Hour, size: size{minSize, minSize}, smallProviders: minSize, seed: 1,
-		sharing:   sharing{processes: []int{1, 2}, clients: 4, rounds: 1, each: 300 * time.Millisecond, lags: 4, raced: 4},
+		sharing:   sharing{processes: []int{1, 3}, clients: 4, rounds: 1, each: 300 * time.Millisecond, lags: 20, raced: 4},
 		following: following{subscriptions: 60, commits: 100, writers: 2, rounds: 1, each: 500 * time.Millisecond},
 	}
 	lines, err := run(t.Context(), o, t.Output())

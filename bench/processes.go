@@ -218,8 +218,10 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 			from += s.lags
 		}
 		reader := watchers[i%len(watchers)].client(admin, 1)
-		shown := local.Request{Query: shownUse, Variables: object{"provider": s.on.world.freeProvider(from)}}
-		lag, err := watchOne(ctx, writer, reader, s.pair(s.number(), from, 1), shown.Call())
+		provider := s.on.world.freeProvider(from)
+		shown := local.Request{Query: shownUse, Variables: object{"provider": provider}}
+		used := vcpus*vcpuRatio - s.on.world.roomFor(provider, 1)
+		lag, err := watchOne(ctx, writer, reader, s.pair(s.number(), from, 1), shown.Call(), used)
 		reader.Close()
 		if err != nil {
 			return lags, err
@@ -229,36 +231,39 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 	return lags, nil
 }
 
-// watchOne commits the first of two requests by the writer. It returns the time
-// from the writer's answer until the reader shows the commit. Then it commits
-// the second request, which undoes the first, and waits until the reader shows
-// that as well.
-func watchOne(ctx context.Context, writer, reader *local.Client, pair []local.Request, shown local.Call) (time.Duration, error) {
-	before, err := reader.Insist(ctx, shown, nil)
+// watchOne commits the first of two requests by the writer, which claims a
+// processor, and then the second, which releases it. It returns the time from
+// the writer's answer to the claim until the reader shows the claim. First it
+// waits until the reader shows as many used processors as without the claim:
+// the reader may still show an earlier claim, which another reader followed.
+func watchOne(ctx context.Context, writer, reader *local.Client, pair []local.Request, shown local.Call, used int) (
+	time.Duration, error,
+) {
+	if _, err := awaitUse(ctx, reader, shown, used); err != nil {
+		return 0, err
+	}
+	if err := writer.Ask(ctx, pair[0], nil); err != nil {
+		return 0, err
+	}
+	lag, err := awaitUse(ctx, reader, shown, used+1)
 	if err != nil {
 		return 0, err
 	}
-	var lags [2]time.Duration
+	return lag, writer.Ask(ctx, pair[1], nil)
+}
+
+// awaitUse asks a reader until it shows a number of used processors. It returns
+// the time that this took.
+func awaitUse(ctx context.Context, reader *local.Client, shown local.Call, used int) (time.Duration, error) {
+	want := fmt.Appendf(nil, `{"resourceClass":"VCPU","used":%d}`, used)
 	var buffer bytes.Buffer
-	for i, r := range pair {
-		if err := writer.Ask(ctx, r, nil); err != nil {
-			return 0, err
-		}
-		for began := time.Now(); ; {
-			answer, err := reader.Insist(ctx, shown, &buffer)
-			if err != nil {
-				return 0, err
-			}
-			lags[i] = time.Since(began)
-			if bytes.Equal(unpriced(answer), unpriced(before)) == (i == 1) {
-				break
-			}
-			if lags[i] > requestTime {
-				return 0, errors.New("another process does not show a commit")
-			}
+	for began := time.Now(); time.Since(began) < requestTime; {
+		answer, err := reader.Insist(ctx, shown, &buffer)
+		if took := time.Since(began); err != nil || bytes.Contains(answer, want) {
+			return took, err
 		}
 	}
-	return lags[0], nil
+	return 0, fmt.Errorf("another process does not show a commit: it shows %s", local.Beginning(buffer.Bytes()))
 }
 
 // watchBeside is watch while a quarter of the clients claim and release. They use a
