@@ -27,7 +27,6 @@ import { test } from "node:test";
 
 import { ApolloClient, ApolloLink, HttpLink, InMemoryCache } from "@apollo/client";
 import { Client } from "@urql/core";
-import WebSocket from "ws";
 
 import { CreateNamespaceDocument, LatestChangeDocument, SetAllocationsDocument } from "@cadastre/client/operations";
 ${imports}
@@ -44,7 +43,6 @@ test("the samples of docs/clients.md", async () => {
     if (line === "CREATED " + name) stop.abort();
   };
   try {
-    Object.assign(globalThis, { WebSocket: globalThis.WebSocket ?? WebSocket });
     const { signal } = stop;
     const token = "demo-admin";
 ${asking}

@@ -81,7 +81,7 @@ async function* answersOf(body: ReadableStream<Uint8Array>, alive: () => void): 
   }
 }
 
-/** The WebSocket of a program, such as that of the package `ws`; the global one when absent. */
+/** The class of WebSockets, such as that of the package `ws`; the global one when absent. */
 export interface WebSocketOptions extends Connection {
   readonly webSocketImpl?: ClientOptions["webSocketImpl"];
 }

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import WebSocket from "ws";
-
-import { CadastreError, type Connection, eventStream, follow, request, type Stream, webSocket } from "../src/index.js";
+import { CadastreError, type Connection, eventStream, follow, request, type Stream, webSocket } from "../src/node.js";
 import { CreateNamespaceDocument, LatestChangeDocument, NamespaceChangesDocument, UpdateNamespaceDocument } from "../src/operations.js";
 import { newName, proxy, server, within } from "./helpers.js";
 
 const transports: Record<string, (connection: Connection) => { stream: Stream; close: () => void }> = {
   "event streams": (connection) => ({ stream: eventStream(connection), close: () => {} }),
-  "a WebSocket": (connection) => webSocket({ ...connection, webSocketImpl: WebSocket }),
+  "a WebSocket": (connection) => webSocket(connection),
 };
 
 for (const [name, transport] of Object.entries(transports)) {
