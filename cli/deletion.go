@@ -77,7 +77,7 @@ func (c *call) lookUp(p *param, text string) error {
 	case kind == "trait" || kind == "resource-class" && p.isEach:
 		_, err := c.named(kind, map[string]any{"names": []string{text}}, 1)
 		if client.Code(err) == client.BadUserInput {
-			return errors.Join(missing(strings.ReplaceAll(kind, "-", " "), text), err)
+			return c.missing(&missingAt{kind: kind, name: text})
 		}
 		return err
 	case kind == "resource-class":

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/client"
@@ -46,7 +45,7 @@ func showTraits(c *call, found, _ any) error {
 func showTrait(c *call) error {
 	err := c.standard()
 	if client.Code(err) == client.BadUserInput {
-		return errors.Join(missing("trait", c.text("name")), err)
+		return c.missing(&missingAt{kind: "trait", name: c.text("name")})
 	}
 	return err
 }
