@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
 	"change":                      {"problem", "text"},
-	"cli":                         {"client", "client/operations", "defaults", "internal/lists", "metadef", "schema", "text"},
+	"cli":                         {"client", "client/operations", "defaults", "internal/lists", "mcp", "metadef", "schema", "text"},
 	"client":                      {"client/optional", "internal/pause"},
 	"client/operations":           {},
 	"client/optional":             {},
@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"internal/pgproxy":            {},
 	"internal/pgserver":           {},
 	"internal/soak":               {},
+	"mcp":                         {"internal/lists"},
 	"metadef":                     {"access", "internal/lists", "metadef/internal/jsonvalue", "page", "problem", "text"},
 	"metadef/internal/jsonvalue":  {"internal/lists", "problem", "text"},
 	"metadef/metadeftest":         {"metadef"},
@@ -69,7 +70,7 @@ var mayImport = map[string][]string{
 	"store/storetest":             {"access", "internal/patience", "internal/pgserver", "placement", "problem", "store", "store/sqldb"},
 	"store/visible":               {"access", "change", "ent", "metadef", "resource"},
 	"text":                        {"problem"},
-	"web":                         {"access", "graph", "graph/document", "internal/lru", "internal/pause", "problem", "schema", "web/admission"},
+	"web":                         {"access", "graph", "graph/document", "internal/lru", "internal/pause", "mcp", "problem", "schema", "web/admission"},
 	"web/admission":               nil,
 }
 

@@ -117,6 +117,12 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	}
 	options.Profile = cmp.Or(options.Profile, string(profile))
 	options.SchemaAccess = cmp.Or(options.SchemaAccess, string(web.Profile(options.Profile).SchemaAccess()))
+	if options.MCP == "" && (options.Demo || options.Profile == string(web.Open)) {
+		options.MCP = "on"
+	}
+	if options.MCP = cmp.Or(options.MCP, "off"); options.MCPWrite && options.MCP == "off" {
+		errs = append(errs, fmt.Errorf("%s needs %s on", options.Named("mcp-write"), options.Named("mcp")))
+	}
 	if (options.TLSCert == "") != (options.TLSKey == "") {
 		errs = append(errs, fmt.Errorf("%s and %s go together", options.Named("tls-cert"), options.Named("tls-key")))
 	}
@@ -159,6 +165,12 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 		SlowOperation:  options.SlowOperation,
 		AllowedOrigins: options.AllowedOrigins, TrustedOnly: options.TrustedOnly,
 		MetricsElsewhere: options.MetricsListen != "",
+	}
+	switch {
+	case options.MCP == "on" && options.MCPWrite:
+		settings.Tools = web.ReadWriteTools
+	case options.MCP == "on":
+		settings.Tools = web.ReadingTools
 	}
 	if options.Demo {
 		settings.DemoRoles = []web.DemoRole{{Name: "admin", Token: demo.AdminToken}, {Name: "member", Token: demo.MemberToken}, {Name: "reader", Token: demo.ReaderToken}}

@@ -33,6 +33,7 @@ func TestDecide(t *testing.T) {
 		"a certificate":          {options: with(func(o *cli.ServeOptions) { o.TLSCert = "cert" }), want: "--tls-cert and --tls-key go together"},
 		"a key":                  {options: with(func(o *cli.ServeOptions) { o.TLSKey = "key" }), want: "--tls-cert and --tls-key go together"},
 		"a certificate and key":  {options: with(func(o *cli.ServeOptions) { o.TLSCert, o.TLSKey = "cert", "key" }), want: "open admin"},
+		"tools that write alone": {options: with(func(o *cli.ServeOptions) { o.MCPWrite, o.Profile = true, "locked" }), want: "--mcp-write needs --mcp on"},
 		"no trusted documents":   {options: with(func(o *cli.ServeOptions) { o.TrustedOnly = true }), want: "--trusted-only needs --trusted-documents"},
 		"only trusted documents": {options: with(func(o *cli.ServeOptions) { o.TrustedOnly, o.TrustedDocuments = true, "list" }), want: "open admin"},
 	} {
@@ -40,6 +41,9 @@ func TestDecide(t *testing.T) {
 		got := decided.Profile + " " + decided.CapabilityDiscovery
 		if open := decided.SchemaAccess == "anyone"; open != (decided.Profile == "open") {
 			t.Errorf("%s: the schema is for %q", name, decided.SchemaAccess)
+		}
+		if on := decided.MCP == "on"; on != (decided.Profile == "open" || of.options.Demo) {
+			t.Errorf("%s: tools for agents are %q", name, decided.MCP)
 		}
 		if err != nil {
 			got = err.Error()

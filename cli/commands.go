@@ -276,6 +276,7 @@ var handlers = map[string]func(*call) error{
 	"context list":      listContexts,
 	"context use":       useContext,
 	"login":             login,
+	"mcp":               serveTools,
 	"metadata problems": listProblems,
 	"metadefs export":   exportDefinitions,
 	"metadefs load":     loadDefinitions,

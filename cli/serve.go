@@ -49,6 +49,8 @@ type ServeOptions struct {
 	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of the proxies before the server, such as 10.0.0.0/8, whose X-Forwarded-For is trusted."`
 	MetricsListen    string   `help:"Address to serve /metrics on, and there only; otherwise it is where everything else is."`
 	PprofListen      string   `help:"Loopback address to serve profiles of the process on, under /debug/pprof; none when absent."`
+	MCP              string   `name:"mcp" enum:",on,off" default:"" help:"Whether /mcp serves tools for agents: on in the open profile and in a demo, off otherwise when absent."`
+	MCPWrite         bool     `name:"mcp-write" help:"Serve tools for agents that write, too."`
 	TrustedDocuments string   `type:"path" help:"JSON file of documents by their SHA-256 that clients may ask for by hash."`
 	TrustedOnly      bool     `help:"Refuse every document that is not a trusted one."`
 	TLSCert          string   `name:"tls-cert" type:"path" help:"Certificate chain, PEM."`

@@ -59,11 +59,11 @@ func allows(allowed, origin string) bool {
 	return rest[0] == ':' && err == nil
 }
 
-// crossOrigin answers pages of allowed origins, and refuses browser requests
-// from pages of other origins.
-func crossOrigin(next *transport) http.Handler {
+// crossOrigin answers pages of allowed origins with next, and refuses browser
+// requests from pages of other origins.
+func (t *transport) crossOrigin(next http.Handler) http.Handler {
 	refuse := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden, message: refusalOf(r.Header.Get("Origin"))})
+		t.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden, message: refusalOf(r.Header.Get("Origin"))})
 	})
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(refuse)
@@ -71,7 +71,7 @@ func crossOrigin(next *transport) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header, origin := w.Header(), r.Header.Get("Origin")
 		header.Add("Vary", "Origin")
-		allowed := origin != "" && slices.ContainsFunc(next.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
+		allowed := origin != "" && slices.ContainsFunc(t.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
 		preflight := origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 		if allowed {
 			header.Set("Access-Control-Allow-Origin", origin)

@@ -113,6 +113,9 @@ func (t *transport) answerBytes(ctx context.Context) int {
 	if graph.IsFileExport(ctx) {
 		return exportAnswerBytes
 	}
+	if limit := t.Limits.AnswerBytes; isTool(ctx) && (limit == 0 || limit > toolAnswerBytes) {
+		return toolAnswerBytes
+	}
 	return t.Limits.AnswerBytes
 }
 

@@ -99,6 +99,8 @@ type Options struct {
 	// TrustedProxies are the networks of the proxies in front of the server.
 	// The server trusts their X-Forwarded-For; none by default.
 	TrustedProxies []netip.Prefix
+	// Tools says which tools for agents /mcp serves; none by default.
+	Tools Tools
 	// MetricsElsewhere omits /metrics, for servers that serve Metrics on
 	// another listener. In the locked profile, /metrics needs the token of an
 	// administrator or a service.
@@ -108,7 +110,8 @@ type Options struct {
 	Metrics *prometheus.Registry
 }
 
-// New returns the handler of the whole server: /graphql, /import, /export,
+// New returns the handler of the whole server: /graphql, /import, /export, /mcp
+// if it has tools for agents,
 // /livez, /readyz, /metrics unless MetricsElsewhere is set, /schema.graphql
 // and, in the open profile, the IDE at / and the console at /console.
 func New(options Options) http.Handler {
@@ -126,7 +129,10 @@ func New(options Options) http.Handler {
 	transport := newTransport(options, measured)
 	mux := http.NewServeMux()
 	for _, path := range []string{"/graphql", importPath, exportPath} {
-		mux.Handle(path, crossOrigin(transport))
+		mux.Handle(path, transport.crossOrigin(transport))
+	}
+	if options.Tools != NoTools {
+		mux.Handle(agentsPath, transport.crossOrigin(newAgents(transport)))
 	}
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))

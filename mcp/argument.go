@@ -1,0 +1,299 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
+)
+
+// The kinds of arguments.
+const (
+	kindString  = "string"  // of at most max characters
+	kindInteger = "integer" // from min to max
+	kindEnum    = "enum"    // one of values
+	kindStrings = "strings" // at most max of them
+	kindAmounts = "amounts" // of resource classes: {"VCPU": 4}, at most max
+	kindPairs   = "pairs"   // of keys and values: {"os_distro": "debian"}, at most max
+	kindNeeds   = "needs"   // of capabilities and requirements: {"arch": "x86_64"}, at most max
+	kindTags    = "tags"    // at most max of them
+	kindClaims  = "claims"  // of amounts by the uuids of providers, at most max
+)
+
+// maxString is the maximum number of characters of a member of a list or a map.
+const maxString = 1024
+
+// Argument is an argument of a tool. It sets the variable of its name.
+type Argument struct {
+	Name, Help string
+	Required   bool
+
+	kind     string
+	min, max int
+	values   []string
+	fallback any    // nil for none
+	also     string // a second variable, a list of the value
+	inside   string // the field of the variable that gets the value; empty if the variable does
+}
+
+// parseArgument parses the line of an argument: `name kind bounds... | help`.
+func parseArgument(line string) (a Argument, err error) {
+	head, help, _ := strings.Cut(line, " | ")
+	words := strings.Fields(head)
+	if len(words) < 3 {
+		return a, fmt.Errorf("the argument %q has no bounds", line)
+	}
+	a = Argument{Name: words[0], kind: words[1], Help: help}
+	for _, word := range words[2:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch {
+		case word == "required":
+			a.Required = true
+		case key == "also":
+			a.also = value
+		case key == "inside":
+			a.inside = value
+		case key == "default" && a.kind == kindInteger:
+			a.fallback = json.Number(value)
+		case key == "default":
+			a.fallback = value
+		case key == "one":
+			a.values = strings.Split(value, ",")
+		default:
+			low, high, isRange := strings.Cut(word, "..")
+			if !isRange {
+				low, high = "0", word
+			}
+			var wrong [2]error
+			a.min, wrong[0] = strconv.Atoi(low)
+			a.max, wrong[1] = strconv.Atoi(high)
+			if wrong != [2]error{} {
+				return a, fmt.Errorf("the argument %s has the bound %q", a.Name, word)
+			}
+		}
+	}
+	return a, nil
+}
+
+// schemaOf returns the JSON Schema of the arguments.
+func (t *Tool) schemaOf() map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for _, a := range t.Arguments {
+		properties[a.Name] = a.schema()
+		if a.Required {
+			required = append(required, a.Name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}
+
+// schema returns the JSON Schema of the argument.
+func (a Argument) schema() map[string]any {
+	text := map[string]any{"type": "string", "maxLength": maxString}
+	amount := map[string]any{"type": "integer", "minimum": 1, "maximum": maxAmount}
+	object := func(of map[string]any) map[string]any {
+		return map[string]any{"type": "object", "maxProperties": a.max, "additionalProperties": of}
+	}
+	var schema map[string]any
+	switch a.kind {
+	case kindInteger:
+		schema = map[string]any{"type": "integer", "minimum": a.min, "maximum": a.max}
+	case kindEnum:
+		schema = map[string]any{"type": "string", "enum": a.values}
+	case kindStrings, kindTags:
+		schema = map[string]any{"type": "array", "maxItems": a.max, "items": text}
+	case kindAmounts:
+		schema = object(amount)
+	case kindPairs, kindNeeds:
+		schema = object(text)
+	case kindClaims:
+		schema = object(map[string]any{"type": "object", "maxProperties": maxClasses, "additionalProperties": amount})
+	default:
+		schema = map[string]any{"type": "string", "maxLength": a.max}
+	}
+	schema["description"] = a.Help
+	if a.fallback != nil {
+		schema["default"] = a.fallback
+	}
+	return schema
+}
+
+// read returns the arguments of a call as they were given, and the variables of
+// the document.
+func (t *Tool) read(arguments json.RawMessage) (given, variables map[string]any, problems []Problem) {
+	given, variables = map[string]any{}, map[string]any{}
+	if len(bytes.TrimSpace(arguments)) > 0 {
+		decoder := json.NewDecoder(bytes.NewReader(arguments))
+		decoder.UseNumber()
+		if err := decoder.Decode(&given); err != nil {
+			return nil, nil, []Problem{{Message: "the arguments are not an object of JSON"}}
+		}
+	}
+	wrong := func(name, message string) { problems = append(problems, Problem{Field: name, Message: message}) }
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.ContainsFunc(t.Arguments, func(a Argument) bool { return a.Name == name }) {
+			wrong(clip(name, 100), "no such argument; the arguments are "+t.argumentNames())
+		}
+	}
+	for _, a := range t.Arguments {
+		value, ok := given[a.Name]
+		if !ok || value == nil {
+			delete(given, a.Name)
+			if value = a.fallback; value == nil {
+				if a.Required {
+					wrong(a.Name, "is required: "+a.Help)
+				}
+				continue
+			}
+			given[a.Name] = value
+		}
+		if why := a.set(variables, value); why != "" {
+			wrong(a.Name, why)
+		}
+	}
+	isGiven := func(name string) bool { return given[name] != nil }
+	if len(t.needs) > 0 && !slices.ContainsFunc(t.needs, isGiven) {
+		wrong(t.needs[0], "give at least one of "+strings.Join(t.needs, ", "))
+	}
+	for name := range t.declared {
+		if of, ok := strings.CutPrefix(name, "has_"); ok {
+			variables[name] = isGiven(of)
+		}
+	}
+	return given, variables, problems
+}
+
+func (t *Tool) argumentNames() string {
+	return strings.Join(lists.Map(t.Arguments, func(a Argument) string { return a.Name }), ", ")
+}
+
+// set sets the variables of the argument, or returns why its value is wrong.
+func (a Argument) set(variables map[string]any, value any) (why string) {
+	switch a.kind {
+	case kindInteger:
+		why = checkInteger(value, a.min, a.max)
+	case kindEnum:
+		if text, _ := value.(string); !slices.Contains(a.values, text) {
+			why = "must be one of " + strings.Join(a.values, ", ")
+		}
+	case kindStrings:
+		why = a.checkStrings(value)
+	case kindTags:
+		if why = a.checkStrings(value); why == "" {
+			value = lists.Map(value.([]any), func(name any) any { return map[string]any{"name": name} })
+		}
+	case kindAmounts:
+		value, why = amountsOf(value, a.max)
+	case kindPairs:
+		value, why = pairsOf(value, a.max, "value")
+	case kindNeeds:
+		value, why = pairsOf(value, a.max, "requirement")
+	case kindClaims:
+		return a.setClaims(variables, value)
+	default:
+		why = checkString(value, a.max)
+	}
+	if a.inside != "" {
+		value = map[string]any{a.inside: value}
+	}
+	variables[a.Name] = value
+	if a.also != "" {
+		variables[a.also] = []any{value}
+	}
+	return why
+}
+
+func checkString(value any, most int) string {
+	if text, ok := value.(string); !ok || utf8.RuneCountInString(text) > most {
+		return fmt.Sprintf("must be a string of at most %d characters", most)
+	}
+	return ""
+}
+
+func checkInteger(value any, least, most int) string {
+	number, _ := value.(json.Number)
+	if n, err := strconv.Atoi(number.String()); err != nil || n < least || n > most {
+		return fmt.Sprintf("must be an integer, %d to %d", least, most)
+	}
+	return ""
+}
+
+func (a Argument) checkStrings(value any) string {
+	list, ok := value.([]any)
+	isWrong := func(one any) bool { return checkString(one, maxString) != "" }
+	if !ok || len(list) > a.max || slices.ContainsFunc(list, isWrong) {
+		return fmt.Sprintf("must be a list of at most %d strings of at most %d characters", a.max, maxString)
+	}
+	return ""
+}
+
+// The bounds of amounts.
+const maxAmount, maxClasses = 1<<31 - 1, 64
+
+// amountsOf returns {"VCPU": 4} as a list of ResourceAmountInput.
+func amountsOf(value any, most int) (list []any, why string) {
+	amounts, ok := value.(map[string]any)
+	if !ok || len(amounts) > most {
+		return nil, fmt.Sprintf("must be an object from at most %d resource classes to amounts, such as {\"VCPU\": 4}", most)
+	}
+	for _, class := range slices.Sorted(maps.Keys(amounts)) {
+		if why := checkInteger(amounts[class], 1, maxAmount); why != "" {
+			return nil, clip(class, 100) + " " + why
+		}
+		list = append(list, map[string]any{"resourceClass": class, "amount": amounts[class]})
+	}
+	return list, ""
+}
+
+// pairsOf returns {"key": "value"} as a list of objects with key and member.
+func pairsOf(value any, most int, member string) (list []any, why string) {
+	pairs, ok := value.(map[string]any)
+	if !ok || len(pairs) > most {
+		return nil, fmt.Sprintf("must be an object from at most %d keys to strings", most)
+	}
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		if why := checkString(pairs[key], maxString); why != "" {
+			return nil, clip(key, 100) + " " + why
+		}
+		list = append(list, map[string]any{"key": key, member: pairs[key]})
+	}
+	return list, ""
+}
+
+// setClaims sets the allocations of a claim: a list of ProviderAllocationInput
+// and, for the variables a, b, c and so on, one filter for each provider that
+// could serve its amounts now.
+func (a Argument) setClaims(variables map[string]any, value any) string {
+	claims, ok := value.(map[string]any)
+	if !ok || len(claims) == 0 || len(claims) > a.max {
+		return fmt.Sprintf("must be an object from 1 to %d uuids of providers to amounts, such as {\"UUID\": {\"VCPU\": 4}}", a.max)
+	}
+	for provider, amounts := range claims { // answers have uuids in lower case
+		delete(claims, provider)
+		claims[strings.ToLower(provider)] = amounts
+	}
+	var allocations, providers []any
+	for i, provider := range slices.Sorted(maps.Keys(claims)) {
+		amounts, why := amountsOf(claims[provider], maxClasses)
+		if why != "" {
+			return clip(provider, 100) + ": " + why
+		}
+		providers = append(providers, provider)
+		allocations = append(allocations, map[string]any{"provider": provider, "resources": amounts})
+		if a.also != "" {
+			variables[string(rune('a'+i))] = map[string]any{"uuids": []any{provider}, "resources": amounts}
+		}
+	}
+	if a.also != "" {
+		variables[a.also] = providers
+		return ""
+	}
+	variables[a.Name] = allocations
+	return ""
+}

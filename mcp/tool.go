@@ -1,0 +1,136 @@
+package mcp
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+// Tool is a tool for agents.
+type Tool struct {
+	Name, Description string
+	Arguments         []Argument
+	// Writes reports whether the tool writes.
+	Writes bool
+
+	document string
+	words    *template.Template
+	schema   map[string]any    // the JSON Schema of the arguments
+	sources  map[string]string // the arguments by their paths in the arguments of the document
+	declared map[string]bool   // the variables of the document
+	needs    []string          // one of these arguments at least must be given
+}
+
+// files has a file for each tool, with three parts: the description and a line
+// for each argument, the document, and the template of the answer. The lines of
+// arguments are `- name kind bounds... | help`. The line `! name name...`
+// requires at least one of the named arguments.
+//
+//go:embed tools
+var files embed.FS
+
+// order is the order of the list of tools.
+var order = []string{"find_definitions", "check_metadata", "find_resources", "explain_resources", "show", "capacity",
+	"find_candidates", "why_not", "metadata_drift", "recent_changes", "check_claim", "claim"}
+
+// Tools returns all tools that read and, on request, the tools that write.
+func Tools(write bool) []*Tool {
+	return slices.DeleteFunc(slices.Clone(table()), func(t *Tool) bool { return t.Writes && !write })
+}
+
+var table = sync.OnceValue(func() (all []*Tool) {
+	for _, name := range order {
+		text, err := files.ReadFile("tools/" + name + ".tool")
+		if err == nil {
+			var t *Tool
+			t, err = parseTool(name, string(text))
+			all = append(all, t)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("mcp: the tool %s: %v", name, err)) // the files are embedded
+		}
+	}
+	return all
+})
+
+// parseTool parses the file of a tool.
+func parseTool(name, text string) (*Tool, error) {
+	parts := strings.SplitN(text, "\n---\n", 3)
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("%d parts, not 3", len(parts))
+	}
+	t := &Tool{Name: name, document: parts[1], sources: map[string]string{}, declared: map[string]bool{}}
+	for line := range strings.Lines(parts[0]) {
+		line = strings.TrimSpace(line)
+		if needs, ok := strings.CutPrefix(line, "! "); ok {
+			t.needs = strings.Fields(needs)
+		} else if of, ok := strings.CutPrefix(line, "- "); ok {
+			argument, err := parseArgument(of)
+			if err != nil {
+				return nil, err
+			}
+			t.Arguments = append(t.Arguments, argument)
+		} else {
+			t.Description = strings.TrimSpace(t.Description + " " + line)
+		}
+	}
+	document, err := parser.ParseQuery(&ast.Source{Name: name, Input: t.document})
+	if err != nil {
+		return nil, err
+	}
+	t.note(document.Operations[0])
+	t.schema = t.schemaOf()
+	t.words, err = template.New(name).Funcs(functions).Parse(parts[2])
+	return t, err
+}
+
+// note notes the variables of the document, and where its fields use them.
+func (t *Tool) note(operation *ast.OperationDefinition) {
+	t.Writes = operation.Operation == ast.Mutation
+	for _, variable := range operation.VariableDefinitions {
+		t.declared[variable.Variable] = true
+	}
+	var value func(path string, of *ast.Value)
+	value = func(path string, of *ast.Value) {
+		if of.Kind == ast.Variable {
+			t.sources[path] = t.argumentOf(of.Raw)
+			t.sources["variable."+of.Raw] = t.argumentOf(of.Raw)
+		}
+		for i, child := range of.Children {
+			switch of.Kind {
+			case ast.ObjectValue:
+				value(path+"."+child.Name, child.Value)
+			case ast.ListValue:
+				value(fmt.Sprintf("%s[%d]", path, i), child.Value)
+			}
+		}
+	}
+	var fields func(set ast.SelectionSet)
+	fields = func(set ast.SelectionSet) {
+		for _, selected := range set {
+			if field, ok := selected.(*ast.Field); ok {
+				for _, argument := range field.Arguments {
+					value(argument.Name, argument.Value)
+				}
+				fields(field.SelectionSet)
+			}
+		}
+	}
+	fields(operation.SelectionSet)
+}
+
+// argumentOf returns the argument that sets a variable of the document.
+func (t *Tool) argumentOf(variable string) string {
+	for _, argument := range t.Arguments {
+		if argument.also == variable || argument.kind == kindClaims && len(variable) == 1 {
+			return argument.Name
+		}
+	}
+	return variable
+}

@@ -1,0 +1,203 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"unicode/utf8"
+)
+
+// The bounds of an answer. A token is about 4 bytes.
+const (
+	maxBytes = 8000 // of a whole answer
+	maxValue = 200  // characters of a value
+	maxList  = 12   // members of a list on one line
+)
+
+// inWords returns the answer of the tool in words.
+func (t *Tool) inWords(given, answer map[string]any) (string, error) {
+	var out bytes.Buffer
+	if err := t.words.Execute(&out, map[string]any{"given": given, "data": answer}); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(blankLines.ReplaceAllString(out.String(), "\n")) + "\n", nil
+}
+
+var blankLines = regexp.MustCompile(`\n\s*\n`)
+
+// cut returns the text if it is not too long, otherwise its first lines.
+func cut(text string) string {
+	if len(text) <= maxBytes {
+		return text
+	}
+	end := strings.LastIndexByte(text[:maxBytes], '\n') + 1
+	const notice = "The answer was cut here; ask for less, with a smaller limit or more conditions.\n"
+	return strings.ToValidUTF8(text[:end], "") + notice
+}
+
+// clip returns the first characters of a string.
+func clip(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "..."
+}
+
+// decoded returns an object of JSON with the digits of its numbers, or nil.
+func decoded(data []byte) (object map[string]any) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&object); err != nil {
+		return nil
+	}
+	return object
+}
+
+// functions are the functions of the templates.
+var functions = template.FuncMap{
+	"say": say, "list": sayList, "amounts": sayAmounts, "some": some, "property": sayProperty, "properties": sayProperties,
+	"fits": fits, "has": has,
+}
+
+// isPlain matches values that need no quotation marks.
+var isPlain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/@+-]*$`)
+
+// say returns a value for an answer. Values that could be taken for words of the
+// answer are in quotation marks.
+func say(value any) string {
+	switch of := value.(type) {
+	case nil:
+		return "none"
+	case string:
+		if of = clip(of, maxValue); isPlain.MatchString(of) {
+			return of
+		}
+		return strconv.Quote(of)
+	}
+	return fmt.Sprint(value)
+}
+
+// some reports whether a value is there: a list with members, a number that is
+// not 0, a string that is not empty, true.
+func some(value any) bool {
+	switch of := value.(type) {
+	case []any:
+		return len(of) > 0
+	case json.Number:
+		return of != "0"
+	case bool:
+		return of
+	case string:
+		return of != ""
+	}
+	return value != nil
+}
+
+// sayList returns the values of a list, or a member of each, in one line.
+func sayList(value any, member ...string) string {
+	list, _ := value.([]any)
+	words := make([]string, 0, maxList)
+	for _, one := range list[:min(len(list), maxList)] {
+		for _, name := range member {
+			object, _ := one.(map[string]any)
+			one = object[name]
+		}
+		words = append(words, say(one))
+	}
+	if more := len(list) - maxList; more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// sayAmounts returns resource classes with their amounts. Each amount is in the
+// given member.
+func sayAmounts(value any, member string) string {
+	list, _ := value.([]any)
+	words := make([]string, 0, maxList)
+	for _, one := range list[:min(len(list), maxList)] {
+		object, _ := one.(map[string]any)
+		words = append(words, say(object["resourceClass"])+" "+say(object[member]))
+	}
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, ", ")
+}
+
+// sayProperty returns the definition of a property in one line.
+func sayProperty(value any) string {
+	of, _ := value.(map[string]any)
+	out := say(of["name"]) + " (" + strings.ToLower(say(of["type"])) + "): " + say(of["title"])
+	for _, part := range []struct{ member, words string }{
+		{"description", ""}, {"minimum", "at least "}, {"maximum", "at most "},
+		{"minLength", "at least this many characters: "}, {"maxLength", "at most this many characters: "},
+		{"pattern", "matching "}, {"default", "default "},
+	} {
+		if of[part.member] != nil && of[part.member] != "" {
+			out += "; " + part.words + say(of[part.member])
+		}
+	}
+	for _, part := range []struct{ member, words string }{
+		{"enum", "one of "}, {"itemEnum", "each one of "}, {"operators", "operators "},
+	} {
+		if some(of[part.member]) {
+			out += "; " + part.words + sayList(of[part.member])
+		}
+	}
+	return out
+}
+
+// sayProperties returns the property of a namespace that has the key, in full.
+// Without it, it returns the names of the properties that contain the searched
+// string, or of all properties.
+func sayProperties(namespace any, key, search any) string {
+	of, _ := namespace.(map[string]any)
+	all, _ := of["properties"].([]any)
+	objects, _ := of["objects"].([]any)
+	for _, object := range objects {
+		inner, _ := object.(map[string]any)["properties"].([]any)
+		all = append(all, inner...)
+	}
+	var found []any
+	folded := strings.ToLower(fmt.Sprint(search))
+	for _, property := range all {
+		one, _ := property.(map[string]any)
+		if one["name"] == key || one["baseName"] == key {
+			return "defines " + sayProperty(one)
+		}
+		if search != nil && strings.Contains(strings.ToLower(fmt.Sprint(one["name"], "\x00", one["title"])), folded) {
+			found = append(found, one)
+		}
+	}
+	if len(found) > 0 {
+		return fmt.Sprintf("%d properties; the search finds %s", len(all), sayList(found, "name"))
+	}
+	return fmt.Sprintf("%d properties: %s", len(all), sayList(all, "name"))
+}
+
+// fits reports whether a provider is in one of the lists a, b, c and so on of an
+// answer.
+func fits(data map[string]any, provider any) bool {
+	for name, value := range data {
+		page, _ := value.(map[string]any)
+		if len(name) == 1 && has(page["nodes"], "uuid", provider) {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether an object of a list has a value as a member.
+func has(value any, member string, of any) bool {
+	list, _ := value.([]any)
+	return slices.ContainsFunc(list, func(one any) bool { return one.(map[string]any)[member] == of })
+}
