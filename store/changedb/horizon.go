@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 // sees the change. On SQLite transactions write one after the other, so all
 // visible rows can be read.
 //
-// On PostgreSQL a transaction that draws ids holds sqldb.NotingLock from before
+// On PostgreSQL a transaction that draws ids holds changelog.NotingLock from before
 // that until its end. So the highest id in a snapshot is settled once all
 // transactions have ended that held the lock after the snapshot was taken. A
 // transaction may become visible before it releases its locks.
@@ -54,7 +55,7 @@ type horizon struct {
 
 // Show updates an in-memory copy until it has the given committed transactions;
 // nil means all that committed before the call.
-type Show func(ctx context.Context, transactions []sqldb.TransactionID) error
+type Show func(ctx context.Context, transactions []changelog.TransactionID) error
 
 // memory is an in-memory copy of some kinds, which are a list in SQL.
 type memory struct {
@@ -205,11 +206,11 @@ func (h *horizon) look(ctx, within context.Context) error {
 func (h *horizon) show(ctx context.Context, after, upTo, server int64) error {
 	ctx = sqldb.Uncounted(sqldb.Apart(ctx))
 	for _, memory := range h.memories {
-		var transactions []sqldb.TransactionID
+		var transactions []changelog.TransactionID
 		if h.began && after < upTo {
 			err := h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT DISTINCT "transaction" FROM changes WHERE id > $1 AND id <= $2 AND kind IN (`+memory.kinds+`) LIMIT $3`,
 				func(rows *sql.Rows) error {
-					of := sqldb.TransactionID{Server: server}
+					of := changelog.TransactionID{Server: server}
 					err := rows.Scan(&of.Number)
 					transactions = append(transactions, of)
 					return err
@@ -240,14 +241,14 @@ func (h *horizon) ask(ctx context.Context) (at seen, err error) {
 		err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE(max(id), 0) FROM changes`, func(rows *sql.Rows) error { return rows.Scan(&at.highest) })
 		return at, err
 	}
-	err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE((SELECT max(id) FROM changes), 0), `+sqldb.ServerRun+`,
+	err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE((SELECT max(id) FROM changes), 0), `+changelog.ServerRun+`,
 		COALESCE((SELECT string_agg(virtualtransaction, ' ') FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = $1::bigint::oid AND objsubid = 1
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), '')`, func(rows *sql.Rows) error {
 		var text string
 		err := rows.Scan(&at.highest, &at.server, &text)
 		at.holders = strings.Fields(text)
 		return err
-	}, sqldb.NotingLock)
+	}, changelog.NotingLock)
 	return at, err
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/store"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -55,7 +55,7 @@ func TestACommitThatTakesLongDelaysTheFeed(t *testing.T) {
 	}
 
 	_, err = held.Exec(fmt.Sprintf(`INSERT INTO changes ("transaction", kind, key, created_at, audience, what)
-		SELECT pg_current_xact_id()::text::bigint, 'Trait', 'CUSTOM_HELD', clock_timestamp(), '*', 'CREATED' FROM (SELECT pg_advisory_xact_lock_shared(%d)) AS lock`, sqldb.NotingLock))
+		SELECT pg_current_xact_id()::text::bigint, 'Trait', 'CUSTOM_HELD', clock_timestamp(), '*', 'CREATED' FROM (SELECT pg_advisory_xact_lock_shared(%d)) AS lock`, changelog.NotingLock))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // Memory is the definitions in memory at some time, so that tests can restore
@@ -46,7 +47,7 @@ func (s *MetadefStore) MeasureDefinitions(b *testing.B) (used, supposed, propert
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	var held *definitions
-	err := s.ReadAt(context.Background(), func(on sqldb.Conn, _ sqldb.Snapshot) (err error) {
+	err := s.ReadAt(context.Background(), func(on sqldb.Conn, _ changelog.Snapshot) (err error) {
 		held, err = s.readAll(context.Background(), on, math.MaxInt64)
 		return err
 	})

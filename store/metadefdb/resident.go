@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // The store keeps definitions in memory (store/resident), because requests read
@@ -65,12 +66,12 @@ func (s *MetadefStore) FollowDefinitions(ctx context.Context) error { return s.m
 
 // ShowDefinitions updates the definitions in memory until they include the
 // given committed transactions, or all that committed before the call if nil.
-func (s *MetadefStore) ShowDefinitions(ctx context.Context, transactions []sqldb.TransactionID) error {
+func (s *MetadefStore) ShowDefinitions(ctx context.Context, transactions []changelog.TransactionID) error {
 	return s.memory.Show(ctx, transactions)
 }
 
 // namesIn returns the names of the namespaces and types in notes.
-func namesIn(notes []sqldb.Note) (namespaces, types []string) {
+func namesIn(notes []changelog.Note) (namespaces, types []string) {
 	for _, note := range notes {
 		if note.Kind == namespaceKind {
 			namespaces = append(namespaces, note.Key)
@@ -83,7 +84,7 @@ func namesIn(notes []sqldb.Note) (namespaces, types []string) {
 
 // differs drops the notes of unchanged types. A type is also noted when its
 // audience changes.
-func (s *MetadefStore) differs(ctx context.Context, on sqldb.Conn, held *definitions, notes []sqldb.Note) ([]sqldb.Note, error) {
+func (s *MetadefStore) differs(ctx context.Context, on sqldb.Conn, held *definitions, notes []changelog.Note) ([]changelog.Note, error) {
 	_, names := namesIn(notes)
 	if len(names) == 0 {
 		return notes, nil
@@ -92,11 +93,11 @@ func (s *MetadefStore) differs(ctx context.Context, on sqldb.Conn, held *definit
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(notes, func(note sqldb.Note) bool { return note.Kind == typeKind && held.isSame(note.Key, types) }), nil
+	return slices.DeleteFunc(notes, func(note changelog.Note) bool { return note.Kind == typeKind && held.isSame(note.Key, types) }), nil
 }
 
 // readChanged returns the definitions after the changes in notes.
-func (s *MetadefStore) readChanged(ctx context.Context, on sqldb.Conn, held *definitions, notes []sqldb.Note) (*definitions, error) {
+func (s *MetadefStore) readChanged(ctx context.Context, on sqldb.Conn, held *definitions, notes []changelog.Note) (*definitions, error) {
 	var changed changedThings
 	var err error
 	changed.namespaceNames, changed.typeNames = namesIn(notes)

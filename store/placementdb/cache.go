@@ -8,7 +8,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // worldCache keeps the placement world of this process. Readers load a pointer
@@ -26,13 +26,13 @@ type worldCache struct {
 	// ahead has the providers, by uuid, that commits of this process changed
 	// after the snapshot. added has those commits.
 	ahead map[string]aheadCommits
-	added map[sqldb.TransactionID]bool
+	added map[changelog.TransactionID]bool
 }
 
 // heldWorld is a world with its snapshot. A heldWorld is immutable.
 type heldWorld struct {
 	world *placement.World
-	upTo  sqldb.Snapshot
+	upTo  changelog.Snapshot
 }
 
 // aheadCommits are the commits of this process that changed one provider after
@@ -54,7 +54,7 @@ type providerState struct {
 // ownCommit is the effect of a transaction of this process. The transaction
 // increments the version of each provider that it writes by one.
 type ownCommit struct {
-	transaction    sqldb.TransactionID
+	transaction    changelog.TransactionID
 	created        []providerState
 	written        []providerState
 	deleted        []placement.Provider // before the deletion
@@ -66,7 +66,7 @@ type ownCommit struct {
 // reading is the part of a snapshot that was read: everything, or the things
 // noted in the change log since the world's snapshot.
 type reading struct {
-	at         sqldb.Snapshot
+	at         changelog.Snapshot
 	everything bool
 	only       *heldWorld // if set, the reading applies only to this world
 	states     []providerState
@@ -78,15 +78,15 @@ type reading struct {
 func (c *worldCache) World() *placement.World { return c.held.Load().world }
 
 // UpTo returns the snapshot of the world.
-func (c *worldCache) UpTo() sqldb.Snapshot { return c.held.Load().upTo }
+func (c *worldCache) UpTo() changelog.Snapshot { return c.held.Load().upTo }
 
 // Shows reports whether the world has the commits of all given transactions,
 // through its snapshot or as added commits of this process.
-func (c *worldCache) Shows(transactions []sqldb.TransactionID) bool {
+func (c *worldCache) Shows(transactions []changelog.TransactionID) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	upTo := c.UpTo()
-	return !slices.ContainsFunc(transactions, func(t sqldb.TransactionID) bool { return !upTo.Contains(t) && !c.added[t] })
+	return !slices.ContainsFunc(transactions, func(t changelog.TransactionID) bool { return !upTo.Contains(t) && !c.added[t] })
 }
 
 // hold replaces the world and wakes the goroutines that wait for another one.
@@ -244,19 +244,19 @@ func (c *worldCache) Replace(r reading) bool {
 }
 
 // advance holds the updated world with its snapshot, if the update fits.
-func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo sqldb.Snapshot) bool {
+func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo changelog.Snapshot) bool {
 	if !update.fits(world) {
 		return false
 	}
 	if c.ahead == nil {
-		c.ahead, c.added = map[string]aheadCommits{}, map[sqldb.TransactionID]bool{}
+		c.ahead, c.added = map[string]aheadCommits{}, map[changelog.TransactionID]bool{}
 	}
 	if !update.isEmpty() {
 		world = world.With(update.Update)
 	}
 	c.hold(&heldWorld{world: world, upTo: upTo})
 	maps.DeleteFunc(c.ahead, func(_ string, own aheadCommits) bool { return upTo.Sees(own.last) })
-	maps.DeleteFunc(c.added, func(own sqldb.TransactionID, _ bool) bool { return own.Server != upTo.Server || upTo.Contains(own) })
+	maps.DeleteFunc(c.added, func(own changelog.TransactionID, _ bool) bool { return own.Server != upTo.Server || upTo.Contains(own) })
 	return true
 }
 
@@ -306,7 +306,7 @@ func namesWithout(names, others placement.Names) placement.Names {
 // world before the commit.
 func (c *ownCommit) reading(world *placement.World) reading {
 	next := c.transaction.Number + 1
-	r := reading{at: sqldb.Snapshot{Oldest: next, Next: next}, states: slices.Concat(c.created, c.written)}
+	r := reading{at: changelog.Snapshot{Oldest: next, Next: next}, states: slices.Concat(c.created, c.written)}
 	created := make(map[string]bool, len(c.created))
 	for i := range c.created {
 		created[c.created[i].UUID] = true

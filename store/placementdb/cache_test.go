@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/placement"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 func stateOf(uuid string, row, version int64) providerState {
@@ -16,7 +16,7 @@ func stateOf(uuid string, row, version int64) providerState {
 func loadedCache(t *testing.T) *worldCache {
 	t.Helper()
 	c := new(worldCache)
-	if !c.Replace(reading{at: sqldb.Snapshot{Server: 1, Oldest: 10, Next: 10}, everything: true, names: new(placement.Names),
+	if !c.Replace(reading{at: changelog.Snapshot{Server: 1, Oldest: 10, Next: 10}, everything: true, names: new(placement.Names),
 		states: []providerState{stateOf("a", 1, 0), stateOf("b", 2, 0)}}) {
 		t.Fatal("an empty cache takes no world")
 	}
@@ -38,22 +38,22 @@ func TestACacheForgetsWhatASnapshotSees(t *testing.T) {
 	t.Parallel()
 	c := loadedCache(t)
 	for i, uuid := range []string{"a", "b"} {
-		if !c.ApplyIfComplete(&ownCommit{transaction: sqldb.TransactionID{Server: 1, Number: int64(10 + i)}, written: []providerState{stateOf(uuid, int64(1+i), 1)}}) {
+		if !c.ApplyIfComplete(&ownCommit{transaction: changelog.TransactionID{Server: 1, Number: int64(10 + i)}, written: []providerState{stateOf(uuid, int64(1+i), 1)}}) {
 			t.Fatalf("the first change of %s is not complete", uuid)
 		}
 	}
-	if !c.Apply(reading{at: sqldb.Snapshot{Server: 1, Oldest: 11, Next: 12, Running: []int64{11}}, states: []providerState{stateOf("b", 2, 0)}}) {
+	if !c.Apply(reading{at: changelog.Snapshot{Server: 1, Oldest: 11, Next: 12, Running: []int64{11}}, states: []providerState{stateOf("b", 2, 0)}}) {
 		t.Fatal("the snapshot does not go with the commit that it does not see")
 	}
 	for number, shown := range map[int64]bool{9: true, 10: true, 11: true, 12: false} {
-		if c.Shows([]sqldb.TransactionID{{Server: 1, Number: number}}) != shown || c.Shows([]sqldb.TransactionID{{Server: 2, Number: number}}) {
+		if c.Shows([]changelog.TransactionID{{Server: 1, Number: number}}) != shown || c.Shows([]changelog.TransactionID{{Server: 2, Number: number}}) {
 			t.Errorf("transaction %d is shown or not, want %v of this run of the server", number, shown)
 		}
 	}
 	if _, ahead := c.ahead["b"]; len(c.ahead) != 1 || len(c.added) != 1 || !ahead || versionOf(t, c, "b") != 1 {
 		t.Errorf("with a snapshot that lacks the change of b, %v are ahead and b has the version %d", c.ahead, versionOf(t, c, "b"))
 	}
-	if !c.Apply(reading{at: sqldb.Snapshot{Server: 1, Oldest: 12, Next: 12}}) || len(c.ahead) > 0 || len(c.added) > 0 || !c.Shows([]sqldb.TransactionID{{Server: 1, Number: 11}}) {
+	if !c.Apply(reading{at: changelog.Snapshot{Server: 1, Oldest: 12, Next: 12}}) || len(c.ahead) > 0 || len(c.added) > 0 || !c.Shows([]changelog.TransactionID{{Server: 1, Number: 11}}) {
 		t.Errorf("with a snapshot that sees both, %v are ahead", c.ahead)
 	}
 }
@@ -63,12 +63,12 @@ func TestACacheForgetsWhatASnapshotSees(t *testing.T) {
 func TestALaterRunOfTheServerIsTheTruth(t *testing.T) {
 	t.Parallel()
 	c := loadedCache(t)
-	c.ApplyIfComplete(&ownCommit{transaction: sqldb.TransactionID{Server: 1, Number: 10}, written: []providerState{stateOf("a", 1, 1)}})
-	later := reading{at: sqldb.Snapshot{Server: 2, Oldest: 10, Next: 10}, everything: true, names: new(placement.Names), states: []providerState{stateOf("a", 1, 0)}}
+	c.ApplyIfComplete(&ownCommit{transaction: changelog.TransactionID{Server: 1, Number: 10}, written: []providerState{stateOf("a", 1, 1)}})
+	later := reading{at: changelog.Snapshot{Server: 2, Oldest: 10, Next: 10}, everything: true, names: new(placement.Names), states: []providerState{stateOf("a", 1, 0)}}
 	if c.Replace(later) {
 		t.Error("a commit of this process is lost while the later run of the server may not have seen its end")
 	}
-	later.at = sqldb.Snapshot{Server: 2, Oldest: 11, Next: 11}
+	later.at = changelog.Snapshot{Server: 2, Oldest: 11, Next: 11}
 	if !c.Replace(later) || versionOf(t, c, "a") != 0 || len(c.ahead) > 0 {
 		t.Errorf("a has the version %d, and %v are ahead", versionOf(t, c, "a"), c.ahead)
 	}
@@ -131,14 +131,14 @@ func TestAWorldObeysTheRules(t *testing.T) {
 // change nothing.
 func TestAnOlderSnapshotTakesNothingBack(t *testing.T) {
 	t.Parallel()
-	older := sqldb.Snapshot{Server: 1, Oldest: 10, Next: 11, Running: []int64{10}}
-	for name, instant := range map[string]sqldb.Snapshot{
+	older := changelog.Snapshot{Server: 1, Oldest: 10, Next: 11, Running: []int64{10}}
+	for name, instant := range map[string]changelog.Snapshot{
 		"with more that had begun": {Server: 1, Oldest: 12, Next: 12},
 		"with more that had ended": {Server: 1, Oldest: 11, Next: 11},
 	} {
 		for _, take := range []func(*worldCache, reading) bool{(*worldCache).Apply, (*worldCache).Replace} {
 			c := loadedCache(t)
-			if !c.ApplyIfComplete(&ownCommit{transaction: sqldb.TransactionID{Server: 1, Number: 10}, created: []providerState{stateOf("c", 3, 0)}}) {
+			if !c.ApplyIfComplete(&ownCommit{transaction: changelog.TransactionID{Server: 1, Number: 10}, created: []providerState{stateOf("c", 3, 0)}}) {
 				t.Fatal("a commit that is built on nothing is not complete")
 			}
 			if !c.Apply(reading{at: instant, only: c.held.Load()}) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // Limits of a catch up.
@@ -50,7 +51,7 @@ func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 // reconcile registers a transaction whose COMMIT got no answer. Once it has
 // ended, a catch up shows its outcome in the world, and other servers are
 // notified.
-func (f *follower) reconcile(transaction sqldb.TransactionID) {
+func (f *follower) reconcile(transaction changelog.TransactionID) {
 	f.uncertain.Lock()
 	f.uncertain.of = append(f.uncertain.of, transaction)
 	f.uncertain.Unlock()
@@ -120,7 +121,7 @@ func (f *follower) forward(ctx context.Context) (done bool, err error) {
 	defer cancel()
 	s, held := f.store, f.store.cache.held.Load()
 	var r reading
-	err = s.ReadAt(ctx, func(on sqldb.Conn, at sqldb.Snapshot) error {
+	err = s.ReadAt(ctx, func(on sqldb.Conn, at changelog.Snapshot) error {
 		notes, err := s.readNotes(ctx, on, held.upTo.Oldest)
 		if err != nil {
 			return err
@@ -146,7 +147,7 @@ func (f *follower) load(ctx context.Context) (done bool, err error) {
 }
 
 // takeUncertain takes the transactions with an unknown outcome off the list.
-func (f *follower) takeUncertain() []sqldb.TransactionID {
+func (f *follower) takeUncertain() []changelog.TransactionID {
 	f.uncertain.Lock()
 	defer f.uncertain.Unlock()
 	of := f.uncertain.of
@@ -157,11 +158,11 @@ func (f *follower) takeUncertain() []sqldb.TransactionID {
 // settle runs after a catch up that began after all COMMITs of the
 // transactions. It puts back the ones that may still run, and notifies other
 // servers if some have ended.
-func (f *follower) settle(uncertain []sqldb.TransactionID, caughtUp bool) {
+func (f *follower) settle(uncertain []changelog.TransactionID, caughtUp bool) {
 	if len(uncertain) == 0 {
 		return
 	}
-	var run []sqldb.TransactionID
+	var run []changelog.TransactionID
 	upTo := f.store.cache.UpTo()
 	for _, transaction := range uncertain {
 		if !caughtUp || !upTo.HasEnded(transaction) {
@@ -181,7 +182,7 @@ func (f *follower) settle(uncertain []sqldb.TransactionID, caughtUp bool) {
 func (s *PlacementStore) readNotes(ctx context.Context, on sqldb.Conn, from int64) ([]placementNote, error) {
 	var notes []placementNote
 	err := s.Query(ctx, on, `SELECT c.kind, c.key, COALESCE(p.id, 0), COALESCE(p.version, 0)
-		FROM (SELECT DISTINCT kind, key FROM changes WHERE "transaction" >= $1 AND kind IN ('`+providerKind+`', '`+traitKind+`', '`+resourceClassKind+`', '`+sqldb.PrunedKind+`')) AS c
+		FROM (SELECT DISTINCT kind, key FROM changes WHERE "transaction" >= $1 AND kind IN ('`+providerKind+`', '`+traitKind+`', '`+resourceClassKind+`', '`+changelog.PrunedKind+`')) AS c
 		LEFT JOIN resource_providers p ON c.kind = '`+providerKind+`' AND p.uuid = c.key`, func(rows *sql.Rows) error {
 		var note placementNote
 		err := rows.Scan(&note.kind, &note.key, &note.row, &note.version)
@@ -192,7 +193,7 @@ func (s *PlacementStore) readNotes(ctx context.Context, on sqldb.Conn, from int6
 }
 
 // readPlanned reads the rows of a plan.
-func (s *PlacementStore) readPlanned(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot, p plan) (reading, error) {
+func (s *PlacementStore) readPlanned(ctx context.Context, on sqldb.Conn, at changelog.Snapshot, p plan) (reading, error) {
 	r := reading{at: at, absent: p.absent}
 	if p.names {
 		names, err := s.readNames(ctx, on)

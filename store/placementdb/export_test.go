@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/placement/placementtest"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // FillPlacement writes complete providers and claims, with the names that they
@@ -46,7 +47,7 @@ func (s *PlacementStore) WorldDifference(ctx context.Context) (string, error) {
 // world. Then it publishes the earlier commit that created the provider.
 func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) error {
 	provider, _ := s.cache.World().Provider(uuid)
-	late := ownCommit{transaction: sqldb.TransactionID{Server: s.cache.UpTo().Server}, created: []providerState{{Provider: *provider}}}
+	late := ownCommit{transaction: changelog.TransactionID{Server: s.cache.UpTo().Server}, created: []providerState{{Provider: *provider}}}
 	err := s.Query(ctx, s.Pool, `SELECT max("transaction") FROM changes WHERE key = $1`,
 		func(rows *sql.Rows) error { return rows.Scan(&late.transaction.Number) }, uuid)
 	if err != nil {
@@ -145,7 +146,7 @@ func (s *PlacementStore) InstantDifference(ctx context.Context) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	everything, err := s.readEverything(ctx, s.Pool, sqldb.Snapshot{}, func() {})
+	everything, err := s.readEverything(ctx, s.Pool, changelog.Snapshot{}, func() {})
 	if err != nil {
 		return "", err
 	}

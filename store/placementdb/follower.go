@@ -3,7 +3,7 @@ package placementdb
 import (
 	"strconv"
 
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // placementNote is a row of the change log, with the provider that it concerns
@@ -39,14 +39,14 @@ const (
 // that the held snapshot may have missed: those from its oldest on. More notes
 // do no harm. A provider that is absent in the snapshot was deleted, or was
 // created after the snapshot. The cache knows which.
-func decide(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+func decide(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
 	if at.Server != held.upTo.Server {
 		return plan{everything: true}
 	}
 	var p plan
 	for _, note := range notes {
 		switch note.kind {
-		case sqldb.PrunedKind:
+		case changelog.PrunedKind:
 			if kept, err := strconv.ParseInt(note.key, 10, 64); err != nil || kept > held.upTo.Oldest {
 				return plan{everything: true}
 			}

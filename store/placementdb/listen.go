@@ -14,6 +14,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // Intervals of a follower.
@@ -51,7 +52,7 @@ type follower struct {
 	catching  chan struct{} // held during a catch up
 	uncertain struct {
 		sync.Mutex
-		of []sqldb.TransactionID // whose COMMIT got no answer
+		of []changelog.TransactionID // whose COMMIT got no answer
 	}
 
 	woken     chan struct{}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/placement"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // modelDatabase is a sequential model of a database with snapshots. It has the
@@ -26,8 +26,8 @@ type modelDatabase struct {
 
 // modelVersion is the state of a key from a commit on.
 type modelVersion struct {
-	commit      int                 // 0 for the initial state
-	transaction sqldb.TransactionID // zero for the initial state
+	commit      int                     // 0 for the initial state
+	transaction changelog.TransactionID // zero for the initial state
 	present     bool
 	state       providerState // of a present provider
 	rowOnly     bool          // only row and version of the state are known
@@ -42,7 +42,7 @@ type modelNote struct {
 
 // modelTransaction is a running or past transaction.
 type modelTransaction struct {
-	sqldb.TransactionID
+	changelog.TransactionID
 	process int
 	writes  map[changeKey]modelVersion
 	order   []changeKey
@@ -77,8 +77,8 @@ func newModelDatabase(uuids int, writes []writeKind) *modelDatabase {
 }
 
 // snapshot returns the current snapshot.
-func (d *modelDatabase) snapshot() sqldb.Snapshot {
-	s := sqldb.Snapshot{Server: d.server, Oldest: d.next, Next: d.next}
+func (d *modelDatabase) snapshot() changelog.Snapshot {
+	s := changelog.Snapshot{Server: d.server, Oldest: d.next, Next: d.next}
 	for _, tx := range d.open {
 		s.Running = append(s.Running, tx.Number)
 		s.Oldest = min(s.Oldest, tx.Number)
@@ -106,7 +106,7 @@ func (d *modelDatabase) latest(key changeKey) modelVersion {
 
 // begin begins a transaction.
 func (d *modelDatabase) begin(process int) *modelTransaction {
-	tx := &modelTransaction{TransactionID: sqldb.TransactionID{Server: d.server, Number: d.next}, process: process, writes: map[changeKey]modelVersion{}, shared: map[changeKey]bool{}}
+	tx := &modelTransaction{TransactionID: changelog.TransactionID{Server: d.server, Number: d.next}, process: process, writes: map[changeKey]modelVersion{}, shared: map[changeKey]bool{}}
 	d.next++
 	d.open = append(d.open, tx)
 	return tx
@@ -169,7 +169,7 @@ func (d *modelDatabase) prune(before int64) {
 			note.prunedCommit = d.commits
 		}
 	}
-	d.log = append(d.log, modelNote{changeKey: changeKey{sqldb.PrunedKind, fmt.Sprint(before)}, transaction: d.next, commit: d.commits})
+	d.log = append(d.log, modelNote{changeKey: changeKey{changelog.PrunedKind, fmt.Sprint(before)}, transaction: d.next, commit: d.commits})
 	d.next++
 }
 
@@ -208,7 +208,7 @@ func (d *modelDatabase) notes(from int64, commits int) []placementNote {
 }
 
 // read returns the rows of a plan, as seen after a number of commits.
-func (d *modelDatabase) read(p plan, at sqldb.Snapshot, commits int) reading {
+func (d *modelDatabase) read(p plan, at changelog.Snapshot, commits int) reading {
 	r := reading{at: at, everything: p.everything, absent: p.absent}
 	if p.everything || p.names {
 		r.names = new(placement.Names)

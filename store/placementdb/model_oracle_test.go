@@ -6,7 +6,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/placement/placementtest"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // oracle checks the worlds of one process against the history of the database,
@@ -23,9 +23,9 @@ type oracle struct {
 	history map[changeKey][]modelVersion
 	keys    []changeKey
 	known   map[changeKey]int // the length of the history in places
-	places  map[sqldb.TransactionID]map[changeKey]int
-	holds   map[sqldb.TransactionID]string // the set, with the reason for each commit
-	last    map[changeKey]int              // the last place of each key in the set
+	places  map[changelog.TransactionID]map[changeKey]int
+	holds   map[changelog.TransactionID]string // the set, with the reason for each commit
+	last    map[changeKey]int                  // the last place of each key in the set
 }
 
 // Reasons why a world must show a commit.
@@ -38,8 +38,8 @@ const (
 )
 
 func newOracle(history map[changeKey][]modelVersion, keys []changeKey) *oracle {
-	return &oracle{history: history, keys: keys, known: map[changeKey]int{}, places: map[sqldb.TransactionID]map[changeKey]int{},
-		holds: map[sqldb.TransactionID]string{}, last: map[changeKey]int{}}
+	return &oracle{history: history, keys: keys, known: map[changeKey]int{}, places: map[changelog.TransactionID]map[changeKey]int{},
+		holds: map[changelog.TransactionID]string{}, last: map[changeKey]int{}}
 }
 
 // learn reads new entries of the history.
@@ -59,7 +59,7 @@ func (o *oracle) learn() {
 
 // needs adds a commit to the set, with a reason. It ignores a transaction that
 // changed nothing.
-func (o *oracle) needs(transaction sqldb.TransactionID, reason string) {
+func (o *oracle) needs(transaction changelog.TransactionID, reason string) {
 	o.learn()
 	if _, held := o.holds[transaction]; held || o.places[transaction] == nil {
 		return

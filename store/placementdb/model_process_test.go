@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cadastre-dev/cadastre/placement"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // modelProcess is a process of the model: the real cache and the follower's
@@ -17,7 +17,7 @@ type modelProcess struct {
 	ended    int                       // the number of the last look that ended
 	lost     map[*modelTransaction]int // the look that can show its outcome
 	read     modelInstant
-	deciding func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan
+	deciding func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan
 }
 
 // modelLook is a catch up: from the held world to a snapshot.
@@ -33,7 +33,7 @@ type modelLook struct {
 // to a snapshot, as in PlacementStore.heldAt.
 type modelInstant struct {
 	held    *heldWorld // nil if none runs
-	at      sqldb.Snapshot
+	at      changelog.Snapshot
 	plan    plan
 	taken   bool
 	reading reading
@@ -44,7 +44,7 @@ func newModelProcess(d *modelDatabase, _ int) worldUnderTest {
 	return newDecidingProcess(d, decide)
 }
 
-func newDecidingProcess(d *modelDatabase, deciding func(*heldWorld, sqldb.Snapshot, []placementNote) plan) *modelProcess {
+func newDecidingProcess(d *modelDatabase, deciding func(*heldWorld, changelog.Snapshot, []placementNote) plan) *modelProcess {
 	p := &modelProcess{database: d, deciding: deciding, lost: map[*modelTransaction]int{}}
 	p.cache.Replace(d.read(plan{everything: true}, d.snapshot(), d.commits))
 	return p

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/internal/soak"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // TestWorldModel runs the cache and the follower's decision of several
@@ -31,35 +31,35 @@ const scheduleLength = 150
 // that forget something.
 func TestWorldModelCatchesABrokenDecision(t *testing.T) {
 	t.Parallel()
-	for forgets, decided := range map[string]func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan{
-		"deletions": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+	for forgets, decided := range map[string]func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan{
+		"deletions": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
 			p := decide(held, at, notes)
 			p.absent = nil
 			return p
 		},
-		"names": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+		"names": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
 			p := decide(held, at, notes)
 			p.names = false
 			return p
 		},
-		"one of several providers": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+		"one of several providers": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
 			p := decide(held, at, notes)
 			p.rows = p.rows[:min(1, len(p.rows))]
 			return p
 		},
-		"that notes were deleted": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
-			return decide(held, at, slices.DeleteFunc(notes, func(n placementNote) bool { return n.kind == sqldb.PrunedKind }))
+		"that notes were deleted": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
+			return decide(held, at, slices.DeleteFunc(notes, func(n placementNote) bool { return n.kind == changelog.PrunedKind }))
 		},
-		"that the server ran anew": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
-			return decide(&heldWorld{world: held.world, upTo: sqldb.Snapshot{Server: at.Server, Oldest: held.upTo.Oldest}}, at, notes)
+		"that the server ran anew": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
+			return decide(&heldWorld{world: held.world, upTo: changelog.Snapshot{Server: at.Server, Oldest: held.upTo.Oldest}}, at, notes)
 		},
-		"that a uuid was given again": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+		"that a uuid was given again": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
 			return decide(held, at, slices.DeleteFunc(notes, func(n placementNote) bool {
 				provider, found := held.world.Provider(n.key)
 				return found && n.row != 0 && provider.Version == n.version
 			}))
 		},
-		"half of the log": func(held *heldWorld, at sqldb.Snapshot, notes []placementNote) plan {
+		"half of the log": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
 			return decide(held, at, notes[len(notes)/2:])
 		},
 	} {

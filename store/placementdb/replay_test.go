@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 	"github.com/cadastre-dev/cadastre/placement"
-	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // Replay runs schedules of the model on stores that share a PostgreSQL
@@ -382,7 +382,7 @@ func (run *Replay) judge(t testing.TB, seed uint64) {
 		run.worlds += len(events)
 		for n, event := range events {
 			if number, found := callers[event.call]; found {
-				server.oracle.needs(sqldb.TransactionID{Number: number}, isAnswered)
+				server.oracle.needs(changelog.TransactionID{Number: number}, isAnswered)
 				run.known++
 			}
 			if wrong := server.oracle.judge(event.world); wrong != "" {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // PlacementStore reads and writes placement data, and keeps the world in
@@ -37,7 +38,7 @@ func (s *PlacementStore) AlsoFollow(catchUp func(context.Context) error) {
 
 // ShowWorld updates the world until it has the given committed transactions;
 // nil means all that committed before the call.
-func (s *PlacementStore) ShowWorld(ctx context.Context, transactions []sqldb.TransactionID) error {
+func (s *PlacementStore) ShowWorld(ctx context.Context, transactions []changelog.TransactionID) error {
 	shows := func() bool { return transactions != nil && s.cache.Shows(transactions) }
 	switch {
 	case shows():
@@ -62,7 +63,7 @@ func (s *PlacementStore) Tell() {
 
 // Reconcile registers a transaction whose COMMIT got no answer. Once it has
 // ended, the in-memory copies are updated and other servers are notified.
-func (s *PlacementStore) Reconcile(transaction sqldb.TransactionID) {
+func (s *PlacementStore) Reconcile(transaction changelog.TransactionID) {
 	if s.follower != nil {
 		s.follower.reconcile(transaction)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -39,7 +40,7 @@ func (s *PlacementStore) HeldWorld() (held *placement.World, next <-chan struct{
 // that world, including commits of this process.
 func (s *PlacementStore) heldAt(ctx context.Context, on sqldb.Conn, before any) (any, error) {
 	held := before.(*heldWorld)
-	at, err := s.SnapshotOf(ctx, on)
+	at, err := s.ChangeLog(on).Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func errBehind(err error) error {
 func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 	started := time.Now()
 	var r reading
-	err = s.ReadAt(ctx, func(on sqldb.Conn, at sqldb.Snapshot) (err error) {
+	err = s.ReadAt(ctx, func(on sqldb.Conn, at changelog.Snapshot) (err error) {
 		if err := s.Bound(ctx, on, loadTimeout); err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 
 // readEverything reads the world as a snapshot sees it. It calls seen for each
 // row.
-func (s *PlacementStore) readEverything(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot, seen func()) (reading, error) {
+func (s *PlacementStore) readEverything(ctx context.Context, on sqldb.Conn, at changelog.Snapshot, seen func()) (reading, error) {
 	names, err := s.readNames(ctx, on)
 	if err != nil {
 		return reading{}, err

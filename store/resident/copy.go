@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // fewTransactions is the number of transactions without an effect on the value
@@ -28,10 +29,10 @@ type Domain[T any] struct {
 	// Differs returns the notes of things that differ between value and
 	// database. It is optional, for a domain whose change log also notes
 	// unchanged things.
-	Differs func(ctx context.Context, on sqldb.Conn, value *T, notes []sqldb.Note) ([]sqldb.Note, error)
+	Differs func(ctx context.Context, on sqldb.Conn, value *T, notes []changelog.Note) ([]changelog.Note, error)
 	// Next returns the value after the noted changes, which it reads. It does
 	// not modify value.
-	Next func(ctx context.Context, on sqldb.Conn, value *T, notes []sqldb.Note) (*T, error)
+	Next func(ctx context.Context, on sqldb.Conn, value *T, notes []changelog.Note) (*T, error)
 	// Size returns the approximate size of the value in bytes.
 	Size func(value *T) int64
 	// Most is the maximum size of the value in bytes.
@@ -52,12 +53,12 @@ func (t TooBig) Error() string { return fmt.Sprintf("the value takes %d bytes or
 // State is an immutable value with its snapshot.
 type State[T any] struct {
 	Value *T // nil if none is kept
-	UpTo  sqldb.Snapshot
+	UpTo  changelog.Snapshot
 }
 
 // shows reports whether the snapshot sees a transaction's commit. It is false
 // for the zero TransactionID.
-func (s *State[T]) shows(transaction sqldb.TransactionID) bool {
+func (s *State[T]) shows(transaction changelog.TransactionID) bool {
 	return transaction.Number > 0 && s.UpTo.Contains(transaction)
 }
 
@@ -184,8 +185,8 @@ func (c *Copy[T]) next(ctx context.Context, on sqldb.Conn, held *State[T], most 
 
 // since returns the changes since a state, and the snapshot of the statement.
 // ok is false if the change log does not reach back.
-func (c *Copy[T]) since(ctx context.Context, on sqldb.Conn, held *State[T]) (at sqldb.Snapshot, notes []sqldb.Note, ok bool, err error) {
-	at, notes, ok, err = c.db.NotesSince(ctx, on, held.UpTo, c.domain.Kinds...)
+func (c *Copy[T]) since(ctx context.Context, on sqldb.Conn, held *State[T]) (at changelog.Snapshot, notes []changelog.Note, ok bool, err error) {
+	at, notes, ok, err = c.db.ChangeLog(on).Since(ctx, held.UpTo, c.domain.Kinds...)
 	if err == nil && ok && len(notes) > 0 && c.domain.Differs != nil {
 		notes, err = c.domain.Differs(ctx, on, held.Value, notes)
 	}
@@ -194,7 +195,7 @@ func (c *Copy[T]) since(ctx context.Context, on sqldb.Conn, held *State[T]) (at 
 
 // read reads the state for a snapshot. The state has no value if that is too
 // big.
-func (c *Copy[T]) read(ctx context.Context, on sqldb.Conn, at sqldb.Snapshot) (*State[T], error) {
+func (c *Copy[T]) read(ctx context.Context, on sqldb.Conn, at changelog.Snapshot) (*State[T], error) {
 	value, err := c.domain.Load(ctx, on, c.domain.Most)
 	if bytes, tooBig := err.(TooBig); tooBig {
 		return c.refuse(int64(bytes)), nil
@@ -252,7 +253,7 @@ func (c *Copy[T]) reload(ctx context.Context) error {
 	started := time.Now()
 	c.tooBig.Store(false)
 	c.Replace(&State[T]{})
-	err := c.db.ReadAt(sqldb.Uncounted(ctx), func(on sqldb.Conn, at sqldb.Snapshot) error {
+	err := c.db.ReadAt(sqldb.Uncounted(ctx), func(on sqldb.Conn, at changelog.Snapshot) error {
 		next, err := c.read(sqldb.Uncounted(ctx), on, at)
 		if err == nil {
 			c.Replace(next)

@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -50,7 +51,7 @@ func newNamed(t *testing.T, s *store.Store, options func(*resident.Domain[names]
 			n.loads.Add(1)
 			return n.read(ctx, on)
 		},
-		Next: func(ctx context.Context, on sqldb.Conn, value *names, notes []sqldb.Note) (*names, error) {
+		Next: func(ctx context.Context, on sqldb.Conn, value *names, notes []changelog.Note) (*names, error) {
 			found, err := sqldb.Column[string](ctx, s.DB, on, `SELECT name FROM traits WHERE `+s.Listed("name", "$1", "text"), sqldb.JSONOf(keysOf(notes)))
 			if err != nil || n.fails.Load() {
 				return nil, errors.Join(err, errors.New("the names cannot be read"))
@@ -75,7 +76,7 @@ func newNamed(t *testing.T, s *store.Store, options func(*resident.Domain[names]
 	return n
 }
 
-func keysOf(notes []sqldb.Note) (keys []string) {
+func keysOf(notes []changelog.Note) (keys []string) {
 	for _, note := range notes {
 		keys = append(keys, note.Key)
 	}

@@ -8,7 +8,7 @@
 // A value belongs to one snapshot of the database and is immutable. Readers
 // load a pointer and never wait for each other. The next value is built from
 // the last one and the rows of the change log since its snapshot
-// (sqldb.DB.NotesSince). Two things build it:
+// (changelog.Log.Since). Two things build it:
 //
 //   - A catch up takes a new snapshot. One runs at a time and serves all that
 //     wait. It follows a commit of this process, a notification of another

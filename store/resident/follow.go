@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 const (
@@ -25,7 +26,7 @@ type Others struct {
 	Tell func()
 	// Reconcile finds the outcome of a transaction whose COMMIT got no answer.
 	// It then makes this process catch up, and notifies the other servers.
-	Reconcile func(sqldb.TransactionID)
+	Reconcile func(changelog.TransactionID)
 }
 
 // FollowCommits makes each writer of this process that changes the domain wait
@@ -37,11 +38,13 @@ func (c *Copy[T]) FollowCommits() { c.db.FollowKinds(c.followCommit, c.domain.Ki
 func (c *Copy[T]) Tells(others Others) { c.others = others }
 
 // CatchUp updates the value to all commits from before the call.
-func (c *Copy[T]) CatchUp(ctx context.Context) error { return c.followTo(ctx, sqldb.TransactionID{}) }
+func (c *Copy[T]) CatchUp(ctx context.Context) error {
+	return c.followTo(ctx, changelog.TransactionID{})
+}
 
 // Show updates the value until it has the given committed transactions; nil
 // means all that committed before the call.
-func (c *Copy[T]) Show(ctx context.Context, transactions []sqldb.TransactionID) error {
+func (c *Copy[T]) Show(ctx context.Context, transactions []changelog.TransactionID) error {
 	if transactions == nil {
 		return c.CatchUp(ctx)
 	}
@@ -67,7 +70,7 @@ func (c *Copy[T]) Exclusively(ctx context.Context, run func() error) error {
 // followTo updates the value to all commits, unless it has the transaction
 // already. It checks again once no other catch up runs, since one catch up
 // serves all waiting callers.
-func (c *Copy[T]) followTo(ctx context.Context, transaction sqldb.TransactionID) error {
+func (c *Copy[T]) followTo(ctx context.Context, transaction changelog.TransactionID) error {
 	if c.current.Load().shows(transaction) {
 		return nil
 	}
@@ -85,7 +88,7 @@ func (c *Copy[T]) Forward(ctx context.Context) error {
 	if held.Value == nil {
 		return nil
 	}
-	err := c.db.ReadAt(ctx, func(on sqldb.Conn, _ sqldb.Snapshot) error {
+	err := c.db.ReadAt(ctx, func(on sqldb.Conn, _ changelog.Snapshot) error {
 		next, err := c.next(ctx, on, held, 0)
 		if err == nil {
 			c.place(next)
@@ -115,7 +118,7 @@ func (c *Copy[T]) place(next *State[T]) {
 // followCommit updates the value to a commit of this process, and notifies
 // other servers. If no catch up succeeds within caughtUpWithin, the writer gets
 // the error, and the next catch up brings the commit.
-func (c *Copy[T]) followCommit(ctx context.Context, transaction sqldb.TransactionID, outcome sqldb.Outcome) error {
+func (c *Copy[T]) followCommit(ctx context.Context, transaction changelog.TransactionID, outcome sqldb.Outcome) error {
 	if outcome == sqldb.Uncertain && c.others.Reconcile != nil {
 		c.others.Reconcile(transaction)
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource/resident"
 	copies "github.com/cadastre-dev/cadastre/store/resident"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // The store keeps resources in memory (store/resident), as sets by their
@@ -75,7 +76,7 @@ func (s *ResourceStore) resourcesAt(ctx context.Context) (*heldResources, error)
 }
 
 // readChanged returns the resources after the changes in notes.
-func (s *ResourceStore) readChanged(ctx context.Context, on sqldb.Conn, held *heldResources, notes []sqldb.Note) (*heldResources, error) {
+func (s *ResourceStore) readChanged(ctx context.Context, on sqldb.Conn, held *heldResources, notes []changelog.Note) (*heldResources, error) {
 	next := *held
 	var uuids []string
 	isRenamed := false

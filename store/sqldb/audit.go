@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -64,7 +65,7 @@ const (
 // flushWith writes the events and the changes. The last events and the first
 // changes share a statement, and with it goes the statement that WriteLast
 // postponed.
-func (tx *Tx) flushWith(ctx context.Context, changed []changeRow) error {
+func (tx *Tx) flushWith(ctx context.Context, changed []changelog.Row) error {
 	var rows [][]any
 	size := 0
 	for _, event := range tx.events {
@@ -98,7 +99,7 @@ func (tx *Tx) flushWith(ctx context.Context, changed []changeRow) error {
 
 // writeNotes inserts rows into the audit log and the log of changes, in one
 // round trip.
-func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changeRow) error {
+func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changelog.Row) error {
 	var statements []string
 	var args []any
 	if len(events) > 0 || !tx.db.Postgres() {
@@ -142,7 +143,7 @@ func (tx *Tx) eventSource(args *[]any, events [][]any) string {
 
 // writePostgresNotes writes events, changes and the postponed last statement
 // together. It reads the id of the transaction in the log of changes.
-func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, changed []changeRow, args []any) error {
+func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, changed []changelog.Row, args []any) error {
 	var with []string
 	setting := ""
 	scanned := []any{&setting}
@@ -158,7 +159,7 @@ func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, chang
 		}
 		statements = []string{tx.insertOfChanges(&args, changed, whole)}
 		scanned = append(scanned, &tx.ID.Server, &tx.ID.Number)
-		returned += ", " + ServerRun + `, "transaction"`
+		returned += ", " + changelog.ServerRun + `, "transaction"`
 	}
 	statement := statements[0] + returned
 	if len(with) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -30,7 +31,7 @@ func TestABoundHoldsForOneTransaction(t *testing.T) {
 			return text
 		}
 		for range 5 {
-			if err := s.ReadAt(t.Context(), func(on sqldb.Conn, _ sqldb.Snapshot) error {
+			if err := s.ReadAt(t.Context(), func(on sqldb.Conn, _ changelog.Snapshot) error {
 				if text := limit(on); text != "10s" {
 					t.Errorf("a statement may take %s before it is said", text)
 				}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/internal/pause"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // DB is an open database with all that a domain needs to read and write it: the
@@ -127,14 +128,14 @@ func (d *DB) AfterCommits(noted func()) { d.noted = append(d.noted, noted) }
 // keptKinds are the kinds that one follower keeps in memory.
 type keptKinds struct {
 	kinds  []string
-	follow func(ctx context.Context, transaction TransactionID, outcome Outcome) error
+	follow func(ctx context.Context, transaction changelog.TransactionID, outcome Outcome) error
 }
 
 // FollowKinds registers a function that runs after each transaction of this
 // process that changes things of some kinds, and before the writer gets its
 // answer. The writer gets its error. On SQLite the calls are in commit order.
 // Register it before the first write.
-func (d *DB) FollowKinds(follow func(ctx context.Context, transaction TransactionID, outcome Outcome) error, kinds ...string) {
+func (d *DB) FollowKinds(follow func(ctx context.Context, transaction changelog.TransactionID, outcome Outcome) error, kinds ...string) {
 	d.kinds = append(d.kinds, keptKinds{kinds, follow})
 }
 

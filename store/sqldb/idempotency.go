@@ -363,14 +363,10 @@ func (k *keys) added(projects []string) {
 // DropKeys deletes expired idempotency keys.
 func (d *DB) DropKeys(ctx context.Context) error {
 	// The second condition keeps a key that was renewed meanwhile.
-	statement := d.statement(fmt.Sprintf(`DELETE FROM idempotency_keys
-		WHERE id IN (SELECT id FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT %d) AND created_at <= $1`, keysAtOnce))
+	statement := fmt.Sprintf(`DELETE FROM idempotency_keys
+		WHERE id IN (SELECT id FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT %d) AND created_at <= $1`, keysAtOnce)
 	for {
-		result, err := d.Pool.ExecContext(ctx, statement, d.Now().Add(-KeepKeys))
-		if err != nil {
-			return err
-		}
-		if deleted, err := result.RowsAffected(); err != nil || deleted < keysAtOnce {
+		if deleted, err := d.delete(ctx, d.Pool, statement, d.Now().Add(-KeepKeys)); err != nil || deleted < keysAtOnce {
 			return err
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // Reading controls the consistency of the reads of one operation: each
@@ -247,7 +249,7 @@ func (d *DB) ResidentAt(ctx context.Context, resident *Resident) (value any, ok 
 	reading := readingOf(ctx, d.Pool)
 	if reading == nil {
 		held := resident.Held() // never later than the transaction that begins next
-		err = d.ReadAt(Uncounted(ctx), func(on Conn, _ Snapshot) (err error) {
+		err = d.ReadAt(Uncounted(ctx), func(on Conn, _ changelog.Snapshot) (err error) {
 			value, err = resident.At(Uncounted(ctx), on, held)
 			return err
 		})
@@ -265,13 +267,13 @@ func (d *DB) ResidentAt(ctx context.Context, resident *Resident) (value any, ok 
 
 // ReadAt runs read in a read transaction at one instant, with its snapshot. It
 // uses the follower pool, so that it does not compete with requests.
-func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at Snapshot) error) error {
+func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at changelog.Snapshot) error) error {
 	tx, err := d.beginReading(ctx, d.Pool.followers)
 	if err != nil {
 		return err
 	}
 	on := &transaction{Tx: tx, of: d.Pool}
-	at, err := d.SnapshotOf(ctx, on)
+	at, err := d.ChangeLog(on).Snapshot(ctx)
 	if err == nil {
 		err = read(on, at)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cadastre-dev/cadastre/ent"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // Trial is a transaction in which mutations run to see their effect. It is
@@ -14,7 +15,7 @@ import (
 type Trial struct {
 	*ent.Tx
 	db    *DB
-	noted changes
+	noted changelog.Changes
 }
 
 type trialKey struct{}
@@ -84,24 +85,13 @@ func (t *Trial) write(ctx context.Context, mutation string, write func(tx *Tx) e
 		}
 		return err
 	}
-	for _, noted := range tx.changes.list {
-		if noted.changed {
-			t.noted.at(noted.thing).changed = true
-		}
-	}
+	t.noted.Add(&tx.Changes)
 	return t.control(ctx, "RELEASE SAVEPOINT "+writeSavepoint)
 }
 
 // Changed returns the keys of the things of a kind that were created, changed
 // or deleted, in the order of the first note.
-func (t *Trial) Changed(kind string) (keys []string) {
-	for _, noted := range t.noted.list {
-		if noted.kind == kind {
-			keys = append(keys, noted.key)
-		}
-	}
-	return keys
-}
+func (t *Trial) Changed(kind string) []string { return t.noted.ChangedOf(kind) }
 
 // Undo rolls back to the start of the trial.
 func (t *Trial) Undo(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
 // Attempts is how often a transaction runs if the database aborts it in favor
@@ -41,18 +42,19 @@ const Attempts = 10
 // SQLite has one write transaction at a time. That turn is its only lock.
 type Tx struct {
 	*ent.Tx
-	db          *DB
-	Mutation    string
-	events      []attributedEvent // to be written
-	written     []attributedEvent // without values, for the server log
-	changes     changes
-	last        timedParts // written together with the changes
-	afterCommit []func(ctx context.Context, outcome Outcome) error
-	kept        []*ent.IdempotencyKeyCreate
-	keptOf      []string // the projects of kept
+	changelog.Changes
+	db           *DB
+	Mutation     string
+	events       []attributedEvent // to be written
+	written      []attributedEvent // without values, for the server log
+	changesBegun bool              // whether some changes are written already
+	last         timedParts        // written together with the changes
+	afterCommit  []func(ctx context.Context, outcome Outcome) error
+	kept         []*ent.IdempotencyKeyCreate
+	keptOf       []string // the projects of kept
 	// ID identifies the transaction in the log of changes, once it has written
 	// there.
-	ID TransactionID
+	ID changelog.TransactionID
 }
 
 // Outcome is the result of a COMMIT, as far as the server knows.
@@ -220,7 +222,7 @@ func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 	}
 	var errs []error
 	for _, of := range tx.db.kinds {
-		if tx.changes.has(of.kinds) {
+		if tx.Concerns(of.kinds) {
 			errs = append(errs, of.follow(ctx, tx.ID, outcome))
 		}
 	}
@@ -237,7 +239,7 @@ func (tx *Tx) After(run func(ctx context.Context, outcome Outcome) error) {
 }
 
 // IsEmpty reports whether the transaction recorded no event and no change.
-func (tx *Tx) IsEmpty() bool { return len(tx.written)+len(tx.events) == 0 && tx.changes.isEmpty() }
+func (tx *Tx) IsEmpty() bool { return len(tx.written)+len(tx.events) == 0 && tx.IsUnchanged() }
 
 // takeTurn waits for the write lock of SQLite. A transaction holds it until its
 // functions for after the commit have returned. PostgreSQL has many writers, so

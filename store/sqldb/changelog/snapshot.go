@@ -1,8 +1,6 @@
-package sqldb
+package changelog
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
@@ -85,23 +83,3 @@ func ParseSnapshot(server int64, text string) (Snapshot, error) {
 // without a restart, but resets its statistics. So the expression uses both
 // times.
 const ServerRun = `(extract(epoch FROM greatest(pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())) * 1000000)::bigint`
-
-// SnapshotOf returns the snapshot of a repeatable-read transaction.
-func (d *DB) SnapshotOf(ctx context.Context, on Conn) (at Snapshot, err error) {
-	if !d.Postgres() {
-		err = d.Query(ctx, on, `SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes'`,
-			func(rows *sql.Rows) error { return rows.Scan(&at.Next) })
-		at.Oldest = at.Next
-		return at, err
-	}
-	err = d.Query(ctx, on, `SELECT `+ServerRun+`, pg_current_snapshot()::text`, func(rows *sql.Rows) error {
-		var server int64
-		var text string
-		if err := rows.Scan(&server, &text); err != nil {
-			return err
-		}
-		at, err = ParseSnapshot(server, text)
-		return err
-	})
-	return at, err
-}
