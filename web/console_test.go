@@ -70,7 +70,7 @@ func TestTheSourcesOfTheConsole(t *testing.T) {
 var consoleAssets = regexp.MustCompile(`(?:src|href)="(/console/assets/[^"]+)"`)
 
 // TestTheConsoleIsProtected checks that the page names no other host and runs
-// only its own script, with a nonce of its own.
+// only its own script, with a separate nonce.
 func TestTheConsoleIsProtected(t *testing.T) {
 	t.Parallel()
 	s := start(t, asDemo)
@@ -182,8 +182,7 @@ func inABrowser(t *testing.T, program string, judge func(*testing.T, looked)) {
 	})
 }
 
-// TestTheConsoleRunsInABrowser uses the console like a person, from the click
-// to the stored change and back.
+// TestTheConsoleRunsInABrowser uses the console like a person.
 func TestTheConsoleRunsInABrowser(t *testing.T) {
 	t.Parallel()
 	inABrowser(t, "console.js", func(t *testing.T, got looked) {
@@ -194,9 +193,10 @@ func TestTheConsoleRunsInABrowser(t *testing.T) {
 	})
 }
 
-// TestFormsOfTheConsole imports files and changes namespaces, resources and
-// many metadata, from the click to the stored change and back.
+// TestFormsOfTheConsole uses all forms, and the pages of resources and providers.
 func TestFormsOfTheConsole(t *testing.T) {
 	t.Parallel()
-	inABrowser(t, "console_forms.js", func(*testing.T, looked) {})
+	for _, program := range []string{"console_forms.js", "console_hub.js"} {
+		inABrowser(t, program, func(*testing.T, looked) {})
+	}
 }

@@ -1,10 +1,11 @@
-// What comes first, and is small: it asks for what the page begins with while the
-// rest of the script is still on its way.
+// The first script: it requests the initial data of the page while the rest of the console
+// loads.
 import "./style.css";
 import "./forms.css";
 
 import { api, begin, rolesOf, tokenOf } from "./opening";
 import { begin as beginCloud } from "./placement/reading";
+import { unreachable, whenReachable } from "./reachable";
 import { areaOf, scripts } from "./scripts";
 
 const token = tokenOf(rolesOf(document.getElementById("root")?.dataset["settings"] ?? "{}"));
@@ -13,5 +14,9 @@ if (token) {
   begin(token);
   if (area === "placement") beginCloud({ url: api, token });
 }
-void import("./main");
-void scripts[area]();
+import("./main").catch(() => {
+  const root = document.getElementById("root");
+  if (root) root.textContent = unreachable;
+  whenReachable(() => location.reload());
+});
+scripts[area]().catch(() => {}); // the page says so

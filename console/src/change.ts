@@ -1,4 +1,4 @@
-// Changes: what is sent, what was refused, and whether something happened meanwhile.
+// Mutations and their errors.
 import { CadastreError } from "@cadastre/client";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { useCallback, useState } from "react";
@@ -9,7 +9,7 @@ import { errorOf } from "./page";
 export interface Change<Data, Variables> {
   readonly busy: boolean;
   readonly error: CadastreError | Error | undefined;
-  /** Sends it; undefined is that it was refused. */
+  /** Sends the mutation; undefined if it was refused. */
   readonly send: (variables: Variables) => Promise<Data | undefined>;
   readonly clear: () => void;
 }

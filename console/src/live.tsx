@@ -1,5 +1,5 @@
-// What happens, as it happens: one socket, one stream for each kind of thing, from
-// before the first page was read until the session ends.
+// Changes as they happen: one socket with a stream for each kind of object, from before
+// the first page is read until the session ends.
 import { CadastreError, follow, webSocket } from "@cadastre/client";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 
@@ -46,13 +46,13 @@ type Event = Record<string, { change: { key: string } } | null>;
 
 export type Kind = keyof typeof documents;
 
-/** Handles a change of the thing with a key; undefined is that anything may have changed. */
+/** Handles a change of the object with this key; undefined means any object. */
 type Handler = (key: string | undefined) => void;
 
-/** What every page follows; a kind of which there may be thousands of changes a second is followed by the pages that show it. */
+/** The kinds that every page follows. Providers can have thousands of changes a second: only pages that show them follow them. */
 const always = ["namespace", "resource"] as const;
 
-/** Whether changes appear: they do, they do not at the moment, or why they do not any more. */
+/** Whether changes appear: yes, not at the moment, or refused with a reason. */
 export type Liveness = boolean | { readonly refused: string };
 
 interface Feed {
@@ -110,7 +110,7 @@ export function FeedProvider({ token, latest, children }: { token: string; lates
 
 export const useLive = (): Liveness => useContext(FeedContext).live;
 
-/** Calls a function soon after things of a kind changed: of some keys, or of all. Several changes at a time are one. */
+/** Calls a function soon after a change of a kind, for some keys or all. Changes in quick succession cause one call. */
 export function useChanges(kind: Kind, keys: readonly string[] | undefined, changed: () => void): void {
   const { on } = useContext(FeedContext);
   const latest = useRef({ keys, changed });
@@ -133,8 +133,8 @@ export function useChanges(kind: Kind, keys: readonly string[] | undefined, chan
 }
 
 /**
- * Follows a kind from a cursor on, and calls a function soon after things of it
- * changed, with their keys; undefined is that anything may have changed.
+ * Follows a kind from a cursor on. Calls a function soon after changes, with their
+ * keys; undefined means any object.
  */
 export function useFollowed(kind: Kind, after: string | undefined, changed: (keys: ReadonlySet<string> | undefined) => void): void {
   const { on, run } = useContext(FeedContext);

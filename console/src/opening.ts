@@ -1,5 +1,5 @@
-// A session's beginning: who looks, and what comes after all that has happened. It is
-// asked by the page's first script, before there is anything to show it with.
+// The start of a session: the viewer, and the cursor after the latest change. The first
+// script of the page asks for both before the rest is loaded.
 import { type Connection, request } from "@cadastre/client";
 
 import { graphql } from "./generated";
@@ -39,12 +39,12 @@ const latestDocument = graphql(`
   }
 `);
 
-/** Returns the cursor behind all that has happened. */
+/** Returns the cursor after the latest change. */
 export async function latestOf(connection: Connection, signal: AbortSignal | undefined): Promise<string> {
   return (await request(connection, latestDocument, {}, { signal })).changes.latest;
 }
 
-/** A role to try a demo in. */
+/** A role of a demo. */
 export interface DemoRole {
   readonly name: string;
   readonly token: string;
@@ -56,30 +56,30 @@ export const api = `${location.origin}/graphql`;
 
 const remembered = "cadastre.token"; // the IDE reads it, too
 
-/** Returns the roles of a demo, of the settings that the server wrote into the page. */
+/** Returns the roles of a demo, from the settings in the page. */
 export const rolesOf = (settings: string): readonly DemoRole[] => (JSON.parse(settings) as { roles?: DemoRole[] }).roles ?? [];
 
-/** Returns the token of this tab, or that of a demo's first role; empty where there is none. */
+/** Returns the token of this tab, else the token of a demo's first role, else "". */
 export const tokenOf = (roles: readonly DemoRole[]): string => sessionStorage.getItem(remembered) ?? roles[0]?.token ?? "";
 
 export const remember = (token: string): void => sessionStorage.setItem(remembered, token);
 
 interface Opened {
   readonly viewer: Viewer;
-  /** The cursor behind all that happened before any page was read; undefined for who may not follow. */
+  /** The cursor before the first page was read; undefined for viewers who may not follow changes. */
   readonly latest: string | undefined;
 }
 
 let begun: { readonly token: string; readonly opened: Promise<Opened> } | undefined;
 
-/** Opens the session that the page begins with. */
+/** Starts the first session of the page. */
 export function begin(token: string): void {
   const opened = ask({ url: api, token }, undefined);
   opened.catch(() => {}); // told to who takes it
   begun = { token, opened };
 }
 
-/** Opens a session, or returns the one that was begun with the token. */
+/** Opens a session, or returns the one that began with the same token. */
 export function open(connection: Connection & { readonly token: string }, signal: AbortSignal): Promise<Opened> {
   const opened = begun?.token === connection.token ? begun.opened : ask(connection, signal);
   begun = undefined;

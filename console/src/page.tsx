@@ -1,5 +1,4 @@
-// What every page has: its query, which can be shown in the IDE, and the states of
-// what it asks for.
+// What all pages share: a query, which the IDE can show, and its states.
 import { type AnswerError, CadastreError } from "@cadastre/client";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { print } from "graphql";
@@ -8,7 +7,7 @@ import { type AnyVariables, type CombinedError, useQuery } from "urql";
 
 import { Button } from "./ui/controls";
 
-/** What a page asks for, as the IDE is to show it. */
+/** The query of a page, for the IDE. */
 export interface Shown {
   readonly query: string;
   readonly variables: object;
@@ -16,18 +15,18 @@ export interface Shown {
 
 export const ShownContext = createContext<(shown: Shown | undefined) => void>(() => {});
 
-/** Reads anew what a page shows, for a form in it that was refused. */
+/** Reads the page again, after a form in it was refused. */
 export const RefreshContext = createContext<() => void>(() => {});
 
 export interface Asked<Data> {
   readonly data: Data | undefined;
   readonly error: CadastreError | Error | undefined;
   readonly loading: boolean;
-  /** Reads it anew, while what there is stays on the page. */
+  /** Reads it again; the page shows the old data until then. */
   readonly refresh: () => void;
 }
 
-/** Asks a query, and reads it anew whenever the page is opened. */
+/** Sends a query, and sends it again whenever the page is opened. */
 export function useAsk<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables, pause = false): Asked<Data> {
   const [result, execute] = useQuery<Data, AnyVariables>({ query: document as TypedDocumentNode<Data, AnyVariables>, variables: variables as AnyVariables, requestPolicy: "cache-and-network", pause });
   const { data, error, fetching, stale } = result;
@@ -42,7 +41,7 @@ export function useAsk<Data, Variables extends object>(document: TypedDocumentNo
   );
 }
 
-/** Asks the query of a page, which "Show the query" opens in the IDE. */
+/** Sends the query of a page, which "Show the query" opens in the IDE. */
 export function usePage<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables): Asked<Data> {
   useShown(document, variables);
   return useAsk(document, variables);
@@ -58,7 +57,7 @@ export function useShown<Data, Variables extends object>(document: TypedDocument
   }, [show, document, text]);
 }
 
-/** Returns what was refused, or that the network failed. */
+/** Returns the refusal of the server or the failure of the network. */
 export function errorOf(error: CombinedError): CadastreError | Error {
   if (error.networkError && error.graphQLErrors.length === 0) return new Error("The server cannot be reached.");
   return new CadastreError(error.graphQLErrors.map(({ message, path, extensions }) => ({ message, path, extensions }) as AnswerError));
@@ -71,7 +70,7 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
-/** A title with what can be done beside it. */
+/** The title of a page, with its actions. */
 export function PageHead({ title, children, above, below }: { title: ReactNode; children?: ReactNode; above?: ReactNode; below?: ReactNode }) {
   return (
     <header className="page-head">
@@ -85,7 +84,7 @@ export function PageHead({ title, children, above, below }: { title: ReactNode; 
   );
 }
 
-/** Says that something is being read, in the shape of what is to come. */
+/** Shows the outline of a page that is being read. */
 export function Loading({ rows = 8 }: { rows?: number }) {
   return (
     <div className="skeleton" role="status" aria-label="Loading">
@@ -105,27 +104,37 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** Says what was refused or failed, and offers to try again where that may help. */
+/** Stands in place of a form that the viewer may not use. */
+export function Refusal({ title, above }: { title: string; above: ReactNode }) {
+  return (
+    <>
+      <PageHead above={above} title="Not allowed" />
+      <Empty title={title}>Ask an administrator for a role that may.</Empty>
+    </>
+  );
+}
+
+/** Shows a refusal or failure, and offers a retry where that may help. */
 export function Failed({ error, retry }: { error: Error; retry?: (() => void) | undefined }) {
   const code = error instanceof CadastreError ? error.code : undefined;
   const refused = code === "FORBIDDEN" || code === "UNAUTHENTICATED";
   return (
     <div className="state failed" role="alert">
-      <h2>{refused ? "You may not see this" : code === "BAD_USER_INPUT" ? "The address asks for something that does not exist" : "This could not be read"}</h2>
+      <h2>{refused ? "You may not see this" : code === "BAD_USER_INPUT" ? "The address names something that does not exist" : "The page cannot be shown"}</h2>
       <p>{error.message}</p>
       {retry && !refused && code !== "BAD_USER_INPUT" && <Button onPress={retry}>Try again</Button>}
     </div>
   );
 }
 
-/** Shows what was asked for, or the state that it is in. */
+/** Shows the data of a query, or its state. */
 export function Answered<Data>({ asked, rows, children }: { asked: Asked<Data>; rows?: number; children: (data: Data) => ReactNode }) {
   if (asked.data !== undefined) return children(asked.data);
   if (asked.error) return <Failed error={asked.error} retry={asked.refresh} />;
   return <Loading {...(rows ? { rows } : {})} />;
 }
 
-/** Returns a value when it has stayed the same for some milliseconds. */
+/** Returns a value after it has not changed for some milliseconds. */
 export function useSettled<Value>(value: Value, wait = 200): Value {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

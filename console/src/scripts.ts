@@ -1,18 +1,22 @@
-// The scripts of pages, each of which comes when the first page of it is opened, or
-// soon will be.
+// The scripts of the pages. Each is loaded when its first page is opened, or shortly
+// before.
 export const scripts = {
+  overview: () => import("./overview/overview"),
   definitions: () => import("./definitions/pages"),
   resources: () => import("./resources/pages"),
   capabilities: () => import("./capabilities/capabilities"),
   placement: () => import("./placement/placement"),
   audit: () => import("./audit/audit"),
+  hub: () => import("./hub/pages"),
 };
 
 export type Area = keyof typeof scripts;
 
-/** Returns whose script the page of an address is in; that of none is the first one's, to which the console leads. */
+/** Returns the area of an address, whose script has its page. */
 export function areaOf(path: string): Area {
   const first = path.split("/").find((part) => part !== "" && part !== "console") ?? "";
   if (first in scripts) return first as Area;
-  return first === "new-resource" ? "resources" : "definitions";
+  if (first === "providers" || first === "consumers") return "hub";
+  if (first === "new-namespace" || first === "import") return "definitions";
+  return first === "new-resource" ? "resources" : "overview";
 }

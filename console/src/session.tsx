@@ -1,10 +1,11 @@
-// Who looks: one token for the console and the IDE, kept until the browser's tab
-// is closed, and what the server says that it stands for.
+// The session: one token for the console and the IDE, kept until the tab is closed, and
+// its viewer.
 import { CadastreError } from "@cadastre/client";
 import { exchanges } from "@cadastre/client/urql";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from "react";
 import { Client, Provider } from "urql";
 
+import { unreachable, whenReachable } from "./reachable";
 import { api, type DemoRole, open, remember, rolesOf, tokenOf, type Viewer } from "./opening";
 
 type State =
@@ -18,7 +19,7 @@ interface Session {
   readonly state: State;
   readonly roles: readonly DemoRole[];
   readonly token: string;
-  /** Begins a session with another token; with the empty one it ends. */
+  /** Starts a session with another token; the empty token ends the session. */
   readonly use: (token: string) => void;
   readonly retry: () => void;
 }
@@ -40,11 +41,13 @@ export function SessionProvider({ settings, children }: { settings: string; chil
       (error: unknown) => {
         if (stop.signal.aborted) return;
         const refused = error instanceof CadastreError && error.code === "UNAUTHENTICATED";
-        setState({ kind: refused ? "refused" : "unreachable", message: error instanceof CadastreError ? error.message : "The server cannot be reached." });
+        setState({ kind: refused ? "refused" : "unreachable", message: error instanceof CadastreError ? error.message : unreachable });
       },
     );
     return () => stop.abort();
   }, [token, attempt]);
+
+  useEffect(() => (state.kind === "unreachable" ? whenReachable(() => setAttempt((attempt) => attempt + 1)) : undefined), [state]);
 
   const use = useCallback((given: string) => {
     remember(given);
@@ -72,14 +75,14 @@ export function useSession(): Session {
   return session;
 }
 
-/** Returns who looks, below a session that is open. */
+/** Returns the viewer of the open session. */
 export function useViewer(): Viewer {
   const { state } = useSession();
   if (state.kind !== "open") throw new Error("the session is not open");
   return state.viewer;
 }
 
-/** Returns how to call who looks: `ada, admin of p1`. */
+/** Describes a viewer: `ada, admin of p1`. */
 export function nameOf(viewer: Viewer): string {
   const role = (["ADMIN", "SERVICE", "MEMBER", "READER"] as const).find((role) => viewer.roles.includes(role));
   return `${viewer.userId}, ${role?.toLowerCase() ?? "without a role"} of ${viewer.projectId}`;

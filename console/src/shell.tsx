@@ -1,16 +1,30 @@
-// The frame of every page: where one is, who one is, and the sign-in.
+// The frame of every page: navigation, viewer, and the sign-in.
 import { Component, type ComponentType, type FormEvent, lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
-import { Link, Redirect, Route, Switch, useLocation } from "wouter";
+import { Link, Route, Switch, useLocation } from "wouter";
 
+import { Missing } from "./hub/parts";
 import { FeedProvider, useLive } from "./live";
-import { Empty, Failed, Loading, PageHead, type Shown, ShownContext, useTitle } from "./page";
+import { Failed, Loading, PageHead, type Shown, ShownContext, useTitle } from "./page";
+import { unreachable, whenReachable } from "./reachable";
 import { areaOf, scripts } from "./scripts";
 import { nameOf, useSession, useViewer } from "./session";
 import { Button, Field } from "./ui/controls";
+import { Guard } from "./unsaved";
 
-/** Returns a page that is there when its script is. */
-const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) => lazy(async () => ({ default: await load() }));
+/** Returns a page that is shown once its script is loaded. */
+const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) =>
+  lazy(async () => {
+    try {
+      return { default: await load() };
+    } catch {
+      throw new ScriptError(unreachable);
+    }
+  });
 
+/** The script of a page could not be loaded. */
+class ScriptError extends Error {}
+
+const OverviewPage = later(async () => (await scripts.overview()).OverviewPage);
 const Catalogue = later(async () => (await scripts.definitions()).Catalogue);
 const NewNamespacePage = later(async () => (await scripts.definitions()).NewNamespacePage);
 const ImportPage = later(async () => (await scripts.definitions()).ImportPage);
@@ -23,16 +37,25 @@ const PlacementPage = later(async () => (await scripts.placement()).PlacementPag
 const NewResourcePage = later(async () => (await scripts.resources()).NewResourcePage);
 const ResourceTable = later(async () => (await scripts.resources()).ResourceTable);
 const ResourcePage = later(async () => (await scripts.resources()).ResourcePage);
+const ProviderPage = later(async () => (await scripts.hub()).ProviderPage);
+const ConsumerPage = later(async () => (await scripts.hub()).ConsumerPage);
 
-/** Says that the script of a page did not come: the server cannot be reached, or is another version by now. */
+/** Shows errors of a page. After a script could not be loaded, the page reloads once the server answers. */
 class Unloaded extends Component<{ children: ReactNode }, { error?: Error }> {
   override state: { error?: Error } = {};
   static getDerivedStateFromError(error: unknown) {
     return { error: error instanceof Error ? error : new Error(String(error)) };
   }
   override render() {
-    return this.state.error ? <Failed error={this.state.error} retry={() => location.reload()} /> : this.props.children;
+    const { error } = this.state;
+    if (error instanceof ScriptError) return <Unreachable />;
+    return error ? <Failed error={error} retry={() => location.reload()} /> : this.props.children;
   }
+}
+
+function Unreachable() {
+  useEffect(() => whenReachable(() => location.reload()), []);
+  return <Failed error={new Error(unreachable)} retry={() => location.reload()} />;
 }
 
 export function Shell() {
@@ -47,26 +70,24 @@ export function Shell() {
   return (
     <FeedProvider token={state.token} latest={state.latest} key={state.token}>
       <ShownContext.Provider value={show}>
-        <Frame shown={shown}>
-          <Pages />
-        </Frame>
+        <Guard>
+          <Frame shown={shown}>
+            <Pages />
+          </Frame>
+        </Guard>
       </ShownContext.Provider>
     </FeedProvider>
   );
 }
 
 function Pages() {
-  const viewer = useViewer();
   const [location] = useLocation();
   const area = areaOf(location);
-  const home = viewer.namespaces ? "/definitions" : "/resources";
   return (
     <Unloaded key={area}>
       <Suspense fallback={<Loading />}>
         <Switch>
-          <Route path="/">
-            <Redirect to={home} replace />
-          </Route>
+          <Route path="/" component={OverviewPage} />
           <Route path="/definitions" component={Catalogue} />
           <Route path="/new-namespace" component={NewNamespacePage} />
           <Route path="/import" component={ImportPage} />
@@ -78,7 +99,9 @@ function Pages() {
           <Route path="/placement" component={PlacementPage} />
           <Route path="/new-resource" component={NewResourcePage} />
           <Route path="/resources" component={ResourceTable} />
-          <Route path="/resources/:uuid">{({ uuid }) => <ResourcePage uuid={uuid} />}</Route>
+          <Route path="/resources/:uuid">{({ uuid }) => <ResourcePage key={uuid} uuid={uuid} />}</Route>
+          <Route path="/providers/:uuid">{({ uuid }) => <ProviderPage key={uuid} uuid={uuid} />}</Route>
+          <Route path="/consumers/:uuid">{({ uuid }) => <ConsumerPage key={uuid} uuid={uuid} />}</Route>
           <Route>
             <Nowhere />
           </Route>
@@ -93,7 +116,7 @@ function Nowhere() {
   return (
     <>
       <PageHead title="Not found" />
-      <Empty title="There is no such page">Perhaps the address was cut short.</Empty>
+      <Missing what="page" links={<Link href="/">Overview</Link>} />
     </>
   );
 }
@@ -123,10 +146,11 @@ function Frame({ shown, children }: { shown?: Shown | undefined; children: React
         </Link>
         {viewer && (
           <nav aria-label="Pages">
+            <Tab href="/" name="Overview" here={page === ""} />
             {viewer.namespaces && <Tab href="/definitions" name="Definitions" here={["definitions", "new-namespace", "import"].includes(page ?? "")} />}
             {viewer.resources && <Tab href="/resources" name="Resources" here={page === "resources" || page === "new-resource"} />}
             {viewer.resources && viewer.namespaces && <Tab href="/capabilities" name="Capabilities" here={page === "capabilities"} />}
-            {viewer.placement && <Tab href="/placement" name="Placement" here={page === "placement"} />}
+            {viewer.placement && <Tab href="/placement" name="Placement" here={["placement", "providers", "consumers"].includes(page ?? "")} />}
             {viewer.audit && <Tab href="/audit" name="Audit" here={page === "audit"} />}
           </nav>
         )}
@@ -164,18 +188,18 @@ function ShowQuery({ shown }: { shown: Shown }) {
     return "/#" + named.toString();
   }, [shown]);
   return (
-    <a className="quiet" href={address} title="Open what this page asks for in the IDE">
+    <a className="quiet" href={address} title="Open the query of this page in the IDE">
       Show the query
     </a>
   );
 }
 
-/** Who looks, and as whom else a demo can be looked at. */
+/** Shows the viewer and, in a demo, its other roles. */
 function Who() {
   const viewer = useViewer();
   const { roles, token, use } = useSession();
   const live = useLive();
-  const said = typeof live === "object" ? `Not live: ${live.refused}. Reload the page, or sign in again.` : live ? "Live: changes appear by themselves" : "Not live";
+  const said = typeof live === "object" ? `Not live: ${live.refused}. Reload the page, or sign in again.` : live ? "Live: changes appear automatically" : "Not live";
   return (
     <div className="who">
       <span className="live" data-live={typeof live === "object" ? "refused" : live} role="img" aria-label={said} title={said} />
@@ -223,7 +247,7 @@ function SignIn() {
   return (
     <form className="sign-in" onSubmit={send}>
       <h1>Sign in</h1>
-      <p>Paste a token of yours. It is kept until this tab of the browser is closed, and serves the IDE, too.</p>
+      <p>Paste a token. The browser keeps it until you close the tab, and shares it with the IDE.</p>
       <Field
         label="Token"
         type="password"

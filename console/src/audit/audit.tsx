@@ -1,29 +1,23 @@
-// Who changed what, the newest first.
-import { Link } from "wouter";
+// The audit log: who changed what, the newest first.
+import { useMemo } from "react";
 
-import { namespaceAt, propertyAt, resourceAt, useAddress } from "../address";
+import { useAddress } from "../address";
 import { graphql } from "../generated";
-import type { AuditKind, AuditPageQuery } from "../generated/graphql";
+import type { AuditFilter, AuditKind } from "../generated/graphql";
 import { useChanges } from "../live";
 import { Answered, Empty, PageHead, usePage, useTitle } from "../page";
-import { Button, Select } from "../ui/controls";
+import { useViewer } from "../session";
+import { Button, type Choice, Field, Select } from "../ui/controls";
 import { Search } from "../ui/search";
-import { Badge, count, Time } from "../ui/show";
+import { count } from "../ui/show";
+import { Days, kinds, verbOf } from "./events";
 
 const document = graphql(`
   query AuditPage($filter: AuditFilter, $after: String) {
     auditEvents(filter: $filter, first: 50, after: $after) {
       totalCount
       nodes {
-        id
-        createdAt
-        userId
-        projectId
-        action
-        kind
-        key
-        before
-        after
+        ...Event
       }
       pageInfo {
         hasNextPage
@@ -33,43 +27,87 @@ const document = graphql(`
   }
 `);
 
-type AuditEvent = AuditPageQuery["auditEvents"]["nodes"][number];
+/** The mutations that write events. */
+const actions: readonly string[] = [
+  "setCapabilities", "unsetCapabilities", "createCapability", "setCapabilityVisibility", "deleteCapability",
+  "createNamespace", "updateNamespace", "deleteNamespace", "deleteNamespaceContents", "createProperty",
+  "updateProperty", "deleteProperty", "createObject", "updateObject", "deleteObject", "setTags", "updateTag",
+  "deleteTag", "createResourceType", "updateResourceType", "deleteResourceType", "associateResourceType",
+  "updateResourceTypeAssociation", "disassociateResourceType", "shareNamespace", "unshareNamespace",
+  "importNamespaces", "unloadNamespaces", "createResourceProvider", "createResourceProviders",
+  "updateResourceProvider", "deleteResourceProvider", "setInventories", "setInventory", "deleteInventory",
+  "setProviderTraits", "setProviderAggregates", "setOnResourceProviders", "createTrait", "deleteTrait",
+  "createResourceClass", "deleteResourceClass", "setAllocations", "deleteAllocations", "reshape",
+  "createResource", "createResources", "setMetadata", "setMetadataOnResources", "replaceMetadata",
+  "deleteMetadata", "updateResource", "deleteResource", "setResourceTags",
+];
 
-const kinds: Readonly<Record<AuditKind, string>> = {
-  NAMESPACE: "Namespace",
-  PROPERTY_DEFINITION: "Property",
-  OBJECT_DEFINITION: "Object",
-  TAG: "Tag",
-  RESOURCE_TYPE: "Resource type",
-  RESOURCE_TYPE_ASSOCIATION: "Association",
-  RESOURCE: "Resource",
-  CAPABILITY: "Capability",
-  RESOURCE_PROVIDER: "Provider",
-  CONSUMER: "Consumer",
-  TRAIT: "Trait",
-  RESOURCE_CLASS: "Resource class",
+const hour = 3600_000;
+
+const ranges: Readonly<Record<string, { readonly label: string; readonly length: number }>> = {
+  hour: { label: "Last hour", length: hour },
+  day: { label: "Last 24 hours", length: 24 * hour },
+  week: { label: "Last 7 days", length: 7 * 24 * hour },
+  month: { label: "Last 30 days", length: 30 * 24 * hour },
 };
 
-const days = new Intl.DateTimeFormat("en", { dateStyle: "full" });
+const between = "between";
+
+/** The beginning of a day in the viewer's time zone, or of a later one; undefined if it is not a date. */
+function midnight(date: string, later = 0): string | undefined {
+  const [year = 0, month = 1, day = 1] = date.split("-").map(Number);
+  const at = /^\d{4}-\d\d-\d\d$/.test(date) ? new Date(year, month - 1, day + later) : undefined;
+  return at && !Number.isNaN(at.getTime()) ? at.toISOString() : undefined;
+}
+
+/** Returns the times of a range, which stay the same while the range does. */
+function useTimes(range: string, from: string, to: string): Pick<AuditFilter, "since" | "until"> {
+  return useMemo(() => {
+    const length = ranges[range]?.length;
+    if (length) return { since: new Date(Date.now() - length).toISOString() };
+    if (range !== between) return {};
+    const [since, until] = [midnight(from), midnight(to, 1)];
+    return { ...(since && { since }), ...(until && { until }) };
+  }, [range, from, to]);
+}
+
+const names = ["user", "kind", "action", "key", "range", "from", "to", "after"] as const;
 
 export function AuditPage() {
   const address = useAddress();
-  const [user, kind, action, key, after] = ["user", "kind", "action", "key", "after"].map(address.get) as [string, string, string, string, string];
+  const viewer = useViewer();
+  const [user, kind, action, key, range, from, to, after] = names.map(address.get) as [string, string, string, string, string, string, string, string];
   const known = kind in kinds ? (kind as AuditKind) : undefined;
-  const asked = usePage(document, { filter: { ...(user && { userId: user }), ...(known && { kind: known }), ...(action && { action }), ...(key && { key }) }, ...(after && { after }) });
+  const times = useTimes(range, from, to);
+  const asked = usePage(document, { filter: { ...times, ...(user && { userId: user }), ...(known && { kind: known }), ...(action && { action }), ...(key && { key }) }, ...(after && { after }) });
   useChanges("namespace", undefined, asked.refresh);
   useChanges("resource", undefined, asked.refresh);
   useTitle("Audit");
-  const filtered = Boolean(user || kind || action || key);
+  const filtered = Boolean(user || kind || action || key || range);
+  const choices: Choice[] = [...new Set([...actions, ...(action ? [action] : [])])].map((value) => ({ value, label: verbOf(value) })).sort((a, b) => (a.label < b.label ? -1 : 1));
   return (
     <>
       <PageHead title="Audit" below={<p className="lead">Who changed what, the newest first.</p>} />
-      <div className="filters" role="search">
+      <div className="filters audit-filters" role="search">
         <Search label="User" value={user} onChange={(user) => address.set({ user }, { replace: true })} />
         <Search label="Name or uuid" value={key} onChange={(key) => address.set({ key }, { replace: true })} />
         <Select label="Kind" hidden value={kind} onChange={(kind) => address.set({ kind })} choices={[{ value: "", label: "All kinds" }, ...Object.entries(kinds).map(([value, label]) => ({ value, label }))]} />
+        <Select label="Action" hidden value={action} onChange={(action) => address.set({ action })} choices={[{ value: "", label: "All actions" }, ...choices]} />
+        <Select
+          label="Time"
+          hidden
+          value={range}
+          onChange={(range) => address.set({ range, from: "", to: "" })}
+          choices={[{ value: "", label: "Any time" }, ...Object.entries(ranges).map(([value, { label }]) => ({ value, label })), { value: between, label: "Between dates" }]}
+        />
+        {range === between && (
+          <>
+            <Field label="From" hidden type="date" value={from} onChange={(from) => address.set({ from }, { replace: true })} />
+            <Field label="To" hidden type="date" value={to} onChange={(to) => address.set({ to }, { replace: true })} />
+          </>
+        )}
         {filtered && (
-          <Button quiet onPress={() => address.set({ user: "", kind: "", action: "", key: "" })}>
+          <Button quiet onPress={() => address.set(Object.fromEntries(names.map((name) => [name, ""])))}>
             Clear
           </Button>
         )}
@@ -80,9 +118,9 @@ export function AuditPage() {
             <p className="counted" role="status">
               {count(auditEvents.totalCount, "event")}
             </p>
-            {auditEvents.nodes.length === 0 ? <Empty title={filtered ? "No event matches" : "Nothing was changed yet"} /> : <Days events={auditEvents.nodes} onAction={(action) => address.set({ action })} />}
+            {auditEvents.nodes.length === 0 ? <Empty title={filtered ? "No event matches" : "There are no events yet"} /> : <Days events={auditEvents.nodes} placement={viewer.placement} />}
             {(auditEvents.pageInfo.hasNextPage || after) && (
-              <nav className="pager" aria-label="Pages of the events">
+              <nav className="pager" aria-label="Pages of events">
                 {after && <Button onPress={() => address.set({})}>Newest</Button>}
                 {auditEvents.pageInfo.hasNextPage && <Button onPress={() => address.set({ after: auditEvents.pageInfo.endCursor ?? "" })}>Older</Button>}
               </nav>
@@ -92,99 +130,4 @@ export function AuditPage() {
       </Answered>
     </>
   );
-}
-
-function Days({ events, onAction }: { events: readonly AuditEvent[]; onAction: (action: string) => void }) {
-  const groups: { day: string; events: AuditEvent[] }[] = [];
-  for (const event of events) {
-    const day = days.format(new Date(event.createdAt));
-    const last = groups.at(-1);
-    if (last?.day === day) last.events.push(event);
-    else groups.push({ day, events: [event] });
-  }
-  return groups.map(({ day, events }) => (
-    <section key={day} className="day">
-      <h2>{day}</h2>
-      <ol className="timeline">
-        {events.map((event) => (
-          <li key={event.id}>
-            <p className="facts">
-              <b>{event.userId}</b>
-              <span>of {event.projectId}</span>
-              <Button quiet label={`${event.action}: show only these`} onPress={() => onAction(event.action)}>
-                {event.action}
-              </Button>
-              <Badge>{kinds[event.kind]}</Badge>
-              <Thing event={event} />
-              <Time at={event.createdAt} />
-            </p>
-            <Differences before={event.before} after={event.after} />
-          </li>
-        ))}
-      </ol>
-    </section>
-  ));
-}
-
-function Thing({ event: { kind, key } }: { event: AuditEvent }) {
-  const slash = key.indexOf("/");
-  const at = kind === "NAMESPACE" ? namespaceAt(key) : kind === "RESOURCE" ? resourceAt(key) : kind === "PROPERTY_DEFINITION" && slash > 0 ? propertyAt(key.slice(0, slash), key.slice(slash + 1)) : undefined;
-  return at && key ? (
-    <Link href={at} className="mono">
-      {key}
-    </Link>
-  ) : (
-    <span className="mono">{key}</span>
-  );
-}
-
-const shown = 10;
-
-/** What is different, field by field. */
-function Differences({ before, after }: { before: unknown; after: unknown }) {
-  const [old, now] = [fieldsOf(before), fieldsOf(after)];
-  const fields = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter((field) => JSON.stringify(old[field]) !== JSON.stringify(now[field]));
-  if (fields.length === 0) return null;
-  return (
-    <dl className="differences">
-      {fields.slice(0, shown).map((field) => (
-        <div key={field}>
-          <dt>{field}</dt>
-          <dd>
-            {field in old && <del>{textOf(old[field])}</del>} {field in now && <ins>{textOf(now[field])}</ins>}
-          </dd>
-        </div>
-      ))}
-      {fields.length > shown && (
-        <div>
-          <dt>and {count(fields.length - shown, "other field")}</dt>
-          <dd />
-        </div>
-      )}
-    </dl>
-  );
-}
-
-/** What an event has of a thing, with a field for each member of a list that has names, such as metadata. */
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  if (value == null) return {};
-  if (typeof value !== "object" || Array.isArray(value)) return { value };
-  return Object.fromEntries(Object.entries(value).flatMap(([field, of]) => membersOf(of)?.map(([name, member]): [string, unknown] => [`${field} ${name}`, member]) ?? [[field, of]]));
-}
-
-function membersOf(value: unknown): [string, unknown][] | undefined {
-  if (!Array.isArray(value) || value.length === 0) return undefined;
-  const members = value.map((item: unknown): [string, unknown] | undefined => {
-    const { key, name, ...rest } = (item ?? {}) as Record<string, unknown>;
-    const named = key ?? name;
-    if (typeof named !== "string") return undefined;
-    if (!("value" in rest)) return [named, rest];
-    return [named, rest["userModifiable"] === false ? `${textOf(rest["value"])} (kept by the service)` : rest["value"]];
-  });
-  return members.every((member) => member !== undefined) ? members : undefined;
-}
-
-function textOf(value: unknown): string {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length > 240 ? text.slice(0, 240) + "…" : text;
 }

@@ -1,5 +1,5 @@
-// What can be asked for: the capabilities of a type with their values, and how many
-// resources meet requirements as one writes them.
+// The capabilities of a type with their values, and the number of resources that meet
+// requirements.
 import { useState } from "react";
 import { Link } from "wouter";
 
@@ -96,13 +96,13 @@ export function CapabilitiesPage() {
   useTitle("Capabilities");
   return (
     <>
-      <PageHead title="Capabilities" below={<p className="lead">What the cloud itself says of its resources, and what can be asked of them.</p>} />
+      <PageHead title="Capabilities" below={<p className="lead">Facts that the cloud reports about its resources, and requirements on them.</p>} />
       <Answered asked={asked} rows={12}>
         {({ resourceTypes }) => {
           const types = resourceTypes.nodes.filter((type) => (type.capabilities?.length ?? 0) > 0);
           const wanted = address.get("type");
           const type = types.find((type) => type.name === wanted) ?? (wanted ? undefined : largest(types));
-          if (types.length === 0) return <Empty title="No capabilities yet">They come from what runs the cloud, and are on no resource so far.</Empty>;
+          if (types.length === 0) return <Empty title="No capabilities yet">Services of the cloud set capabilities on resources.</Empty>;
           return (
             <>
               <div className="filters">
@@ -113,7 +113,7 @@ export function CapabilitiesPage() {
                   choices={types.map(({ name, capabilities }) => ({ value: name, label: `${name} (${capabilities?.length ?? 0})` }))}
                 />
               </div>
-              {type ? <OfType key={type.id} type={type.name} /> : <Empty title="This type has no capabilities">Choose another one.</Empty>}
+              {type ? <OfType key={type.id} type={type.name} /> : <Empty title="This type has no capabilities">Select another type.</Empty>}
             </>
           );
         }}
@@ -135,7 +135,7 @@ function OfType({ type }: { type: string }) {
         return (
           <>
             <Requirements type={type} capabilities={capabilities} />
-            <Section title="What there is" number={capabilities.length}>
+            <Section title="Capabilities" number={capabilities.length}>
               <ul className="cards">
                 {capabilities.map((capability) => (
                   <One key={capability.id} type={type} capability={capability} />
@@ -204,8 +204,8 @@ function Requirements({ type, capabilities }: { type: string; capabilities: read
   const empties = requirements.findIndex((_, at) => clauses.get(`filter.requirements[${at}]`)?.remaining === 0);
   return (
     <section className="panel needs" aria-label="Requirements">
-      <h2>Who can do that?</h2>
-      {typed.length === 0 && <p className="hint">Ask for capabilities, and see at once how many have them and which requirement leaves too few.</p>}
+      <h2>Requirements</h2>
+      {typed.length === 0 && <p className="hint">Add requirements to see how many resources meet them, and which requirement excludes most.</p>}
       {typed.map((need, at) => {
         const place = asking.indexOf(need);
         const clause = place >= 0 ? clauses.get(`filter.requirements[${place}]`) : undefined;
@@ -244,7 +244,7 @@ function Requirements({ type, capabilities }: { type: string; capabilities: read
             <b>{count(of.resources.totalCount, "resource")}</b> of {numberOf(all)} can.{" "}
             {of.resources.totalCount > 0 && <Link href={resourcesAt({ type, need: asking.map(written) })}>Show them in Resources</Link>}
             {of.resources.totalCount > 0 && viewer.placement && " · "}
-            {viewer.placement && <Link href={placementAt(asking.map(written))}>See them on the picture</Link>}
+            {viewer.placement && <Link href={placementAt(asking.map(written))}>Show them on the picture</Link>}
           </p>
           <ul className="chips">
             {of.resources.nodes.map((node) => (

@@ -1,4 +1,4 @@
-// The resource types that a namespace applies to, and under which prefix.
+// The resource types of a namespace, and the prefixes of its keys on them.
 import { useState } from "react";
 import { Link } from "wouter";
 
@@ -81,8 +81,8 @@ const deleteDocument = graphql(`
 
 type Open = { readonly kind: "none" | "new" } | { readonly kind: "edit" | "delete"; readonly one: AssociationFragment };
 
-/** Says what is wrong with a prefix before it is sent. */
-const wrongPrefix = (prefix: string) => (prefix && !/[:_.\-/]$/.test(prefix) ? "A prefix ends in one of : _ . - /" : undefined);
+/** Returns the error of a prefix. */
+const wrongPrefix = (prefix: string) => (prefix && !/[:_.\-/]$/.test(prefix) ? "A prefix must end in one of : _ . - /" : undefined);
 
 export function Associations({ namespace, manages }: { namespace: Namespace; manages: boolean }) {
   const [open, setOpen] = useState<Open>({ kind: "none" });
@@ -103,7 +103,7 @@ export function Associations({ namespace, manages }: { namespace: Namespace; man
       {open.kind === "new" && <Edit namespace={namespace} onClose={close} />}
       {open.kind === "edit" && <Edit key={open.one.id} namespace={namespace} one={open.one} onClose={close} />}
       {open.kind === "delete" && <Remove namespace={namespace} one={open.one} onClose={close} />}
-      {all.length === 0 && <p className="hint">No resource type yet, so nothing is offered anywhere.</p>}
+      {all.length === 0 && <p className="hint">No resource type yet. Add one to use the namespace.</p>}
       <ul className="chips">
         {all.map((one) => (
           <li key={one.id} className="chip">
@@ -129,10 +129,10 @@ export function Associations({ namespace, manages }: { namespace: Namespace; man
 
 const nameOf = ({ resourceType, prefix, propertiesTarget }: AssociationFragment) => [resourceType.name, prefix, propertiesTarget].filter(Boolean).join(" ");
 
-/** Makes an association, or changes one. */
+/** Creates or changes an association. */
 function Edit({ namespace, one, onClose }: { namespace: Namespace; one?: AssociationFragment; onClose: () => void }) {
   const types = useAsk(typesDocument, {}, one !== undefined);
-  const [first] = useState(one); // what somebody else changes meanwhile is not sent back
+  const [first] = useState(one); // concurrent changes by others are not overwritten
   const [resourceType, setResourceType] = useState(one?.resourceType.name ?? "");
   const [prefix, setPrefix] = useState(one?.prefix ?? "");
   const [target, setTarget] = useState(one?.propertiesTarget ?? "");
@@ -150,12 +150,12 @@ function Edit({ namespace, one, onClose }: { namespace: Namespace; one?: Associa
   const choices = (types.data?.resourceTypes.nodes ?? []).map(({ name }) => ({ value: name, label: name }));
   return (
     <Form label={one ? `Edit ${nameOf(one)}` : "Add a resource type"} action={one ? "Save" : "Add"} change={change} said={wrong} disabled={!resourceType.trim() || local !== undefined} onSave={save} onClose={onClose}>
-      {one ? <p className="mono">{one.resourceType.name}</p> : <Combo label="Resource type" value={resourceType} onChange={setResourceType} choices={choices} error={wrong.get("input.resourceType")} hint="One that does not exist yet is created." />}
+      {one ? <p className="mono">{one.resourceType.name}</p> : <Combo label="Resource type" value={resourceType} onChange={setResourceType} choices={choices} error={wrong.get("input.resourceType")} hint="A new name creates a resource type." />}
       <div className="pair">
-        <Field label="Prefix" mono value={prefix} onChange={setPrefix} error={local ?? wrong.get(one ? "input.newPrefix" : "input.prefix")} hint="What keys begin with on this type, for example hw:" />
-        <Field label="Target" mono value={target} onChange={setTarget} error={wrong.get(one ? "input.newPropertiesTarget" : "input.propertiesTarget")} hint="Where the type has several sets of key-values." />
+        <Field label="Prefix" mono value={prefix} onChange={setPrefix} error={local ?? wrong.get(one ? "input.newPrefix" : "input.prefix")} hint="The beginning of keys on this type, for example hw:" />
+        <Field label="Target" mono value={target} onChange={setTarget} error={wrong.get(one ? "input.newPropertiesTarget" : "input.propertiesTarget")} hint="For types with several sets of key-value pairs." />
       </div>
-      {one && prefix.trim() !== (one.prefix ?? "") && <p className="hint">Metadata keep the keys that they have, and are without a definition where the new prefix does not lead to one.</p>}
+      {one && prefix.trim() !== (one.prefix ?? "") && <p className="hint">Metadata keep their keys. Keys that do not begin with the new prefix have no definition.</p>}
     </Form>
   );
 }
@@ -173,7 +173,7 @@ function Remove({ namespace, one, onClose }: { namespace: Namespace; one: Associ
         if (await remove.send({ input: { id: one.id, revision: namespace.revision } })) onClose();
       }}
     >
-      <p>The namespace does not apply there any more. Metadata stay, and are without a definition then.</p>
+      <p>The namespace no longer applies to the type. Metadata stay, without a definition.</p>
     </Confirm>
   );
 }

@@ -82,7 +82,7 @@ export function Catalogue() {
   const names = (of: readonly { name: string }[] | undefined, all: string) => [{ value: "", label: all }, ...[...new Set((of ?? []).map(({ name }) => name))].map((name) => ({ value: name, label: name }))];
   return (
     <>
-      <PageHead title="Definitions" below={<p className="lead">What can be written on resources, and what it means.</p>}>
+      <PageHead title="Definitions" below={<p className="lead">The metadata keys of resources and their meaning.</p>}>
         {viewer.importNamespaces && (
           <Link href="/import" className="button plain">
             Import

@@ -1,4 +1,4 @@
-// What a change of definitions would break, as a dry run says it.
+// The metadata that a change of definitions would break, by a dry run.
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { useEffect, useRef, useState } from "react";
 import { type AnyVariables, useClient } from "urql";
@@ -36,7 +36,7 @@ graphql(`
 
 export type Broken = BrokenFragment;
 
-/** Returns what several dry runs of different definitions say together. */
+/** Merges the results of several dry runs. */
 export function together(all: readonly Broken[]): Broken | undefined {
   const [first, ...rest] = all;
   return first && rest.reduce((sum, one) => ({ ...sum, scanned: sum.scanned + one.scanned, complete: sum.complete && one.complete, resourceCount: sum.resourceCount + one.resourceCount, nodes: [...sum.nodes, ...one.nodes] }), first);
@@ -48,7 +48,7 @@ interface DryRun {
   readonly asking: boolean;
 }
 
-/** What a change would break, asked for when one pauses; without an input nothing is asked. */
+/** Runs a change dry after a pause in typing; without an input, it does nothing. */
 export function useDryRun<Data, Input extends object>(document: TypedDocumentNode<Data, { input: Input }>, input: Input | undefined, problemsOf: (data: Data) => Broken | null | undefined): DryRun {
   const client = useClient();
   const text = input && JSON.stringify(input);
@@ -74,7 +74,7 @@ export function useDryRun<Data, Input extends object>(document: TypedDocumentNod
 export function Drift({ asking, broken, failed }: { asking: boolean; broken: Broken | undefined; failed?: Error | undefined }) {
   return (
     <div role="status" aria-live="polite" className="drift">
-      {asking && <p className="hint">Looking at what would break…</p>}
+      {asking && <p className="hint">Checking resources…</p>}
       {failed && <Note>{failed.message}</Note>}
       {broken && broken.resourceCount === 0 && <Note tone="good">Nothing would break: {count(broken.scanned, "resource")} looked at.</Note>}
       {broken && broken.resourceCount > 0 && (

@@ -1,4 +1,4 @@
-// A namespace as a definition file that the browser keeps.
+// Export of a namespace as a definition file.
 import { CadastreError } from "@cadastre/client";
 import { useState } from "react";
 import { useClient } from "urql";
@@ -14,15 +14,15 @@ const exportDocument = graphql(`
   }
 `);
 
-/** Has the browser keep a text as a file. */
-function keep(text: string, name: string): void {
+/** Saves a text as a file. */
+export function keep(text: string, name: string): void {
   const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
   const link = Object.assign(document.createElement("a"), { href: address, download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Returns a name that every file system takes. */
+/** Returns a name that is valid on every file system. */
 const fileOf = (namespace: string) => namespace.replace(/[^\p{L}\p{N}._-]+/gu, "-") + ".json";
 
 export function Export({ name }: { name: string }) {

@@ -1,31 +1,30 @@
-// Definition files as they are imported: what they are called, and what a report
-// says of them.
+// Definition files and reports about their import.
 
-/** A file that was chosen, dropped or pasted. */
+/** A file of an import. */
 export interface Source {
   readonly name: string;
   readonly text: string;
 }
 
-/** How many bytes of files a request has; a larger file is the body of one of its own. */
+/** The maximum size of the files in one request; a larger file is a body of its own. */
 export const batchBytes = 256 * 1024;
 
 const encoder = new TextEncoder();
 
 export const bytesOf = (text: string): number => encoder.encode(text).length;
 
-/** Returns the name of the namespace that a file is about, or what is wrong with the file. */
+/** Returns the name of the namespace in a file, or the file's error. */
 export function namespaceOf({ text }: Source): { readonly name: string } | { readonly wrong: string } {
   try {
     const value = JSON.parse(text.replace(/^\uFEFF/, "")) as unknown;
     const name = value !== null && typeof value === "object" && "namespace" in value ? value.namespace : undefined;
-    return typeof name === "string" ? { name } : { wrong: "This is no definition file: it must be a map with the name of a namespace." };
+    return typeof name === "string" ? { name } : { wrong: "This is not a definition file: it must be an object with the name of a namespace." };
   } catch (error) {
     return { wrong: `This is not JSON: ${(error as Error).message}` };
   }
 }
 
-/** A line of what an import changes: `changed $.properties.x.default: 5 -> 6`. */
+/** A line of a preview: `changed $.properties.x.default: 5 -> 6`. */
 export interface Difference {
   readonly what: string;
   readonly path: string;
@@ -43,12 +42,12 @@ export function differenceOf(line: string): Difference {
   return arrow < 0 ? { what, path } : { what, path, before: said.slice(0, arrow), after: said.slice(arrow + 4) };
 }
 
-/** Cuts a line behind its path, which may have quoted names. */
+/** Splits a line after its path, which may have quoted names. */
 function cut(line: string): [path: string, rest: string] {
   const path = /^\$(?:\.[A-Za-z_]\w*|\['(?:[^'\\]|\\.)*'\]|\[\d+\])*/.exec(line)?.[0] ?? "";
   const rest = line.slice(path.length);
   return [path, rest.replace(/^: /, "")];
 }
 
-/** Whether a warning of an upgrade is about what was edited here, which the report has as an edit. */
+/** Reports whether a warning is about a local edit, which the report lists separately. */
 export const isKept = (warning: string): boolean => /: was (edited|added|removed) here/.test(warning);

@@ -1,4 +1,4 @@
-// Files that define: what an import of them would change and break, and the import.
+// The import of definition files, and its preview: changes and broken metadata.
 import { type DragEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useClient } from "urql";
 import { Link } from "wouter";
@@ -15,7 +15,7 @@ import { Drift, together } from "./drift";
 import { type Difference, differenceOf, isKept, namespaceOf, type Source } from "./files";
 import { askedOf, dryRunDocument, importFiles, type Outcome, type Report, type Settings } from "./importing";
 
-// Which bundles brought the namespaces that are here.
+// The bundles that namespaces were imported from.
 const bundlesDocument = graphql(`
   query Bundles {
     namespaces(first: 1000) {
@@ -31,11 +31,11 @@ const bundlesDocument = graphql(`
 type Mode = ImportMode | "UPGRADE";
 
 const modes: readonly { value: Mode; label: string; hint: string }[] = [
-  { value: "SKIP", label: "Leave what exists as it is", hint: "Only new namespaces are created." },
-  { value: "UPGRADE", label: "Upgrade from a bundle", hint: "What only the bundle changed is changed, and what was edited here stays." },
-  { value: "MERGE", label: "Add what is missing", hint: "What is there already is not changed." },
-  { value: "PREFER_NEW", label: "Add, and replace what the files have too", hint: "What the files lack stays." },
-  { value: "OVERWRITE", label: "Make it what the files say", hint: "What the files lack is deleted." },
+  { value: "SKIP", label: "Create new namespaces only", hint: "Existing namespaces stay unchanged." },
+  { value: "UPGRADE", label: "Upgrade from a bundle", hint: "Applies the changes of the bundle and keeps local edits." },
+  { value: "MERGE", label: "Add what is missing", hint: "Existing definitions stay unchanged." },
+  { value: "PREFER_NEW", label: "Add and replace", hint: "Definitions that are not in the files stay." },
+  { value: "OVERWRITE", label: "Replace the namespace", hint: "Definitions that are not in the files are deleted." },
 ];
 
 const outcomes: Readonly<Record<ImportOutcome, readonly [would: string, did: string, tone: "good" | "accent" | "plain" | "warn" | "bad"]>> = {
@@ -52,8 +52,8 @@ export function ImportPage() {
   useTitle("Import definitions");
   return (
     <>
-      <PageHead above={<Link href="/definitions">Definitions</Link>} title="Import definitions" below={<p className="lead">You see what an import changes, and what it would break, before anything is stored.</p>} />
-      {viewer.importNamespaces ? <Import /> : <Empty title="You may not import definitions">It takes the member role at least.</Empty>}
+      <PageHead above={<Link href="/definitions">Definitions</Link>} title="Import definitions" below={<p className="lead">The preview shows changes and broken metadata before anything is stored.</p>} />
+      {viewer.importNamespaces ? <Import /> : <Empty title="You may not import definitions">Ask an administrator for a role that may.</Empty>}
     </>
   );
 }
@@ -96,7 +96,7 @@ function Import() {
     return (
       <>
         {done.outcome.failed && <Note>{done.outcome.failed.message}</Note>}
-        {!done.outcome.failed && JSON.stringify(done.outcome.reports) !== done.as && <Note tone="warn">Somebody else changed these definitions meanwhile: what was done differs from what you were shown.</Note>}
+        {!done.outcome.failed && JSON.stringify(done.outcome.reports) !== done.as && <Note tone="warn">Somebody else changed these definitions. The result differs from the preview.</Note>}
         <p className="counted" role="status">
           {count(done.outcome.reports.filter(({ outcome }) => outcome === "CREATED" || outcome === "UPDATED").length, "namespace")} imported.
         </p>
@@ -127,15 +127,15 @@ function Import() {
       )}
       {sound.length > 0 && (
         <section className="panel form" aria-label="How">
-          <Select label="What happens to a namespace that exists" value={mode} onChange={(mode) => setMode(mode as Mode)} choices={modes} hint={modes.find(({ value }) => value === mode)?.hint} />
-          {mode === "UPGRADE" && <Field label="Bundle" required value={bundle ?? brought} onChange={setBundle} error={origin === "" && bundles.data ? "An upgrade needs the name of the bundle." : undefined} hint="Where the files come from: the same name whenever a newer version of them is imported." />}
+          <Select label="Existing namespaces" value={mode} onChange={(mode) => setMode(mode as Mode)} choices={modes} hint={modes.find(({ value }) => value === mode)?.hint} />
+          {mode === "UPGRADE" && <Field label="Bundle" required value={bundle ?? brought} onChange={setBundle} error={origin === "" && bundles.data ? "An upgrade needs the name of the bundle." : undefined} hint="The source of the files. Use the same name for later versions." />}
           {mode !== "SKIP" && mode !== "MERGE" && <Check label="Protected namespaces, too" checked={includeProtected} onChange={setProtected} />}
-          {origin === "cadastre" && <Check label="Create again what was unloaded here" checked={includeUnloaded} onChange={setUnloaded} />}
+          {origin === "cadastre" && <Check label="Create unloaded definitions again" checked={includeUnloaded} onChange={setUnloaded} />}
         </section>
       )}
       {ready && (
-        <section aria-label="What would happen" aria-busy={dry.asking}>
-          {dry.asking && !dry.outcome && <p className="hint">Looking at what would change…</p>}
+        <section aria-label="Preview" aria-busy={dry.asking}>
+          {dry.asking && !dry.outcome && <p className="hint">Computing the preview…</p>}
           {dry.outcome?.failed && <Note>{dry.outcome.failed.message}</Note>}
           {dry.outcome && (
             <>
@@ -157,7 +157,7 @@ function Import() {
   );
 }
 
-/** Files that are chosen, dropped or pasted. */
+/** Takes files that people choose, drop or paste. */
 function Files({ onAdd }: { onAdd: (sources: readonly Source[]) => void }) {
   const id = useId();
   const [over, setOver] = useState(false);
@@ -186,7 +186,7 @@ function Files({ onAdd }: { onAdd: (sources: readonly Source[]) => void }) {
   );
 }
 
-/** What an import would do, asked for anew when files or settings change. */
+/** The preview of an import, computed again when files or settings change. */
 function useDryRun(sources: readonly Source[], settings: Settings, ready: boolean): { outcome: Outcome | undefined; asking: boolean; refresh: () => void } {
   const client = useClient();
   const text = JSON.stringify(settings);
@@ -262,7 +262,7 @@ function One({ report, source, did }: { report: Report; source: Source | undefin
 
 const shown = 200;
 
-/** What stands at a path of a file, without what every path begins with. */
+/** A path in a file, without the prefix of all paths. */
 const named = (path: string) => path.replace(/^\$\.?/, "");
 
 function Differences({ differences }: { differences: readonly Difference[] }) {
@@ -284,7 +284,7 @@ function Differences({ differences }: { differences: readonly Difference[] }) {
   );
 }
 
-/** Edits of here that an upgrade leaves: what the bundle had, what is here, and what the bundle has now. */
+/** Local edits that an upgrade keeps: the value of the old bundle, the local one, and the value of the new bundle. */
 function KeptHere({ edits, did }: { edits: Report["edits"]; did: boolean }) {
   return (
     <>

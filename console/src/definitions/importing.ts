@@ -37,7 +37,7 @@ const importDocument = graphql(`
   }
 `);
 
-/** Says what an import would do, and changes nothing. */
+/** Previews an import; nothing is stored. */
 export const dryRunDocument = graphql(`
   mutation DryRunFiles($input: ImportNamespacesInput!) {
     importNamespaces(input: $input, problems: { first: 5 }) {
@@ -56,13 +56,13 @@ export type Report = ImportFilesMutation["importNamespaces"]["reports"][number];
 export type Settings = Pick<ImportNamespacesInput, "mode" | "origin" | "includeProtected" | "includeUnloaded">;
 
 export interface Outcome {
-  /** What became of each file, in their order; of fewer where a request failed. */
+  /** The result of each file, in order; fewer if a request failed. */
   readonly reports: readonly Report[];
   readonly broken: readonly Broken[];
   readonly failed: Error | undefined;
 }
 
-/** Returns files in groups that fit into a request; one that does not is alone. */
+/** Groups files by request. A large file has a request of its own. */
 function grouped(sources: readonly Source[]): Source[][] {
   const groups: Source[][] = [];
   let used = batchBytes;
@@ -75,14 +75,14 @@ function grouped(sources: readonly Source[]): Source[][] {
   return groups;
 }
 
-/** Returns how a request is sent whose body is a file: the rest of it goes in the address, at /import. */
+/** Returns the request to /import whose body is one file and whose address has the other settings. */
 const carrying = (text: string): typeof fetch => (url, init) => {
   const { query, variables } = JSON.parse(init?.body as string) as { query: string; variables: unknown };
   const asked = new URLSearchParams({ query, variables: JSON.stringify(variables) });
   return fetch(`${String(url).replace(/graphql$/, "import")}?${asked}`, { ...init, body: text });
 };
 
-/** The files that an address has room for, in bytes. */
+/** The maximum size of settings in an address, in bytes. */
 const shownBytes = 8 * 1024;
 
 /** Returns what is asked of files, but for those that are too large to be part of an address. */
@@ -92,7 +92,7 @@ export function askedOf(sources: readonly Source[], settings: Settings): { input
   return { input: { ...settings, documents, dryRun: true } };
 }
 
-/** Imports files, or says what that would do, until left says that nobody waits for it. */
+/** Imports files or previews the import, until left reports that the page was left. */
 export async function importFiles(client: Client, sources: readonly Source[], settings: Settings, dryRun: boolean, left: () => boolean = () => false): Promise<Outcome> {
   const reports: Report[] = [];
   const broken: Broken[] = [];

@@ -73,7 +73,7 @@ export function Members({ namespace, manages }: { namespace: Namespace; manages:
     >
       {open.kind === "share" && <Share key={open.member?.projectId ?? ""} namespace={namespace} member={open.member} onClose={close} />}
       {open.kind === "end" && <End namespace={namespace} member={open.member} onClose={close} />}
-      {members.length === 0 && <p className="hint">{namespace.visibility === "PUBLIC" ? "Everyone sees it, and no other project defines in it." : "No other project sees it."}</p>}
+      {members.length === 0 && <p className="hint">{namespace.visibility === "PUBLIC" ? "Everyone sees it. Only the owner changes it." : "No other project sees it."}</p>}
       <ul className="chips">
         {members.map((member) => (
           <li key={member.projectId} className="chip">
@@ -84,7 +84,7 @@ export function Members({ namespace, manages }: { namespace: Namespace; manages:
               </Button>
             )}
             {member.viewerCanDelete && (
-              <Button quiet label={`Share no longer with ${nameOf(member.projectId)}`} onPress={() => setOpen({ kind: "end", member })}>
+              <Button quiet label={`Stop sharing with ${nameOf(member.projectId)}`} onPress={() => setOpen({ kind: "end", member })}>
                 Remove
               </Button>
             )}
@@ -102,8 +102,8 @@ function Share({ namespace, member, onClose }: { namespace: Namespace; member: M
   const wrong = fieldsOf(share.error);
   return (
     <Form label="Share" action={member ? "Save" : "Share"} change={share} said={wrong} disabled={!project.trim()} onClose={onClose} onSave={async () => (await share.send({ input: { namespace: namespace.name, projectId: project.trim(), role, revision: share.seen } })) && onClose()}>
-      {member ? <p className="mono">{nameOf(member.projectId)}</p> : <Field label="Project" required mono autoFocus value={project} onChange={setProject} error={wrong.get("input.projectId")} hint="Its id; * is every project." />}
-      <Select label="What it may do" value={role} onChange={(role) => setRole(role as MemberRole)} choices={roles} error={wrong.get("input.role")} />
+      {member ? <p className="mono">{nameOf(member.projectId)}</p> : <Field label="Project" required mono autoFocus value={project} onChange={setProject} error={wrong.get("input.projectId")} hint="The id of the project; * for all projects." />}
+      <Select label="Role of the project" value={role} onChange={(role) => setRole(role as MemberRole)} choices={roles} error={wrong.get("input.role")} />
     </Form>
   );
 }
@@ -112,7 +112,7 @@ function End({ namespace, member, onClose }: { namespace: Namespace; member: Mem
   const unshare = useChange(unshareDocument);
   return (
     <Confirm
-      title={`Share no longer with ${nameOf(member.projectId)}?`}
+      title={`Stop sharing with ${nameOf(member.projectId)}?`}
       action="End the sharing"
       busy={unshare.busy}
       error={unshare.error?.message}
@@ -121,7 +121,7 @@ function End({ namespace, member, onClose }: { namespace: Namespace; member: Mem
         if (await unshare.send({ input: { namespace: namespace.name, projectId: member.projectId, revision: namespace.revision } })) onClose();
       }}
     >
-      <p>{namespace.visibility === "PUBLIC" ? "It is public and stays to be seen by everyone." : "What that project wrote on its resources stays, and is without a definition for it."}</p>
+      <p>{namespace.visibility === "PUBLIC" ? "The namespace is public and stays visible to everyone." : "Metadata of the project stay, without a definition."}</p>
     </Confirm>
   );
 }

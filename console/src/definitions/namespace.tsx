@@ -1,17 +1,19 @@
-// A namespace: what it defines, and where that is used; and the form of a new one.
+// The page of a namespace: its definitions and their use; and the form of a new one.
 import { type FormEvent, useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { namespaceAt, newPropertyAt, propertyAt } from "../address";
+import { namespaceAt, newPropertyAt, propertyAt, useEditing } from "../address";
 import { fieldsOf, useChange } from "../change";
 import { graphql } from "../generated";
 import type { NamespacePageQuery, Visibility } from "../generated/graphql";
+import { Missing } from "../hub/parts";
 import { useChanges } from "../live";
-import { Answered, Empty, PageHead, RefreshContext, useAsk, usePage, useTitle } from "../page";
+import { Answered, PageHead, RefreshContext, Refusal, useAsk, usePage, useTitle } from "../page";
 import { useViewer } from "../session";
 import { Button, Check, Combo, Confirm, Field, Select } from "../ui/controls";
 import { Form, Refused, Section, useRevised } from "../ui/form";
 import { Badge, count, numberOf, Time } from "../ui/show";
+import { useEdits } from "../unsaved";
 import { Associations } from "./associations";
 import { Export } from "./export";
 import { Members } from "./members";
@@ -73,7 +75,7 @@ const document = graphql(`
   }
 `);
 
-// How many resources have each key: counted apart, for it takes longer than the page.
+// The number of resources with each key. A query of its own, because it is slower than the page.
 const usesDocument = graphql(`
   query NamespaceUses($name: String!) {
     namespace(name: $name) {
@@ -154,7 +156,7 @@ export function NamespacePage({ name }: { name: string }) {
         ) : (
           <>
             <PageHead above={<Link href="/definitions">Definitions</Link>} title={name} />
-            <Empty title="There is no such namespace">It may have been deleted or renamed, or you may not see it.</Empty>
+            <Missing what="namespace" links={<Link href="/definitions">All namespaces</Link>} />
           </>
         )
       }
@@ -165,7 +167,7 @@ export function NamespacePage({ name }: { name: string }) {
 function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMap<string, number> | undefined }) {
   const viewer = useViewer();
   const manages = viewer.rules.includes("DEFINITIONS_WRITE") || (viewer.createNamespace && viewer.shareNamespace && viewer.projectId === namespace.owner);
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing("fields");
   const [deleting, setDeleting] = useState(false);
   const remove = useChange(deleteDocument);
   const [, go] = useLocation();
@@ -225,7 +227,7 @@ function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMa
       )}
       <Associations namespace={namespace} manages={manages} />
       <Section title="Properties" number={namespace.properties.length}>
-        {namespace.properties.length === 0 ? <p className="hint">None of the namespace itself.</p> : rows(namespace.properties)}
+        {namespace.properties.length === 0 ? <p className="hint">The namespace has no properties of its own.</p> : rows(namespace.properties)}
       </Section>
       {namespace.objects.map((object) => (
         <ObjectSection key={object.id} namespace={namespace} object={object}>
@@ -279,7 +281,7 @@ function Properties({ namespace, object, properties, counts }: { namespace: stri
 }
 
 function EditNamespace({ namespace, manages, onClose }: { namespace: Namespace; manages: boolean; onClose: () => void }) {
-  const [first] = useState(namespace); // what somebody else changes meanwhile is not sent back
+  const [first] = useState(namespace); // concurrent changes by others are not overwritten
   const [displayName, setDisplayName] = useState(namespace.displayName);
   const [description, setDescription] = useState(namespace.description ?? "");
   const [isPrivate, setPrivate] = useState(namespace.visibility === "PRIVATE");
@@ -306,8 +308,8 @@ function EditNamespace({ namespace, manages, onClose }: { namespace: Namespace; 
       <Field label="Description" lines={3} value={description} onChange={setDescription} error={wrong.get("input.description")} />
       {manages && (
         <>
-          <Check label="Private: only the owning project, and those that it is shared with, see it" checked={isPrivate} onChange={setPrivate} />
-          <Check label="Protected: it refuses deletion" checked={isProtected} onChange={setProtected} />
+          <Check label="Private: visible to the owning project and the projects it is shared with" checked={isPrivate} onChange={setPrivate} />
+          <Check label="Protected: cannot be deleted" checked={isProtected} onChange={setProtected} />
         </>
       )}
     </Form>
@@ -337,6 +339,7 @@ const typesDocument = graphql(`
 `);
 
 export function NewNamespacePage() {
+  const viewer = useViewer();
   const types = usePage(typesDocument, {});
   const create = useChange(createDocument);
   const [, go] = useLocation();
@@ -349,26 +352,30 @@ export function NewNamespacePage() {
   useTitle("New namespace");
   const wrong = fieldsOf(create.error);
   const trimmed = name.trim();
-  const local = !trimmed ? (tried ? "A namespace needs a name." : undefined) : trimmed.length > 80 ? "A name has 80 characters at most." : trimmed.includes("/") ? "A name has no slash." : undefined;
+  const local = !trimmed ? (tried ? "A namespace needs a name." : undefined) : trimmed.length > 80 ? "A name has 80 characters at most." : trimmed.includes("/") ? "A name must not contain a slash." : undefined;
+  const edits = useEdits();
   const save = async (event: FormEvent) => {
     event.preventDefault();
     setTried(true);
     if (!trimmed || local) return;
+    edits.release();
     const resourceTypeAssociations = associations
       .filter((one) => one.resourceType.trim())
       .map((one) => ({ resourceType: one.resourceType.trim(), ...(one.prefix.trim() && { prefix: one.prefix.trim() }) }));
     const done = await create.send({ input: { name: trimmed, visibility, ...(displayName.trim() && { displayName: displayName.trim() }), ...(description.trim() && { description: description.trim() }), resourceTypeAssociations } });
     if (done) go(namespaceAt(trimmed));
+    else edits.touch();
   };
   const choices = (types.data?.resourceTypes.nodes ?? []).map((type) => ({ value: type.name, label: type.name }));
   const change = (at: number, part: Partial<(typeof associations)[number]>) => setAssociations(associations.map((one, index) => (index === at ? { ...one, ...part } : one)));
   const general = create.error && wrong.size === 0 ? create.error : undefined;
+  if (!viewer.createNamespace) return <Refusal title="You may not create namespaces" above={<Link href="/definitions">Definitions</Link>} />;
   return (
     <>
       <PageHead above={<Link href="/definitions">Definitions</Link>} title="New namespace" />
-      <form className="panel form" onSubmit={save} aria-label="New namespace">
+      <form className="panel form" onSubmit={save} onChange={edits.touch} aria-label="New namespace">
         <Refused error={general} />
-        <Field label="Name" required mono autoFocus value={name} onChange={setName} error={local ?? wrong.get("input.name")} hint="Unique in the whole cloud, for example ACME::Licences." />
+        <Field label="Name" required mono autoFocus value={name} onChange={setName} error={local ?? wrong.get("input.name")} hint="Unique in the cloud, for example ACME::Licences." />
         <Field label="Display name" value={displayName} onChange={setDisplayName} error={wrong.get("input.displayName")} />
         <Field label="Description" lines={3} value={description} onChange={setDescription} error={wrong.get("input.description")} />
         <Select
@@ -376,7 +383,7 @@ export function NewNamespacePage() {
           value={visibility}
           onChange={(value) => setVisibility(value as Visibility)}
           choices={[
-            { value: "PRIVATE", label: "Private: your project, and those that it is shared with" },
+            { value: "PRIVATE", label: "Private: your project and the projects it is shared with" },
             { value: "PUBLIC", label: "Public: everyone" },
           ]}
         />
@@ -396,7 +403,7 @@ export function NewNamespacePage() {
           <Button primary type="submit" disabled={create.busy}>
             Create
           </Button>
-          <Link href="/definitions" className="button plain">
+          <Link href="/definitions" className="button plain" onClick={edits.release}>
             Cancel
           </Link>
         </div>

@@ -1,5 +1,4 @@
-// The objects of a namespace: properties that belong together, and which of them
-// whoever uses the object should give.
+// The objects of a namespace: properties that belong together, some of them required.
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 
@@ -79,8 +78,8 @@ const deleteDocument = graphql(`
   }
 `);
 
-/** What is wrong with the name of a definition before it is sent. */
-export const wrongName = (name: string): string | undefined => (name.trim().length > 80 ? "A name has 80 characters at most." : name.includes("/") ? "A name has no slash." : undefined);
+/** Returns the error of the name of a definition. */
+export const wrongName = (name: string): string | undefined => (name.trim().length > 80 ? "A name has 80 characters at most." : name.includes("/") ? "A name must not contain a slash." : undefined);
 
 export function NewObject({ namespace }: { namespace: Namespace }) {
   const [open, setOpen] = useState(false);
@@ -100,7 +99,7 @@ export function NewObject({ namespace }: { namespace: Namespace }) {
   return (
     <Section title="New object">
       <Form label="New object" action="Create" change={create} said={wrong} disabled={!name.trim() || local !== undefined} onClose={close} onSave={async () => (await create.send({ input: { namespace: namespace.name, name: name.trim(), revision: create.seen, ...(description.trim() && { description: description.trim() }) } })) && close()}>
-        <Field label="Name" required mono autoFocus value={name} onChange={setName} error={local ?? wrong.get("input.name")} hint="Its properties are added next." />
+        <Field label="Name" required mono autoFocus value={name} onChange={setName} error={local ?? wrong.get("input.name")} hint="Add its properties next." />
         <Field label="Description" lines={2} value={description} onChange={setDescription} error={wrong.get("input.description")} />
       </Form>
     </Section>
@@ -152,13 +151,13 @@ export function ObjectSection({ namespace, object, children }: { namespace: Name
       )}
       {editing && <EditObject namespace={namespace} object={object} onClose={() => setEditing(false)} />}
       {object.description && !editing && <p className="hint">{object.description}</p>}
-      {object.properties.length === 0 ? <p className="hint">It has no properties yet.</p> : children}
+      {object.properties.length === 0 ? <p className="hint">The object has no properties yet.</p> : children}
     </Section>
   );
 }
 
 function EditObject({ namespace, object, onClose }: { namespace: Namespace; object: ObjectFragment; onClose: () => void }) {
-  const [first] = useState(object); // what somebody else changes meanwhile is not sent back
+  const [first] = useState(object); // concurrent changes by others are not overwritten
   const [name, setName] = useState(first.name);
   const [description, setDescription] = useState(first.description ?? "");
   const [required, setRequired] = useState(first.required);
@@ -174,12 +173,12 @@ function EditObject({ namespace, object, onClose }: { namespace: Namespace; obje
   const local = !name.trim() ? "An object needs a name." : wrongName(name);
   const dry = useDryRun(dryRunDocument, "required" in changed && local === undefined ? input : undefined, (data) => data.updateObject.problems);
   return (
-    <Form label={`Edit the object ${object.name}`} change={update} said={wrong} disabled={!isChanged || local !== undefined} action={dry.broken && dry.broken.resourceCount > 0 ? "Save all the same" : "Save"} onClose={onClose} onSave={async () => (await update.send({ input: { ...input, revision: update.seen } })) && onClose()}>
+    <Form label={`Edit the object ${object.name}`} change={update} said={wrong} disabled={!isChanged || local !== undefined} action={dry.broken && dry.broken.resourceCount > 0 ? "Save anyway" : "Save"} onClose={onClose} onSave={async () => (await update.send({ input: { ...input, revision: update.seen } })) && onClose()}>
       <Field label="Name" required mono value={name} onChange={setName} error={local ?? wrong.get("input.newName")} />
       <Field label="Description" lines={2} value={description} onChange={setDescription} error={wrong.get("input.description")} />
       {object.properties.length > 0 && (
         <fieldset>
-          <legend>Required of whoever uses it</legend>
+          <legend>Required</legend>
           <div className="items">
             {object.properties.map((property) => (
               <Check key={property.id} label={property.name} checked={required.includes(property.name)} onChange={(on) => setRequired(on ? [...required, property.name] : required.filter((other) => other !== property.name))} />

@@ -1,18 +1,20 @@
-// A property: what it allows, where it is used, and the form that changes it and
-// says what would break.
+// The page of a property: its constraints and use, and the form that changes it and shows
+// the metadata that would break.
 import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useClient } from "urql";
 import { Link, useLocation } from "wouter";
 
-import { namespaceAt, propertyAt, resourcesAt, useAddress } from "../address";
+import { namespaceAt, propertyAt, resourcesAt, useAddress, useEditing } from "../address";
 import { fieldsOf, isConflict, useChange } from "../change";
 import { graphql } from "../generated";
 import type { PropertyPageQuery, PropertyType } from "../generated/graphql";
+import { Missing } from "../hub/parts";
 import { useChanges } from "../live";
-import { Answered, Empty, errorOf, PageHead, RefreshContext, usePage, useShown, useTitle } from "../page";
+import { Answered, errorOf, Loading, PageHead, RefreshContext, Refusal, useAsk, usePage, useShown, useTitle } from "../page";
 import { Button, Check, Confirm, Field, Select } from "../ui/controls";
 import { Form, Refused, Section, useRevised } from "../ui/form";
 import { Badge, Bar, count, numberOf, Time } from "../ui/show";
+import { useEdits } from "../unsaved";
 import { Drift, useDryRun } from "./drift";
 import { type Draft, draftOf, emptyDraft, nameOfType, read, restrictionsOf, takes, textOfValue, type Wrong, wrongOf } from "./rules";
 
@@ -146,6 +148,16 @@ const deleteDocument = graphql(`
   }
 `);
 
+const mayDocument = graphql(`
+  query MayCreateProperty($namespace: String!) {
+    namespace(name: $namespace) {
+      id
+      displayName
+      viewerCanUpdate
+    }
+  }
+`);
+
 type Namespace = NonNullable<PropertyPageQuery["namespace"]>;
 type Property = NonNullable<Namespace["property"]>;
 
@@ -167,7 +179,7 @@ export function PropertyPage({ namespace, name }: { namespace: string; name: str
         ) : (
           <>
             <PageHead above={above} title={name} />
-            <Empty title="There is no such property">It may have been deleted or renamed.</Empty>
+            <Missing what="property" links={<Link href={namespaceAt(namespace)}>Its namespace</Link>} />
           </>
         )
       }
@@ -185,7 +197,7 @@ function Above({ namespace, title, object }: { namespace: string; title: string 
 }
 
 function Whole({ namespace, object, property, above }: { namespace: Namespace; object: string; property: Property; above: ReactNode }) {
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing("fields");
   const [deleting, setDeleting] = useState(false);
   const remove = useChange(deleteDocument);
   const [, go] = useLocation();
@@ -201,7 +213,7 @@ function Whole({ namespace, object, property, above }: { namespace: Namespace; o
               <span className="mono">{property.baseName}</span>
               <Badge>{nameOfType(property)}</Badge>
               {property.required && <Badge tone="warn">required</Badge>}
-              {property.readOnly && <Badge>read only</Badge>}
+              {property.readOnly && <Badge>read-only</Badge>}
               <span>
                 changed <Time at={property.updatedAt} />
               </span>
@@ -232,11 +244,11 @@ function Whole({ namespace, object, property, above }: { namespace: Namespace; o
             if (await remove.send({ input: { ...place, revision: namespace.revision } })) go(namespaceAt(namespace.name));
           }}
         >
-          <p>Metadata with this key stay on their resources, and are without a definition then.</p>
+          <p>Metadata with this key stay on their resources, without a definition.</p>
         </Confirm>
       )}
-      {editing ? <Edit namespace={namespace} property={property} place={place} onClose={() => setEditing(false)} /> : <Facts property={property} />}
-      <Section title="Where it is used">
+      {editing && property.viewerCanUpdate ? <Edit namespace={namespace} property={property} place={place} onClose={() => setEditing(false)} /> : <Facts property={property} />}
+      <Section title="Used by">
         {namespace.resourceTypeAssociations.length === 0 ? (
           <p className="hint">The namespace applies to no resource type yet.</p>
         ) : (
@@ -251,7 +263,7 @@ function Whole({ namespace, object, property, above }: { namespace: Namespace; o
   );
 }
 
-/** A name that already carries the prefix keeps it. */
+/** Adds the prefix to a name that does not begin with it. */
 const applied = (prefix: string | null, name: string) => (prefix && !name.startsWith(prefix) ? prefix + name : name);
 
 function Facts({ property }: { property: Property }) {
@@ -281,7 +293,7 @@ function Facts({ property }: { property: Property }) {
       </dd>
       {property.default != null && (
         <>
-          <dt>Offered first</dt>
+          <dt>Default</dt>
           <dd className="mono">{textOfValue(property.default)}</dd>
         </>
       )}
@@ -354,7 +366,7 @@ function Edit({ namespace, property, place, onClose }: { namespace: Namespace; p
   const { name, ...rest } = input;
   const changed = JSON.stringify(draft) !== JSON.stringify(first);
   const before = useMemo(() => read(first).input, [first]) as unknown as Record<string, unknown>;
-  // What stays as it was is not sent: somebody else may have changed it.
+  // Unchanged fields are not sent: somebody else may have changed them.
   const changes = Object.fromEntries(Object.entries(rest).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field])));
   const sent = { ...place, ...changes, ...(name !== place.name && { newName: name }) };
   const valid = Object.keys(local).length === 0;
@@ -369,7 +381,7 @@ function Edit({ namespace, property, place, onClose }: { namespace: Namespace; p
   const refused = wrongOf(isConflict(update.error) ? new Map() : fieldsOf(update.error));
   const said = new Map(Object.entries(refused));
   return (
-    <Form label="Edit the property" action={dry.broken && dry.broken.resourceCount > 0 ? "Save all the same" : "Save"} change={update} said={said} disabled={!valid || !changed} onSave={save} onClose={onClose}>
+    <Form label="Edit the property" action={dry.broken && dry.broken.resourceCount > 0 ? "Save anyway" : "Save"} change={update} said={said} disabled={!valid || !changed} onSave={save} onClose={onClose}>
       <DraftFields draft={draft} onChange={(part) => setDraft({ ...draft, ...part })} wrong={{ ...refused, ...dryWrong, ...local }} />
       {changed && valid && <Drift asking={dry.asking} broken={dry.broken} failed={isConflict(dry.error) || Object.keys(dryWrong).length > 0 ? undefined : dry.error} />}
     </Form>
@@ -390,24 +402,31 @@ export function NewPropertyPage({ namespace }: { namespace: string }) {
   const refused = wrongOf(fieldsOf(create.error));
   const untouched: Wrong = tried ? {} : { name: undefined, title: undefined }; // nobody is told of what they have not come to yet
   const shown = Object.fromEntries(Object.entries({ ...refused, ...local }).filter(([field]) => tried || draft[field as keyof Draft] || !(field in untouched)));
+  const edits = useEdits();
+  const asked = useAsk(mayDocument, { namespace });
   const save = async (event: FormEvent) => {
     event.preventDefault();
     setTried(true);
     if (Object.keys(local).length > 0) return;
+    edits.release();
     const done = await create.send(variables);
     if (done) go(propertyAt(namespace, input.name, object));
+    else edits.touch();
   };
+  const above = <Above namespace={namespace} title={asked.data?.namespace?.displayName} object={object} />;
+  if (!asked.data) return <Loading />;
+  if (!asked.data.namespace?.viewerCanUpdate) return <Refusal title="You may not define properties here" above={above} />;
   return (
     <>
-      <PageHead above={<Above namespace={namespace} title={undefined} object={object} />} title="New property" />
-      <form className="panel form" onSubmit={save} aria-label="New property">
+      <PageHead above={above} title="New property" />
+      <form className="panel form" onSubmit={save} onChange={edits.touch} aria-label="New property">
         <Refused error={Object.keys(refused).length > 0 ? undefined : create.error} />
         <DraftFields draft={draft} onChange={(part) => setDraft({ ...draft, ...part })} wrong={shown} fresh />
         <div className="actions">
           <Button primary type="submit" disabled={create.busy}>
             Create
           </Button>
-          <Link href={namespaceAt(namespace)} className="button plain">
+          <Link href={namespaceAt(namespace)} className="button plain" onClick={edits.release}>
             Cancel
           </Link>
         </div>
@@ -425,7 +444,7 @@ function DraftFields({ draft, onChange, wrong, fresh }: { draft: Draft; onChange
   return (
     <>
       <div className="pair">
-        {text("name", "Name", { mono: true, required: true, ...(fresh && { autoFocus: true }), hint: "The key on a resource, after the prefix that its type gives." })}
+        {text("name", "Name", { mono: true, required: true, ...(fresh && { autoFocus: true }), hint: "The key without the prefix of the resource type." })}
         {text("title", "Title", { required: true })}
       </div>
       {text("description", "Description", { lines: 2 })}
@@ -433,36 +452,36 @@ function DraftFields({ draft, onChange, wrong, fresh }: { draft: Draft; onChange
         <Select label="Type" value={draft.type} onChange={(type) => onChange({ type: type as PropertyType })} choices={types} error={wrong.type} />
         {takes.items(draft) && <Select label="Type of each item" value={draft.itemType} onChange={(itemType) => onChange({ itemType: itemType as PropertyType })} choices={types.filter((type) => type.value !== "ARRAY")} error={wrong.itemType} />}
       </div>
-      {takes.members(draft) && text("members", takes.items(draft) ? "Valid items" : "Valid values", { lines: 4, mono: true, hint: "One a line; none means that any is valid." })}
+      {takes.members(draft) && text("members", takes.items(draft) ? "Valid items" : "Valid values", { lines: 4, mono: true, hint: "One per line. Empty: any value is valid." })}
       {takes.range(draft) && (
         <div className="pair">
-          {text("minimum", "Least", { type: "number" })}
-          {text("maximum", "Greatest", { type: "number" })}
+          {text("minimum", "Minimum", { type: "number" })}
+          {text("maximum", "Maximum", { type: "number" })}
         </div>
       )}
       {takes.length(draft) && (
         <>
           <div className="pair">
-            {text("minLength", "Least number of characters", { type: "number" })}
-            {text("maxLength", "Greatest number of characters", { type: "number" })}
+            {text("minLength", "Minimum length", { type: "number" })}
+            {text("maxLength", "Maximum length", { type: "number" })}
           </div>
-          {text("pattern", "Pattern", { mono: true, hint: "A regular expression that a valid text matches somewhere." })}
+          {text("pattern", "Pattern", { mono: true, hint: "A regular expression that matches a part of each valid value." })}
         </>
       )}
       {takes.items(draft) && (
         <>
           <div className="pair">
-            {text("minItems", "Least number of items", { type: "number" })}
-            {text("maxItems", "Greatest number of items", { type: "number" })}
+            {text("minItems", "Minimum number of items", { type: "number" })}
+            {text("maxItems", "Maximum number of items", { type: "number" })}
           </div>
-          <Check label="No item twice" checked={draft.uniqueItems} onChange={(uniqueItems) => onChange({ uniqueItems })} />
+          <Check label="Unique items" checked={draft.uniqueItems} onChange={(uniqueItems) => onChange({ uniqueItems })} />
         </>
       )}
       <div className="pair">
-        {text("default", "Offered first", { mono: true })}
-        {text("operators", "Operators", { mono: true, hint: "With blanks between; for requirements." })}
+        {text("default", "Default", { mono: true })}
+        {text("operators", "Operators", { mono: true, hint: "Separate operators with spaces. For requirements." })}
       </div>
-      <Check label="Users are not offered to change it" checked={draft.readOnly} onChange={(readOnly) => onChange({ readOnly })} />
+      <Check label="Read-only" checked={draft.readOnly} onChange={(readOnly) => onChange({ readOnly })} />
     </>
   );
 }

@@ -1,9 +1,8 @@
-// A property as a form has it, what is wrong with it before it is sent, and how
-// its restrictions are said in words.
+// A property in a form, its errors, and its constraints in words.
 import type { PropertyType, UpdatePropertyInput } from "../generated/graphql";
 import { numberOf } from "../ui/show";
 
-/** What is shown of a property anywhere. */
+/** The fields of a property that pages show. */
 export interface Restrictions {
   readonly type: PropertyType;
   readonly itemType?: PropertyType | null;
@@ -31,7 +30,7 @@ function between(least: number | null | undefined, most: number | null | undefin
   return most != null ? `at most ${numberOf(most)}${unit}` : undefined;
 }
 
-/** Says which values are valid; empty where any value of the type is. */
+/** Describes the valid values; empty if any value of the type is valid. */
 export function restrictionsOf(of: Restrictions): string[] {
   const members = of.enum ?? of.itemEnum;
   const shown = members?.slice(0, 6).map(textOfValue).join(", ");
@@ -45,7 +44,7 @@ export function restrictionsOf(of: Restrictions): string[] {
   ].filter((text): text is string => Boolean(text));
 }
 
-/** A property in a form: texts as they are typed. */
+/** A property in a form: strings as typed. */
 export interface Draft {
   name: string;
   title: string;
@@ -107,7 +106,7 @@ export type Wrong = Partial<Record<keyof Draft, string>>;
 
 const isNumber = (type: PropertyType) => type === "INTEGER" || type === "NUMBER";
 
-/** Which restrictions go with a type. */
+/** The constraints of each type. */
 export const takes = {
   range: (draft: Draft) => isNumber(draft.type),
   length: (draft: Draft) => draft.type === "STRING",
@@ -115,7 +114,7 @@ export const takes = {
   members: (draft: Draft) => draft.type !== "BOOLEAN",
 };
 
-/** Reads a value of a type; undefined is that the text is none. */
+/** Parses a value of a type; undefined if the string is not valid. */
 function valueOf(text: string, type: PropertyType, itemType: PropertyType): unknown {
   if (type === "STRING") return text;
   if (type === "ARRAY") {
@@ -137,25 +136,25 @@ function parse(text: string): unknown {
 
 const lines = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
-/** Returns what a form says of a property, and what is wrong with it. A part that does not go with the type is null. */
+/** Returns the input of a form, and its errors. A field that the type does not have is null. */
 export function read(draft: Draft): { input: Omit<UpdatePropertyInput, "namespace" | "name"> & { name: string; title: string; type: PropertyType }; wrong: Wrong } {
   const wrong: Wrong = {};
   const name = draft.name.trim();
   if (!name) wrong.name = "A property needs a name.";
   else if (name.length > 80) wrong.name = "A name has 80 characters at most.";
-  else if (name.includes("/")) wrong.name = "A name has no slash.";
+  else if (name.includes("/")) wrong.name = "A name must not contain a slash.";
   if (!draft.title.trim()) wrong.title = "A property needs a title.";
   const number = (field: "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems", applies: boolean): number | null => {
     const text = draft[field].trim();
     if (!applies || !text) return null;
     const value = Number(text);
-    if (!Number.isFinite(value)) wrong[field] = "This is no number.";
-    else if (field !== "minimum" && field !== "maximum" && (!Number.isInteger(value) || value < 0)) wrong[field] = "This is a whole number from 0.";
+    if (!Number.isFinite(value)) wrong[field] = "This is not a number.";
+    else if (field !== "minimum" && field !== "maximum" && (!Number.isInteger(value) || value < 0)) wrong[field] = "Enter a whole number from 0.";
     return value;
   };
   const ordered = (least: "minimum" | "minLength" | "minItems", most: "maximum" | "maxLength" | "maxItems", applies: boolean) => {
     const [low, high] = [number(least, applies), number(most, applies)];
-    if (low !== null && high !== null && low > high) wrong[most] ??= "This is less than the least.";
+    if (low !== null && high !== null && low > high) wrong[most] ??= "This is less than the minimum.";
     return { [least]: low, [most]: high };
   };
   const of = draft.type === "ARRAY" ? draft.itemType : draft.type;
@@ -166,7 +165,7 @@ export function read(draft: Draft): { input: Omit<UpdatePropertyInput, "namespac
   if (twice !== undefined) wrong.members = `${textOfValue(twice)} is there twice.`;
   const offered = draft.default === "" ? null : valueOf(draft.default, draft.type, draft.itemType);
   if (offered === undefined) wrong.default = `This is not of the type ${nameOfType(draft)}.`;
-  else if (offered !== null && draft.type !== "ARRAY" && members.length > 0 && !members.includes(offered)) wrong.default = "This is none of the valid values.";
+  else if (offered !== null && draft.type !== "ARRAY" && members.length > 0 && !members.includes(offered)) wrong.default = "This is not one of the valid values.";
   const input = {
     name,
     title: draft.title.trim(),
@@ -187,7 +186,7 @@ export function read(draft: Draft): { input: Omit<UpdatePropertyInput, "namespac
   return { input, wrong };
 }
 
-/** Returns what the server found wrong, by the fields of the form. */
+/** Returns the server's errors by the fields of the form. */
 export function wrongOf(fields: ReadonlyMap<string, string>): Wrong {
   const wrong: Wrong = {};
   for (const [path, message] of fields) {

@@ -1,4 +1,4 @@
-// The tags of a namespace, and what each is a kind of.
+// The tags of a namespace, and their parents.
 import { useState } from "react";
 import { Link } from "wouter";
 
@@ -112,7 +112,7 @@ export function Tags({ namespace }: { namespace: Namespace }) {
   );
 }
 
-/** The tags that a tag may be a kind of: itself and those below it aside. */
+/** The possible parents of a tag: all tags but itself and its descendants. */
 function parentsOf(namespace: Namespace, tag?: TagRowFragment) {
   const below = new Set(tag ? [tag.name] : []);
   for (let before = -1; before !== below.size; ) {
@@ -140,7 +140,7 @@ function NewTag({ namespace, onClose }: { namespace: Namespace; onClose: () => v
 }
 
 function EditTag({ namespace, tag, onClose }: { namespace: Namespace; tag: TagRowFragment; onClose: () => void }) {
-  const [first] = useState(tag); // what somebody else changes meanwhile is not sent back
+  const [first] = useState(tag); // concurrent changes by others are not overwritten
   const [name, setName] = useState(tag.name);
   const [parent, setParent] = useState(tag.parent?.name ?? "");
   const update = useRevised(updateDocument, namespace.revision);
@@ -168,7 +168,7 @@ function DeleteTag({ namespace, tag, onClose }: { namespace: Namespace; tag: Tag
         if (await remove.send({ input: { namespace: namespace.name, name: tag.name, revision: namespace.revision } })) onClose();
       }}
     >
-      <p>Resources that carry it keep it.</p>
+      <p>Resources keep the tag.</p>
     </Confirm>
   );
 }

@@ -1,4 +1,4 @@
-// What is asked for, group by group, or as a flavor says.
+// The form of a placement request: group by group, or from a flavor.
 import { request as send } from "@cadastre/client";
 import { useState } from "react";
 
@@ -9,6 +9,7 @@ import { Button, type Choice, Combo, Field, Select } from "../ui/controls";
 import { count } from "../ui/show";
 import { Names } from "./names";
 import { problemOf, useConnection } from "./read";
+import { requestFrom } from "./flavor";
 import { emptyGroup, emptyRequest, type Group, type Request, wrongAmounts } from "./request";
 
 const flavorsDocument = graphql(`
@@ -26,37 +27,7 @@ const flavorsDocument = graphql(`
 const flavorDocument = graphql(`
   query PlacementFlavor($uuid: UUID!) {
     placementRequest(resource: $uuid) {
-      resources {
-        resourceClass
-        amount
-      }
-      requiredAll
-      requiredAnySets {
-        anyOf
-      }
-      forbidden
-      groups {
-        suffix
-        resources {
-          resourceClass
-          amount
-        }
-        requiredAll
-        requiredAnySets {
-          anyOf
-        }
-        forbidden
-      }
-      groupPolicy
-      sameSubtree {
-        suffixes
-      }
-      hosts {
-        requirements {
-          key
-          requirement
-        }
-      }
+      ...RequestOfFlavor
       ignored {
         key
       }
@@ -70,19 +41,6 @@ const flavorDocument = graphql(`
 
 type Flavor = NonNullable<PlacementFlavorQuery["placementRequest"]>;
 
-function groupFrom(suffix: string, { resources, requiredAll, requiredAnySets, forbidden }: Pick<Flavor, "resources" | "requiredAll" | "requiredAnySets" | "forbidden">): Group {
-  return { ...emptyGroup(suffix), resources: resources.map(({ resourceClass, amount }) => ({ resourceClass, amount: String(amount) })), requiredAll, requiredAnySets: requiredAnySets.map(({ anyOf }) => anyOf), forbidden };
-}
-
-/** Returns what a flavor asks for. */
-const requestFrom = (flavor: Flavor): Request => ({
-  ...emptyRequest,
-  groups: [groupFrom("", flavor), ...flavor.groups.map((group) => groupFrom(group.suffix, group))],
-  policy: flavor.groupPolicy,
-  sameSubtree: flavor.sameSubtree.map(({ suffixes }) => suffixes),
-  hosts: flavor.hosts?.requirements.map(({ key, requirement }) => ({ key, requirement })) ?? [],
-});
-
 interface BuilderProps {
   readonly request: Request;
   readonly onChange: (request: Request) => void;
@@ -90,7 +48,7 @@ interface BuilderProps {
   readonly traits: readonly Choice[];
   readonly aggregates: readonly Choice[];
   readonly trees: readonly Choice[];
-  /** What the server says is wrong, by the path of the argument. */
+  /** The server's errors, by the path of the argument. */
   readonly errors: ReadonlyMap<string, string>;
 }
 
@@ -121,14 +79,14 @@ export function Builder({ request, onChange, classes, traits, aggregates, trees,
       <div className="actions">
         <Button onPress={() => onChange({ ...request, groups: [...request.groups, emptyGroup(free())] })}>Add a group</Button>
         <Button quiet onPress={() => onChange(emptyRequest)}>
-          Begin anew
+          Reset
         </Button>
       </div>
       <details open={request.groups.length > 2 || request.sameSubtree.length > 0 || request.hosts.length > 0 || request.rootRequired.length > 0 || request.rootForbidden.length > 0 || undefined}>
-        <summary>The request as a whole</summary>
+        <summary>The whole request</summary>
         <div className="group-more">
           <Select
-            label="Groups with a suffix"
+            label="Groups with suffixes"
             value={request.policy}
             onChange={(policy) => onChange({ ...request, policy: policy === "ISOLATE" ? "ISOLATE" : "NONE" })}
             choices={[
@@ -141,7 +99,7 @@ export function Builder({ request, onChange, classes, traits, aggregates, trees,
           <Names label="Roots without the traits" names={request.rootForbidden} choices={traits} onChange={(rootForbidden) => onChange({ ...request, rootForbidden })} error={errorBelow(errors, "rootForbidden")} />
           {request.hosts.length > 0 && (
             <div className="names">
-              <span>Hosts that can</span>
+              <span>Requirements on hosts</span>
               <ul className="chips">
                 {request.hosts.map((need) => (
                   <li key={need.key + need.requirement} className="chip mono">
@@ -162,7 +120,7 @@ export function Builder({ request, onChange, classes, traits, aggregates, trees,
 
 const errorBelow = (errors: ReadonlyMap<string, string>, path: string): string | undefined => [...errors].find(([field]) => field === path || field.startsWith(path + "[") || field.startsWith(path + "."))?.[1];
 
-/** Sets of suffixes whose providers belong together, typed as `_1 _2; _3 _4`. */
+/** Sets of suffixes that need one subtree, typed as `_1 _2; _3 _4`. */
 function Together({ sets, onChange, error }: { sets: Request["sameSubtree"]; onChange: (sets: Request["sameSubtree"]) => void; error: string | undefined }) {
   const text = sets.map((suffixes) => suffixes.join(" ")).join("; ");
   const [typed, setTyped] = useState(text);
@@ -174,9 +132,9 @@ function Together({ sets, onChange, error }: { sets: Request["sameSubtree"]; onC
   const read = (text: string) => text.split(";").flatMap((set) => (set.trim() ? [set.trim().split(/[\s,]+/)] : []));
   return (
     <Field
-      label="Below one provider"
+      label="Same subtree"
       mono
-      hint="Suffixes of groups, such as _1 _2; a semicolon begins another set."
+      hint="Suffixes of groups, such as _1 _2. Separate sets with a semicolon."
       value={typed}
       error={error}
       onChange={(text) => {
@@ -258,7 +216,7 @@ function GroupForm({ group, at, wrong, errors, classes, traits, aggregates, tree
   );
 }
 
-/** Fills the builder with what the metadata of a flavor ask for. */
+/** Fills the builder with the request of a flavor. */
 function FromFlavor({ onChange }: { onChange: (request: Request) => void }) {
   const connection = useConnection();
   const asked = useAsk(flavorsDocument, {});
@@ -272,7 +230,7 @@ function FromFlavor({ onChange }: { onChange: (request: Request) => void }) {
     setTyped(chosen.name);
     try {
       const { placementRequest: flavor } = await send(connection, flavorDocument, { uuid: chosen.uuid });
-      if (!flavor) return setFilled({ name: chosen.name, error: new Error("There is no such flavor any more.") });
+      if (!flavor) return setFilled({ name: chosen.name, error: new Error("The flavor was deleted.") });
       setFilled({ name: chosen.name, flavor });
       onChange(requestFrom(flavor));
     } catch (error) {

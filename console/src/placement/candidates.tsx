@@ -1,6 +1,6 @@
-// The candidates for a request: how many, which, why there are none, and a claim.
+// The candidates for a request, and a claim of one.
 import { request as send } from "@cadastre/client";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import { fieldsOf, isConflict, useChange } from "../change";
 import { graphql } from "../generated";
@@ -8,12 +8,13 @@ import type { PlacementAskQuery, PlacementAskQueryVariables, PlacementConsumerQu
 import type { Asked } from "../page";
 import { useViewer } from "../session";
 import { Button, Field } from "../ui/controls";
-import { Badge, Bar, count, Note, numberOf } from "../ui/show";
+import { Badge, count, Note, numberOf } from "../ui/show";
 import type { Cloud } from "./cloud";
 import type { Marks } from "./paint";
 import { releaseDocument, type Whole } from "./provider";
 import { problemOf, useConnection, useRead } from "./read";
 import { argumentsOf, type Request } from "./request";
+import { lacks, meaning, Why } from "./why";
 
 export const askDocument = graphql(`
   query PlacementAsk(
@@ -67,25 +68,7 @@ export const askDocument = graphql(`
         }
       }
       explain {
-        considered
-        steps {
-          kind
-          path
-          constraint
-          eliminated
-          remaining
-        }
-        nearest {
-          provider {
-            uuid
-            name
-          }
-          missing {
-            resourceClass
-            short
-          }
-          traits
-        }
+        ...Explained
       }
     }
   }
@@ -127,15 +110,13 @@ const claimDocument = graphql(`
 
 export type Candidates = PlacementAskQuery["allocationCandidates"];
 type Candidate = Candidates["nodes"][number]["claim"];
-type Explanation = Candidates["explain"];
-type Step = Explanation["steps"][number];
 
-/** How many candidates are drawn. */
+/** The limits of candidates on the picture. */
 export const limits: readonly number[] = [100, 500, 1000];
 
 type Answer = Asked<Candidates> & { readonly current: boolean };
 
-/** Asks for candidates, and again when the cloud changed. */
+/** Requests candidates, and again after a change of the cloud. */
 export function useCandidates(variables: PlacementAskQueryVariables | undefined, revision: number): Answer {
   const connection = useConnection();
   return useRead(variables && JSON.stringify(variables), revision, async (signal) => {
@@ -144,7 +125,7 @@ export function useCandidates(variables: PlacementAskQueryVariables | undefined,
   });
 }
 
-/** Returns what of the candidates is drawn on the picture. */
+/** Returns the marks of candidates on the picture. */
 export function marksOf(candidates: Candidates | undefined, cloud: Cloud, number: number): Marks | undefined {
   if (!candidates) return undefined;
   const rootsOf = (candidate: Candidate | undefined) => candidate?.allocations.flatMap(({ provider }) => cloud.providers.get(provider)?.root.uuid ?? []) ?? [];
@@ -174,13 +155,20 @@ export function Results({ asked, cloud, number, onNumber, onAt }: ResultsProps) 
         <b>{totalCount === 0 ? "No candidate" : `${totalCountIsExact ? "" : "Over "}${count(totalCount, "candidate")}`}</b>
         {totalCount > nodes.length && `; the first ${numberOf(nodes.length)} are drawn`}
       </p>
-      {totalCount === 0 && <Why explanation={candidates.explain} onAt={onAt} />}
+      {totalCount === 0 && <Why
+          explanation={candidates.explain}
+          link={({ uuid, name }) => (
+            <button type="button" className="link" onClick={() => onAt(uuid)}>
+              {name}
+            </button>
+          )}
+        />}
       {nodes.length > 0 && (
         <div className="actions">
           <Button label="Previous candidate" disabled={number <= 1} onPress={() => onNumber(number - 1)}>
             ‹
           </Button>
-          <span className="stepping">{chosen ? `Candidate ${numberOf(number)} of ${numberOf(nodes.length)}` : "Look at each of them"}</span>
+          <span className="stepping">{chosen ? `Candidate ${numberOf(number)} of ${numberOf(nodes.length)}` : "Step through them"}</span>
           <Button label="Next candidate" disabled={number >= nodes.length} onPress={() => onNumber(number + 1)}>
             ›
           </Button>
@@ -197,10 +185,10 @@ export function Results({ asked, cloud, number, onNumber, onAt }: ResultsProps) 
   );
 }
 
-/** Who gives what, and for which group. */
+/** The allocations of a candidate, with the groups that they serve. */
 function Gives({ candidate, cloud, onAt }: { candidate: Candidate; cloud: Cloud; onAt: (uuid: string) => void }) {
   return (
-    <ul className="gives" aria-label="What the candidate takes">
+    <ul className="gives" aria-label="Allocations of the candidate">
       {candidate.allocations.map(({ provider, resources }) => {
         const groups = candidate.mappings.filter(({ suffix, providers }) => suffix !== "" && providers.includes(provider)).map(({ suffix }) => suffix);
         return (
@@ -219,97 +207,28 @@ function Gives({ candidate, cloud, onAt }: { candidate: Candidate; cloud: Cloud;
   );
 }
 
-/** Which conditions leave how many providers, and which trees lack least. */
-function Why({ explanation, onAt }: { explanation: Explanation; onAt: (uuid: string) => void }) {
-  return (
-    <div className="why">
-      <ol className="why-steps" aria-label="What each condition leaves">
-        {explanation.steps.map((step, at) => (
-          <li key={at}>
-            <span>{meaning(step)}</span>
-            <Bar value={step.remaining} most={explanation.considered} />
-            <span className="number">
-              {numberOf(step.remaining)} left {step.remaining === 0 && <Badge tone="bad">none</Badge>}
-            </span>
-          </li>
-        ))}
-      </ol>
-      {explanation.nearest.length > 0 && (
-        <>
-          <h3>What lacks least</h3>
-          <ul>
-            {explanation.nearest.map((miss) => (
-              <li key={miss.provider.uuid}>
-                <button type="button" className="link" onClick={() => onAt(miss.provider.uuid)}>
-                  {miss.provider.name}
-                </button>{" "}
-                <span className="dim">{lacks(miss)}</span>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-    </div>
-  );
-}
-
-function lacks({ missing, traits }: Pick<Explanation["nearest"][number], "missing" | "traits">): string {
-  return [...missing.map(({ resourceClass, short }) => `${numberOf(short)} ${resourceClass} short`), ...traits.map((trait) => `no ${trait}`)].join(", ") || "what it has does not fit together";
-}
-
-const groupAt = (path: string | null): string => {
-  const place = path?.match(/^groups\[(\d+)\]/)?.[1];
-  return place === undefined ? "" : ` (group ${Number(place) + 1})`;
-};
-
-/** Says what a condition is. */
-function meaning({ kind, path, constraint }: Step): string {
-  const [, what = ""] = constraint.split(" ", 2);
-  const [name = "", amount = ""] = what.split(":");
-  const group = groupAt(path);
-  switch (kind) {
-    case "HOSTS":
-      return "belongs to a host that can what is asked";
-    case "RESOURCE_CLASS":
-      return `has ${name}${group}`;
-    case "RESOURCE_AMOUNT":
-      return `can give ${numberOf(Number(amount))} ${name} now${group}`;
-    case "IN_TREE":
-      return `is in the tree${group}`;
-    case "MEMBER_OF":
-      return `is in the aggregates${group}`;
-    case "FORBIDDEN_TRAIT":
-      return `does not have ${what}${group}`;
-    case "REQUIRED_TRAIT":
-      return what ? `has ${what}${group}` : `has a trait of the set${group}`;
-    case "ANCHOR_ROOT":
-      return "has a root with what roots must have";
-    case "ONE_ROOT":
-      return "has a root from which every group can be served";
-    case "REQUIRED_TOGETHER":
-      return "has the required traits, with the others that serve";
-    case "COMBINATION":
-      return "fits together: policy, subtrees, sums of amounts, traits";
-  }
-}
-
 /** Says why a tree serves a request, or why not. */
 export function WhyNot({ request, provider, revision, onAt }: { request: Request; provider: Whole; revision: number; onAt: (uuid: string) => void }) {
   const { root } = provider;
   const asked = useCandidates(within(request, root), revision);
   const { data } = asked;
+  const said = useRef<HTMLDivElement>(null);
+  const there = data !== undefined;
+  useEffect(() => {
+    if (there) said.current?.scrollIntoView({ block: "nearest" });
+  }, [there]);
   if (asked.error) return <Note>{asked.error.message}</Note>;
   if (!data) return null;
   if (data.totalCount > 0)
     return (
-      <p className="why-not" role="status">
+      <div ref={said} className="why-not" role="status">
         <Badge tone="good">fits</Badge> {root.name} can serve the request, in {count(data.totalCount, "way")}.
-      </p>
+      </div>
     );
   const nearest = data.explain.nearest.find((miss) => miss.provider.uuid === root.uuid);
   const ended = data.explain.steps.filter((step) => step.remaining === 0);
   return (
-    <div className="why-not" role="status">
+    <div ref={said} className="why-not" role="status">
       <p>
         <Badge tone="bad">does not fit</Badge> {root.name} cannot serve the request{nearest && `: ${lacks(nearest)}`}.
       </p>
@@ -317,7 +236,7 @@ export function WhyNot({ request, provider, revision, onAt }: { request: Request
         <ul>
           {ended.map((step, at) => (
             <li key={at}>
-              {step.kind === "HOSTS" ? "Its resource does not meet what is asked of hosts, or you may not see it." : `Nothing of it, and nothing that it shares, ${meaning(step)}.`}
+              {step.kind === "HOSTS" ? "Its resource does not meet the requirements on hosts, or is hidden from you." : `Nothing of it, and nothing that it shares, ${meaning(step)}.`}
             </li>
           ))}
         </ul>
@@ -331,7 +250,7 @@ export function WhyNot({ request, provider, revision, onAt }: { request: Request
   );
 }
 
-/** Returns a request that only one tree can serve, with what shares with it where its resource is known. */
+/** Limits a request to one tree, and its sharing providers if the resource of the root is known. */
 function within(request: Request, root: Whole["root"]): PlacementAskQueryVariables | undefined {
   const variables = argumentsOf(request);
   if (!variables) return undefined;
@@ -340,7 +259,7 @@ function within(request: Request, root: Whole["root"]): PlacementAskQueryVariabl
   return { ...variables, inTree: variables.inTree ?? root.uuid, ...(Array.isArray(groups) && { groups: groups.map((group) => ({ ...group, inTree: group.inTree ?? root.uuid })) }), first: 1 };
 }
 
-/** Returns a random uuid, also where the page came without TLS. */
+/** Returns a random uuid, also on a page without TLS. */
 function newUUID(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] ?? 0) & 15) | 64;
@@ -351,7 +270,7 @@ function newUUID(): string {
 
 type Consumer = NonNullable<PlacementConsumerQuery["consumer"]>;
 
-/** Turns a candidate into a claim, and releases that again. */
+/** Claims a candidate, and releases the claim. */
 function Claim({ candidate, onStale }: { candidate: Candidate | undefined; onStale: () => void }) {
   const viewer = useViewer();
   const connection = useConnection();
@@ -453,7 +372,7 @@ function Claim({ candidate, onStale }: { candidate: Candidate | undefined; onSta
         void press();
       }}
     >
-      <Field label="Consumer" mono value={draft.uuid} onChange={(uuid) => edit({ uuid })} hint="The uuid of whoever uses it, for example an instance." error={of("uuid")} />
+      <Field label="Consumer" mono value={draft.uuid} onChange={(uuid) => edit({ uuid })} hint="The uuid of the consumer, for example of an instance." error={of("uuid")} />
       <div className="pair">
         <Field label="Project" value={draft.projectId} onChange={(projectId) => edit({ projectId })} error={of("projectId")} />
         <Field label="User" value={draft.userId} onChange={(userId) => edit({ userId })} error={of("userId")} />
@@ -467,17 +386,17 @@ function Claim({ candidate, onStale }: { candidate: Candidate | undefined; onSta
       )}
       {claim.error && (
         <Note>
-          {conflict ? "Somebody else wrote the allocations of this consumer meanwhile." : full ? `It is taken: ${claim.error.message}. The candidates are as they are now.` : claim.error.message}
+          {conflict ? "Somebody else changed the allocations of this consumer." : full ? `The capacity is gone: ${claim.error.message}. The list shows the current candidates.` : claim.error.message}
           {conflict && (
             <div>
-              <Button onPress={() => void look()}>Look at it again</Button>
+              <Button onPress={() => void look()}>Reload the consumer</Button>
             </div>
           )}
         </Note>
       )}
       <div className="actions">
         <Button primary type="submit" disabled={claim.busy || conflict || !draft.uuid.trim()}>
-          {known ? "Replace what it uses" : "Claim"}
+          {known ? "Replace its allocations" : "Claim"}
         </Button>
         <Button onPress={() => setOpen(false)}>Cancel</Button>
       </div>

@@ -1,5 +1,4 @@
-// How much the trees that are shown have of each resource class, in all and in each
-// aggregate.
+// The capacity of the shown trees by resource class, in total and by aggregate.
 import { useMemo } from "react";
 
 import { Select } from "../ui/controls";
@@ -43,7 +42,7 @@ export function Capacity({ trees, resourceClass, nameOf, onClass, onAggregate }:
             ))}
           </ul>
           {rows.length > shown && <p className="hint">and {count(rows.length - shown, "other aggregate")}</p>}
-          <p className="hint">A provider counts in each aggregate of its own and of its root.</p>
+          <p className="hint">A provider counts in its own aggregates and in the aggregates of its root.</p>
         </div>
       </Section>
     </div>

@@ -1,7 +1,6 @@
-// The providers of the cloud in memory: trees, and what is used of each of them with
-// everything below it.
+// The providers of the cloud in memory: trees, with the use of each subtree.
 
-/** A provider as it is read. */
+/** A provider in an answer. */
 export interface Row {
   readonly uuid: string;
   readonly name: string;
@@ -16,13 +15,13 @@ interface Inventory {
   readonly used: number;
 }
 
-/** How much of a resource class there is, and how much of that is used. */
+/** The capacity and use of a resource class. */
 export interface Amount {
   capacity: number;
   used: number;
 }
 
-/** A provider with what is below it. */
+/** A provider with its descendants. */
 export interface Provider {
   readonly uuid: string;
   readonly name: string;
@@ -32,11 +31,11 @@ export interface Provider {
   readonly children: readonly Provider[];
   /** Its own inventories. */
   readonly inventories: readonly Inventory[];
-  /** The aggregates that it is in itself. */
+  /** Its own aggregates. */
   readonly aggregates: readonly string[];
-  /** Of it and all below it, by resource class. */
+  /** The amounts of its subtree, by resource class. */
   readonly amounts: ReadonlyMap<string, Amount>;
-  /** How many there are below it. */
+  /** The number of its descendants. */
   readonly below: number;
 }
 
@@ -44,20 +43,20 @@ export interface Cloud {
   /** The roots, by name. */
   readonly trees: readonly Provider[];
   readonly providers: ReadonlyMap<string, Provider>;
-  /** The resource classes that any provider has, by name. */
+  /** The resource classes of all providers, by name. */
   readonly classes: readonly string[];
-  /** The aggregates that any provider is in. */
+  /** The aggregates of all providers. */
   readonly aggregates: readonly string[];
 }
 
 export const nothing: Cloud = { trees: [], providers: new Map(), classes: [], aggregates: [] };
 
-/** Stands for the class of which a provider has used the largest share. */
+/** Selects the class with the largest used share of each provider. */
 export const fullest = "";
 
 const none: Tree[] = [];
 
-/** A provider while its tree is made. Most are never looked at: what there is of them with all below is added up when it is. */
+/** A provider of a tree. Most are never looked at, so the amounts of a subtree are added up when needed. */
 class Tree implements Provider {
   readonly uuid: string;
   readonly name: string;
@@ -94,8 +93,8 @@ class Tree implements Provider {
 }
 
 /**
- * Returns the trees of providers. One whose parent was not read is left out until
- * it is: lists are read by pages, children before their parents as it comes.
+ * Returns the trees of providers. A provider whose parent is not read yet is left out:
+ * pages can bring children before their parents.
  */
 export function cloudOf(rows: Iterable<Row>): Cloud {
   const providers = new Map<string, Tree>();
@@ -134,7 +133,7 @@ export function cloudOf(rows: Iterable<Row>): Cloud {
 
 const byName = (a: Provider, b: Provider) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.uuid < b.uuid ? -1 : 1);
 
-/** Returns the share of a class that is used, 1 for all of it; undefined where there is none of it. */
+/** Returns the used share of a class, 1 for all; undefined without the class. */
 export function shareOf(provider: Provider, resourceClass: string): number | undefined {
   if (resourceClass !== fullest) {
     const amount = provider.amounts.get(resourceClass);
@@ -150,26 +149,26 @@ export function shareOf(provider: Provider, resourceClass: string): number | und
 
 export const share = ({ capacity, used }: Amount): number => (capacity > 0 ? used / capacity : used > 0 ? Infinity : 0);
 
-/** Returns a share as people read it. */
+/** Formats a share. */
 export function percent(share: number): string {
   if (share === Infinity) return "over 100%";
   const of = share * 100;
   return of > 0 && of < 1 ? "under 1%" : `${Math.round(of)}%`;
 }
 
-/** Returns a provider and all below it, parents first. */
+/** Returns a provider and its descendants, parents first. */
 export function* descend(provider: Provider): Generator<Provider> {
   yield provider;
   for (const child of provider.children) yield* descend(child);
 }
 
-/** What some providers have between them of a resource class. */
+/** The sums of a resource class over providers. */
 export interface Sum extends Amount {
   readonly name: string;
   providers: number;
 }
 
-/** Returns what trees have between them of each resource class, by name. */
+/** Returns the sums of trees by resource class, by name. */
 export function sumsOf(trees: readonly Provider[]): Sum[] {
   const sums = new Map<string, Sum>();
   const add = (provider: Provider) => {
@@ -181,9 +180,8 @@ export function sumsOf(trees: readonly Provider[]): Sum[] {
 }
 
 /**
- * Returns what trees have of a class in each aggregate: a provider counts in those
- * that it is in itself and those of its root, by which requests find it, and in the
- * one without a name where there is none.
+ * Returns the sums of a class by aggregate. A provider counts in its own aggregates and
+ * in those of its root, as requests find it; without any, in the aggregate "".
  */
 export function sumsByAggregate(trees: readonly Provider[], resourceClass: string): Sum[] {
   const sums = new Map<string, Sum>();

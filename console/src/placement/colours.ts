@@ -1,10 +1,10 @@
-// The colours of shares: one scale from light to dark, or from dark to light by night,
-// whose steps differ in lightness, so that they can be told apart whatever colours one
-// sees. What is over its capacity has stripes besides.
+// The colours of shares: one scale from light to dark, or from dark to light in the dark
+// theme. Its steps differ in lightness, so they are readable without colour vision.
+// Stripes mark use above capacity.
 import { useSyncExternalStore } from "react";
 
 export interface Step {
-  /** The share that the step ends at, itself included. */
+  /** The largest share of the step. */
   readonly upTo: number;
   readonly label: string;
   readonly fill: string;
@@ -13,12 +13,12 @@ export interface Step {
 
 export interface Palette {
   readonly steps: readonly Step[];
-  /** Of what has nothing of the class. */
+  /** For providers without the class. */
   readonly none: string;
   readonly noneText: string;
   readonly line: string;
   readonly stripe: string;
-  /** Around what is chosen. */
+  /** The outline of the selected provider. */
   readonly mark: string;
   readonly ground: string;
 }
@@ -59,15 +59,15 @@ const night: Palette = {
   ground: "#1d2024",
 };
 
-/** Returns the number of the step that a share is in. */
+/** Returns the step of a share. */
 export const stepOf = (share: number): number => ends.findIndex(([upTo]) => share <= upTo);
 
 const query = "(prefers-color-scheme: dark)";
 
-/** Listened to and never read: Chromium tells no change to a list that was read after it. */
+/** Only for its events: Chromium sends none to a list that was read after the change. */
 const dark = matchMedia(query);
 
-/** Returns the colours of the day or of the night. */
+/** Returns the colours of the theme. */
 export function usePalette(): Palette {
   return useSyncExternalStore(
     (changed) => (dark.addEventListener("change", changed), () => dark.removeEventListener("change", changed)),

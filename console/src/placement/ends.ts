@@ -1,21 +1,21 @@
-// Reads a long list from both of its ends at once, until the pages meet: while the
-// server makes a page of one end, that of the other is read.
+// Reads a long list from both ends until the pages meet. While the server computes a page
+// of one end, the browser reads a page of the other.
 
 export type End = "front" | "back";
 
 export interface Page<Row> {
   readonly rows: readonly Row[];
-  /** How many rows the list has. */
+  /** The number of rows in the list. */
   readonly total: number;
-  /** Where to go on; undefined at the other end of the list. */
+  /** The next cursor; undefined at the other end of the list. */
   readonly next: string | undefined;
 }
 
 /**
- * Reads a list, in the order of its names, by pages of a size, and hands on the rows
- * of each as it comes, of which some may be handed on twice. The ends have met when
- * both have read a row at the same place. Every row that stays what it is meanwhile is
- * read; others may be missed, as whoever follows changes is told.
+ * Reads a list in the order of its names, page by page, and passes on the rows of each
+ * page. A row can be passed on twice. The ends have met when both have read a row at
+ * the same place. Rows that change during the reading can be missed: followers of
+ * changes get them.
  */
 export async function readEnds<Row extends { readonly uuid: string; readonly name: string }>(
   size: number,
@@ -41,7 +41,7 @@ export async function readEnds<Row extends { readonly uuid: string; readonly nam
       if (met.signal.aborted) return;
       const meets = read.next === undefined || read.rows.some(({ uuid, name }) => beyond.get(uuid) === name);
       for (const { uuid, name } of read.rows) names[end].set(uuid, name);
-      // The last page is asked for by one end alone.
+      // Only one end requests the last page.
       const next = meets || (asked >= read.total && busy > 0) ? undefined : page(end, read.next);
       next?.catch(() => {}); // it is awaited below
       take(read.rows, read.total);

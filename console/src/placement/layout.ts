@@ -1,8 +1,8 @@
-// Where tiles are: a tile of one size for each tree, in rows, and within it tiles for
-// what is below the root.
+// The layout of tiles: one of the same size for each tree, in rows, with tiles for the
+// descendants of the root inside.
 import type { Provider } from "./cloud";
 
-export type Size = "small" | "medium" | "large";
+export type Size = "small" | "medium" | "large" | "huge";
 
 export interface Rect {
   readonly x: number;
@@ -23,10 +23,14 @@ const measures: Readonly<Record<Size, Measure>> = {
   small: { width: 12, height: 12, gap: 2, head: 0, widest: 14 },
   medium: { width: 34, height: 30, gap: 4, head: 0, widest: 40 },
   large: { width: 150, height: 92, gap: 6, head: 20, widest: 220 },
+  huge: { width: 300, height: 190, gap: 8, head: 20, widest: 480 },
 };
 
-/** Returns the size in which so many trees are looked at. */
+/** Returns the default size for a number of trees. */
 export const sizeFor = (trees: number): Size => (trees <= 200 ? "large" : trees <= 2500 ? "medium" : "small");
+
+/** Returns the default size for a number of groups. */
+export const sizeForGroups = (groups: number): Size => (groups <= 40 ? "huge" : "large");
 
 export interface Layout {
   readonly size: Size;
@@ -50,7 +54,7 @@ export function layoutOf(trees: number, width: number, size: Size): Layout {
   return { size, columns, rows, width: tile, height: least.height, across: tile + gap, down, head, total: rows * down };
 }
 
-/** Returns the place of the tile of a number. */
+/** Returns the rectangle of a tile. */
 export const tileAt = ({ columns, across, down, width, height }: Layout, index: number): Rect => ({ x: (index % columns) * across, y: Math.floor(index / columns) * down, width, height });
 
 /** Returns the number of the tile at a point; undefined between tiles. */
@@ -62,13 +66,18 @@ export function indexAt({ columns, across, down, width, height }: Layout, x: num
 
 export interface Cell extends Rect {
   readonly provider: Provider;
+  /** Whether it is the whole tile. */
+  readonly head: boolean;
 }
+
+/** A tile within a tile that is this high has a line for its name above its own children. */
+export const namedHeight = 44;
 
 const leastSide = 5; // of a tile within a tile
 
-/** Returns the tiles of a tree: that of the root, and within it those of what is below, parents first. */
+/** Returns the tiles of a tree: root first, then its descendants inside, parents first. */
 export function cellsOf(tree: Provider, { x, y, width, height }: Rect, head: number): Cell[] {
-  const cells: Cell[] = [{ provider: tree, x, y, width, height }];
+  const cells: Cell[] = [{ provider: tree, head: true, x, y, width, height }];
   if (tree.children.length > 0) fill(cells, tree.children, { x: x + 3, y: y + Math.max(head, 3), width: width - 6, height: height - Math.max(head, 3) - 3 });
   return cells;
 }
@@ -86,9 +95,10 @@ function fill(cells: Cell[], children: readonly Provider[], { x, y, width, heigh
       const provider = children[at];
       const [left, right] = [Math.round(x + (at - first) * across), Math.round(x + (at - first + 1) * across - gap)];
       if (!provider) continue;
-      const cell = { provider, x: left, y: top, width: right - left, height: bottom - top };
+      const cell = { provider, head: false, x: left, y: top, width: right - left, height: bottom - top };
       cells.push(cell);
-      if (provider.children.length > 0) fill(cells, provider.children, { x: cell.x + 3, y: cell.y + 3, width: cell.width - 6, height: cell.height - 6 });
+      const above = cell.height >= namedHeight ? 16 : 3;
+      if (provider.children.length > 0) fill(cells, provider.children, { x: cell.x + 3, y: cell.y + above, width: cell.width - 6, height: cell.height - above - 3 });
     }
   }
 }

@@ -1,12 +1,13 @@
-// Paints the part of the picture that is seen, in slices of a frame.
+// Paints the visible part of the picture, in slices of a frame.
 import { percent, type Provider, shareOf } from "./cloud";
 import { type Palette, stepOf } from "./colours";
-import { type Cell, cellsOf, type Layout, tileAt } from "./layout";
+import { Group } from "./groups";
+import { type Cell, cellsOf, type Layout, namedHeight, tileAt } from "./layout";
 
-/** What candidates are drawn: all by their trees, and one by its providers. */
+/** The marks of candidates: the trees of all, and the providers of one. */
 export interface Marks {
   readonly roots: ReadonlySet<string>;
-  /** The providers that give something to the candidate that is looked at. */
+  /** The providers of the selected candidate. */
   readonly giving: ReadonlySet<string>;
   /** The roots of their trees. */
   readonly givingRoots: ReadonlySet<string>;
@@ -18,18 +19,18 @@ export interface Scene {
   readonly resourceClass: string;
   readonly palette: Palette;
   readonly marks: Marks | undefined;
-  /** The provider that is chosen. */
+  /** The selected provider. */
   readonly at: Provider | undefined;
-  /** The number of the tile that the keyboard is on. */
+  /** The tile that has the focus. */
   readonly active: number | undefined;
 }
 
-/** How long a slice may take, in milliseconds; a frame has 16. */
+/** The time of a slice, in milliseconds; a frame has 16. */
 const slice = 8;
 
 /**
- * Paints the rows that are seen from a row on, and returns the row to go on with in
- * the next frame, or undefined when all are painted.
+ * Paints the visible rows from a row on. Returns the row to continue with in the next
+ * frame, or undefined when all are painted.
  */
 export function paint(context: CanvasRenderingContext2D, scene: Scene, top: number, height: number, scale: number, from: number | undefined): { next: number | undefined; tiles: number } {
   const { layout, trees } = scene;
@@ -56,7 +57,10 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, top: numb
 function paintTree(context: CanvasRenderingContext2D, scene: Scene, tree: Provider, index: number): void {
   const { layout, resourceClass, palette, marks, at } = scene;
   const rect = tileAt(layout, index);
-  const beside = marks !== undefined && !marks.roots.has(tree.uuid) && !marks.givingRoots.has(tree.uuid);
+  const roots = rootsOf(tree);
+  const beside = marks !== undefined && !roots.some(({ uuid }) => marks.roots.has(uuid) || marks.givingRoots.has(uuid));
+  const isAt = at !== undefined && roots.includes(at.root);
+  const gives = marks !== undefined && roots.some(({ uuid }) => marks.givingRoots.has(uuid));
   context.globalAlpha = beside ? 0.22 : 1;
   if (layout.size === "small") {
     const step = stepOfProvider(tree, resourceClass);
@@ -66,11 +70,11 @@ function paintTree(context: CanvasRenderingContext2D, scene: Scene, tree: Provid
   } else for (const cell of cellsOf(tree, rect, layout.head)) paintCell(context, scene, cell);
   context.globalAlpha = 1;
   if (marks && !beside) outline(context, palette, rect, layout.size === "small" ? 1.5 : 2);
-  if (at?.root === tree || marks?.givingRoots.has(tree.uuid))
-    for (const cell of layout.size === "small" ? [{ provider: tree, ...rect }] : cellsOf(tree, rect, layout.head)) {
+  if (isAt || gives)
+    for (const cell of layout.size === "small" ? [{ provider: tree, head: true, ...rect }] : cellsOf(tree, rect, layout.head)) {
       const whole = layout.size === "small";
-      if (whole ? marks?.givingRoots.has(tree.uuid) : marks?.giving.has(cell.provider.uuid)) giving(context, palette, cell);
-      if (whole ? at?.root === tree : cell.provider === at) outline(context, palette, cell, 3);
+      if (whole ? gives : marks?.giving.has(cell.provider.uuid)) giving(context, palette, cell);
+      if (whole ? isAt : cell.provider === at) outline(context, palette, cell, 3);
     }
   if (index === scene.active) {
     context.setLineDash([3, 2]);
@@ -78,6 +82,9 @@ function paintTree(context: CanvasRenderingContext2D, scene: Scene, tree: Provid
     context.setLineDash([]);
   }
 }
+
+/** Returns the roots that a tile stands for: one, or those of a group. */
+const rootsOf = (tile: Provider): readonly Provider[] => (tile instanceof Group ? tile.children : [tile]);
 
 function stepOfProvider(provider: Provider, resourceClass: string): number | undefined {
   const share = shareOf(provider, resourceClass);
@@ -95,8 +102,8 @@ function paintCell(context: CanvasRenderingContext2D, { resourceClass, palette, 
   context.strokeStyle = palette.line;
   context.lineWidth = 0.5;
   context.strokeRect(x + 0.25, y + 0.25, width - 0.5, height - 0.5);
-  if (layout.size !== "large") return;
-  const root = provider.parent === undefined;
+  if (layout.head === 0) return; // no room for names
+  const root = cell.head;
   context.fillStyle = step?.text ?? palette.noneText;
   const said = share === undefined ? "" : share > 0 && share < 0.01 ? "<1%" : percent(share); // the name needs the room
   if (root) {
@@ -104,10 +111,25 @@ function paintCell(context: CanvasRenderingContext2D, { resourceClass, palette, 
     const taken = said ? context.measureText(said).width + 10 : 0;
     context.fillText(cut(context, provider.name, width - 12 - taken), x + 6, y + 14);
     if (said) context.fillText(said, x + width - taken + 4, y + 14);
-  } else if (provider.children.length === 0 && width >= 34 && height >= 14 && said) {
+  } else if (width >= 34 && height >= 14 && (provider.children.length === 0 || height >= namedHeight)) {
     context.font = "11px system-ui, sans-serif";
-    if (context.measureText(said).width < width - 6) context.fillText(said, x + 4, y + Math.min(height - 3, 12));
+    const baseline = y + Math.min(height - 3, 12);
+    const name = shortName(provider);
+    const taken = said ? context.measureText(said).width + 6 : 0;
+    if (context.measureText(name).width <= width - 8 - taken) {
+      context.fillText(name, x + 4, baseline);
+      if (said) context.fillText(said, x + width - taken + 2, baseline);
+    } else if (height >= 27 && provider.children.length === 0) {
+      context.fillText(cut(context, name, width - 8), x + 4, baseline);
+      if (said && taken <= width - 2) context.fillText(said, x + 4, baseline + 13);
+    } else if (said && taken <= width - 2 && !(provider.parent === undefined)) context.fillText(said, x + 4, baseline);
+    else context.fillText(cut(context, name, width - 8), x + 4, baseline);
   }
+}
+
+/** Returns the name of a provider without that of its root: the tile of the root says it. */
+function shortName({ name, root }: Provider): string {
+  return root.name !== name && name.startsWith(root.name) ? name.slice(root.name.length).replace(/^\W+/, "") : name;
 }
 
 function cut(context: CanvasRenderingContext2D, text: string, width: number): string {
@@ -130,7 +152,7 @@ function outline(context: CanvasRenderingContext2D, palette: Palette, { x, y, wi
   context.strokeRect(x + line / 2, y + line / 2, width - line, height - line);
 }
 
-/** Marks what gives something to the candidate that is looked at. */
+/** Marks a provider of the selected candidate. */
 function giving(context: CanvasRenderingContext2D, palette: Palette, cell: Box): void {
   const { x, y, width, height } = cell;
   context.strokeStyle = palette.ground;

@@ -1,10 +1,11 @@
-// The cloud as a picture: one canvas that has the part that is seen, and the same for
-// keyboards and screen readers as a list of which the browser has the tile one is on.
+// The picture of the cloud: one canvas with the visible part and, for keyboards and screen
+// readers, a list box with the current tile.
 import { type KeyboardEvent, type MouseEvent, type PointerEvent, useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { count, numberOf } from "../ui/show";
 import { fullest, percent, type Provider, share, shareOf } from "./cloud";
 import { usePalette } from "./colours";
+import { Group } from "./groups";
 import { cellsOf, indexAt, layoutOf, type Size, sizeFor, tileAt } from "./layout";
 import { type Marks, paint, type Scene } from "./paint";
 
@@ -17,7 +18,7 @@ interface PictureProps {
   readonly onAt: (provider: Provider) => void;
 }
 
-/** How high the picture may be, of what is seen of the page. */
+/** The maximum height of the picture, as a part of the window. */
 const part = 0.6;
 
 export function Picture({ trees, resourceClass, size, at, marks, onAt }: PictureProps) {
@@ -49,7 +50,7 @@ export function Picture({ trees, resourceClass, size, at, marks, onAt }: Picture
   const here = Math.min(active, trees.length - 1);
   const scene: Scene = { trees, layout, resourceClass, palette, marks, at, active: focused ? here : undefined };
 
-  // The newest scene is painted in the next frame, and what does not fit into it in those after.
+  // The newest scene is painted in the next frame, and the rest of it in later frames.
   const next = useRef({ scene, height, frame: 0, from: undefined as number | undefined });
   next.current.scene = scene;
   next.current.height = height;
@@ -89,7 +90,7 @@ export function Picture({ trees, resourceClass, size, at, marks, onAt }: Picture
     },
     [layout, height],
   );
-  // What is chosen elsewhere is brought into sight.
+  // Scrolls to a tree that was selected elsewhere.
   const [giver] = marks?.givingRoots ?? [];
   const sought = giver ?? at?.root.uuid;
   const bring = useRef(reveal);
@@ -97,7 +98,7 @@ export function Picture({ trees, resourceClass, size, at, marks, onAt }: Picture
   const among = useRef(trees);
   among.current = trees;
   useEffect(() => {
-    if (sought !== undefined) bring.current(among.current.findIndex((tree) => tree.uuid === sought));
+    if (sought !== undefined) bring.current(among.current.findIndex((tree) => tree.uuid === sought || tree.children.some(({ uuid }) => uuid === sought)));
   }, [sought, layout.total]); // whoever scrolls away is left there
 
   const move = (event: KeyboardEvent) => {
@@ -137,7 +138,7 @@ export function Picture({ trees, resourceClass, size, at, marks, onAt }: Picture
         className="picture-box"
         role="listbox"
         tabIndex={0}
-        aria-label={`Picture of ${count(trees.length, "tree")} of providers`}
+        aria-label={trees[0] instanceof Group ? `Picture of ${count(trees.length, "group")} of providers` : `Picture of ${count(trees.length, "tree")} of providers`}
         aria-activedescendant={option && id + option.uuid}
         aria-describedby={id + "keys"}
         style={{ height: Math.max(height, 1) }}
@@ -159,7 +160,7 @@ export function Picture({ trees, resourceClass, size, at, marks, onAt }: Picture
         {option && (
           <div className="unseen" role="option" id={id + option.uuid} aria-setsize={trees.length} aria-posinset={here + 1} aria-selected={option === at}>
             {said(option, resourceClass)}
-            {marks?.roots.has(option.uuid) && ", a candidate"}
+            {marks && (marks.roots.has(option.uuid) || (option instanceof Group && option.children.some(({ uuid }) => marks.roots.has(uuid)))) && ", a candidate"}
           </div>
         )}
       </div>
@@ -173,7 +174,7 @@ export function Picture({ trees, resourceClass, size, at, marks, onAt }: Picture
   );
 }
 
-/** Says what a tile is. */
+/** Describes a tile. */
 export function said(provider: Provider, resourceClass: string): string {
   const all = shareOf(provider, resourceClass);
   const names = resourceClass === fullest ? [...provider.amounts.keys()].sort((a, b) => shareOfClass(provider, b) - shareOfClass(provider, a)).slice(0, 3) : [resourceClass];
@@ -187,7 +188,7 @@ export function said(provider: Provider, resourceClass: string): string {
 
 const shareOfClass = (provider: Provider, resourceClass: string): number => shareOf(provider, resourceClass) ?? -1;
 
-/** What the colours stand for. */
+/** The legend of the colours. */
 export function Legend({ resourceClass }: { resourceClass: string }) {
   const { steps, none, stripe } = usePalette();
   return (

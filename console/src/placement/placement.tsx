@@ -1,9 +1,10 @@
-// The cloud as a picture, what still fits into it, and how much there is.
+// The page of placement: the picture of the cloud, requests for candidates, capacity.
 import { request } from "@cadastre/client";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { memo, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import { Link } from "wouter";
 
-import { useAddress } from "../address";
+import { resourceAt, useAddress } from "../address";
 import { fieldsOf } from "../change";
 import { graphql } from "../generated";
 import type { PlacementAskQueryVariables, ResourceProviderFilter } from "../generated/graphql";
@@ -16,8 +17,9 @@ import { count, numberOf } from "../ui/show";
 import { Builder } from "./builder";
 import { askDocument, limits, marksOf, Results, useCandidates, WhyNot } from "./candidates";
 import { Capacity } from "./capacity";
-import { type Cloud, fullest, nothing } from "./cloud";
-import type { Size } from "./layout";
+import { type Cloud, fullest, nothing, type Provider } from "./cloud";
+import { Group, groupingOf, ofCapability, useGroups } from "./groups";
+import { type Size, sizeForGroups } from "./layout";
 import { Names } from "./names";
 import type { Marks } from "./paint";
 import { Legend, Picture } from "./picture";
@@ -63,10 +65,11 @@ const namesDocument = graphql(`
   }
 `);
 
-/** Returns the conditions on trees that the address has. */
+/** Returns the conditions on trees in the address. */
 function useFilters(): ResourceProviderFilter[] {
   const address = useAddress();
   const search = address.get("search");
+  const rack = address.get("rack");
   const needs = address.all("need").map(readNeed).map(requirementOf);
   const aggregate = address.get("aggregate");
   return [
@@ -74,10 +77,11 @@ function useFilters(): ResourceProviderFilter[] {
     ...address.all("trait").map((trait) => ({ requiredAll: [trait] })),
     ...(aggregate ? [{ memberOf: [{ anyOf: [aggregate] }] }] : []),
     ...(needs.length > 0 ? [{ resource: { requirements: needs } }] : []),
+    ...(rack ? [{ resource: { parent: rack } }] : []),
   ];
 }
 
-/** Asks for the cloud first, and makes the page while the server answers. */
+/** Requests the cloud first, and renders the page while the server answers. */
 export function PlacementPage() {
   useTitle("Placement");
   const cloud = useCloud();
@@ -93,20 +97,30 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
   const { revision } = cloud;
   const matches = useMatches(filters, revision);
   const resourceClass = address.get("class");
-  // While more is read, forms stay as they are; and what is beside the picture comes after it.
+  // Forms do not change while pages of providers arrive. The panels beside the picture render after it.
   const whole = useRef(nothing);
   if (cloud.done) whole.current = cloud.cloud;
   const known = useDeferredValue(whole.current);
   const aggregates = useAggregates(known.aggregates);
   const choices = useAsk(choicesDocument, {}).data;
   const traits = useMemo(() => (choices?.traits.nodes ?? []).map(({ name }) => ({ value: name, label: name })), [choices]);
+  const types = useAsk(capabilitiesDocument, {}, !viewer.namespaces);
+  const capabilities = useMemo(() => [...new Set((types.data?.resourceTypes.nodes ?? []).flatMap((type) => (type.capabilities ?? []).map(({ name }) => name)))].sort(), [types.data]);
   const size = address.get("size");
   const at = cloud.cloud.providers.get(address.get("at"));
   const trees = useMemo(() => {
     if (filters.length === 0) return cloud.cloud.trees;
     return cloud.cloud.trees.filter(({ uuid }) => matches.data?.has(uuid));
   }, [cloud.cloud, filters.length, matches.data]);
+  const grouping = groupingOf(address.get("group"), trees.length, cloud.cloud.aggregates.length);
+  const grouped = useGroups(trees, grouping, aggregates.nameOf);
   const { set } = address;
+  const open = (provider: Provider) => {
+    if (!(provider instanceof Group)) return choose(provider.uuid);
+    if (grouping === "aggregate") return set({ group: "none", aggregate: provider.key });
+    if (grouping === "rack") return set({ group: "none", rack: provider.key });
+    set({ group: "none", need: provider.key ? [[grouping.slice(ofCapability.length), "s==", provider.key].join("|")] : [] });
+  };
   const choose = useCallback((uuid: string) => set({ at: uuid }), [set]);
   const counted = useDeferredValue(cloud.done ? trees : nothing.trees);
   const asking = useAsking(cloud.cloud, revision);
@@ -123,7 +137,7 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
   return (
     <>
       <Head />
-      <Filters traits={traits} aggregates={aggregates.all} filtered={filters.length > 0} />
+      <Filters traits={traits} aggregates={aggregates.all} capabilities={capabilities} filtered={filters.length > 0} />
       <div className="placement">
         <div className="placement-main">
           <div className="picture-head">
@@ -132,7 +146,20 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
               {cloud.total !== undefined && !cloud.done && `, of ${numberOf(cloud.total)} so far`}
             </p>
             <div className="picture-controls">
-              <Select label="Colour" hidden value={resourceClass} onChange={(name) => address.set({ class: name }, { replace: true })} choices={[{ value: fullest, label: "The fullest class" }, ...cloud.cloud.classes.map((value) => ({ value, label: value }))]} />
+              <Select label="Colour" hidden value={resourceClass} onChange={(name) => address.set({ class: name }, { replace: true })} choices={[{ value: fullest, label: "Fullest class" }, ...cloud.cloud.classes.map((value) => ({ value, label: value }))]} />
+              {!table && (
+                <Select
+                  label="Group by"
+                  hidden
+                  value={grouping}
+                  onChange={(group) => address.set({ group }, { replace: true })}
+                  choices={[
+                    { value: "none", label: "No groups" },
+                    { value: "aggregate", label: "By aggregate" },
+                    ...(viewer.resources ? [{ value: "rack", label: "By rack" }, ...capabilities.map((name) => ({ value: ofCapability + name, label: `By ${name}` }))] : []),
+                  ]}
+                />
+              )}
               <Select
                 label="Show as"
                 hidden
@@ -149,8 +176,8 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
             </div>
           </div>
           {!table && <Legend resourceClass={resourceClass} />}
-          {matches.error ? (
-            <Failed error={matches.error} retry={matches.refresh} />
+          {matches.error || grouped.error ? (
+            <Failed error={(matches.error ?? grouped.error) as Error} retry={matches.refresh} />
           ) : cloud.read === 0 && !cloud.done ? (
             <Loading rows={10} />
           ) : trees.length === 0 && filters.length > 0 ? (
@@ -160,11 +187,11 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
               <Empty title="No tree matches">Try fewer conditions.</Empty>
             )
           ) : trees.length === 0 ? (
-            <Empty title="There are no resource providers yet">They come with what runs the cloud, or with the command line.</Empty>
+            <Empty title="There are no resource providers yet">Services of the cloud and the command line create providers.</Empty>
           ) : table ? (
             <CloudTable trees={trees} classes={cloud.cloud.classes} resourceClass={resourceClass} at={at} candidates={asking.marks?.roots} onAt={({ uuid }) => choose(uuid)} />
           ) : (
-            <Picture trees={trees} resourceClass={resourceClass} size={sizes.find((one) => one === size)} at={at} marks={asking.marks} onAt={({ uuid }) => choose(uuid)} />
+            <Picture trees={grouped.groups ?? trees} resourceClass={resourceClass} size={sizes.find((one) => one === size) ?? (grouped.groups && sizeForGroups(grouped.groups.length))} at={at} marks={asking.marks} onAt={open} />
           )}
         </div>
         <aside className="placement-side" aria-label="Beside the picture">
@@ -191,7 +218,7 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
 
 interface Asking {
   readonly request: Request;
-  /** What is asked, undefined while that is nothing. */
+  /** The arguments; undefined for an empty request. */
   readonly variables: PlacementAskQueryVariables | undefined;
   readonly asked: ReturnType<typeof useCandidates>;
   readonly marks: Marks | undefined;
@@ -216,7 +243,7 @@ function useAsking(cloud: Cloud, revision: number): Asking {
   return useMemo(() => ({ request, variables, asked, marks, number, limit }), [request, variables, asked, marks, number, limit]);
 }
 
-/** Asks what fits. */
+/** The form of a request, and its candidates. */
 const Ask = memo(function Ask({ asking, cloud, traits, aggregates, onAt }: { asking: Asking; cloud: Cloud; traits: readonly Choice[]; aggregates: readonly Choice[]; onAt: (uuid: string) => void }) {
   const address = useAddress();
   const { request, variables, asked, number, limit } = asking;
@@ -235,11 +262,11 @@ const Ask = memo(function Ask({ asking, cloud, traits, aggregates, onAt }: { ask
       />
       {variables ? (
         <>
-          <Select label="Draw at most" value={String(limit)} onChange={(limit) => address.set({ limit, candidate: "" }, { replace: true })} choices={limits.map((limit) => ({ value: String(limit), label: count(limit, "candidate") }))} />
+          <Select label="Limit" value={String(limit)} onChange={(limit) => address.set({ limit, candidate: "" }, { replace: true })} choices={limits.map((limit) => ({ value: String(limit), label: count(limit, "candidate") }))} />
           <Results asked={asked} cloud={cloud} number={number} onNumber={(number) => address.set({ candidate: number > 0 ? String(number) : "" }, { replace: true })} onAt={onAt} />
         </>
       ) : (
-        <p className="hint">Ask for amounts, as a flavor does, and see on the picture who can give them.</p>
+        <p className="hint">Add amounts or take a flavor. The picture shows the hosts that can serve the request.</p>
       )}
     </section>
   );
@@ -247,7 +274,7 @@ const Ask = memo(function Ask({ asking, cloud, traits, aggregates, onAt }: { ask
 
 const sizes: readonly Size[] = ["small", "medium", "large"];
 
-const Head = () => <PageHead title="Placement" below={<p className="lead">What the cloud has, how much of it is used, and what still fits.</p>} />;
+const Head = () => <PageHead title="Placement" below={<p className="lead">The capacity of the cloud, its use, and what still fits.</p>} />;
 
 interface Choice {
   readonly value: string;
@@ -259,7 +286,7 @@ interface Aggregates {
   readonly nameOf: (uuid: string) => string;
 }
 
-/** Returns the aggregates with their names: those of the resources that have their uuids. */
+/** Returns the aggregates with the names of the resources of the same uuids. */
 function useAggregates(uuids: readonly string[]): Aggregates {
   const connection = useConnection();
   const { resources } = useViewer();
@@ -277,12 +304,9 @@ function useAggregates(uuids: readonly string[]): Aggregates {
   }, [asked.data, uuids]);
 }
 
-/** What trees are shown. */
-const Filters = memo(function Filters({ traits, aggregates, filtered }: { traits: readonly Choice[]; aggregates: readonly Choice[]; filtered: boolean }) {
+/** The conditions on the trees of the picture. */
+const Filters = memo(function Filters({ traits, aggregates, capabilities, filtered }: { traits: readonly Choice[]; aggregates: readonly Choice[]; capabilities: readonly string[]; filtered: boolean }) {
   const address = useAddress();
-  const viewer = useViewer();
-  const types = useAsk(capabilitiesDocument, {}, !viewer.namespaces);
-  const capabilities = useMemo(() => [...new Set((types.data?.resourceTypes.nodes ?? []).flatMap((type) => (type.capabilities ?? []).map(({ name }) => name)))].sort(), [types.data]);
   const needs = address.all("need");
   const [key = "", operator = "", operand = ""] = (needs[0] ?? "").split("|");
   const need = (part: { key?: string; operator?: string; operand?: string }) => {
@@ -305,8 +329,19 @@ const Filters = memo(function Filters({ traits, aggregates, filtered }: { traits
           )}
         </div>
       )}
+      {address.get("rack") && (
+        <div className="names">
+          <span>Rack</span>
+          <span className="chip">
+            <Link href={resourceAt(address.get("rack"))}>its resource</Link>{" "}
+            <Button quiet label="Remove the rack" onPress={() => address.set({ rack: "" })}>
+              ×
+            </Button>
+          </span>
+        </div>
+      )}
       {filtered && (
-        <Button quiet onPress={() => address.set({ search: "", trait: [], aggregate: "", need: [] })}>
+        <Button quiet onPress={() => address.set({ search: "", trait: [], aggregate: "", need: [], rack: "" })}>
           Clear all
         </Button>
       )}

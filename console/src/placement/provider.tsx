@@ -1,8 +1,8 @@
-// A provider that was chosen: what it has, what it is like, who uses it.
-import { type ReactNode, useEffect } from "react";
+// The selected provider: inventories, traits, aggregates, consumers.
+import { type ReactNode, useEffect, useRef } from "react";
 import { Link } from "wouter";
 
-import { resourceAt } from "../address";
+import { consumerAt, providerAt, resourceAt } from "../address";
 import { useChange } from "../change";
 import { graphql } from "../generated";
 import type { PlacementProviderQuery } from "../generated/graphql";
@@ -100,7 +100,7 @@ interface PanelProps {
   readonly onAt: (uuid: string) => void;
   readonly onTrait: (trait: string) => void;
   readonly onAggregate: (aggregate: string) => void;
-  /** What is said of it besides, such as why it serves no request. */
+  /** More about the provider, such as why it cannot serve the request. */
   readonly children?: (provider: Whole) => ReactNode;
 }
 
@@ -110,13 +110,18 @@ export function ProviderPanel({ uuid, revision, nameOfAggregate, onAt, onTrait, 
   useEffect(() => {
     if (revision > 1) refresh();
   }, [revision, refresh]);
+  const panel = useRef<HTMLElement>(null);
+  const there = asked.data !== undefined;
+  useEffect(() => {
+    if (there) panel.current?.querySelector("h2")?.scrollIntoView({ block: "nearest" });
+  }, [there]);
   if (asked.error && !asked.data) return <Failed error={asked.error} retry={asked.refresh} />;
   if (!asked.data) return <Loading rows={4} />;
   const provider = asked.data.resourceProvider;
   return (
-    <section className="panel provider" aria-label="The chosen provider">
+    <section ref={panel} className="panel provider" aria-label="The selected provider">
       <div className="section-head">
-        <h2>{provider?.name ?? "Gone"}</h2>
+        <h2>{provider ? <Link href={providerAt(uuid)}>{provider.name}</Link> : "Not found"}</h2>
         <Button quiet onPress={() => onAt("")}>
           Close
         </Button>
@@ -179,7 +184,7 @@ export function ProviderPanel({ uuid, revision, nameOfAggregate, onAt, onTrait, 
           <Consumers provider={provider} onDone={refresh} />
         </>
       ) : (
-        <p className="hint">There is no such provider any more.</p>
+        <p className="hint">The provider was deleted.</p>
       )}
     </section>
   );
@@ -203,7 +208,7 @@ function Go({ provider, onAt }: { provider: { uuid: string; name: string }; onAt
 }
 
 function Inventories({ provider }: { provider: Whole }) {
-  if (provider.inventories.length === 0) return <p className="hint">It has no inventory of its own.</p>;
+  if (provider.inventories.length === 0) return <p className="hint">The provider has no inventory.</p>;
   return (
     <ul className="bars amounts">
       {provider.inventories.map(({ id, resourceClass, capacity, used, total, reserved, allocationRatio }) => (
@@ -222,7 +227,7 @@ function Inventories({ provider }: { provider: Whole }) {
   );
 }
 
-/** Who uses it, each once, with what they use. */
+/** The consumers, each once, with their amounts. */
 function Consumers({ provider: { allocations }, onDone }: { provider: Whole; onDone: () => void }) {
   const { release } = useViewer();
   const change = useChange(releaseDocument);
@@ -234,7 +239,7 @@ function Consumers({ provider: { allocations }, onDone }: { provider: Whole; onD
     consumers.set(consumer.uuid, known);
   }
   return (
-    <Part title="Who uses it">
+    <Part title="Consumers">
       {change.error && <Note>{change.error.message}</Note>}
       <ul className="consumers">
         {[...consumers.values()].map(({ consumer, uses }) => {
@@ -242,7 +247,7 @@ function Consumers({ provider: { allocations }, onDone }: { provider: Whole; onD
           return (
             <li key={consumer.uuid}>
               <span>
-                {consumer.resource ? <Link href={resourceAt(consumer.resource.uuid)}>{name}</Link> : <span className="mono">{name}</span>} <span className="dim">of {consumer.projectId}</span>
+                {consumer.resource ? <Link href={resourceAt(consumer.resource.uuid)}>{name}</Link> : <Link className="mono" href={consumerAt(consumer.uuid)}>{name}</Link>} <span className="dim">of {consumer.projectId}</span>
                 <span className="below-name">{uses.join(", ")}</span>
               </span>
               {release && (

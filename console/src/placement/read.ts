@@ -1,5 +1,4 @@
-// Keeps the cloud as it is read and as it changes, and reads what is asked of it past
-// the cache of the other pages.
+// Reads the cloud and keeps it up to date; queries bypass the cache of the other pages.
 import { CadastreError, type Connection, request } from "@cadastre/client";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
@@ -28,7 +27,7 @@ const matchesDocument = graphql(`
   }
 `);
 
-/** Returns where to ask, as whoever looks. */
+/** Returns the server's address with the viewer's token. */
 export function useConnection(): Connection & { readonly token: string } {
   const { token } = useSession();
   return useMemo(() => ({ url: api, token }), [token]);
@@ -48,11 +47,11 @@ export interface ReadCloud extends State {
   readonly retry: () => void;
 }
 
-/** How many providers are read one by one; if more changed, all are read anew. */
+/** The maximum number of changed providers to read by uuid; after more changes, all are read again. */
 const mostByName = 1000;
 const namesOfPage = 250;
 
-/** How long what is shown stays while more is read: so many milliseconds at least, and so many times as long as it took to make, since each drawing takes time from the reading. */
+/** The pause between drawings during the reading: a minimum in milliseconds, and a multiple of the time of a drawing, because drawing delays reading. */
 const pause = { least: 250, times: 20 };
 
 /** Reads all providers, shows those of each page as it comes, and keeps them up to date. */
@@ -135,8 +134,8 @@ export function useCloud(): ReadCloud {
 export const problemOf = (error: unknown): Error => (error instanceof CadastreError ? error : new Error("The server cannot be reached."));
 
 /**
- * Reads something whenever its key changes, and again when the revision does. What
- * there is stays until what comes next is there; without a key there is nothing.
+ * Reads data whenever the key or the revision changes. The old data stay until the new
+ * arrive; without a key there are no data.
  */
 export function useRead<Data>(key: string | undefined, revision: number, read: (signal: AbortSignal) => Promise<Data>): Asked<Data> & { readonly current: boolean } {
   const [state, setState] = useState<{ key?: string; data?: Data; error?: Error }>({});
@@ -160,8 +159,8 @@ export function useRead<Data>(key: string | undefined, revision: number, read: (
 }
 
 /**
- * Reads the roots of the trees in which some provider meets each of the filters, not
- * all of them the same one: a trait may be that of a device, an aggregate the host's.
+ * Reads the roots of the trees that meet all filters. Different providers of a tree can
+ * meet them: a device has the trait, its host the aggregate.
  */
 export function useMatches(filters: readonly ResourceProviderFilter[], revision: number): ReturnType<typeof useRead<ReadonlySet<string>>> {
   const connection = useConnection();

@@ -1,14 +1,14 @@
-// Reads the providers of the cloud page by page, past the cache of the other pages,
-// which is made for hundreds of things and not for tens of thousands. It is begun by
-// the page's first script, before there is anything to draw them with.
+// Reads the providers of the cloud page by page, without the cache of the other pages,
+// which is made for hundreds of objects, not for tens of thousands. The first script of
+// the page starts it.
 import { type Connection, request } from "@cadastre/client";
 
 import { graphql } from "../generated";
 import type { Row } from "./cloud";
 import { readEnds } from "./ends";
 
-// Whether there is more is asked of the side that is read on: on the other one the
-// server would have to look for it.
+// The query asks for a next page in the direction of the reading only: the other one
+// would cost a search.
 export const cloudDocument = graphql(`
   query PlacementCloud($filter: ResourceProviderFilter, $first: Int = 1000, $after: String, $last: Int, $before: String, $back: Boolean = false, $latest: Boolean = false) {
     changes(first: 0) @include(if: $latest) {
@@ -41,20 +41,20 @@ export const cloudDocument = graphql(`
 
 const pageSize = 1000;
 
-/** The providers while they are read. */
+/** The providers during the reading. */
 export interface Reading {
-  /** Those that were read, by uuid. */
+  /** The providers read so far, by uuid. */
   readonly rows: Map<string, Row>;
-  /** How many there are in all; 0 before the first page has come. */
+  /** The total number; 0 before the first page. */
   readonly total: number;
-  /** Called with every page that comes. */
+  /** Called after every page. */
   onPage: () => void;
-  /** Fulfilled when all are read, with the cursor behind what happened before the first page was made; undefined for who may not follow. */
+  /** Resolves when all are read, with the cursor before the first page; undefined for viewers who may not follow changes. */
   readonly whole: Promise<string | undefined>;
   readonly stop: () => void;
 }
 
-/** Reads all providers: the roots and what is below them side by side, each list from both of its ends. */
+/** Reads all providers: roots and other providers concurrently, each list from both ends. */
 function read(connection: Connection, follows: boolean): Reading {
   const stopped = new AbortController();
   const rows = new Map<string, Row>();
@@ -67,7 +67,7 @@ function read(connection: Connection, follows: boolean): Reading {
       async (end, from, met) => {
         const back = end === "back";
         const place = back ? { first: null, last: pageSize, before: from, back } : { first: pageSize, after: from };
-        // What happens after the first page was made is told to those who follow.
+        // Followers get changes after the first page.
         const first = follows && list === "roots" && !back && from === undefined;
         const variables = { filter: { roots: list === "roots" }, ...place, latest: first };
         const data = await request(connection, cloudDocument, variables, { signal: AbortSignal.any([stopped.signal, met]) });
@@ -99,12 +99,12 @@ function read(connection: Connection, follows: boolean): Reading {
 
 let begun: { readonly token: string; readonly reading: Reading } | undefined;
 
-/** Begins to read as whoever has the token, and supposes that they may follow. */
+/** Starts reading with a token, and assumes that its viewer may follow changes. */
 export function begin(connection: Connection & { readonly token: string }): void {
   begun = { token: connection.token, reading: read(connection, true) };
 }
 
-/** Reads all providers, or goes on with what was begun with the token. */
+/** Reads all providers, or continues the reading that began with the same token. */
 export function readCloud(connection: Connection & { readonly token: string }, follows: boolean): Reading {
   const early = begun;
   begun = undefined;

@@ -84,7 +84,7 @@ function groupOf(group: Group) {
   };
 }
 
-/** Returns what is wrong with what was typed, by the place of a group and of an amount in it. */
+/** Returns the errors of amounts, by the places of the group and of the amount. */
 export function wrongAmounts(request: Request): ReadonlyMap<string, string> {
   const wrong = new Map<string, string>();
   request.groups.forEach((group, at) =>

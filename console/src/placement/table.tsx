@@ -1,4 +1,4 @@
-// The same as a table, of which the browser has the rows that are seen.
+// The providers as a table, of which only the visible rows are rendered.
 import { useEffect, useMemo, useRef, useState } from "react";
 
 import { Bar, numberOf } from "../ui/show";

@@ -1,4 +1,4 @@
-// The metadata of many resources at once: what is set is set on all of them or none.
+// The metadata of several resources: keys are set on all of them or none.
 import { CadastreError } from "@cadastre/client";
 import { type FormEvent, useState } from "react";
 import { useClient } from "urql";
@@ -11,6 +11,7 @@ import { errorOf } from "../page";
 import { Button, Check, Combo } from "../ui/controls";
 import { Section } from "../ui/form";
 import { count, Note } from "../ui/show";
+import { useEdits } from "../unsaved";
 import { useCheck, useOffers } from "./metadata";
 import { Widget } from "./widgets";
 
@@ -46,7 +47,7 @@ const deleteDocument = graphql(`
   }
 `);
 
-/** A resource that was chosen in the table. */
+/** A resource that is selected in the table. */
 export interface Chosen {
   readonly uuid: string;
   readonly name: string;
@@ -55,7 +56,7 @@ export interface Chosen {
   readonly metadata: readonly { readonly key: string }[];
 }
 
-/** What was refused of one resource. */
+/** A refusal of one resource. */
 interface Refusal {
   readonly resource: Chosen;
   readonly message: string;
@@ -84,6 +85,8 @@ export function Bulk({ chosen, onClose, refresh }: { chosen: readonly Chosen[]; 
   const set = useChange(setDocument);
   const check = useCheck(types.length === 1 ? { type: types[0] ?? "" } : undefined, values);
 
+  const edits = useEdits();
+  const close = () => (edits.release(), onClose());
   const keys = Object.keys(values);
   const present = [...new Set(chosen.flatMap(({ metadata }) => metadata.map(({ key }) => key)))].filter((key) => !keys.includes(key)).sort();
   const moved = chosen.filter(({ uuid, revision }) => seen.has(uuid) && seen.get(uuid) !== revision);
@@ -96,7 +99,7 @@ export function Bulk({ chosen, onClose, refresh }: { chosen: readonly Chosen[]; 
   };
   const drop = (key: string) => setValues(({ [key]: _, ...others }) => others);
 
-  /** Takes keys from one resource after the other, which refuse each for itself. */
+  /** Deletes keys from one resource after the other, and returns the refusals. */
   const take = async (before: ReadonlyMap<string, number>): Promise<Refusal[]> => {
     const refusals: Refusal[] = [];
     const revisions = new Map(before);
@@ -127,7 +130,7 @@ export function Bulk({ chosen, onClose, refresh }: { chosen: readonly Chosen[]; 
       const refusals = await take(revisions);
       setRefused(refusals);
       refresh();
-      if (refusals.length === 0) onClose();
+      if (refusals.length === 0) close();
     } finally {
       setBusy(false);
     }
@@ -136,20 +139,20 @@ export function Bulk({ chosen, onClose, refresh }: { chosen: readonly Chosen[]; 
   const choices = [...offers].filter(([key]) => !keys.includes(key)).map(([key, { definition, namespace }]) => ({ value: key, label: `${definition.title} — ${key} (${namespace.displayName})` }));
   return (
     <Section title={`Metadata of ${count(chosen.length, "resource")}`}>
-      <form className="editor panel" onSubmit={save} aria-label="Edit the metadata of the chosen resources">
+      <form className="editor panel" onSubmit={save} onChange={edits.touch} aria-label="Edit the metadata of the selected resources">
         {types.length > 1 && <p className="hint">They are of {types.length} types: choose resources of one type to be offered what is defined there.</p>}
         {!busy && moved.length > 0 && (
           <Note tone="warn">
             <p>
-              {count(moved.length, "resource")} {moved.length === 1 ? "was" : "were"} changed meanwhile: {moved.map(({ name }) => name).join(", ")}.
+              {count(moved.length, "resource")} {moved.length === 1 ? "was" : "were"} changed by somebody else: {moved.map(({ name }) => name).join(", ")}.
             </p>
-            <Button onPress={() => (setSeen(new Map(chosen.map(({ uuid, revision }) => [uuid, revision]))), set.clear())}>Go on with my changes</Button>
+            <Button onPress={() => (setSeen(new Map(chosen.map(({ uuid, revision }) => [uuid, revision]))), set.clear())}>Continue with my changes</Button>
           </Note>
         )}
         {set.error && refusals.length === 0 && moved.length === 0 && <Note>{set.error.message}</Note>}
         {refusals.length > 0 && (
           <Note>
-            <p>{set.error ? "Nothing was set, for these refused it:" : "These refused to give up the keys:"}</p>
+            <p>{set.error ? "Nothing was saved. These resources refused the change:" : "These resources refused to delete the keys:"}</p>
             <ul>
               {refusals.map(({ resource, message }) => (
                 <li key={resource.uuid + message}>
@@ -166,7 +169,7 @@ export function Bulk({ chosen, onClose, refresh }: { chosen: readonly Chosen[]; 
               const offer = offers.get(key);
               const said = check.items.get(key);
               const value = values[key] ?? "";
-              const error = value === "" ? "It needs a value." : said?.violations.map((violation) => violation.message).join("; ") || undefined;
+              const error = value === "" ? "Enter a value." : said?.violations.map((violation) => violation.message).join("; ") || undefined;
               return (
                 <li key={key} data-changed="true">
                   <div className="editor-key">
@@ -188,27 +191,27 @@ export function Bulk({ chosen, onClose, refresh }: { chosen: readonly Chosen[]; 
           </ul>
         )}
         <div className="editor-add">
-          <Combo label="Set a key on all" value={key} onChange={setKey} choices={choices} hint="One that is defined, or any other." />
+          <Combo label="Set a key on all" value={key} onChange={setKey} choices={choices} hint="A defined key or any other." />
           <Button disabled={!key.trim() || keys.includes(key.trim())} onPress={() => add(key.trim())}>
             Add
           </Button>
         </div>
         {present.length > 0 && (
           <fieldset>
-            <legend>Remove from all that have it</legend>
+            <legend>Delete from all resources</legend>
             <div className="items">
               {present.map((key) => (
                 <Check key={key} label={<span className="mono">{key}</span>} checked={removed.includes(key)} onChange={(on) => setRemoved(on ? [...removed, key] : removed.filter((other) => other !== key))} />
               ))}
             </div>
-            {removed.length > 0 && <p className="hint">Keys are set on all at once or on none. They are removed from one resource after the other, and you are told which refuse.</p>}
+            {removed.length > 0 && <p className="hint">Keys are set on all resources or on none. They are deleted from one resource after the other; the form lists refusals.</p>}
           </fieldset>
         )}
         <div className="actions">
           <Button primary type="submit" disabled={busy || changes === 0 || empty || moved.length > 0}>
             {changes === 0 ? "Save" : `Save ${count(changes, "change")} on ${count(chosen.length, "resource")}`}
           </Button>
-          <Button onPress={onClose}>Cancel</Button>
+          <Button onPress={close}>Cancel</Button>
         </div>
       </form>
     </Section>

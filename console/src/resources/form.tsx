@@ -6,7 +6,7 @@ import { resourceAt, useAddress } from "../address";
 import { fieldsOf, useChange } from "../change";
 import { graphql } from "../generated";
 import type { Visibility } from "../generated/graphql";
-import { Empty, PageHead, useAsk, useSettled, useShown, useTitle } from "../page";
+import { PageHead, Refusal, useAsk, useSettled, useShown, useTitle } from "../page";
 import { useViewer } from "../session";
 import { Check, Combo, Field, Select } from "../ui/controls";
 import { Form, useRevised } from "../ui/form";
@@ -85,18 +85,18 @@ const tagsDocument = graphql(`
 
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The resource that another is a part of: found by its name, kept by its uuid. */
+/** The field of the parent: found by name, stored by uuid. */
 function Parent({ value, onChange, error }: { value: string; onChange: (value: string) => void; error: string | undefined }) {
   const text = useSettled(value.trim());
   const search = text !== "" && !uuidForm.test(text);
   const asked = useAsk(parentsDocument, { text }, !search);
   const choices = search ? (asked.data?.resources.nodes ?? []).map(({ uuid, name, type }) => ({ value: uuid, label: `${name} (${type.name})` })) : [];
-  return <Combo label="Part of" value={value} onChange={onChange} choices={choices} error={error ?? (search && asked.data?.resources.nodes.length === 0 ? "No resource has this in its name." : undefined)} hint="Type a part of the name of the resource above it, or its uuid; none stands alone." />;
+  return <Combo label="Parent" value={value} onChange={onChange} choices={choices} error={error ?? (search && asked.data?.resources.nodes.length === 0 ? "No resource has this name." : undefined)} hint="A part of the name of the parent, or its uuid. Optional." />;
 }
 
 const tagsOf = (text: string) => text.split(",").map((tag) => tag.trim()).filter(Boolean);
 
-/** Says what is wrong with tags before they are sent. */
+/** Returns the error of tags. */
 function wrongTags(text: string): string | undefined {
   const tags = tagsOf(text);
   const twice = tags.find((tag, at) => tags.findIndex((other) => other.toLowerCase() === tag.toLowerCase()) < at);
@@ -114,7 +114,7 @@ interface Draft {
   readonly tags: string;
 }
 
-/** Says what is wrong with a form before it is sent. */
+/** Returns the errors of a form. */
 const wrongOf = (draft: Draft): Partial<Record<keyof Draft, string>> => ({
   ...(draft.name.trim().length > 255 && { name: "A name has 255 characters at most." }),
   ...(draft.description.length > 1023 && { description: "A description has 1023 characters at most." }),
@@ -130,7 +130,7 @@ function Fields({ draft, onChange, refused, nameField }: { draft: Draft; onChang
       <Field label="Description" lines={2} value={draft.description} onChange={(description) => onChange({ description })} error={wrong.description ?? refused.get("input.description")} />
       <Parent value={draft.parent} onChange={(parent) => onChange({ parent })} error={refused.get("input.parent")} />
       {unchosen && <p className="hint">{unchosen}</p>}
-      <Field label="Tags" value={draft.tags} onChange={(tags) => onChange({ tags })} error={wrong.tags ?? firstOf(refused, "input.tags")} hint="With commas between." />
+      <Field label="Tags" value={draft.tags} onChange={(tags) => onChange({ tags })} error={wrong.tags ?? firstOf(refused, "input.tags")} hint="Separate tags with commas." />
       <Check label="Public: everyone sees it" checked={draft.isPublic} onChange={(isPublic) => onChange({ isPublic })} />
     </>
   );
@@ -156,7 +156,7 @@ export function NewResourcePage() {
     const done = await create.send(variables);
     if (done) go(resourceAt(done.createResource.resource.uuid));
   };
-  if (!viewer.createResource) return <Empty title="You may not create resources">It takes the member role at least.</Empty>;
+  if (!viewer.createResource) return <Refusal title="You may not create resources" above={<Link href="/resources">Resources</Link>} />;
   return (
     <>
       <PageHead above={<Link href="/resources">Resources</Link>} title="New resource" />
@@ -164,7 +164,7 @@ export function NewResourcePage() {
         <Select label="Type" value={type} onChange={setType} choices={[{ value: "", label: "Choose…" }, ...(types.data?.resourceTypes.nodes ?? []).map(({ name }) => ({ value: name, label: name }))]} error={refused.get("input.type")} />
         <Fields draft={draft} onChange={(part) => setDraft({ ...draft, ...part })} refused={refused} nameField="input.name" />
         {viewer.rules.includes("RESOURCES_WRITE_ANY") && <Field label="Project" mono value={project} onChange={setProject} error={refused.get("input.projectId")} hint={`The id of the project that owns it; ${viewer.projectId || "yours"} when empty.`} />}
-        <p className="hint">Its metadata are written next.</p>
+        <p className="hint">Add its metadata next.</p>
       </Form>
     </>
   );

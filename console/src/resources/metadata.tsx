@@ -1,18 +1,19 @@
-// The metadata of a resource, and their editor: what is changed is validated as one
-// types, and saved as one.
+// The metadata of a resource, and their editor: it validates changes during typing, and
+// saves all of them or none.
 import { type FormEvent, useEffect, useMemo, useState } from "react";
 import { useClient } from "urql";
 import { Link } from "wouter";
 
-import { propertyAt } from "../address";
+import { namespaceAt, propertyAt, useEditing } from "../address";
 import { isConflict, useChange } from "../change";
 import { nameOfType } from "../definitions/rules";
 import { graphql } from "../generated";
 import type { CheckMetadataQuery } from "../generated/graphql";
+import type { Part } from "../hub/parts";
 import { errorOf, useAsk } from "../page";
 import { Button, Combo } from "../ui/controls";
-import { Section } from "../ui/form";
 import { Badge, count, Note } from "../ui/show";
+import { useEdits } from "../unsaved";
 import type { Resource } from "./resource";
 import { type Definition, Widget } from "./widgets";
 
@@ -112,6 +113,20 @@ const saveDocument = graphql(`
           userModifiable
           viewerCanUpdate
           viewerCanDelete
+          definitions {
+            id
+            baseName
+            title
+            namespace {
+              id
+              name
+              displayName
+            }
+            object {
+              id
+              name
+            }
+          }
         }
         metadataReport {
           valid
@@ -140,7 +155,7 @@ interface Offer {
   readonly inConflict: boolean;
 }
 
-/** A change of one item: null deletes it. Base is what it was when the change began. */
+/** A change of one item: null deletes it. Base is the value before the change. */
 interface Edit {
   readonly value: string | null;
   readonly base: string | undefined;
@@ -148,7 +163,7 @@ interface Edit {
 
 type Edits = Readonly<Record<string, Edit>>;
 
-/** What is defined for a type; of none there is nothing. */
+/** Returns the definitions of a resource type by key. */
 export function useOffers(type: string): ReadonlyMap<string, Offer> {
   const asked = useAsk(definitionsDocument, { type }, type === "");
   return useMemo(() => {
@@ -165,25 +180,40 @@ export function useOffers(type: string): ReadonlyMap<string, Offer> {
   }, [asked.data]);
 }
 
-export function Metadata({ resource, refresh }: { resource: Resource; refresh: () => void }) {
-  const [editing, setEditing] = useState(false);
-  const offers = useOffers(resource.type.name);
-  const wrong = resource.metadataReport?.items.filter((item) => item.violations.length > 0).length ?? 0;
-  return (
-    <Section title="Metadata" number={resource.metadata.length} action={resource.viewerCanUpdate && !editing && <Button onPress={() => setEditing(true)}>Edit metadata</Button>}>
-      {wrong > 0 && !editing && <Note tone="warn">{count(wrong, "value")} {wrong === 1 ? "does" : "do"} not fit the definitions.</Note>}
-      {editing ? (
-        <Editor resource={resource} offers={offers} refresh={refresh} onClose={() => setEditing(false)} />
+/** Returns the metadata of a resource as a part of its page, or their editor. */
+export function useMetadata(resource: Resource, refresh: () => void): Part {
+  const [editing, setEditing] = useEditing("metadata");
+  return {
+    id: "metadata",
+    title: "Metadata",
+    number: resource.metadata.length,
+    action: resource.viewerCanUpdate && !editing && <Button onPress={() => setEditing(true)}>Edit metadata</Button>,
+    content:
+      editing && resource.viewerCanUpdate ? (
+        <Editor resource={resource} refresh={refresh} onClose={() => setEditing(false)} />
       ) : resource.metadata.length === 0 ? (
-        <p className="hint">Nothing is written on it yet.</p>
+        <p className="hint">There are no metadata yet.</p>
       ) : (
-        <Items resource={resource} offers={offers} />
-      )}
-    </Section>
-  );
+        <Items resource={resource} />
+      ),
+  };
 }
 
-function Items({ resource, offers }: { resource: Resource; offers: ReadonlyMap<string, Offer> }) {
+type Item = Resource["metadata"][number];
+
+/** Returns items by the namespace that defines them; custom ones last. */
+function groupsOf(items: readonly Item[]): { title: string; namespace: string | undefined; items: Item[] }[] {
+  const groups = new Map<string, { title: string; namespace: string | undefined; items: Item[] }>();
+  for (const item of items) {
+    const namespace = item.definitions[0]?.namespace;
+    const group = groups.get(namespace?.name ?? "") ?? { title: namespace?.displayName ?? "Custom", namespace: namespace?.name, items: [] };
+    group.items.push(item);
+    groups.set(namespace?.name ?? "", group);
+  }
+  return [...groups.values()].sort((a, b) => Number(!a.namespace) - Number(!b.namespace) || a.title.localeCompare(b.title));
+}
+
+function Items({ resource }: { resource: Resource }) {
   const report = new Map((resource.metadataReport?.items ?? []).map((item) => [item.key, item]));
   return (
     <div className="scroll">
@@ -192,37 +222,38 @@ function Items({ resource, offers }: { resource: Resource; offers: ReadonlyMap<s
           <tr>
             <th scope="col">Key</th>
             <th scope="col">Value</th>
-            <th scope="col" className="wide">
-              Defined by
-            </th>
           </tr>
         </thead>
-        <tbody>
-          {resource.metadata.map((item) => {
-            const offer = offers.get(item.key);
-            const said = report.get(item.key);
-            return (
-              <tr key={item.id}>
-                <th scope="row">
-                  {offer?.definition.title ?? item.key}
-                  <span className="mono below-name">{item.key}</span>
-                </th>
-                <td>
-                  <span className="mono">{item.value}</span> {!item.userModifiable && <Badge>kept by the service</Badge>}
-                  {said?.violations.map((violation) => (
-                    <span className="error below-name" key={violation.rule + violation.message}>
-                      {violation.message}
-                    </span>
-                  ))}
-                </td>
-                <td className="wide">
-                  {offer ? <Link href={propertyAt(offer.namespace.name, offer.definition.baseName, offer.object)}>{offer.namespace.displayName}</Link> : said?.isCustom && <Badge>custom</Badge>} {offer?.inConflict && <Badge tone="warn">several definitions</Badge>}
-                  {said?.suggestion && <span className="below-name">did you mean {said.suggestion}?</span>}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
+        {groupsOf(resource.metadata).map(({ title, namespace, items }) => (
+          <tbody key={title}>
+            <tr className="group-row">
+              <th scope="rowgroup" colSpan={2}>
+                {namespace ? <Link href={namespaceAt(namespace)}>{title}</Link> : title}
+              </th>
+            </tr>
+            {items.map((item) => {
+              const [definition, ...others] = item.definitions;
+              const said = report.get(item.key);
+              return (
+                <tr key={item.id}>
+                  <th scope="row">
+                    {definition ? <Link href={propertyAt(definition.namespace.name, definition.baseName, definition.object?.name)}>{definition.title}</Link> : item.key} {others.length > 0 && <Badge tone="warn">several definitions</Badge>}
+                    {definition && <span className="mono below-name">{item.key}</span>}
+                    {said?.suggestion && <span className="below-name">Did you mean {said.suggestion}?</span>}
+                  </th>
+                  <td>
+                    <span className="mono">{item.value}</span> {!item.userModifiable && <Badge>read-only</Badge>}
+                    {said?.violations.map((violation) => (
+                      <span className="error below-name" key={violation.rule + violation.message}>
+                        {violation.message}
+                      </span>
+                    ))}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        ))}
       </table>
     </div>
   );
@@ -230,7 +261,7 @@ function Items({ resource, offers }: { resource: Resource; offers: ReadonlyMap<s
 
 type Checked = CheckMetadataQuery["validateMetadata"]["items"][number];
 
-/** What the server says of values on a resource, or on any of a type, asked for when one pauses. */
+/** Validates values on a resource, or on a type, after a pause in typing. */
 export function useCheck(on: { readonly resource: string } | { readonly type: string } | undefined, given: Readonly<Record<string, string | null>>): { items: ReadonlyMap<string, Checked>; failed: string | undefined } {
   const client = useClient();
   const values = Object.entries(given).flatMap(([key, value]) => (value === null || value === "" ? [] : [{ key, value }]));
@@ -252,7 +283,8 @@ export function useCheck(on: { readonly resource: string } | { readonly type: st
   return answer;
 }
 
-function Editor({ resource, offers, refresh, onClose }: { resource: Resource; offers: ReadonlyMap<string, Offer>; refresh: () => void; onClose: () => void }) {
+function Editor({ resource, refresh, onClose }: { resource: Resource; refresh: () => void; onClose: () => void }) {
+  const offers = useOffers(resource.type.name);
   const [edits, setEdits] = useState<Edits>({});
   const [key, setKey] = useState("");
   const save = useChange(saveDocument);
@@ -274,10 +306,14 @@ function Editor({ resource, offers, refresh, onClose }: { resource: Resource; of
     setKey("");
   };
 
+  const { touch, release } = useEdits();
+  const changed = Object.keys(edits).length;
+  useEffect(() => (changed > 0 ? touch() : release()), [changed, touch, release]);
+
   const moved = Object.entries(edits).filter(([key, { base }]) => stored.get(key)?.value !== base);
   const keys = [...new Set([...stored.keys(), ...Object.keys(edits)])].sort();
   const empty = Object.values(edits).some(({ value }) => value === "");
-  const changed = Object.keys(edits).length;
+  const close = () => (release(), onClose());
   const send = async (event: FormEvent) => {
     event.preventDefault();
     if (moved.length > 0 || empty || changed === 0) return;
@@ -289,18 +325,18 @@ function Editor({ resource, offers, refresh, onClose }: { resource: Resource; of
       return value == null ? [] : [{ key, value }];
     });
     const done = await save.send({ input: { resource: resource.uuid, items, revision: resource.revision } });
-    if (done) onClose();
+    if (done) close();
     else refresh(); // where it changed meanwhile, what it is now comes with the next answer
   };
   const choices = [...offers].filter(([key]) => !keys.includes(key)).map(([key, { definition, namespace }]) => ({ value: key, label: `${definition.title} — ${key} (${namespace.displayName})` }));
   return (
     <form className="editor" onSubmit={send} aria-label="Edit metadata">
-      {save.error && (isConflict(save.error) ? moved.length === 0 && <Note tone="warn">Somebody changed the resource meanwhile. Your changes fit what it has now: save again.</Note> : <Note>{save.error.message}</Note>)}
+      {save.error && (isConflict(save.error) ? moved.length === 0 && <Note tone="warn">Somebody else changed the resource. Your changes still apply: save again.</Note> : <Note>{save.error.message}</Note>)}
       {check.failed && <Note>{check.failed}</Note>}
       {moved.map(([key, { value }]) => (
         <Note tone="warn" key={key}>
           <p>
-            <b className="mono">{key}</b> was changed meanwhile: it is <span className="mono">{stored.get(key)?.value ?? "deleted"}</span> now, and you wrote <span className="mono">{value ?? "nothing: it is to be deleted"}</span>.
+            <b className="mono">{key}</b> was changed by somebody else: it is <span className="mono">{stored.get(key)?.value ?? "deleted"}</span> now, and you wrote <span className="mono">{value ?? "nothing (delete)"}</span>.
           </p>
           <div className="actions">
             <Button onPress={() => keep(key)} label={`Keep mine: ${key}`}>
@@ -319,7 +355,7 @@ function Editor({ resource, offers, refresh, onClose }: { resource: Resource; of
           const offer = offers.get(key);
           const value = edit ? edit.value : (item?.value ?? "");
           const said = edit ? check.items.get(key) : report.get(key);
-          const error = value === "" ? "It needs a value." : said?.violations.map((violation) => violation.message).join("; ") || undefined;
+          const error = value === "" ? "Enter a value." : said?.violations.map((violation) => violation.message).join("; ") || undefined;
           const locked = item !== undefined && !item.viewerCanUpdate;
           return (
             <li key={key} data-changed={edit !== undefined} data-deleted={value === null}>
@@ -328,7 +364,7 @@ function Editor({ resource, offers, refresh, onClose }: { resource: Resource; of
                 <span className="mono below-name">{key}</span>
                 <span className="dim">
                   {offer ? `${nameOfType(offer.definition)}, ${offer.namespace.displayName}` : "custom"}
-                  {item && !item.userModifiable && ", kept by the service"}
+                  {item && !item.userModifiable && ", read-only"}
                 </span>
                 {said?.suggestion && <span className="hint">did you mean {said.suggestion}?</span>}
               </div>
@@ -354,7 +390,7 @@ function Editor({ resource, offers, refresh, onClose }: { resource: Resource; of
         })}
       </ul>
       <div className="editor-add">
-        <Combo label="Add a key" value={key} onChange={setKey} choices={choices} hint="One that is defined, or any other." />
+        <Combo label="Add a key" value={key} onChange={setKey} choices={choices} hint="A defined key or any other." />
         <Button disabled={!key.trim() || keys.includes(key.trim())} onPress={() => add(key.trim())}>
           Add
         </Button>
@@ -363,7 +399,7 @@ function Editor({ resource, offers, refresh, onClose }: { resource: Resource; of
         <Button primary type="submit" disabled={save.busy || changed === 0 || moved.length > 0 || empty}>
           {changed === 0 ? "Save" : `Save ${count(changed, "change")}`}
         </Button>
-        <Button onPress={onClose}>Cancel</Button>
+        <Button onPress={close}>Cancel</Button>
       </div>
     </form>
   );

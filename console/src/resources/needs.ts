@@ -1,16 +1,16 @@
-// Requirements on capabilities, as the addresses of views have them.
+// Requirements on capabilities in addresses.
 
-/** A requirement: the key of a capability, an operator, which may be empty, and what it compares with. */
+/** A requirement: the key of a capability, an optional operator, and the operand. */
 export interface Need {
   readonly key: string;
   readonly operator: string;
   readonly operand: string;
 }
 
-/** The operators of requirements, as the API documents them; `=` says the same as `>=`. */
+/** The operators of requirements; `=` is a synonym of `>=`. */
 export const operators: readonly string[] = ["==", "!=", ">=", "<=", ">", "<", "s==", "s!=", "s>=", "s<=", "s>", "s<", "<in>", "<or>", "<all-in>"];
 
-/** A requirement in an address: its key, operator and operand, with bars between. */
+/** A requirement in an address: key, operator and operand, separated by bars. */
 export const written = ({ key, operator, operand }: Need): string => [key, operator, operand].join("|");
 
 export function readNeed(text: string): Need {
@@ -18,8 +18,8 @@ export function readNeed(text: string): Need {
   return { key, operator, operand: rest.join("|") };
 }
 
-/** A requirement as the API has it. */
+/** Returns a requirement as an input of the API. */
 export const requirementOf = ({ key, operator, operand }: Need) => ({ key, requirement: [operator, operand.trim()].filter(Boolean).join(" ") });
 
-/** Returns those that ask for something already. */
+/** Returns the complete requirements. */
 export const complete = (needs: readonly Need[]): Need[] => needs.filter((need) => need.key && need.operand.trim());

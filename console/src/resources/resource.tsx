@@ -1,21 +1,36 @@
-// A resource: where it stands, and what is written on it.
-import { useState } from "react";
+// The page of a resource: everything about it, from one query.
+import { CadastreError } from "@cadastre/client";
+import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { resourceAt, resourcesAt } from "../address";
+import { capabilityAt, consumerAt, eventsAt, propertyAt, providerAt, resourceAt, resourcesAt, useEditing } from "../address";
+import { Events } from "../audit/events";
 import { useChange } from "../change";
 import { graphql } from "../generated";
 import type { ResourcePageQuery } from "../generated/graphql";
 import { useChanges } from "../live";
-import { Answered, Empty, PageHead, RefreshContext, usePage, useTitle } from "../page";
+import { asksForHosts, Fits } from "../hub/fits";
+import { Missing, type Part, Parts } from "../hub/parts";
+import { Allocations, providerParts } from "../hub/provider";
+import { unitsOf, useTree } from "../hub/units";
+import { Answered, Loading, PageHead, RefreshContext, usePage, useTitle } from "../page";
+import { useViewer } from "../session";
 import { Button, Confirm } from "../ui/controls";
-import { Section } from "../ui/form";
 import { Badge, count, numberOf, Time } from "../ui/show";
 import { EditResource } from "./form";
-import { Metadata } from "./metadata";
+import { useMetadata } from "./metadata";
 
 const document = graphql(`
-  query ResourcePage($uuid: UUID!) {
+  query ResourcePage(
+    $uuid: UUID!
+    $key: String!
+    $capabilities: Boolean!
+    $private: Boolean!
+    $placement: Boolean!
+    $fits: Boolean!
+    $audit: Boolean!
+    $follow: Boolean!
+  ) {
     resource(uuid: $uuid) {
       id
       uuid
@@ -68,6 +83,20 @@ const document = graphql(`
         userModifiable
         viewerCanUpdate
         viewerCanDelete
+        definitions {
+          id
+          baseName
+          title
+          namespace {
+            id
+            name
+            displayName
+          }
+          object {
+            id
+            name
+          }
+        }
       }
       metadataReport {
         valid
@@ -81,6 +110,64 @@ const document = graphql(`
           }
         }
       }
+      capabilities(includePrivate: $private) @include(if: $capabilities) {
+        name
+        value
+        private
+      }
+      provider @include(if: $placement) {
+        id
+        uuid
+        root {
+          id
+          ...HubTree
+        }
+      }
+      consumer @include(if: $placement) {
+        id
+        uuid
+        type
+      }
+      allocations @include(if: $placement) {
+        id
+        resourceClass
+        used
+        provider {
+          id
+          uuid
+          name
+          root {
+            id
+            uuid
+            name
+          }
+        }
+      }
+      allocationCandidates(orderBy: BREADTH_FIRST, first: 20) @include(if: $fits) {
+        ...HubFits
+      }
+    }
+    placementRequest(resource: $uuid) @include(if: $placement) {
+      ...HubRequest
+    }
+    resourceType(name: "OS::Nova::Aggregate") @include(if: $placement) {
+      id
+      resources(first: 250) {
+        nodes {
+          id
+          uuid
+          name
+        }
+      }
+    }
+    auditEvents(filter: { kind: RESOURCE, key: $key }, first: 8) @include(if: $audit) {
+      totalCount
+      nodes {
+        ...Event
+      }
+    }
+    changes(first: 0) @include(if: $follow) {
+      latest
     }
   }
 `);
@@ -97,35 +184,169 @@ const deleteDocument = graphql(`
 
 export type Resource = NonNullable<ResourcePageQuery["resource"]>;
 
+/** The parts that the server can refuse while it answers the rest: they are left out, and the query is sent again. */
+const refusable = ["capabilities", "allocationCandidates"] as const;
+
+type Refusable = (typeof refusable)[number];
+
+/** Returns the parts that an error is about; none if it is about the rest of the page, too. */
+function refusedBy(error: Error | undefined): Refusable[] {
+  const paths = error instanceof CadastreError ? error.errors.map(({ path }) => refusable.find((part) => path?.[0] === "resource" && path[1] === part)) : [];
+  return paths.every((part) => part !== undefined) ? [...new Set(paths)] : [];
+}
+
+/** The viewer who was refused capabilities: later pages do not ask for them. */
+let undiscovered: string | undefined;
+
 export function ResourcePage({ uuid }: { uuid: string }) {
-  const asked = usePage(document, { uuid });
+  const viewer = useViewer();
+  const [without, setWithout] = useState<readonly Refusable[]>(undiscovered === viewer.id ? ["capabilities"] : []);
+  const asked = usePage(document, {
+    uuid,
+    key: uuid,
+    capabilities: !without.includes("capabilities"),
+    private: viewer.rules.includes("CAPABILITIES_PRIVATE"),
+    placement: viewer.placement,
+    fits: viewer.candidates && !without.includes("allocationCandidates"),
+    audit: viewer.audit,
+    follow: viewer.changes,
+  });
+  const refused = refusedBy(asked.error).filter((part) => !without.includes(part));
+  const again = refused.join();
+  useEffect(() => {
+    if (!again) return;
+    if (again.includes("capabilities")) undiscovered = viewer.id;
+    setWithout((without) => [...without, ...(again.split(",") as Refusable[])]);
+  }, [again, viewer.id]);
   useChanges("resource", [uuid], asked.refresh);
-  useTitle(asked.data?.resource?.name ?? "Resource");
+  useTree(asked.data?.changes?.latest, asked.data?.resource?.provider?.root, asked.refresh);
+  const data = asked.data;
+  useTitle(data ? (data.resource?.name ?? "Not found") : "Resource");
+  if (refused.length > 0) return <Loading />;
   return (
     <Answered asked={asked}>
-      {({ resource }) =>
-        resource ? (
+      {(page) =>
+        page.resource ? (
           <RefreshContext.Provider value={asked.refresh}>
-            <Whole key={resource.id} resource={resource} refresh={asked.refresh} />
+            <Whole key={page.resource.id} page={page} resource={page.resource} refresh={asked.refresh} />
           </RefreshContext.Provider>
         ) : (
-          <>
-            <PageHead above={<Link href="/resources">Resources</Link>} title="No such resource" />
-            <Empty title="There is no resource with this uuid">It may have been deleted, or you may not see it.</Empty>
-          </>
+          <NoResource uuid={uuid} />
         )
       }
     </Answered>
   );
 }
 
-function Whole({ resource, refresh }: { resource: Resource; refresh: () => void }) {
-  const [editing, setEditing] = useState(false);
+function NoResource({ uuid }: { uuid: string }) {
+  const viewer = useViewer();
+  return (
+    <>
+      <PageHead above={<Link href="/resources">Resources</Link>} title="Not found" />
+      <Missing
+        what="resource"
+        links={
+          <>
+            <Link href="/resources">All resources</Link>
+            {viewer.placement && <Link href={providerAt(uuid)}>A provider with this uuid</Link>}
+            {viewer.audit && <Link href={eventsAt("RESOURCE", uuid)}>Its events</Link>}
+          </>
+        }
+      />
+    </>
+  );
+}
+
+/** The capabilities, private ones only for viewers who may see them. */
+function Capabilities({ of, type }: { of: NonNullable<Resource["capabilities"]>; type: string }) {
+  return (
+    <div className="scroll">
+      <table className="pairs">
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Value</th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.map(({ name, value, private: hidden }) => (
+            <tr key={name}>
+              <th scope="row">
+                <Link className="mono" href={capabilityAt(type, name, value)}>
+                  {name}
+                </Link>{" "}
+                {hidden && <Badge tone="accent">private</Badge>}
+              </th>
+              <td className="mono">{value}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The keys whose values break their definitions. */
+function Problems({ resource }: { resource: Resource }) {
+  const broken = resource.metadataReport?.items.filter(({ violations }) => violations.length > 0) ?? [];
+  const defined = new Map(resource.metadata.map(({ key, definitions }) => [key, definitions[0]]));
+  return (
+    <ul className="problems">
+      {broken.map(({ key, violations }) => {
+        const definition = defined.get(key);
+        return (
+          <li key={key}>
+            <b className="mono">{definition ? <Link href={propertyAt(definition.namespace.name, definition.baseName, definition.object?.name)}>{key}</Link> : key}</b>{" "}
+            {violations.map(({ message }) => message).join("; ")}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function Children({ resource: { uuid, children } }: { resource: Resource }) {
+  return (
+    <>
+      <ul className="tree">
+        {children.nodes.map((child) => (
+          <li key={child.id}>
+            <Link href={resourceAt(child.uuid)}>{child.name}</Link> <span className="dim">{child.type.name}</span>
+          </li>
+        ))}
+      </ul>
+      <p className="hint">
+        <Link href={resourcesAt({ parent: uuid })}>{children.totalCount > children.nodes.length ? `and ${count(children.totalCount - children.nodes.length, "other resource")}` : "Show them in the table"}</Link>
+      </p>
+    </>
+  );
+}
+
+/** Returns the parts of the page that exist. */
+function partsOf(page: ResourcePageQuery, resource: Resource, metadata: Part): (Part | false | null | undefined)[] {
+  const { allocations, capabilities, provider, allocationCandidates: fits } = resource;
+  const broken = resource.metadataReport?.items.filter(({ violations }) => violations.length > 0).length ?? 0;
+  const request = page.placementRequest;
+  const asks = request && (fits || asksForHosts(request));
+  const events = page.auditEvents;
+  return [
+    broken > 0 && { id: "problems", title: "Problems", number: broken, content: <Problems resource={resource} /> },
+    asks && { id: "candidates", title: "Candidates", content: <Fits fits={fits} request={request} /> },
+    allocations && allocations.length > 0 && { id: "allocations", title: "Allocations", action: <Link href={consumerAt(resource.uuid)}>Consumer</Link>, content: <Allocations allocations={allocations} /> },
+    metadata,
+    capabilities && capabilities.length > 0 && { id: "capabilities", title: "Capabilities", number: capabilities.length, content: <Capabilities of={capabilities} type={resource.type.name} /> },
+    ...(provider ? providerParts(unitsOf(provider.root), provider.uuid, page.resourceType?.resources.nodes ?? []) : []),
+    resource.children.totalCount > 0 && { id: "children", title: "Children", number: resource.children.totalCount, content: <Children resource={resource} /> },
+    events && events.totalCount > 0 && { id: "events", title: "Events", number: events.totalCount, action: <Link href={eventsAt("RESOURCE", resource.uuid)}>All events</Link>, content: <Events events={events.nodes} /> },
+  ];
+}
+
+function Whole({ page, resource, refresh }: { page: ResourcePageQuery; resource: Resource; refresh: () => void }) {
+  const [editing, setEditing] = useEditing("fields");
   const [deleting, setDeleting] = useState(false);
   const remove = useChange(deleteDocument);
   const [, go] = useLocation();
   const above = [resource.parent?.parent?.parent, resource.parent?.parent, resource.parent].filter((one) => one != null);
-  const below = resource.children;
   return (
     <>
       <PageHead
@@ -186,24 +407,10 @@ function Whole({ resource, refresh }: { resource: Resource; refresh: () => void 
             if (await remove.send({ input: { uuid: resource.uuid, revision: resource.revision } })) go("/resources");
           }}
         >
-          <p>Its metadata, capabilities and tags go with it.</p>
+          <p>Its metadata, capabilities and tags are deleted, too.</p>
         </Confirm>
       )}
-      <Metadata resource={resource} refresh={refresh} />
-      {below.totalCount > 0 && (
-        <Section title="Below it" number={below.totalCount}>
-          <ul className="tree">
-            {below.nodes.map((child) => (
-              <li key={child.id}>
-                <Link href={resourceAt(child.uuid)}>{child.name}</Link> <span className="dim">{child.type.name}</span>
-              </li>
-            ))}
-          </ul>
-          <p className="hint">
-            <Link href={resourcesAt({ parent: resource.uuid })}>{below.totalCount > below.nodes.length ? `and ${count(below.totalCount - below.nodes.length, "other resource")}` : "Show them in the table"}</Link>
-          </p>
-        </Section>
-      )}
+      <Parts parts={partsOf(page, resource, useMetadata(resource, refresh))} />
     </>
   );
 }

@@ -1,5 +1,4 @@
-// Filters of the table that have a name, kept by this browser. A filter is what the
-// address says, so the link to it is what is kept.
+// Saved filters of the table. The browser stores a name and the parameters of the address.
 import { type FormEvent, useState, useSyncExternalStore } from "react";
 import { Link, useSearch } from "wouter";
 
@@ -37,7 +36,7 @@ function read(text: string): readonly Saved[] {
   }
 }
 
-/** Keeps filters; false is that the browser does not. */
+/** Stores filters; false if the browser cannot. */
 function keep(all: readonly Saved[]): boolean {
   try {
     localStorage.setItem(kept, JSON.stringify(all));
@@ -48,7 +47,7 @@ function keep(all: readonly Saved[]): boolean {
   return true;
 }
 
-/** Returns what an address says of a filter, the same for the same one: without the page, in the order of the names. */
+/** Returns the canonical parameters of a filter: without the page, sorted by name. */
 function filterOf(search: string): string {
   const params = new URLSearchParams(search);
   params.delete("after");
@@ -71,7 +70,7 @@ export function SavedFilters({ filtered }: { filtered: boolean }) {
   };
   return (
     <section className="saved" aria-label="Saved filters">
-      {failed && <Note>This browser does not keep it.</Note>}
+      {failed && <Note>This browser cannot store the filter.</Note>}
       <ul className="chips">
         {all.map(({ name, search }) => (
           <li key={name}>

@@ -1,43 +1,27 @@
-// The table of resources, with what they have beside it.
-import { useState, useSyncExternalStore } from "react";
+// The table of resources, with facets.
+import { Fragment, useState, useSyncExternalStore } from "react";
 import { Link } from "wouter";
 
 import { resourceAt, useAddress } from "../address";
 import { graphql } from "../generated";
-import type { ResourceFacetKind, ResourceFilter, ResourceOrderField, ResourceTableQuery } from "../generated/graphql";
+import type { ResourceFacetKind, ResourceFilter, ResourceOrder, ResourceOrderField, ResourceTableQuery } from "../generated/graphql";
 import { useChanges } from "../live";
 import { Answered, Empty, PageHead, usePage, useTitle } from "../page";
 import { useViewer } from "../session";
-import { Button, Check } from "../ui/controls";
+import { Button, Check, Select } from "../ui/controls";
 import { Search } from "../ui/search";
-import { Badge, count, numberOf, Time } from "../ui/show";
+import { count, numberOf } from "../ui/show";
 import { Bulk } from "./bulk";
+import { type Column, columnsOf, needCapabilities, Tools } from "./columns";
 import { complete, readNeed, requirementOf, written } from "./needs";
 import { SavedFilters } from "./saved";
 
 const document = graphql(`
-  query ResourceTable($filter: ResourceFilter, $orderBy: ResourceOrder, $first: Int!, $after: String, $facets: [ResourceFacetInput!]!) {
+  query ResourceTable($filter: ResourceFilter, $orderBy: ResourceOrder, $first: Int!, $after: String, $facets: [ResourceFacetInput!]!, $capabilities: Boolean!, $private: Boolean!) {
     resources(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
       totalCount
       nodes {
-        id
-        uuid
-        name
-        description
-        projectId
-        visibility
-        revision
-        updatedAt
-        tags
-        viewerCanUpdate
-        type {
-          id
-          name
-        }
-        metadata {
-          id
-          key
-        }
+        ...TableRow
       }
       pageInfo {
         hasNextPage
@@ -59,7 +43,10 @@ const document = graphql(`
 type Facet = ResourceTableQuery["resources"]["facets"][number];
 type Row = ResourceTableQuery["resources"]["nodes"][number];
 
-const orders: Readonly<Record<string, ResourceOrderField>> = { name: "NAME", type: "TYPE", project: "PROJECT", updated: "UPDATED_AT" };
+const orders: Readonly<Record<string, ResourceOrderField>> = { name: "NAME", type: "TYPE", project: "PROJECT", created: "CREATED_AT", updated: "UPDATED_AT" };
+
+/** Orders that begin with the newest. */
+const newestFirst: readonly string[] = ["created", "updated"];
 
 const titles: Readonly<Record<ResourceFacetKind, string>> = {
   TYPE: "Type",
@@ -73,6 +60,15 @@ const titles: Readonly<Record<ResourceFacetKind, string>> = {
 
 /** The names of facets in the address. */
 const named: Readonly<Partial<Record<ResourceFacetKind, string>>> = { TYPE: "type", PROJECT: "project", TAG: "tag", VISIBILITY: "visibility", METADATA_KEY: "key", METADATA_VALUE: "value" };
+
+/** The choices of a phone, which shows no headings. */
+const sorts = [
+  { value: "name", label: "By name" },
+  { value: "type", label: "By type" },
+  { value: "project", label: "By project" },
+  { value: "-updated", label: "Changed last" },
+  { value: "-created", label: "Created last" },
+];
 
 const pageSize = 50;
 
@@ -99,9 +95,13 @@ export function ResourceTable() {
     ...(needs.length > 0 && { requirements: complete(needs).map(requirementOf) }),
     ...(chosen.METADATA_KEY.length > 0 && { where: { all: chosen.METADATA_KEY.map((key) => ({ metadata: { key, exists: true } })) } }),
   };
+  const columns = columnsOf(address.all("column"));
+  const orderBy: ResourceOrder = { field: orders[field] ?? "NAME", direction: sort.startsWith("-") ? "DESC" : "ASC" };
   const asked = usePage(document, {
     filter,
-    orderBy: { field: orders[field] ?? "NAME", direction: sort.startsWith("-") ? "DESC" : "ASC" },
+    orderBy,
+    capabilities: needCapabilities(columns),
+    private: viewer.rules.includes("CAPABILITIES_PRIVATE"),
     first: pageSize,
     ...(after && { after }),
     facets: [
@@ -124,7 +124,7 @@ export function ResourceTable() {
   };
   return (
     <>
-      <PageHead title="Resources" below={<p className="lead">The things of the cloud, and what was written on them.</p>}>
+      <PageHead title="Resources" below={<p className="lead">Hosts, instances, flavors and other resources, with their metadata.</p>}>
         {viewer.createResource && (
           <Link href={"/new-resource" + (chosen.TYPE.length === 1 ? "?type=" + encodeURIComponent(chosen.TYPE[0] ?? "") : "")} className="button primary">
             New resource
@@ -144,7 +144,7 @@ export function ResourceTable() {
         <ul className="chips needs-here" aria-label="Place">
           <li className="chip">
             below <Link href={resourceAt(parent)} className="mono">{parent}</Link>{" "}
-            <Button quiet label="Look below no resource" onPress={() => address.set({ parent: "" })}>
+            <Button quiet label="Remove the parent" onPress={() => address.set({ parent: "" })}>
               Remove
             </Button>
           </li>
@@ -167,14 +167,20 @@ export function ResourceTable() {
           <div className="beside">
             <Facets facets={resources.facets} chosen={chosen} onChoose={choose} />
             <div className="beside-main">
-              <p className="counted" role="status">
-                {count(resources.totalCount, "resource")}
-                {after && " in all; this is a later page"}
-              </p>
+              <div className="table-head">
+                <p className="counted" role="status">
+                  {count(resources.totalCount, "resource")}
+                  {after && " in all; this is a later page"}
+                </p>
+                <div className="only-phone">
+                  <Select label="Sort" hidden value={sort} onChange={(sort) => address.set({ sort })} choices={sorts} />
+                </div>
+                <Tools columns={columns} onColumns={(column) => address.set({ column }, { replace: true })} filter={filter} orderBy={orderBy} />
+              </div>
               {resources.nodes.length === 0 ? (
-                <Empty title={filtered ? "No resource matches" : "There are no resources yet"}>{filtered ? "Try fewer conditions." : "They come with what writes them: a dashboard, a synchroniser, or the command line."}</Empty>
+                <Empty title={filtered ? "No resource matches" : "There are no resources yet"}>{filtered ? "Try fewer conditions." : "Services, dashboards and the command line create resources."}</Empty>
               ) : (
-                <Rows key={JSON.stringify([filter, after])} rows={resources.nodes} sort={sort} onSort={(sort) => address.set({ sort })} refresh={asked.refresh} />
+                <Rows key={JSON.stringify([filter, after])} rows={resources.nodes} columns={columns} sort={sort} onSort={(sort) => address.set({ sort })} refresh={asked.refresh} />
               )}
               {(resources.pageInfo.hasNextPage || after) && (
                 <nav className="pager" aria-label="Pages of the table">
@@ -204,7 +210,7 @@ function Facets({ facets, chosen, onChoose }: { facets: readonly Facet[]; chosen
   const groups = facets.map((facet) => {
     const own = chosen[facet.by] ?? [];
     const offered = facet.values.map(({ value, resourceCount }) => ({ value, resourceCount }));
-    // What is chosen stays to be seen where it is none of the most frequent.
+    // Selected values are listed even if they are rare.
     for (const value of own) if (!offered.some((one) => one.value === value)) offered.unshift({ value, resourceCount: 0 });
     return { facet, own, offered };
   });
@@ -240,8 +246,8 @@ function Facets({ facets, chosen, onChoose }: { facets: readonly Facet[]; chosen
   );
 }
 
-/** The rows of a page, of which some are chosen to be edited together. */
-function Rows({ rows, sort, onSort, refresh }: { rows: readonly Row[]; sort: string; onSort: (sort: string) => void; refresh: () => void }) {
+/** The rows of a page, with a selection to edit together. */
+function Rows({ rows, columns, sort, onSort, refresh }: { rows: readonly Row[]; columns: readonly Column[]; sort: string; onSort: (sort: string) => void; refresh: () => void }) {
   const viewer = useViewer();
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const [editing, setEditing] = useState(false);
@@ -252,7 +258,7 @@ function Rows({ rows, sort, onSort, refresh }: { rows: readonly Row[]; sort: str
     <>
       {chosen.length > 0 && !editing && (
         <div className="actions picked" role="status">
-          <span>{numberOf(chosen.length)} chosen</span>
+          <span>{numberOf(chosen.length)} selected</span>
           <Button onPress={() => setEditing(true)}>Edit their metadata</Button>
           <Button quiet onPress={() => setPicked(new Set())}>
             Choose none
@@ -260,30 +266,31 @@ function Rows({ rows, sort, onSort, refresh }: { rows: readonly Row[]; sort: str
         </div>
       )}
       {editing && chosen.length > 0 && <Bulk chosen={chosen} onClose={close} refresh={refresh} />}
-      <Table rows={rows} sort={sort} onSort={onSort} mine={mine} chosen={chosen} onPick={editing ? undefined : (uuids) => setPicked(new Set(uuids))} />
+      <Table rows={rows} columns={columns} sort={sort} onSort={onSort} mine={mine} chosen={chosen} onPick={editing ? undefined : (uuids) => setPicked(new Set(uuids))} />
     </>
   );
 }
 
 interface TableProps {
   readonly rows: readonly Row[];
+  readonly columns: readonly Column[];
   readonly sort: string;
   readonly onSort: (sort: string) => void;
-  /** Those that can be chosen. */
+  /** The rows that can be selected. */
   readonly mine: readonly Row[];
   readonly chosen: readonly Row[];
-  /** Absent while what is chosen stays. */
+  /** Undefined while the selection is locked. */
   readonly onPick: ((uuids: readonly string[]) => void) | undefined;
 }
 
-function Table({ rows, sort, onSort, mine, chosen, onPick }: TableProps) {
+function Table({ rows, columns, sort, onSort, mine, chosen, onPick }: TableProps) {
   const uuids = chosen.map(({ uuid }) => uuid);
-  const column = (name: string, title: string, more = "") => {
+  const heading = (name: string, title: string, more = "") => {
     const here = sort.replace("-", "") === name;
     const down = sort.startsWith("-");
     return (
       <th scope="col" className={more} aria-sort={here ? (down ? "descending" : "ascending") : "none"}>
-        <button type="button" className="sort" onClick={() => onSort(here ? (down ? name : "-" + name) : name === "updated" ? "-updated" : name)}>
+        <button type="button" className="sort" onClick={() => onSort(here ? (down ? name : "-" + name) : newestFirst.includes(name) ? "-" + name : name)}>
           {title}
           <span aria-hidden="true">{here ? (down ? " ↓" : " ↑") : ""}</span>
         </button>
@@ -292,24 +299,24 @@ function Table({ rows, sort, onSort, mine, chosen, onPick }: TableProps) {
   };
   return (
     <div className="scroll">
-      <table>
+      <table className="stacked">
         <thead>
           <tr>
             {mine.length > 0 && (
               <th scope="col" className="pick">
-                <input type="checkbox" aria-label="Choose all of the page" disabled={!onPick} checked={chosen.length === mine.length} ref={(box) => void (box && (box.indeterminate = chosen.length > 0 && chosen.length < mine.length))} onChange={(event) => onPick?.(event.target.checked ? mine.map(({ uuid }) => uuid) : [])} />
+                <input type="checkbox" aria-label="Select all on this page" disabled={!onPick} checked={chosen.length === mine.length} ref={(box) => void (box && (box.indeterminate = chosen.length > 0 && chosen.length < mine.length))} onChange={(event) => onPick?.(event.target.checked ? mine.map(({ uuid }) => uuid) : [])} />
               </th>
             )}
-            {column("name", "Name")}
-            {column("type", "Type", "wide")}
-            {column("project", "Project", "wide")}
-            <th scope="col" className="wide">
-              Tags
-            </th>
-            <th scope="col" className="number">
-              Metadata
-            </th>
-            {column("updated", "Changed")}
+            {heading("name", "Name")}
+            {columns.map(({ id, title, sort: order, number }) =>
+              order ? (
+                <Fragment key={id}>{heading(order, title)}</Fragment>
+              ) : (
+                <th key={id} scope="col" className={number ? "number" : ""}>
+                  {title}
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>
@@ -317,22 +324,20 @@ function Table({ rows, sort, onSort, mine, chosen, onPick }: TableProps) {
             <tr key={row.id} data-chosen={uuids.includes(row.uuid)}>
               {mine.length > 0 && (
                 <td className="pick">
-                  <input type="checkbox" aria-label={`Choose ${row.name}`} disabled={!onPick || !mine.includes(row)} checked={uuids.includes(row.uuid)} onChange={(event) => onPick?.(event.target.checked ? [...uuids, row.uuid] : uuids.filter((other) => other !== row.uuid))} />
+                  <input type="checkbox" aria-label={`Select ${row.name}`} disabled={!onPick || !mine.includes(row)} checked={uuids.includes(row.uuid)} onChange={(event) => onPick?.(event.target.checked ? [...uuids, row.uuid] : uuids.filter((other) => other !== row.uuid))} />
                 </td>
               )}
               <th scope="row">
-                <Link href={resourceAt(row.uuid)}>{row.name}</Link>
-                {row.description && <span className="below-name clip">{row.description}</span>}
+                <div>
+                  <Link href={resourceAt(row.uuid)}>{row.name}</Link>
+                  {row.description && <span className="below-name clip">{row.description}</span>}
+                </div>
               </th>
-              <td className="wide nowrap">{row.type.name}</td>
-              <td className="wide nowrap">
-                {row.projectId} {row.visibility === "PUBLIC" && <Badge>public</Badge>}
-              </td>
-              <td className="wide">{row.tags.join(", ")}</td>
-              <td className="number">{numberOf(row.metadata.length)}</td>
-              <td className="nowrap">
-                <Time at={row.updatedAt} />
-              </td>
+              {columns.map(({ id, title, number, text, cell }) => (
+                <td key={id} className={number ? "number" : ""} data-label={title}>
+                  {cell ? cell(row) : text(row)}
+                </td>
+              ))}
             </tr>
           ))}
         </tbody>

@@ -1,4 +1,4 @@
-// What a value is edited with: by the type of its definition.
+// The control of a value, by the type of its definition.
 import { useId } from "react";
 
 import type { OfferedFragment } from "../generated/graphql";
@@ -15,12 +15,12 @@ interface WidgetProps {
   readonly error?: string | undefined;
 }
 
-/** The operator that a value begins with, of those that it may have. */
+/** Returns the operator at the start of a value; "" without one. */
 function operatorOf(definition: Definition, value: string): string {
   return definition.offeredOperators.find((operator) => value === operator || value.startsWith(operator + " ")) ?? "";
 }
 
-/** The items of a list, as metadata have them: `a,b` or `["a","b"]`. */
+/** Returns the items of a list in metadata: `a,b` or `["a","b"]`. */
 function itemsOf(value: string): string[] {
   if (value.startsWith("["))
     try {
@@ -38,7 +38,7 @@ const choicesOf = (definition: Definition) =>
 export function Widget({ label, definition, value, onChange, error }: WidgetProps) {
   if (!definition) return <Field label={label} hidden value={value} onChange={onChange} error={error} />;
   const operator = operatorOf(definition, value);
-  // Where the definition names no operators, they are offered when a value has one.
+  // Without operators in the definition, the control has them only for values with one.
   if (definition.operators.length > 0 || operator) {
     const operand = operator ? value.slice(operator.length).trimStart() : value;
     return (

@@ -1,6 +1,6 @@
-// The controls of forms: those of React Aria, which know keyboards, screen readers
-// and touch, in the console's clothes; native ones where the browser's are as good.
-import { type ComponentProps, type ReactNode, useId } from "react";
+// The controls of forms: React Aria's, which handle keyboards, screen readers and touch,
+// and native ones where they do as well.
+import { type ComponentProps, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import * as Aria from "react-aria-components";
 
 interface ButtonProps {
@@ -29,7 +29,7 @@ interface FieldProps {
   readonly onChange: (value: string) => void;
   readonly hint?: ReactNode;
   readonly error?: string | undefined;
-  readonly type?: "text" | "password" | "search" | "number";
+  readonly type?: "text" | "password" | "search" | "number" | "date";
   readonly lines?: number;
   readonly mono?: boolean;
   readonly required?: boolean;
@@ -40,7 +40,7 @@ interface FieldProps {
   readonly placeholder?: string;
 }
 
-/** A text with its label, what is said of it, and what is wrong with it. */
+/** A text field with its label, hint and error. */
 export function Field({ label, value, onChange, hint, error, type = "text", lines, mono, required, hidden, readOnly, autoFocus, autoComplete = "off", placeholder }: FieldProps) {
   const naming = hidden ? { "aria-label": label } : {};
   const input = { className: mono ? "mono" : undefined, placeholder, spellCheck: false } as const;
@@ -92,7 +92,7 @@ interface SelectProps {
   readonly disabled?: boolean;
 }
 
-/** One of a few values: the browser's own list, which phones show as theirs. */
+/** A native list of a few values. */
 export function Select({ label, value, onChange, choices, hint, error, hidden, disabled }: SelectProps) {
   const id = useId();
   const said = [hint && id + "h", error && id + "e"].filter(Boolean).join(" ") || undefined;
@@ -130,13 +130,20 @@ export function Check({ label, checked, onChange, disabled }: { label: ReactNode
   );
 }
 
-/** A free text with choices offered below it as one types. */
+/** A text field that offers choices while one types. A choice goes into the field or, with onChoose, to that function. */
 export function Combo({ label, value, onChange, onChoose, choices, error, hint, hidden }: Omit<SelectProps, "disabled"> & { readonly onChoose?: (value: string) => void }) {
   const naming = hidden ? { "aria-label": label } : {};
-  // What is chosen goes into the field, or to whoever wants to have it in place of that.
-  const choosing = onChoose ? { selectedKey: null, onSelectionChange: (key: Aria.Key | null) => onChoose(key === null ? value : String(key)) } : { onSelectionChange: (key: Aria.Key | null) => key !== null && onChange(String(key)) };
+  const [chosen, setChosen] = useState(0);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (chosen > 0) box.current?.querySelector("input")?.focus();
+  }, [chosen]);
+  // After a choice a new field takes the place of the old one, so its list is closed.
+  const choose = (value: string) => (setChosen(chosen + 1), onChoose?.(value));
+  const choosing = onChoose ? { selectedKey: null, onSelectionChange: (key: Aria.Key | null) => choose(key === null ? value : String(key)) } : { onSelectionChange: (key: Aria.Key | null) => key !== null && onChange(String(key)) };
   return (
-    <Aria.ComboBox className="field combo" inputValue={value} onInputChange={onChange} {...choosing} allowsCustomValue allowsEmptyCollection={false} menuTrigger={onChoose ? "input" : "focus"} isInvalid={error !== undefined} items={choices.filter((choice) => (choice.label + choice.value).toLowerCase().includes(value.toLowerCase())).slice(0, 60)} {...naming}>
+    <div ref={box}>
+    <Aria.ComboBox key={chosen} className="field combo" inputValue={value} onInputChange={onChange} {...choosing} allowsCustomValue allowsEmptyCollection={false} menuTrigger={onChoose ? "input" : "focus"} isInvalid={error !== undefined} items={choices.filter((choice) => (choice.label + choice.value).toLowerCase().includes(value.toLowerCase())).slice(0, 60)} {...naming}>
       {!hidden && <Aria.Label>{label}</Aria.Label>}
       <div className="combo-box">
         <Aria.Input spellCheck={false} autoComplete="off" />
@@ -162,10 +169,11 @@ export function Combo({ label, value, onChange, onChoose, choices, error, hint, 
         </Aria.ListBox>
       </Aria.Popover>
     </Aria.ComboBox>
+    </div>
   );
 }
 
-/** Asks before something that cannot be undone. */
+/** Asks before an action that cannot be undone. */
 export function Confirm({ title, children, action, busy, error, onConfirm, onClose }: { title: string; children: ReactNode; action: string; busy: boolean; error?: string | undefined; onConfirm: () => void; onClose: () => void }) {
   return (
     <Aria.ModalOverlay className="overlay" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>

@@ -1,10 +1,10 @@
-// What forms have in common: a part of a page with its title, a form in such a part,
-// and what is said when a change was refused.
+// What forms share: a section of a page, a form in it, and the message after a refusal.
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
-import { type FormEvent, type ReactNode, useContext, useState } from "react";
+import { type FormEvent, type ReactNode, useContext, useRef, useState } from "react";
 
 import { type Change, isConflict, useChange } from "../change";
 import { RefreshContext } from "../page";
+import { useEdits } from "../unsaved";
 import { Button } from "./controls";
 import { Note, numberOf } from "./show";
 
@@ -24,22 +24,22 @@ export function Section({ title, kind, number, action, children }: { title: stri
   );
 }
 
-/** Says what was refused; of a conflict, that the form can be sent over what is there now. */
+/** Shows a refusal. After a conflict it offers to send the form again. */
 export function Refused({ error, onMine }: { error: Error | undefined; onMine?: () => void }) {
   if (!error) return null;
   if (!isConflict(error)) return <Note>{error.message}</Note>;
   return (
     <Note tone="warn">
-      <p>Somebody else changed this meanwhile. What you see around the form is as it is now.</p>
-      {onMine && <Button onPress={onMine}>Go on with my changes</Button>}
+      <p>Somebody else changed this. The page around the form shows the current state.</p>
+      {onMine && <Button onPress={onMine}>Continue with my changes</Button>}
     </Note>
   );
 }
 
-/** A change of a thing that is based on the revision that was seen when the form was opened. */
+/** A change of an object, based on the revision that the form was opened with. */
 export interface Revised<Data, Variables> extends Change<Data, Variables> {
   readonly seen: number;
-  /** Bases the change on what is there now; absent while that is still to come. */
+  /** Bases the change on the current revision; undefined until it is read. */
   readonly renew: (() => void) | undefined;
 }
 
@@ -59,7 +59,7 @@ export function useRevised<Data, Variables extends object>(document: TypedDocume
 interface FormProps {
   readonly label: string;
   readonly change: { readonly busy: boolean; readonly error: Error | undefined; readonly renew?: (() => void) | undefined };
-  /** The fields that say themselves what is wrong with them. */
+  /** Errors that fields show themselves. */
   readonly said?: ReadonlyMap<string, string>;
   readonly action?: string;
   readonly disabled?: boolean;
@@ -69,20 +69,25 @@ interface FormProps {
 }
 
 export function Form({ label, change, said, action = "Save", disabled, onSave, onClose, children }: FormProps) {
-  const send = (event: FormEvent) => {
+  const edits = useEdits();
+  const send = async (event: FormEvent) => {
     event.preventDefault();
     event.stopPropagation();
-    if (!disabled) void onSave();
+    if (disabled) return;
+    edits.release();
+    await onSave();
+    if (form.current?.isConnected) edits.touch(); // refused
   };
+  const form = useRef<HTMLFormElement>(null);
   return (
-    <form className="panel form" onSubmit={send} aria-label={label}>
+    <form ref={form} className="panel form" onSubmit={send} onChange={edits.touch} aria-label={label}>
       {(isConflict(change.error) || !said?.size) && <Refused error={change.error} {...(change.renew ? { onMine: change.renew } : {})} />}
       {children}
       <div className="actions">
         <Button primary type="submit" disabled={change.busy || disabled}>
           {action}
         </Button>
-        <Button onPress={onClose}>Cancel</Button>
+        <Button onPress={() => (edits.release(), onClose())}>Cancel</Button>
       </div>
     </form>
   );

@@ -1,4 +1,4 @@
-// A search that goes into the address when one pauses.
+// A search field that changes the address after a pause.
 import { useEffect, useRef, useState } from "react";
 
 export function Search({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {

@@ -1,4 +1,4 @@
-// Small things that several pages show.
+// Small elements of several pages.
 import type { ReactNode } from "react";
 
 const numbers = new Intl.NumberFormat("en");
@@ -16,7 +16,7 @@ const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["minute", 60],
 ];
 
-/** A time, as people say it; whole where the pointer rests. */
+/** A relative time; its title is the full one. */
 export function Time({ at }: { at: string }) {
   const date = new Date(at);
   const seconds = (date.getTime() - Date.now()) / 1000;
@@ -33,7 +33,7 @@ export function Badge({ children, tone = "plain" }: { children: ReactNode; tone?
   return <span className={`badge ${tone}`}>{children}</span>;
 }
 
-/** A share of a whole as a bar beside its number. */
+/** A bar of a share, beside its number. */
 export function Bar({ value, most }: { value: number; most: number }) {
   return (
     <svg className="bar-of" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
@@ -43,7 +43,7 @@ export function Bar({ value, most }: { value: number; most: number }) {
   );
 }
 
-/** A message over a form: what was refused, or that something happened meanwhile. */
+/** A message above a form: a refusal, or a change by somebody else. */
 export function Note({ tone = "bad", children }: { tone?: "bad" | "warn" | "good"; children: ReactNode }) {
   return (
     <div className={`note ${tone}`} role={tone === "good" ? "status" : "alert"}>

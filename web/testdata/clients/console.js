@@ -7,8 +7,9 @@ const { address, views, pictures, complaints, holds, ask, watch, heading, isLive
 async function definitions(context) {
   const page = watch(await context.newPage());
   await page.goto(address + "/console");
+  await heading(page, "Overview");
+  await page.getByRole("link", { name: "Definitions", exact: true }).click();
   await heading(page, "Definitions");
-  holds(page.url().endsWith("/console/definitions"), "the console begins at " + page.url());
   await page.getByRole("searchbox").fill("watchdog");
   await page.getByRole("link", { name: "Watchdog device" }).waitFor();
   await page.waitForURL(/search=watchdog/);
@@ -37,10 +38,10 @@ async function definitions(context) {
   await page.getByLabel("Name *", { exact: true }).fill("seats");
   await page.getByLabel("Title *", { exact: true }).fill("Seats");
   await page.getByLabel("Type", { exact: true }).selectOption("INTEGER");
-  await page.getByLabel("Least", { exact: true }).fill("10");
-  await page.getByLabel("Greatest", { exact: true }).fill("5");
-  await page.getByText("This is less than the least.").waitFor();
-  await page.getByLabel("Greatest", { exact: true }).fill("500");
+  await page.getByLabel("Minimum", { exact: true }).fill("10");
+  await page.getByLabel("Maximum", { exact: true }).fill("5");
+  await page.getByText("This is less than the minimum.").waitFor();
+  await page.getByLabel("Maximum", { exact: true }).fill("500");
   if (views === "all") await accessible(page, "the form of a property");
   await page.getByRole("button", { name: "Create", exact: true }).click();
   await heading(page, "Seats");
@@ -54,10 +55,10 @@ async function definitions(context) {
   await ask(set, { r: flavors[1].uuid, v: "12" });
   await page.getByRole("link", { name: "2 resources", exact: true }).waitFor();
   await page.getByRole("button", { name: "Edit", exact: true }).click();
-  await page.getByLabel("Least", { exact: true }).fill("20");
+  await page.getByLabel("Minimum", { exact: true }).fill("20");
   await page.getByText("1 resource would break").waitFor();
   await page.getByText("12 is less than").or(page.getByText(flavors[1].name)).first().waitFor();
-  await page.getByLabel("Least", { exact: true }).fill("11");
+  await page.getByLabel("Minimum", { exact: true }).fill("11");
   await page.getByText("Nothing would break").waitFor();
   if (views === "all") await accessible(page, "a dry run");
 
@@ -65,8 +66,8 @@ async function definitions(context) {
   await ask('mutation { updateProperty(input: {namespace: "Test::Licences", name: "seats", title: "Seats of a licence"}) { namespace { name } } }');
   await heading(page, "Seats of a licence");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Somebody else changed this meanwhile").waitFor();
-  await page.getByRole("button", { name: "Go on with my changes" }).click();
+  await page.getByText("Somebody else changed this").waitFor();
+  await page.getByRole("button", { name: "Continue with my changes" }).click();
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("11 to 500").first().waitFor();
   const stored = (await ask('{ namespace(name: "Test::Licences") { property(name: "seats") { title minimum maximum } } }')).namespace.property;
@@ -87,7 +88,7 @@ async function definitions(context) {
   await heading(page, "Definitions");
   holds((await ask('{ namespace(name: "Test::Licences") { name } }')).namespace === null, "the namespace is still there");
   await page.goBack();
-  await page.getByText("There is no such namespace").waitFor();
+  await page.getByText("There is no namespace here").waitFor();
   const clear = "mutation($r: UUID!) { deleteMetadata(input: {resource: $r, keys: [\"licence:seats\"]}) { resource { uuid } } }";
   for (const { uuid } of flavors) await ask(clear, { r: uuid });
   await page.close();
@@ -135,7 +136,7 @@ async function resources(context) {
 
   // Somebody writes the same key, and another one: the one is asked about, the other stays.
   await ask('mutation($u: UUID!) { setMetadata(input: {resource: $u, items: [{key: "hw:cpu_policy", value: "mixed"}, {key: "beside", value: "me"}]}) { resource { uuid } } }', { u: uuid });
-  await page.getByText("was changed meanwhile").waitFor();
+  await page.getByText("was changed by somebody else").waitFor();
   holds(await page.getByRole("button", { name: "Save 3 changes" }).isDisabled(), "a conflict can be saved over");
   await page.getByRole("button", { name: "Keep mine: hw:cpu_policy" }).click();
   await page.getByRole("button", { name: "Save 3 changes" }).click();
@@ -159,7 +160,7 @@ async function resources(context) {
 
   const host = (await ask('{ resources(filter: {name: "compute-01"}) { nodes { uuid parent { name } } } }')).resources.nodes[0];
   await page.goto(`${address}/console/resources/${host.uuid}`);
-  await page.getByRole("link", { name: host.parent.name }).click();
+  await page.getByRole("link", { name: host.parent.name }).first().click();
   await heading(page, host.parent.name);
   await page.getByRole("link", { name: "compute-01", exact: true }).click();
   await heading(page, "compute-01");
@@ -220,14 +221,14 @@ async function audit(context) {
   await ask('mutation { updateNamespace(input: {name: "Test::Audited", description: "afterwards"}) { namespace { name } } }');
   await page.locator("del", { hasText: "before" }).waitFor();
   await page.locator("ins", { hasText: "afterwards" }).waitFor();
-  await page.getByRole("button", { name: "updateNamespace" }).click();
+  await page.getByLabel("Action").selectOption({ label: "changed namespace" });
   await page.waitForURL(/action=updateNamespace/);
   await page.getByRole("status").filter({ hasText: "1 event" }).waitFor();
   if (views === "all") await accessible(page, "differences");
   await page.getByRole("link", { name: "Test::Audited" }).click();
   await heading(page, "Test::Audited");
   await ask('mutation { deleteNamespace(input: {name: "Test::Audited"}) { namespace { name } } }');
-  await page.getByText("There is no such namespace").waitFor();
+  await page.getByText("There is no namespace here").waitFor();
   await page.goto(address + "/console/audit?kind=RESOURCE");
   await heading(page, "Audit");
   const row = page.locator(".differences > div", { hasText: "metadata licence:seats" }).first();
@@ -294,7 +295,7 @@ async function picture(context) {
   await page.reload();
   await counted(`${intel} trees of ${all}`);
   await page.goto(address + "/console/placement?trait=CUSTOM_NONE_SUCH");
-  await page.getByText("The address asks for something that does not exist").waitFor();
+  await page.getByText("The address names something that does not exist").waitFor();
   await page.goto(address + "/console/placement?search=no+such+thing");
   await page.getByText("No tree matches").waitFor();
 
@@ -304,7 +305,7 @@ async function picture(context) {
   await tiles.focus();
   await page.getByRole("option", { name: /^compute-13: VGPU \d+% used, \d+ of 16/ }).waitFor({ state: "attached" });
   await page.keyboard.press("Enter");
-  const chosen = page.getByRole("region", { name: "The chosen provider" });
+  const chosen = page.getByRole("region", { name: "The selected provider" });
   await chosen.getByRole("heading", { name: "compute-13", exact: true }).waitFor();
   await chosen.getByRole("button", { name: "compute-13:numa0", exact: true }).click();
   await chosen.getByRole("heading", { name: "compute-13:numa0", exact: true }).waitFor();
@@ -347,7 +348,7 @@ async function candidates(context) {
   await page.waitForURL(/request=/);
   await page.reload();
   await counted(`${large} candidate`);
-  await page.getByRole("button", { name: "Begin anew" }).click();
+  await page.getByRole("button", { name: "Reset" }).click();
 
   await page.getByRole("button", { name: "Add an amount", exact: true }).click();
   await page.getByLabel("Class 1", { exact: true }).selectOption("VCPU");
@@ -386,8 +387,8 @@ async function candidates(context) {
   const uses = async (uuid) => (await ask("query($u: UUID!) { consumer(uuid: $u) { generation allocations { resourceClass used provider { name } } mappings { suffix } } }", { u: uuid })).consumer;
   await page.getByRole("button", { name: "Next candidate" }).click();
   await page.waitForURL(/candidate=1/);
-  const takes = await page.getByRole("list", { name: "What the candidate takes" }).textContent();
-  await page.getByRole("list", { name: "What the candidate takes" }).getByRole("button").first().click();
+  const takes = await page.getByRole("list", { name: "Allocations of the candidate" }).textContent();
+  await page.getByRole("list", { name: "Allocations of the candidate" }).getByRole("button").first().click();
   await page.getByRole("button", { name: "Claim this candidate" }).click();
   const uuid = await page.getByLabel("Consumer", { exact: true }).inputValue();
   if (views === "all") await accessible(page, "a claim");
@@ -409,11 +410,11 @@ async function candidates(context) {
   await page.getByRole("button", { name: "Claim", exact: true }).click();
   await page.getByText("This consumer of demo uses 1 DISK_GB").waitFor();
   await write(1);
-  await page.getByRole("button", { name: "Replace what it uses" }).click();
-  await page.getByText("Somebody else wrote the allocations of this consumer meanwhile").waitFor();
+  await page.getByRole("button", { name: "Replace its allocations" }).click();
+  await page.getByText("Somebody else changed the allocations of this consumer").waitFor();
   holds((await uses(other)).generation === 2, "a conflict was written over");
-  await page.getByRole("button", { name: "Look at it again" }).click();
-  await page.getByRole("button", { name: "Replace what it uses" }).click();
+  await page.getByRole("button", { name: "Reload the consumer" }).click();
+  await page.getByRole("button", { name: "Replace its allocations" }).click();
   await page.getByText("Claimed for " + other).waitFor();
   holds((await uses(other)).generation === 3, "the claim is not the newest");
   await page.getByRole("button", { name: "Release it" }).click();
@@ -424,7 +425,7 @@ async function candidates(context) {
   await page.getByLabel("Amount 1 of group _1", { exact: true }).fill("1000");
   await counted("No candidate");
   await page.getByRole("list", { name: "What each condition leaves" }).getByText("can give 1,000 VGPU now").waitFor();
-  await page.getByText("What lacks least").waitFor();
+  await page.getByRole("heading", { name: "Nearest" }).waitFor();
   if (views === "all") await accessible(page, "no candidate");
   await page.getByLabel("Amount 1 of group _1", { exact: true }).fill("1");
   await counted(`${some.totalCount} candidate`);
@@ -432,7 +433,7 @@ async function candidates(context) {
   await page.getByText("you are demo-reader, reader of demo").waitFor();
   await counted(`${some.totalCount} candidate`);
   await page.getByRole("button", { name: "Next candidate" }).click();
-  await page.getByRole("list", { name: "What the candidate takes" }).waitFor();
+  await page.getByRole("list", { name: "Allocations of the candidate" }).waitFor();
   for (const name of [/^Claim/, /^Release/]) holds((await page.getByRole("button", { name }).count()) === 0, `a reader is offered ${name}`);
   await page.close();
 }
@@ -508,9 +509,9 @@ async function sessions(context) {
   await page.goto(address + "/console/nowhere");
   await heading(page, "Not found");
   await page.goto(address + "/console/definitions/no%20such");
-  await page.getByText("There is no such namespace").waitFor();
+  await page.getByText("There is no namespace here").waitFor();
   await page.goto(address + "/console/resources?type=no-such-type");
-  await page.getByText("The address asks for something that does not exist").waitFor();
+  await page.getByText("The address names something that does not exist").waitFor();
   await page.close();
 }
 

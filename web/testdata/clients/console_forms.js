@@ -29,7 +29,7 @@ async function importing(context) {
   await heading(page, "Import definitions");
   await isLive(page);
   const choose = page.getByLabel("Definition files");
-  const mode = page.getByLabel("What happens to a namespace that exists");
+  const mode = page.getByLabel("Existing namespaces");
   const go = page.getByRole("button", { name: /^Import/ });
   const namespace = async (name) => (await ask("query($n: String!) { namespace(name: $n) { origin displayName properties { name title minimum } } }", { n: name })).namespace;
 
@@ -160,9 +160,9 @@ async function contents(context) {
   await ask('mutation { updateObject(input: {namespace: "Test::Holds", name: "limits", description: "How much at most."}) { namespace { name } } }');
   await page.getByText("How much at most.").or(page.getByLabel("Description")).first().waitFor();
   await press("Save");
-  await page.getByText("Somebody else changed this meanwhile").waitFor();
+  await page.getByText("Somebody else changed this").waitFor();
   if (views === "all") await accessible(page, "an object");
-  await press("Go on with my changes");
+  await press("Continue with my changes");
   await press("Save");
   await gone("Edit the object limits");
   await stored({ objects: [{ name: "limits", description: "How much at most.", required: ["most"], properties: [{ name: "most" }] }] });
@@ -197,11 +197,11 @@ async function contents(context) {
   await press("Share");
   await page.getByText("sees and uses it").waitFor();
   await press("Change the role of neighbours");
-  await page.getByLabel("What it may do").selectOption("EDITOR");
+  await page.getByLabel("Role of the project").selectOption("EDITOR");
   await press("Save");
   await page.getByText("defines in it, too").waitFor();
   await stored({ members: [{ projectId: "neighbours", role: "EDITOR" }], tags: [{ name: "Databases", parent: null }] });
-  await press("Share no longer with neighbours");
+  await press("Stop sharing with neighbours");
   await press("End the sharing");
   await page.getByText("No other project sees it.").waitFor();
   await press("Remove: OS::Nova::Flavor h:");
@@ -216,7 +216,7 @@ async function contents(context) {
   await heading(page, "Holds");
   for (const name of ["New object", "New tag", "Add a resource type", "Share with a project"]) holds((await page.getByRole("button", { name }).count()) === 0, `a reader is offered ${name}`);
   await ask('mutation { deleteNamespace(input: {name: "Test::Holds"}) { namespace { name } } }');
-  await page.getByText("There is no such namespace").waitFor();
+  await page.getByText("There is no namespace here").waitFor();
   await page.close();
 }
 
@@ -244,8 +244,8 @@ async function property(context) {
   late = true;
   await ask('mutation { updateProperty(input: {namespace: "Test::Race", name: "a", title: "Theirs", description: "Theirs."}) { namespace { name } } }');
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText("Somebody else changed this meanwhile").waitFor();
-  const goOn = page.getByRole("button", { name: "Go on with my changes" });
+  await page.getByText("Somebody else changed this").waitFor();
+  const goOn = page.getByRole("button", { name: "Continue with my changes" });
   holds((await goOn.count()) === 0, "a form goes on over what was not seen");
   tell();
   await heading(page, "Theirs");
@@ -272,11 +272,11 @@ async function resource(context) {
   await page.getByRole("textbox", { name: "Tags" }).fill("one, One");
   await page.getByText("One is there twice.").waitFor();
   await page.getByRole("textbox", { name: "Tags" }).fill("one, two");
-  await page.getByRole("combobox", { name: "Part of" }).fill("no such thing");
-  await page.getByText("No resource has this in its name.").waitFor();
-  await page.getByRole("combobox", { name: "Part of" }).fill("");
+  await page.getByRole("combobox", { name: "Parent" }).fill("no such thing");
+  await page.getByText("No resource has this name.").waitFor();
+  await page.getByRole("combobox", { name: "Parent" }).fill("");
   await page.keyboard.press("Escape");
-  await page.getByText("No resource has this in its name.").waitFor({ state: "detached" });
+  await page.getByText("No resource has this name.").waitFor({ state: "detached" });
   if (views === "all") await accessible(page, "the form of a resource");
   await press("Create");
   await page.waitForURL(/\/resources\/[-0-9a-f]{36}$/);
@@ -291,14 +291,14 @@ async function resource(context) {
   await press("Edit");
   await page.getByLabel("Description").fill("For a test.");
   await page.getByLabel("Public").check();
-  await page.getByRole("combobox", { name: "Part of" }).fill("shop-front");
+  await page.getByRole("combobox", { name: "Parent" }).fill("shop-front");
   await page.getByRole("option", { name: /^shop-front-end/ }).click();
   await page.getByRole("textbox", { name: "Tags" }).fill("two, three");
   await ask('mutation($u: UUID!) { updateResource(input: {uuid: $u, newName: "forms-image-2"}) { resource { uuid } } }', { u: uuid });
   await heading(page, "forms-image-2");
   await press("Save");
-  await page.getByText("Somebody else changed this meanwhile").waitFor();
-  await press("Go on with my changes");
+  await page.getByText("Somebody else changed this").waitFor();
+  await press("Continue with my changes");
   await press("Save");
   await page.getByRole("form", { name: "Edit the resource" }).waitFor({ state: "detached" });
   await is({ name: "forms-image-2", description: "For a test.", visibility: "PUBLIC", tags: ["three", "two"], parent: { name: "shop-front-end" } });
@@ -346,12 +346,12 @@ async function bulk(context) {
   const page = watch(await context.newPage());
   const press = (name) => page.getByRole("button", { name, exact: true }).click();
   await page.goto(address + "/console/resources?type=OS%3A%3ANova%3A%3AFlavor&search=m1");
-  await page.getByRole("checkbox", { name: "Choose all of the page" }).focus();
+  await page.getByRole("checkbox", { name: "Select all on this page" }).focus();
   await page.keyboard.press("Space");
-  await page.getByText(`${before.length} chosen`).waitFor();
+  await page.getByText(`${before.length} selected`).waitFor();
   await isLive(page);
   await press("Edit their metadata");
-  const form = page.getByRole("form", { name: "Edit the metadata of the chosen resources" });
+  const form = page.getByRole("form", { name: "Edit the metadata of the selected resources" });
   await form.getByRole("combobox", { name: "Set a key on all" }).fill("hw:cpu_policy");
   await page.keyboard.press("Escape");
   await form.getByRole("button", { name: "Add", exact: true }).click();
@@ -373,9 +373,9 @@ async function bulk(context) {
   await page.setViewportSize({ width: 1280, height: 800 });
   // Somebody else is first: nothing is written over what was not seen.
   await ask('mutation($u: UUID!) { setMetadata(input: {resource: $u, items: [{key: "beside", value: "me"}]}) { resource { uuid } } }', { u: before[0].uuid });
-  await form.getByText("1 resource was changed meanwhile").waitFor();
-  holds(await form.getByRole("button", { name: /^Save 2 changes/ }).isDisabled(), "what was changed meanwhile can be written over");
-  await press("Go on with my changes");
+  await form.getByText("1 resource was changed by somebody else").waitFor();
+  holds(await form.getByRole("button", { name: /^Save 2 changes/ }).isDisabled(), "what was changed by somebody else can be written over");
+  await press("Continue with my changes");
   await press(`Save 2 changes on ${before.length} resources`);
   await form.waitFor({ state: "detached" });
   const valueOf = (one, key) => one.metadata.find((item) => item.key === key)?.value;
@@ -384,7 +384,7 @@ async function bulk(context) {
 
   // One refuses: nothing is set on any, and the page says which.
   const name = "x".repeat(1024);
-  await page.getByRole("checkbox", { name: "Choose all of the page" }).check();
+  await page.getByRole("checkbox", { name: "Select all on this page" }).check();
   await press("Edit their metadata");
   await form.getByRole("combobox", { name: "Set a key on all" }).fill("note");
   await page.keyboard.press("Escape");
@@ -407,7 +407,7 @@ async function bulk(context) {
   await page.getByText("you are demo-reader, reader of demo").waitFor();
   await heading(page, "Resources");
   await page.getByRole("link", { name: before[0].name }).waitFor();
-  holds((await page.getByRole("checkbox", { name: "Choose all of the page" }).count()) === 0, "a reader is offered to choose resources");
+  holds((await page.getByRole("checkbox", { name: "Select all on this page" }).count()) === 0, "a reader is offered to choose resources");
   holds((await page.getByRole("link", { name: "New resource" }).count()) === 0, "a reader is offered a new resource");
   await page.close();
 }

@@ -27,7 +27,7 @@ async function main() {
     let requests = 0;
     page.on("request", (request) => (requests += request.url().endsWith("/graphql") ? 1 : 0));
     const begun = performance.now();
-    await page.goto(address + "/console/placement", { waitUntil: "commit" });
+    await page.goto(address + "/console/placement?group=none", { waitUntil: "commit" });
     await page.locator(`canvas[data-trees="${trees}"]`).waitFor();
     const drawn = performance.now() - begun;
     const of = {};
@@ -52,6 +52,11 @@ async function main() {
       if (pictures) await page.screenshot({ path: `${pictures}/console-wide-${size}.png` });
     }
     const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+    const read = requests;
+    await page.goto(address + "/console/placement", { waitUntil: "commit" }); // begins grouped
+    await page.locator('canvas[data-trees="250"]').waitFor();
+    if (pictures) await page.screenshot({ path: `${pictures}/console-wide-groups.png` });
+    requests = read;
     process.stdout.write(JSON.stringify({ complaints, drawn, requests, elements, of }));
   } finally {
     await browser.close();

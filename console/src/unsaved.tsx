@@ -1,0 +1,76 @@
+// Asks before edits are lost: on a link, back, a reload and a closed tab.
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
+
+import { Confirm } from "./ui/controls";
+
+/** The forms of the page with edits that nobody has saved. */
+const unsaved = new Set<symbol>();
+
+export interface Edits {
+  /** Call after the first edit. */
+  readonly touch: () => void;
+  /** Call before the form is left on purpose: edits were cancelled, or are being saved. */
+  readonly release: () => void;
+}
+
+/** Lets a form say that it has unsaved edits. */
+export function useEdits(): Edits {
+  const own = useRef(Symbol()).current;
+  useEffect(() => () => void unsaved.delete(own), [own]);
+  return useMemo(() => ({ touch: () => void unsaved.add(own), release: () => void unsaved.delete(own) }), [own]);
+}
+
+/** Returns whether an address is another page than the present one, or closes the form that the present one opens. */
+function leaves(to: URL): boolean {
+  const form = (url: URL) => url.searchParams.get("edit");
+  const here = new URL(location.href);
+  return to.origin !== here.origin || to.pathname !== here.pathname || (form(here) !== null && form(here) !== form(to));
+}
+
+/** Asks before the browser leaves a page with unsaved edits. */
+export function Guard({ children }: { children: ReactNode }) {
+  const [leaving, setLeaving] = useState<() => void>();
+  useEffect(() => {
+    const close = (event: BeforeUnloadEvent) => unsaved.size > 0 && event.preventDefault();
+    const leave = (event: NavigateEvent) => {
+      if (unsaved.size === 0 || !event.cancelable || event.navigationType === "reload" || event.downloadRequest !== null) return;
+      const { url, key } = event.destination;
+      if (!leaves(new URL(url))) return;
+      event.preventDefault();
+      const { navigationType } = event;
+      setLeaving(() => () => {
+        unsaved.clear();
+        if (navigationType === "traverse") navigation.traverseTo(key);
+        else if (new URL(url).pathname.startsWith("/console")) history.pushState(null, "", url);
+        else location.assign(url);
+      });
+    };
+    addEventListener("beforeunload", close);
+    const browser = "navigation" in window ? navigation : undefined; // an old browser asks on reload and close only
+    browser?.addEventListener("navigate", leave);
+    return () => {
+      removeEventListener("beforeunload", close);
+      browser?.removeEventListener("navigate", leave);
+    };
+  }, []);
+  const stay = useCallback(() => setLeaving(undefined), []);
+  return (
+    <>
+      {children}
+      {leaving && (
+        <Confirm
+          title="Leave without saving?"
+          action="Leave"
+          busy={false}
+          onClose={stay}
+          onConfirm={() => {
+            stay();
+            leaving();
+          }}
+        >
+          <p>Your edits on this page would be lost.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,268 @@
+// Opens the pages of resources, providers and consumers, and the overview, and does with
+// them what operators do. console_lib.js says which arguments it takes.
+"use strict";
+const { address, views, holds, ask, watch, heading, isLive, accessible, layouts, run } = require("./console_lib.js");
+
+const part = (page, name) => page.getByRole("region", { name: new RegExp(`^${name}`) });
+
+// A host with 8 devices and 200 consumers.
+async function host() {
+  const create = 'mutation { createResource(input: {type: "physical:host", name: "hub-host", capabilities: [{key: "hub_secret", value: "x"}], metadata: [{key: "rack_unit", value: "999"}]}) { resource { uuid } } }';
+  const { uuid } = (await ask(create)).createResource.resource;
+  const inventory = (resourceClass, total) => ({ resourceClass, total });
+  const root = { name: "hub-host", resource: uuid, inventories: [inventory("VCPU", 400), inventory("MEMORY_MB", 400000)], traits: ["HW_CPU_X86_VMX"] };
+  const devices = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => ({ name: `hub-host:gpu${number}`, parentName: "hub-host", inventories: [inventory("VGPU", 64)] }));
+  const made = (await ask("mutation($i: CreateResourceProvidersInput!) { createResourceProviders(input: $i) { results { resourceProvider { uuid } } } }", { i: { items: [root, ...devices] } })).createResourceProviders.results.map(({ resourceProvider }) => resourceProvider);
+  const consumers = Array.from({ length: 200 }, (_, at) => ({
+    uuid: `aaaaaaaa-0000-4000-8000-${String(at).padStart(12, "0")}`,
+    projectId: "demo",
+    userId: "hub",
+    type: "INSTANCE",
+    allocations: [
+      { provider: made[0].uuid, resources: [{ resourceClass: "VCPU", amount: 1 }, { resourceClass: "MEMORY_MB", amount: 1024 }] },
+      { provider: made[1 + (at % 8)].uuid, resources: [{ resourceClass: "VGPU", amount: 1 }] },
+    ],
+  }));
+  await ask("mutation($i: SetAllocationsInput!) { setAllocations(input: $i) { consumers { uuid } } }", { i: { consumers } });
+  return { uuid, provider: made[0].uuid, device: made[1].uuid };
+}
+
+// The page of a large host comes from one request, and each part leads on.
+async function hub(context) {
+  const { uuid, provider, device } = await host();
+  const page = watch(await context.newPage());
+  await page.goto(address + "/console/resources?search=hub-host");
+  await isLive(page);
+  let sent = 0;
+  page.on("request", (request) => (sent += request.url().endsWith("/graphql") && request.method() === "POST" ? 1 : 0));
+  const link = page.getByRole("link", { name: "hub-host", exact: true });
+  await link.waitFor();
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 500))); // scripts are loaded beforehand, as by a person who reads
+  sent = 0;
+  const begun = performance.now();
+  await link.click();
+  await part(page, "Events").waitFor();
+  const opened = performance.now() - begun;
+  const consumers = part(page, "Consumers").getByRole("row");
+  holds((await consumers.count()) === 201, `there are ${await consumers.count()} rows of consumers`);
+  const boxes = part(page, "Provider").getByRole("listitem").filter({ hasText: /^hub-host/ });
+  holds((await boxes.count()) >= 9, `the tree has ${await boxes.count()} providers`);
+  holds(sent === 1, `the page of a host took ${sent} requests`);
+  holds(!process.env.CADASTRE_TEST_FIGURES || opened < 300, `the page of a host was complete ${opened} ms after the click`); // on an idle machine
+  await part(page, "Problems").getByText("rack_unit").waitFor();
+  await part(page, "Metadata").getByRole("link", { name: "Host inventory" }).waitFor();
+  await part(page, "Capabilities").getByText("hub_secret").waitFor();
+  await part(page, "Traits").getByRole("link", { name: "HW_CPU_X86_VMX" }).waitFor();
+  if (views === "all") await accessible(page, "a host");
+
+  // Each part has an address, which the keyboard, the browser's back and a reload keep.
+  const inSight = (name) => page.waitForFunction((name) => [...document.querySelectorAll("section h2")].some((title) => title.textContent.startsWith(name) && title.getBoundingClientRect().top >= 0 && title.getBoundingClientRect().top < innerHeight), name);
+  const way = page.getByRole("navigation", { name: "On this page" }).getByRole("link", { name: /^Traits/ });
+  await way.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/#traits$/);
+  await inSight("Traits");
+  await page.reload();
+  await part(page, "Traits").waitFor();
+  await inSight("Traits");
+  await page.goBack();
+  await page.waitForURL((url) => url.hash === "");
+
+  // To a device, its consumers, and back; a change by another is on the page.
+  await part(page, "Provider").getByRole("link", { name: "hub-host:gpu1", exact: true }).first().click();
+  await heading(page, "hub-host:gpu1");
+  await part(page, "Inventories").getByText("25 of 64").waitFor();
+  if (views === "all") await accessible(page, "a device");
+  await isLive(page);
+  const gone = "aaaaaaaa-0000-4000-8000-000000000000";
+  await part(page, "Consumers").getByRole("link", { name: gone }).click();
+  await heading(page, "Consumer");
+  await part(page, "Allocations").getByRole("link", { name: "hub-host:gpu1" }).waitFor();
+  if (views === "all") await accessible(page, "a consumer");
+  await page.getByRole("button", { name: "Release" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Release" }).click();
+  await heading(page, "Not found");
+  await page.getByRole("heading", { name: "There is no consumer here" }).waitFor();
+  await page.goBack();
+  await heading(page, "hub-host:gpu1");
+  await part(page, "Inventories").getByText("24 of 64").waitFor();
+  await ask("mutation($c: UUID!) { deleteAllocations(input: {consumer: $c}) { consumer { uuid } } }", { c: "aaaaaaaa-0000-4000-8000-000000000008" });
+  await part(page, "Inventories").getByText("23 of 64").waitFor();
+
+  // A reader sees no private capability, no event and no action.
+  await page.goto(`${address}/console/resources/${uuid}`);
+  await heading(page, "hub-host");
+  await page.getByLabel("Role").selectOption({ label: "reader" });
+  await page.getByText("you are demo-reader, reader of demo").waitFor();
+  await part(page, "Inventories").waitFor();
+  for (const name of ["Events", "Consumers of others"]) holds((await part(page, name).count()) === 0, `a reader sees ${name}`);
+  holds((await page.getByRole("button", { name: /Edit|Delete/ }).count()) === 0, "a reader is offered a form");
+  await page.getByLabel("Role").selectOption({ label: "admin" });
+  await page.getByText("you are demo-admin, admin of demo").waitFor();
+  await page.goto(`${address}/console/providers/${provider.replace(/^./, "0")}`);
+  await page.getByRole("heading", { name: "There is no provider here" }).waitFor();
+  await page.getByRole("link", { name: "All providers" }).click();
+  await heading(page, "Placement");
+  await page.close();
+  return { opened, device };
+}
+
+// Where flavors fit, why one fits nowhere, and where an instance is.
+async function fits(context) {
+  const page = watch(await context.newPage());
+  const of = async (name) => (await ask("query($n: String!) { resources(filter: {name: $n}) { nodes { uuid } } }", { n: name })).resources.nodes[0].uuid;
+  await page.goto(`${address}/console/resources/${await of("g1.large")}`);
+  await part(page, "Candidates").getByText(/^\d+ candidates/).waitFor();
+  await part(page, "Candidates").getByRole("link", { name: "Show them on the picture" }).click();
+  await page.waitForURL(/placement\?request=/);
+  await page.locator(".results[data-current=true] .results-count", { hasText: /candidate/ }).waitFor();
+  await page.goBack();
+  await heading(page, "g1.large");
+
+  const make = (name, metadata) => ask("mutation($i: CreateResourceInput!) { createResource(input: $i) { resource { uuid } } }", { i: { type: "OS::Nova::Flavor", name, metadata } });
+  const huge = (await make("hub-huge", [{ key: "vcpus", value: "100000" }, { key: "ram", value: "1" }])).createResource.resource.uuid;
+  await page.goto(`${address}/console/resources/${huge}`);
+  await part(page, "Candidates").getByText("No candidate").waitFor();
+  await part(page, "Candidates").getByRole("heading", { name: "Nearest" }).waitFor();
+  if (views === "all") await accessible(page, "a flavor that fits nowhere");
+  const broken = (await make("hub-broken", [{ key: "vcpus", value: "many" }])).createResource.resource.uuid;
+  await page.goto(`${address}/console/resources/${broken}`);
+  await part(page, "Candidates").getByText("vcpus").first().waitFor();
+  await part(page, "Metadata").waitFor();
+
+  await page.goto(`${address}/console/resources/${await of("wiki")}`);
+  await part(page, "Allocations").getByRole("link", { name: "compute-01", exact: true }).click();
+  await heading(page, "compute-01");
+  await page.close();
+}
+
+// How full the cloud is and what changed, at once.
+async function overview(context) {
+  const page = watch(await context.newPage());
+  await page.goto(address + "/console");
+  await heading(page, "Overview");
+  await isLive(page);
+  const row = page.getByRole("row", { name: /^CUSTOM_OVERVIEW/ });
+  holds((await row.count()) === 0, "a class is there before it is made");
+  await ask('mutation { createResourceClass(input: {name: "CUSTOM_OVERVIEW"}) { resourceClass { name } } }');
+  await ask('mutation { createResourceProvider(input: {name: "overview-root", inventories: [{resourceClass: "CUSTOM_OVERVIEW", total: 10, reserved: 2}]}) { resourceProvider { uuid } } }');
+  await row.waitFor();
+  holds(/0%\s*0\s*8\s*2/.test(await row.textContent()), `the row of a class is ${await row.textContent()}`);
+  await page.getByRole("heading", { name: "Keys without a definition" }).waitFor();
+  if (views === "all") await accessible(page, "the overview");
+  await row.getByRole("link").click();
+  await page.waitForURL(/class=CUSTOM_OVERVIEW/);
+
+  // The picture in groups: one leads to its trees.
+  await page.getByLabel("Group by").selectOption("aggregate");
+  await page.waitForURL(/group=aggregate/);
+  const groups = page.getByRole("listbox", { name: /groups of providers/ });
+  await groups.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/aggregate=/);
+  await page.getByRole("listbox", { name: /trees? of providers/ }).waitFor();
+  await page.getByRole("button", { name: "Clear all" }).click();
+  await page.getByLabel("Group by").selectOption({ label: "By cpu_info:vendor" });
+  await page.getByRole("listbox", { name: /groups of providers/ }).waitFor();
+  await page.close();
+}
+
+// Edits are not lost by a link, back or a reload; a form has an address.
+async function unsaved(context) {
+  const page = watch(await context.newPage());
+  await page.goto(address + "/console/resources?search=wiki");
+  await page.getByRole("link", { name: "wiki", exact: true }).click();
+  await heading(page, "wiki");
+  await page.getByRole("button", { name: "Edit metadata" }).click();
+  await page.waitForURL(/edit=metadata/);
+  await page.reload();
+  await page.getByLabel("flavor", { exact: true }).fill("m9.huge");
+  const asked = page.getByRole("alertdialog");
+  const stays = async (leave) => {
+    await leave();
+    await asked.getByRole("heading", { name: "Leave without saving?" }).waitFor();
+    await asked.getByRole("button", { name: "Cancel" }).click();
+    await asked.waitFor({ state: "detached" });
+    holds((await page.getByLabel("flavor", { exact: true }).inputValue()) === "m9.huge", "an edit was lost");
+  };
+  await stays(() => page.getByRole("link", { name: "Placement", exact: true }).click());
+  await stays(() => page.evaluate(() => history.back()));
+  let dialogs = 0;
+  page.once("dialog", (dialog) => (dialogs++, dialog.dismiss()));
+  await page.evaluate(() => setTimeout(() => location.reload(), 0));
+  for (let waited = 0; waited < 100 && dialogs === 0; waited++) await page.waitForTimeout(100);
+  holds(dialogs === 1, `a reload asks ${dialogs} times`);
+  await page.getByRole("link", { name: "Placement", exact: true }).click();
+  if (views === "all") await accessible(page, "the question");
+  await asked.getByRole("button", { name: "Leave" }).click();
+  await heading(page, "Placement");
+  await page.goBack();
+  await heading(page, "wiki");
+  await page.getByLabel("flavor", { exact: true }).waitFor(); // the address opens the form again, with what is stored
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Edit metadata" }).waitFor();
+
+  // Who may not create sees no form.
+  await page.getByLabel("Role").selectOption({ label: "reader" });
+  await page.getByText("you are demo-reader, reader of demo").waitFor();
+  for (const path of ["/new-resource", "/new-namespace", "/import", "/definitions/Cadastre%3A%3AWatchdog/new-property"]) {
+    await page.goto(address + "/console" + path);
+    await page.getByRole("heading", { name: /^You may not/ }).waitFor();
+    holds((await page.locator("main form").count()) === 0, `a reader sees the form of ${path}`);
+  }
+  await page.close();
+}
+
+// Columns that people choose, in the address and in the files.
+async function columns(context) {
+  const page = watch(await context.newPage());
+  await page.goto(address + "/console/resources?type=physical%3Ahost&search=compute-0");
+  await page.getByRole("button", { name: "Columns" }).click();
+  await page.getByRole("checkbox", { name: "Tags" }).uncheck();
+  const add = page.getByRole("combobox", { name: "Add a metadata key or a capability" });
+  await add.fill("rack_unit");
+  await page.getByRole("option", { name: "rack_unit (metadata)" }).click();
+  await page.getByRole("listbox").waitFor({ state: "detached" });
+  await page.getByRole("columnheader", { name: "rack_unit" }).waitFor();
+  await add.fill("cpu_info:vendor");
+  await page.getByRole("option", { name: "cpu_info:vendor (capability)" }).click();
+  await page.getByRole("columnheader", { name: "cpu_info:vendor" }).waitFor();
+  await page.reload();
+  await page.getByRole("columnheader", { name: "cpu_info:vendor" }).waitFor();
+  await page.getByRole("cell", { name: "Intel" }).first().waitFor();
+  if (views === "all") await accessible(page, "chosen columns");
+  const saved = async (name) => {
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: `Download the rows as ${name}` }).click()]);
+    return require("node:fs").readFileSync(await file.path(), "utf8");
+  };
+  const rows = await page.locator("tbody tr").count();
+  const csv = (await saved("CSV")).trimEnd().split("\r\n");
+  holds(csv.length === rows + 1 && csv[0] === "Name,Type,Project,Metadata,Changed,rack_unit,cpu_info:vendor", `the file has ${csv.length} lines for ${rows} rows, and begins with ${csv[0]}`);
+  const json = JSON.parse(await saved("JSON"));
+  holds(json.length === rows && json.every(({ name, metadata, capabilities }) => name.startsWith("compute-0") && metadata.rack_unit && capabilities["cpu_info:vendor"]), "the JSON file is not the rows");
+  await page.close();
+}
+
+run(async (browser, context, timed) => {
+  const { opened } = await timed("hub", hub(await context()));
+  await timed("fits", fits(await context()));
+  await timed("overview", overview(await context()));
+  await timed("unsaved", unsaved(await context()));
+  await timed("columns", columns(await context()));
+  if (views === "all") {
+    const of = async (name) => (await ask("query($n: String!) { resources(filter: {name: $n}) { nodes { uuid provider { uuid } } } }", { n: name })).resources.nodes[0];
+    const [gpus, instance, flavor] = [await of("compute-13"), await of("wiki"), await of("g1.large")];
+    await timed(
+      "layouts",
+      layouts(browser, {
+        host: ["/resources/" + gpus.uuid, "compute-13"],
+        provider: ["/providers/" + gpus.provider.uuid, "compute-13"],
+        consumer: ["/consumers/" + instance.uuid, "wiki"],
+        flavor: ["/resources/" + flavor.uuid, "g1.large"],
+        overview: ["", "Overview"],
+        groups: ["/placement?group=aggregate", "Placement", (page) => page.locator("canvas[data-trees]").waitFor()],
+      }),
+    );
+  }
+  return { took: opened };
+});
