@@ -15,7 +15,7 @@ FUZZ ?= 5s
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
+.PHONY: test-openstack counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -25,6 +25,11 @@ TESTS = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg --raw-command
 
 test: ## every test, on SQLite and PostgreSQL; random tests have a third of their rounds
 	$(TESTS) ./...
+
+# The folder of Placement's gabbi files: placement/tests/functional/gabbits of its source.
+GABBITS ?= /usr/lib/python3/dist-packages/placement/tests/functional/gabbits
+test-openstack: build ## Placement's own functional tests against new servers (needs python3-placement, python3-gabbi and python3-oslotest)
+	/usr/bin/python3 -W ignore tools/openstack/run_gabbi.py --program ./cadastre --gabbits $(GABBITS) $(OPENSTACK)
 
 race: ## every test with the race detector, and all rounds of random tests
 	$(TESTS) $(RACE) ./...

@@ -15,7 +15,7 @@ const module = "github.com/cadastre-dev/cadastre"
 // mayImport is the drawing of ARCHITECTURE.md: for each package, the packages
 // that it may import. "" is the program itself, server.go.
 var mayImport = map[string][]string{
-	"":                            {"access", "auth", "cli", "demo", "graph", "resource", "schema", "store", "web"},
+	"":                            {"access", "auth", "cli", "demo", "graph", "resource", "rest", "rest/placement", "schema", "store", "web"},
 	"access":                      {"problem"},
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
@@ -56,6 +56,8 @@ var mayImport = map[string][]string{
 	"resource":                    {"access", "internal/lists", "metadef", "page", "problem", "text"},
 	"resource/resident":           {"internal/lists", "resource", "text"},
 	"resource/resourcetest":       {"access", "metadef", "problem", "resource", "text"},
+	"rest":                        {"access", "problem", "store"},
+	"rest/placement":              {"access", "page", "placement", "problem", "rest", "store"},
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "internal/lists", "metadef", "placement", "problem", "resource", "store/auditdb", "store/changedb", "store/metadefdb", "store/placementdb", "store/resident", "store/resourcedb", "store/sqldb", "store/sqldb/paging"},
 	"store/auditdb":               {"audit", "ent", "page", "store/sqldb", "store/sqldb/paging", "store/visible", "text"},
@@ -71,7 +73,7 @@ var mayImport = map[string][]string{
 	"store/storetest":             {"access", "internal/patience", "internal/pgserver", "placement", "problem", "store", "store/sqldb"},
 	"store/visible":               {"access", "change", "ent", "metadef", "resource"},
 	"text":                        {"problem"},
-	"web":                         {"access", "graph", "graph/document", "internal/lru", "internal/pause", "mcp", "problem", "schema", "web/admission"},
+	"web":                         {"access", "graph", "graph/document", "internal/lru", "internal/pause", "mcp", "problem", "rest", "schema", "web/admission"},
 	"web/admission":               nil,
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/rest"
+	"github.com/cadastre-dev/cadastre/rest/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/web"
 )
@@ -103,6 +106,7 @@ func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
 func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	var errs []error
 	if options.Demo {
+		options.OpenStackAPI = services
 		if !loopback { // everyone knows the tokens of a demo
 			errs = append(errs, fmt.Errorf("a demo cannot listen on %s: its tokens are public, so it needs a loopback address", options.Listen))
 		}
@@ -129,7 +133,23 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	if options.TrustedOnly && options.TrustedDocuments == "" {
 		errs = append(errs, fmt.Errorf("%s needs %s", options.Named("trusted-only"), options.Named("trusted-documents")))
 	}
+	for _, service := range options.OpenStackAPI {
+		if !slices.Contains(services, service) {
+			errs = append(errs, fmt.Errorf("%s: there is no API of %q, only of %s", options.Named("openstack-api"), service, strings.Join(services, ", ")))
+		}
+	}
 	return options, errors.Join(errs...)
+}
+
+// services are the OpenStack services whose APIs a server can have.
+var services = []string{"placement"}
+
+// doors returns the doors of the services that the options name.
+func doors(options cli.ServeOptions, s *store.Store, log *slog.Logger) (all []*rest.Door) {
+	if slices.Contains(options.OpenStackAPI, "placement") {
+		all = append(all, placement.New(s, options.OpenStackAPICompat == "reference", log))
+	}
+	return all
 }
 
 func isLoopback(address net.Addr) bool {

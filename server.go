@@ -123,6 +123,7 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 		return err
 	}
 	c.web.Executor = graph.NewExecutor(&graph.Resolver{Store: s}, log)
+	c.web.Doors = doors(options, s, log)
 	c.web.Memory = memory
 	c.web.Metrics, c.web.Ready, c.web.Log = metricsOf(s), s.Ready, log
 	if options.Demo {

@@ -91,6 +91,9 @@ type ConsumerClaim struct {
 	Type *string
 	// Generation nil means that the consumer must have no allocations yet.
 	Generation *int64
+	// AnyGeneration replaces the consumer in whatever generation it has, as in
+	// the Placement API before 1.28.
+	AnyGeneration bool
 	// Allocations empty removes all allocations of the consumer.
 	Allocations []ProviderAllocation
 	// Mappings nil means that the groups are unknown; stored mappings are

@@ -180,6 +180,7 @@ func (c *claimCheck) checkConsumer(claim *ConsumerClaim, path string) {
 func (c *claimCheck) checkGeneration(claim *ConsumerClaim, path string) {
 	held := c.Consumer(claim.UUID).Generation
 	switch {
+	case claim.AnyGeneration:
 	case claim.Generation == nil && held != 0:
 		c.refusals.add(GenerationConflict, path, "consumer %s has allocations already, its generation is %d", claim.UUID, held)
 	case claim.Generation != nil && held == 0:

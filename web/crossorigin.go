@@ -59,6 +59,11 @@ func allows(allowed, origin string) bool {
 	return rest[0] == ':' && err == nil
 }
 
+// isAllowed reports whether pages of an origin may send requests.
+func (t *transport) isAllowed(origin string) bool {
+	return origin != "" && slices.ContainsFunc(t.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
+}
+
 // crossOrigin answers pages of allowed origins with next, and refuses browser
 // requests from pages of other origins.
 func (t *transport) crossOrigin(next http.Handler) http.Handler {
@@ -71,7 +76,7 @@ func (t *transport) crossOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header, origin := w.Header(), r.Header.Get("Origin")
 		header.Add("Vary", "Origin")
-		allowed := origin != "" && slices.ContainsFunc(t.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
+		allowed := t.isAllowed(origin)
 		preflight := origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 		if allowed {
 			header.Set("Access-Control-Allow-Origin", origin)

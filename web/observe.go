@@ -21,7 +21,7 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 		began := time.Now()
 		id := r.Header.Get("X-Request-Id")
 		if !isRequestID(id) {
-			id = rand.Text()
+			id = newRequestID(r, rand.Text)
 		}
 		entry := &requestLog{address: clientAddress(r, options.TrustedProxies)}
 		r = r.WithContext(context.WithValue(graph.WithRequestID(r.Context(), id), requestLogKey{}, entry))

@@ -56,6 +56,11 @@ func receiveBody(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,
 			message: "the body of the request is compressed, which is not supported"}
 	}
+	return readAll(r, maxBytes)
+}
+
+// readAll returns a body of at most maxBytes, 0 for no limit.
+func readAll(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 	body := io.Reader(r.Body)
 	if maxBytes > 0 {
 		if r.ContentLength > maxBytes {

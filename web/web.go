@@ -23,6 +23,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/rest"
 )
 
 // Profile is how much the server reveals and accepts.
@@ -59,6 +60,9 @@ func (p Profile) SchemaAccess() SchemaAccess {
 type Options struct {
 	// Executor runs the operations. Required.
 	Executor *graph.Executor
+	// Doors are the interfaces of OpenStack's services that the server has, each
+	// under its path; nil for none.
+	Doors []*rest.Door
 	// Authenticate returns the viewer of a request by its headers; see
 	// auth.Authenticator. Required.
 	Authenticate func(ctx context.Context, header http.Header) (access.Viewer, error)
@@ -134,6 +138,7 @@ func New(options Options) http.Handler {
 	if options.Tools != NoTools {
 		mux.Handle(agentsPath, transport.crossOrigin(newAgents(transport)))
 	}
+	addDoors(mux, transport, options.Doors)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))
 	if !options.MetricsElsewhere {

@@ -44,6 +44,28 @@ func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (
 	return &placement.ResourceClass{Name: name, Custom: true}, nil
 }
 
+// RenameResourceClass renames a custom resource class that no provider has an
+// inventory of.
+func (s *PlacementStore) RenameResourceClass(ctx context.Context, name, to string) (*placement.ResourceClass, error) {
+	problems := append(placement.ValidateCustomName("input.name", name), placement.ValidateCustomName("input.newName", to)...)
+	if err := problemsOf(problems).Err(); err != nil || name == to {
+		return &placement.ResourceClass{Name: to, Custom: true}, err
+	}
+	err := s.Write(ctx, "createResourceClass", func(tx *sqldb.Tx) error {
+		if err := s.removeName(ctx, tx, classNames, name); err != nil {
+			return err
+		}
+		return s.addName(ctx, tx, classNames, to, ownCommit{added: classNames.update(to), removed: classNames.update(name)})
+	})
+	if sqldb.IsDuplicate(err) {
+		err = problem.Refuse(problem.ErrAlreadyExists, "resource class %q already exists", to).On("input.newName").Because(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rename a resource class: %w", err)
+	}
+	return &placement.ResourceClass{Name: to, Custom: true}, nil
+}
+
 // nameKind describes traits or resource classes.
 type nameKind struct {
 	noun, words, table string
@@ -63,14 +85,7 @@ func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name str
 		return err
 	}
 	err := s.Write(ctx, "create"+kind.noun, func(tx *sqldb.Tx) error {
-		err := s.Execute(ctx, tx, `INSERT INTO `+kind.table+` (name, standard, created_at, updated_at) VALUES ($1, $2, $3, $3)`, name, false, s.Now())
-		if err != nil {
-			return err
-		}
-		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, After: sqldb.Fields{"name": name}})
-		tx.Created(kind.noun, name)
-		s.publish(tx, ownCommit{added: kind.update(name)})
-		return nil
+		return s.addName(ctx, tx, kind, name, ownCommit{added: kind.update(name)})
 	})
 	if sqldb.IsDuplicate(err) {
 		return problem.Refuse(problem.ErrAlreadyExists, "%s %q already exists", kind.words, name).On("input.name").Because(err)
@@ -81,6 +96,18 @@ func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name str
 	return nil
 }
 
+// addName inserts a custom name and publishes the commit.
+func (s *PlacementStore) addName(ctx context.Context, tx *sqldb.Tx, kind nameKind, name string, commit ownCommit) error {
+	err := s.Execute(ctx, tx, `INSERT INTO `+kind.table+` (name, standard, created_at, updated_at) VALUES ($1, $2, $3, $3)`, name, false, s.Now())
+	if err != nil {
+		return err
+	}
+	tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, After: sqldb.Fields{"name": name}})
+	tx.Created(kind.noun, name)
+	s.publish(tx, commit)
+	return nil
+}
+
 // deleteName deletes a custom name. A foreign key prevents it while the name is
 // in use.
 func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name string) error {
@@ -88,24 +115,32 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 		return err
 	}
 	err := s.Write(ctx, "delete"+kind.noun, func(tx *sqldb.Tx) error {
-		deleted, err := sqldb.Column[int64](ctx, s.DB, tx, `DELETE FROM `+kind.table+` WHERE name = $1 RETURNING id`, name)
-		if sqldb.IsReferred(err) {
-			return problem.Refuse(problem.ErrInUse, "%s %q is in use by a resource provider", kind.words, name).On("input.name").Because(err)
-		}
-		if err != nil {
+		if err := s.removeName(ctx, tx, kind, name); err != nil {
 			return err
 		}
-		if len(deleted) == 0 {
-			return problem.Refuse(problem.ErrNotFound, "%s %q does not exist", kind.words, name).On("input.name")
-		}
-		tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, Before: sqldb.Fields{"name": name}})
-		tx.Deleted(kind.noun, name)
 		s.publish(tx, ownCommit{removed: kind.update(name)})
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("delete a %s: %w", kind.words, err)
 	}
+	return nil
+}
+
+// removeName deletes a custom name.
+func (s *PlacementStore) removeName(ctx context.Context, tx *sqldb.Tx, kind nameKind, name string) error {
+	deleted, err := sqldb.Column[int64](ctx, s.DB, tx, `DELETE FROM `+kind.table+` WHERE name = $1 RETURNING id`, name)
+	if sqldb.IsReferred(err) {
+		return problem.Refuse(problem.ErrInUse, "%s %q is in use by a resource provider", kind.words, name).On("input.name").Because(err)
+	}
+	if err != nil {
+		return err
+	}
+	if len(deleted) == 0 {
+		return problem.Refuse(problem.ErrNotFound, "%s %q does not exist", kind.words, name).On("input.name")
+	}
+	tx.Record(ctx, sqldb.Event{Kind: kind.noun, Key: name, Before: sqldb.Fields{"name": name}})
+	tx.Deleted(kind.noun, name)
 	return nil
 }
 

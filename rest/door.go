@@ -1,0 +1,322 @@
+// Package rest serves the REST interfaces of OpenStack's services. Each service
+// is a door: a table of routes over the store and the pure functions that the
+// GraphQL fields use. This package has the parts that all doors share:
+// microversions, errors, content types and JSON schemas.
+//
+// Package web mounts a door. It authenticates and admits requests, receives
+// their bodies, and calls Door.Call and Call.Run for each.
+package rest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
+)
+
+// Door is the interface of one service.
+type Door struct {
+	// Service is the type of the service in headers, such as "placement".
+	Service string
+	// Mount is the path before the paths of routes: "/openstack/placement".
+	Mount string
+	// Latest is the highest minor version; versions are 1.0 to 1.Latest.
+	Latest int
+	Routes []Route
+	Store  *store.Store
+	// Log gets the causes of internal errors.
+	Log *slog.Logger
+}
+
+// Route is a row in the table of a door.
+type Route struct {
+	Method string
+	// Path has names in braces for single segments: "/traits/{name}".
+	Path string
+	// Since and Until are the lowest and the highest minor version; Until 0
+	// means the latest.
+	Since, Until int
+	// Field is the field of Query or Mutation whose permission the route needs.
+	// A route without a field needs no token.
+	Field  string
+	Work   Work
+	Handle Handler
+	// Before is the status of the route before its version; 0 is 404.
+	Before int
+}
+
+// Work is the scarce resource that a route needs.
+type Work int
+
+// The kinds of work.
+const (
+	InMemory   Work = iota // no connection
+	Statements             // a connection for a few statements
+	Searches               // a core for a long search
+)
+
+// Handler answers a request.
+type Handler func(ctx context.Context, r *Request) (Answer, error)
+
+// Request is a request to a route.
+type Request struct {
+	Header  http.Header
+	Version int               // minor
+	Path    map[string]string // segments by name
+	Query   []Parameter       // in the order of the URL
+	Body    []byte
+	Mount   string
+}
+
+// Since reports whether the request has at least a minor version.
+func (r *Request) Since(version int) bool { return r.Version >= version }
+
+// Answer is a successful answer.
+type Answer struct {
+	Status   int // 0 is 200
+	Body     any // written as JSON; nil for none
+	Location string
+	// Modified is the time for Last-Modified. A zero time omits the headers for
+	// caches.
+	Modified time.Time
+}
+
+// Call is a request whose route is known.
+type Call struct {
+	door      *Door
+	route     *Route
+	request   *Request
+	requestID string
+	fault     *Fault
+	origin    string // the scheme and the host of the URL
+	versioned bool   // whether the version is known
+}
+
+// NewRequestID returns an id in the form of OpenStack.
+func NewRequestID() string { return "req-" + uuid.NewString() }
+
+// Call finds the version and the route of a request. Its method Refused
+// returns why there is none.
+func (d *Door) Call(r *http.Request, requestID string) *Call {
+	c := &Call{door: d, requestID: requestID, request: &Request{Header: r.Header, Mount: d.Mount}}
+	c.origin = "http://" + r.Host
+	if r.TLS != nil {
+		c.origin = "https://" + r.Host
+	}
+	if c.request.Version, c.fault = versionOf(r.Header, d.Service, d.Latest); c.fault != nil {
+		return c
+	}
+	c.versioned = true
+	if c.request.Query, c.fault = parameters(r.URL.RawQuery); c.fault != nil {
+		return c
+	}
+	path := strings.TrimPrefix(r.URL.Path, d.Mount)
+	var allowed []string
+	for i := range d.Routes {
+		route := &d.Routes[i]
+		segments, ok := match(route.Path, path)
+		if !ok {
+			continue
+		}
+		if !slices.Contains(allowed, route.Method) {
+			allowed = append(allowed, route.Method)
+		}
+		if route.Method != r.Method {
+			continue
+		}
+		c.request.Path = segments
+		if c.request.Version < route.Since || route.Until > 0 && c.request.Version > route.Until {
+			c.fault = &Fault{Status: cmp.Or(route.Before, http.StatusNotFound)}
+			continue
+		}
+		c.route, c.fault = route, nil
+		return c
+	}
+	switch {
+	case c.fault != nil:
+	case allowed == nil:
+		c.fault = &Fault{Status: http.StatusNotFound}
+	default:
+		c.fault = &Fault{Status: http.StatusMethodNotAllowed, allow: strings.Join(allowed, ", "),
+			Detail: "The method " + r.Method + " is not allowed for this resource."}
+	}
+	return c
+}
+
+// match matches a path with the path of a route.
+func match(pattern, path string) (map[string]string, bool) {
+	if path == "" {
+		path = "/"
+	}
+	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(want) != len(have) {
+		return nil, false
+	}
+	segments := map[string]string{}
+	for i := range want {
+		if name, ok := strings.CutPrefix(want[i], "{"); ok && have[i] != "" {
+			segments[strings.TrimSuffix(name, "}")] = have[i]
+		} else if want[i] != have[i] {
+			return nil, false
+		}
+	}
+	return segments, true
+}
+
+// IsOpen reports whether the call needs no token: the root of the service.
+func (c *Call) IsOpen() bool { return c.route != nil && c.route.Field == "" }
+
+// Mount returns the path of the service.
+func (c *Call) Mount() string { return c.door.Mount }
+
+// Refused returns why the request has no route, or nil.
+func (c *Call) Refused() *Fault { return c.fault }
+
+// Work returns the resource that the call needs.
+func (c *Call) Work() Work { return c.route.Work }
+
+// Writes reports whether the call can change something.
+func (c *Call) Writes() bool { return c.route.Method != http.MethodGet }
+
+// Name returns the field whose permission the call needs, for logs.
+func (c *Call) Name() string {
+	if c.route == nil {
+		return ""
+	}
+	return c.route.Field
+}
+
+// Run runs the call with the viewer of the context, and returns its response.
+// It reads everything at one instant. Outside reports whether a database in
+// another process worked for it.
+func (c *Call) Run(ctx context.Context, body []byte) (response *Response, outside bool) {
+	c.request.Body = body
+	if c.route.Field == "" {
+		return c.handle(ctx, c.route.Handle), false
+	}
+	viewer, err := access.ViewerFrom(ctx).Authorize(c.route.Field)
+	if err != nil {
+		return c.Respond(ctx, err), false
+	}
+	if fault := c.checkBody(); fault != nil {
+		return c.Respond(ctx, fault), false
+	}
+	how := store.AtOnce
+	switch {
+	case c.Writes():
+		how = store.AtOnceAfterWrite
+	case c.route.Work != Statements:
+		how = store.Each
+	}
+	ctx, counts := store.Measure(access.WithViewer(ctx, viewer))
+	ctx, reading := c.door.Store.WithReading(ctx, how)
+	defer reading.End()
+	if c.route.Work == Searches {
+		ctx = store.Searching(ctx)
+	}
+	response = c.handle(ctx, c.route.Handle)
+	statements, _ := counts()
+	return response, statements > 0 && c.door.Store.Postgres()
+}
+
+// checkBody checks the headers about the body and the form of the answer.
+func (c *Call) checkBody() *Fault {
+	media, _, _ := strings.Cut(c.request.Header.Get("Content-Type"), ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	sends := c.route.Method == http.MethodPost || c.route.Method == http.MethodPut
+	switch {
+	case media == "" && len(c.request.Body) > 0:
+		return &Fault{Status: http.StatusBadRequest, Detail: "content-type header required when content-length > 0"}
+	case sends && c.takesJSON() && media != mediaJSON:
+		return &Fault{Status: http.StatusUnsupportedMediaType,
+			Detail: "The media type " + cmp.Or(media, "None") + " is not supported, use " + mediaJSON}
+	case c.route.Method == http.MethodGet && !accepts(c.request.Header, mediaJSON):
+		return &Fault{Status: http.StatusNotAcceptable, Detail: "Only " + mediaJSON + " is provided"}
+	}
+	return nil
+}
+
+// takesJSON reports whether the body of the route is JSON. A PUT that names a
+// thing in its path has no body.
+func (c *Call) takesJSON() bool {
+	return c.route.Method != http.MethodPut || !strings.HasSuffix(c.route.Path, "/{name}") || c.route.Until > 0
+}
+
+// handle runs a handler.
+func (c *Call) handle(ctx context.Context, run Handler) *Response {
+	answer, err := run(ctx, c.request)
+	if err != nil {
+		return c.Respond(ctx, err)
+	}
+	return c.success(answer)
+}
+
+// Respond returns the response for an error. Only faults and refusals are
+// shown; the log gets any other error.
+func (c *Call) Respond(ctx context.Context, err error) *Response {
+	fault, ok := FaultOf(err)
+	if !ok {
+		c.door.Log.ErrorContext(ctx, "internal error", "requestId", c.requestID, "door", c.door.Service, "error", err)
+		fault = &Fault{Status: http.StatusInternalServerError, Detail: "internal error"}
+	}
+	return c.failure(fault)
+}
+
+// statuses are the statuses and the codes of refusals.
+var statuses = []struct {
+	kind   error
+	status int
+	code   string
+}{
+	{problem.ErrForbidden, http.StatusForbidden, ""},
+	{problem.ErrNotFound, http.StatusNotFound, ""},
+	{problem.ErrConcurrentUpdate, http.StatusConflict, "concurrent_update"},
+	{problem.ErrAlreadyExists, http.StatusConflict, "duplicate_name"},
+	{problem.ErrInUse, http.StatusConflict, ""},
+	{problem.ErrCapacityExceeded, http.StatusConflict, ""},
+	{problem.ErrQuotaExceeded, http.StatusConflict, ""},
+	{problem.ErrProtected, http.StatusForbidden, ""},
+	{problem.ErrTooComplex, http.StatusBadRequest, ""},
+	{problem.ErrTimeout, http.StatusServiceUnavailable, ""},
+	{problem.ErrUnavailable, http.StatusServiceUnavailable, ""},
+	{problem.ErrOutcomeUnknown, http.StatusServiceUnavailable, ""},
+	{problem.ErrInvalidInput, http.StatusBadRequest, ""}, // last, because it may have another kind, too
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, ""},
+	{context.Canceled, http.StatusServiceUnavailable, ""},
+}
+
+// FaultOf returns the fault of an error: a fault itself, or that of a refusal.
+// It reports false for an internal error.
+func FaultOf(err error) (*Fault, bool) {
+	if fault, ok := errors.AsType[*Fault](err); ok {
+		return fault, true
+	}
+	for _, of := range statuses {
+		if errors.Is(err, of.kind) {
+			return &Fault{Status: of.status, Code: of.code, Detail: MessageOf(err)}, true
+		}
+	}
+	return nil, false
+}
+
+// MessageOf returns the message of a refusal for clients.
+func MessageOf(err error) string {
+	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
+		return refusal.Message
+	}
+	var messages []string
+	for _, one := range problem.InError(err) {
+		messages = append(messages, one.Field+": "+one.Message)
+	}
+	return strings.Join(messages, "; ")
+}

@@ -1,0 +1,366 @@
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/rest"
+)
+
+// incomplete is the project and the user of consumers whose claim names none:
+// before 1.8.
+const incomplete = "00000000-0000-0000-0000-000000000000"
+
+// unknownType is the type of consumers without one.
+const unknownType = "unknown"
+
+// typeOf returns the type of a consumer as the API shows it.
+func typeOf(of *string) string {
+	if of == nil {
+		return unknownType
+	}
+	return *of
+}
+
+func (d *door) allocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	uuid := canonical(r.Path["consumer"])
+	consumers, err := d.ConsumersByUUID(ctx, []string{uuid})
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	held, err := d.AllocationsOfConsumers(ctx, []string{uuid})
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	world, err := d.World(ctx)
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	byProvider := map[string]object{}
+	for _, allocation := range held[uuid] {
+		of := byProvider[allocation.Provider]
+		if of == nil {
+			provider, _ := world.Provider(allocation.Provider)
+			of = object{"resources": map[string]int64{}, "generation": provider.Generation}
+			byProvider[allocation.Provider] = of
+		}
+		of["resources"].(map[string]int64)[allocation.ResourceClass] = allocation.Used
+	}
+	shown, modified := object{"allocations": byProvider}, rest.Now()
+	if consumer := consumers[uuid]; consumer != nil && len(byProvider) > 0 {
+		modified = consumer.UpdatedAt
+		for _, one := range []struct {
+			since int
+			name  string
+			value any
+		}{{12, "project_id", consumer.ProjectID}, {12, "user_id", consumer.UserID}, {28, "consumer_generation", consumer.Generation}, {38, "consumer_type", typeOf(consumer.Type)}} {
+			if r.Since(one.since) {
+				shown[one.name] = one.value
+			}
+		}
+	}
+	return rest.Answer{Body: shown, Modified: modified}, nil
+}
+
+func canonical(text string) string {
+	if uuid, ok := placement.CanonicalUUID(text); ok {
+		return uuid
+	}
+	return text
+}
+
+func (d *door) providerAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	_, provider, err := d.find(ctx, r)
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	var all []*placement.Allocation
+	for request := (page.Request{First: new(page.MaxSize)}); ; {
+		pages, err := d.AllocationsOfProviders(ctx, []string{provider.UUID}, request)
+		if err != nil {
+			return rest.Answer{}, err
+		}
+		current := pages[provider.UUID]
+		all = append(all, current.Items...)
+		if !current.HasMore {
+			break
+		}
+		request.After = &current.Cursors[len(current.Cursors)-1]
+	}
+	_, provider, err = d.find(ctx, r) // at the instant of the allocations
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	byConsumer := map[string]object{}
+	for _, allocation := range all {
+		of := byConsumer[allocation.Consumer]
+		if of == nil {
+			of = object{"resources": map[string]int64{}}
+			byConsumer[allocation.Consumer] = of
+		}
+		of["resources"].(map[string]int64)[allocation.ResourceClass] = allocation.Used
+	}
+	modified := rest.Now()
+	consumers, err := d.ConsumersByUUID(ctx, slices.Sorted(maps.Keys(byConsumer)))
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	if len(consumers) > 0 {
+		modified = time.Time{}
+	}
+	for uuid, consumer := range consumers {
+		if consumer.UpdatedAt.After(modified) {
+			modified = consumer.UpdatedAt
+		}
+		if r.Since(28) {
+			byConsumer[uuid]["consumer_generation"] = consumer.Generation
+		}
+	}
+	return rest.Answer{Body: object{"allocations": byConsumer, "resource_provider_generation": provider.Generation}, Modified: modified}, nil
+}
+
+// consumerBody is the allocations of a consumer in a body. Allocations is a
+// list before 1.12, and an object since.
+type consumerBody struct {
+	Allocations json.RawMessage     `json:"allocations"`
+	ProjectID   *string             `json:"project_id"`
+	UserID      *string             `json:"user_id"`
+	Generation  *int64              `json:"consumer_generation"`
+	Type        *string             `json:"consumer_type"`
+	Mappings    map[string][]string `json:"mappings"`
+}
+
+// claimed is what a consumer uses of one provider, in a body.
+type claimed struct {
+	Provider struct {
+		UUID string `json:"uuid"`
+	} `json:"resource_provider"`
+	Resources map[string]int64 `json:"resources"`
+}
+
+// claim returns the claim of a consumer. A consumer without a generation in the
+// API of the request is replaced in any generation.
+func (b *consumerBody) claim(r *rest.Request, consumer string) (placement.ConsumerClaim, error) {
+	claim := placement.ConsumerClaim{UUID: canonical(consumer), ProjectID: incomplete, UserID: incomplete,
+		Type: b.Type, Generation: b.Generation, AnyGeneration: !r.Since(28)}
+	set(&claim.ProjectID, b.ProjectID)
+	set(&claim.UserID, b.UserID)
+	byProvider := map[string]claimed{}
+	if r.Since(12) {
+		if err := json.Unmarshal(b.Allocations, &byProvider); err != nil {
+			return claim, notWhole
+		}
+	} else {
+		var list []claimed
+		if err := json.Unmarshal(b.Allocations, &list); err != nil {
+			return claim, notWhole
+		}
+		for _, one := range list {
+			byProvider[one.Provider.UUID] = one
+		}
+	}
+	for _, provider := range slices.Sorted(maps.Keys(byProvider)) {
+		allocation := placement.ProviderAllocation{Provider: canonical(provider)}
+		for _, class := range slices.Sorted(maps.Keys(byProvider[provider].Resources)) {
+			allocation.Resources = append(allocation.Resources, placement.Amount{ResourceClass: class, Amount: byProvider[provider].Resources[class]})
+		}
+		claim.Allocations = append(claim.Allocations, allocation)
+	}
+	for _, suffix := range slices.Sorted(maps.Keys(b.Mappings)) {
+		mapping := placement.Mapping{Suffix: suffix}
+		for _, provider := range b.Mappings[suffix] {
+			mapping.Providers = append(mapping.Providers, canonical(provider))
+		}
+		claim.Mappings = append(claim.Mappings, mapping)
+	}
+	return claim, nil
+}
+
+var notWhole = rest.Bad("JSON does not validate: an amount is not a whole number of at most 63 bits")
+
+func (d *door) putAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	consumer := r.Path["consumer"]
+	if _, ok := placement.CanonicalUUID(consumer); !ok {
+		return rest.Answer{}, rest.Bad("Malformed consumer_uuid: %s", consumer)
+	}
+	var body consumerBody
+	if err := r.ReadJSON(allocationSchema(r.Version, true), &body); err != nil {
+		return rest.Answer{}, err
+	}
+	claim, err := body.claim(r, consumer)
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	return nothing, d.replaceAllocations(ctx, []placement.ConsumerClaim{claim})
+}
+
+func (d *door) postAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	var bodies map[string]consumerBody
+	if err := r.ReadJSON(each(uuidPattern, allocationSchema(r.Version, false), 1), &bodies); err != nil {
+		return rest.Answer{}, err
+	}
+	claims, err := claimsOf(r, bodies)
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	return nothing, d.replaceAllocations(ctx, claims)
+}
+
+// claimsOf returns the claims of several consumers, in the order of their uuids.
+func claimsOf(r *rest.Request, bodies map[string]consumerBody) (claims []placement.ConsumerClaim, err error) {
+	for _, consumer := range slices.Sorted(maps.Keys(bodies)) {
+		body := bodies[consumer]
+		claim, err := body.claim(r, consumer)
+		if err != nil {
+			return nil, err
+		}
+		claims = append(claims, claim)
+	}
+	return claims, nil
+}
+
+func (d *door) replaceAllocations(ctx context.Context, claims []placement.ConsumerClaim) error {
+	_, err := d.SetAllocations(ctx, placement.Claim{Consumers: claims})
+	return d.claimFault(ctx, err, claims)
+}
+
+// claimFault returns the fault of refused claims.
+func (d *door) claimFault(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, problem.ErrConcurrentUpdate):
+		return d.generationFault(ctx, err, claims)
+	case errors.Is(err, problem.ErrCapacityExceeded):
+		detail := rest.MessageOf(err)
+		if strings.Contains(detail, string(placement.InsufficientCapacity)) {
+			detail += ". The requested amount would exceed the capacity."
+		}
+		if amount, ok := strings.CutSuffix(detail, ": "+string(placement.NoInventory)); ok {
+			if words := strings.Fields(amount); len(words) == 4 { // 2 VCPU on UUID
+				detail += ". Inventory for '" + words[1] + "' on resource provider '" + words[3] + "' invalid."
+			}
+		}
+		return rest.Refuse(http.StatusConflict, "", "Unable to allocate inventory: %s", detail)
+	case errors.Is(err, problem.ErrInvalidInput):
+		return invalidClaim(err, claims)
+	}
+	return err
+}
+
+// generationFault returns the fault of a claim with the wrong generation of a
+// consumer. The message has the generation that is read afterwards.
+func (d *door) generationFault(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
+	number := func(generation *int64) string {
+		if generation == nil {
+			return "null"
+		}
+		return string(rest.Encode(*generation))
+	}
+	for _, claim := range claims {
+		found, failed := d.ConsumersByUUID(ctx, []string{claim.UUID})
+		if failed != nil {
+			return conflict(rest.MessageOf(err))
+		}
+		var held *int64
+		if consumer := found[claim.UUID]; consumer != nil {
+			held = &consumer.Generation
+		}
+		if !claim.AnyGeneration && number(held) != number(claim.Generation) {
+			return conflict("consumer generation conflict - expected " + number(held) + " but got " + number(claim.Generation))
+		}
+	}
+	return conflict("Inventory and/or allocations changed while attempting to allocate: " + rest.MessageOf(err))
+}
+
+// invalidClaim returns the fault of claims that name things that do not exist.
+func invalidClaim(err error, claims []placement.ConsumerClaim) error {
+	for _, one := range problem.InError(err) {
+		provider, ok := strings.CutPrefix(one.Message, "resource provider ")
+		provider, missing := strings.CutSuffix(provider, " does not exist")
+		if ok && missing {
+			return rest.Bad("Allocation for resource provider '%s' that does not exist.", provider)
+		}
+		if class, ok := strings.CutPrefix(one.Message, "unknown resource class "); ok {
+			class, _, _ = strings.Cut(strings.Trim(class, `"`), `"`)
+			return rest.Bad("Unable to allocate inventory for consumer %s: No such resource class %s.", claims[0].UUID, class)
+		}
+		if strings.HasSuffix(one.Field, ".amount") {
+			return rest.Refuse(http.StatusConflict, "", "Unable to allocate inventory: %s: %s. The requested amount would exceed the capacity.", one.Field, one.Message)
+		}
+	}
+	return err
+}
+
+func (d *door) deleteAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	consumer := canonical(r.Path["consumer"])
+	_, err := d.DeleteAllocations(ctx, consumer)
+	if errors.Is(err, problem.ErrNotFound) {
+		err = rest.Refuse(http.StatusNotFound, "", "No allocations for consumer '%s'", consumer)
+	}
+	return nothing, err
+}
+
+func (d *door) reshape(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	var body struct {
+		Inventories map[string]struct {
+			generated
+			Inventories map[string]inventoryBody `json:"inventories"`
+		} `json:"inventories"`
+		Allocations map[string]consumerBody `json:"allocations"`
+	}
+	schema := closed([]string{"inventories", "allocations"}, map[string]*rest.Schema{
+		"inventories": each(uuidPattern, inventoriesSchema(), 1), "allocations": each(uuidPattern, allocationSchema(r.Version, false), 0)})
+	if err := r.ReadJSON(schema, &body); err != nil {
+		return rest.Answer{}, err
+	}
+	world, err := d.World(ctx)
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	var input placement.Reshape
+	for _, uuid := range slices.Sorted(maps.Keys(body.Inventories)) {
+		of := body.Inventories[uuid]
+		provider, ok := world.Provider(uuid)
+		if !ok {
+			return rest.Answer{}, rest.Refuse(http.StatusBadRequest, "resource_provider.not_found",
+				"Resource provider %s in inventories not found: No resource provider with uuid %s found", uuid, uuid)
+		}
+		if provider.Generation > of.Generation {
+			return rest.Answer{}, conflict("resource provider generation conflict for provider " + uuid + ": actual: " +
+				string(rest.Encode(provider.Generation)) + ", given: " + string(rest.Encode(of.Generation)))
+		}
+		input.Inventories = append(input.Inventories, placement.ProviderInventories{Provider: provider.UUID, Generation: new(of.Generation), Inventories: listed(of.Inventories)})
+	}
+	if input.Consumers, err = claimsOf(r, body.Allocations); err != nil {
+		return rest.Answer{}, err
+	}
+	_, _, _, err = d.Reshape(ctx, input)
+	return nothing, d.reshapeFault(ctx, err, input, world)
+}
+
+// reshapeFault returns the fault of a refused reshape.
+func (d *door) reshapeFault(ctx context.Context, err error, input placement.Reshape, world *placement.World) error {
+	if !errors.Is(err, problem.ErrInUse) {
+		return d.claimFault(ctx, err, input.Consumers)
+	}
+	for _, of := range input.Inventories {
+		provider, _ := world.Provider(of.Provider)
+		gone := slices.DeleteFunc(slices.Clone(provider.Inventories), func(i placement.Inventory) bool {
+			return slices.ContainsFunc(of.Inventories, func(kept placement.Inventory) bool { return kept.ResourceClass == i.ResourceClass })
+		})
+		if shown := (&placement.Provider{UUID: of.Provider, Inventories: gone}); usedOf(shown) != "" {
+			return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, shown))
+		}
+	}
+	return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", rest.MessageOf(err))
+}

@@ -1,0 +1,102 @@
+package placement
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/rest"
+)
+
+func (d *door) providerUsages(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	_, provider, err := d.find(ctx, r)
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	used := map[string]int64{}
+	for _, one := range provider.Inventories {
+		used[one.ResourceClass] = one.Used
+	}
+	return rest.Answer{Body: object{"usages": used, "resource_provider_generation": provider.Generation}, Modified: rest.Now()}, nil
+}
+
+// allTypes asks for one sum over the consumers of all types.
+const allTypes = "all"
+
+func (d *door) usages(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	schema := closed([]string{"project_id"}, map[string]*rest.Schema{"project_id": owner, "user_id": owner})
+	if r.Since(38) {
+		schema.Properties["consumer_type"] = &rest.Schema{Type: "string", Pattern: namePattern + "|^all|^unknown$", MinSize: 1, MaxSize: placement.MaxNameLength}
+	}
+	if err := d.checkQuery(r, schema); err != nil {
+		return rest.Answer{}, err
+	}
+	project, _ := r.Last("project_id")
+	if viewer := access.ViewerFrom(ctx); project != viewer.ProjectID && !viewer.May(access.RuleConsumersReadAny) && !viewer.May(access.RulePlacementWrite) {
+		return rest.Answer{}, problem.Refuse(problem.ErrForbidden, "the usages of another project need %s", viewer.RolesThatMay(access.RuleConsumersReadAny))
+	}
+	filter := placement.UsageFilter{ProjectID: &project, By: placement.UsagesByType}
+	if user, ok := r.Last("user_id"); ok {
+		filter.UserID = &user
+	}
+	wanted, ofType := r.Last("consumer_type")
+	if ofType && wanted != allTypes && wanted != unknownType {
+		filter.ConsumerType = &wanted
+	}
+	groups, err := d.usagesOf(ctx, filter)
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	sums := sumsOf(r, groups, wanted)
+	var shown any = sums
+	if !r.Since(38) {
+		if shown = sums[allTypes]; sums[allTypes] == nil {
+			shown = object{}
+		}
+	}
+	return rest.Answer{Body: object{"usages": shown}, Modified: rest.Now()}, nil
+}
+
+// sumsOf returns the sums of groups by type and class. Before 1.38, and for all
+// types, there is one sum.
+func sumsOf(r *rest.Request, groups []*placement.UsageGroup, wanted string) map[string]map[string]int64 {
+	sums := map[string]map[string]int64{}
+	for _, group := range groups {
+		key := typeOf(group.ConsumerType)
+		if wanted == unknownType && key != unknownType {
+			continue
+		}
+		if !r.Since(38) || wanted == allTypes {
+			key = allTypes
+		}
+		if sums[key] == nil {
+			sums[key] = map[string]int64{}
+		}
+		for _, usage := range group.Usages {
+			sums[key][usage.ResourceClass] += usage.Used
+		}
+		if r.Since(38) {
+			sums[key]["consumer_count"] += int64(group.ConsumerCount)
+		}
+	}
+	return sums
+}
+
+// usagesOf returns all groups of usages.
+func (d *door) usagesOf(ctx context.Context, filter placement.UsageFilter) (all []*placement.UsageGroup, err error) {
+	for {
+		groups, err := d.Usages(ctx, filter, new(page.MaxSize))
+		if err != nil || len(groups) == 0 {
+			return all, err
+		}
+		if all = append(all, groups...); len(groups) < page.MaxSize {
+			return all, nil
+		}
+		filter.After = new("")
+		if last := groups[len(groups)-1]; last.ConsumerType != nil {
+			filter.After = last.ConsumerType
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/rest"
+)
+
+// doorPrefix begins the paths of all doors.
+const doorPrefix = "/openstack/"
+
+// newRequestID returns an id for a request: in the form of OpenStack for a
+// request to a door.
+func newRequestID(r *http.Request, other func() string) string {
+	if strings.HasPrefix(r.URL.Path, doorPrefix) {
+		return rest.NewRequestID()
+	}
+	return other()
+}
+
+// addDoors serves doors under their paths. Requests pass the same gates as
+// GraphQL.
+func addDoors(mux *http.ServeMux, t *transport, doors []*rest.Door) {
+	for _, door := range doors {
+		handler := t.doorOrigins(door, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.serveDoor(w, r, door) }))
+		mux.Handle(door.Mount, handler)
+		mux.Handle(door.Mount+"/", handler)
+	}
+}
+
+// doorOrigins answers pages of allowed origins as OpenStack's services do, and
+// refuses requests from pages of other origins that could change something.
+func (t *transport) doorOrigins(door *rest.Door, next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		why := &rest.Fault{Status: http.StatusForbidden, Detail: refusalOf(r.Header.Get("Origin"))}
+		send(w, r, door.Call(r, graph.RequestID(r.Context())).Respond(r.Context(), why))
+	}))
+	protected := protection.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header, origin := w.Header(), r.Header.Get("Origin")
+		header.Add("Vary", "Origin")
+		isAllowed := t.isAllowed(origin)
+		if isAllowed {
+			header.Set("Access-Control-Allow-Origin", origin)
+			header.Set("Access-Control-Expose-Headers", "Location, Retry-After, OpenStack-API-Version, X-OpenStack-Request-Id")
+		}
+		preflight := origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+		switch {
+		case preflight && len(t.AllowedOrigins) > 0:
+			if isAllowed {
+				header.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
+				header.Set("Access-Control-Allow-Headers", doorHeaders(r.Header.Get("Access-Control-Request-Headers")))
+				header.Set("Access-Control-Max-Age", "600")
+			}
+			w.WriteHeader(http.StatusOK)
+		case isAllowed:
+			next.ServeHTTP(w, r)
+		default:
+			protected.ServeHTTP(w, r)
+		}
+	})
+}
+
+// doorHeaders returns the requested headers that pages may send to a door.
+func doorHeaders(requested string) string {
+	var permitted []string
+	for name := range strings.SplitSeq(requested, ",") {
+		name = strings.TrimSpace(name)
+		isHeader := func(known string) bool { return strings.EqualFold(strings.TrimSpace(known), name) }
+		if isHeader("OpenStack-API-Version") || slices.ContainsFunc(strings.Split(allowedHeaders, ","), isHeader) {
+			permitted = append(permitted, name)
+		}
+	}
+	return strings.Join(permitted, ", ")
+}
+
+// serveDoor answers a request to a door.
+func (t *transport) serveDoor(w http.ResponseWriter, r *http.Request, door *rest.Door) {
+	call := door.Call(r, graph.RequestID(r.Context()))
+	requestLogOf(r.Context()).operation = call.Name()
+	response, refused := t.answerCall(w, r, call)
+	if refused != nil {
+		response = call.Respond(r.Context(), faultOf(refused))
+	}
+	send(w, r, response)
+}
+
+// send writes a response of a door.
+func send(w http.ResponseWriter, r *http.Request, response *rest.Response) {
+	for name, values := range response.Header {
+		w.Header()[name] = append(w.Header()[name], values...)
+	}
+	w.WriteHeader(response.Status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(response.Body) // fails if the client has gone
+	}
+}
+
+// faultOf returns the fault of a refusal of this package.
+func faultOf(why *refusal) *rest.Fault {
+	detail := why.message
+	if len(why.errors) > 0 {
+		detail = why.errors[0].Message
+	}
+	return &rest.Fault{Status: why.status, Detail: detail, RetryAfter: why.retryAfter}
+}
+
+// answerCall admits a call, runs it and charges its viewer, or returns why it
+// does not run. The root of a service needs no token.
+func (t *transport) answerCall(w http.ResponseWriter, r *http.Request, call *rest.Call) (*rest.Response, *refusal) {
+	if call.IsOpen() || call.Refused() != nil && isRoot(r, call) {
+		arrived := t.buckets.arrive(rateLimitKey(requestLogOf(r.Context()).address), r.Header)
+		if refused := arrived.address.take(1, time.Now()); refused != nil {
+			return nil, refused
+		}
+		return t.runOpen(r, call), nil
+	}
+	of, refused := t.caller(w, r)
+	if refused != nil {
+		w.Header().Del("WWW-Authenticate") // the door writes it
+		return nil, refused
+	}
+	if fault := call.Refused(); fault != nil {
+		return call.Respond(r.Context(), fault), nil
+	}
+	h, refused := t.gates.enter(r.Context(), of)
+	defer h.end()
+	if refused != nil {
+		return nil, refused
+	}
+	return t.runCall(r, call, of, h)
+}
+
+// runCall receives the body of a call, waits for what it needs, runs it and
+// charges its viewer.
+func (t *transport) runCall(r *http.Request, call *rest.Call, of caller, h *held) (*rest.Response, *refusal) {
+	body, refused := t.receiveCall(r, h)
+	if refused != nil {
+		return nil, refused
+	}
+	if refused := h.turn(r.Context(), lengthOf(r, body)); refused != nil {
+		return nil, refused
+	}
+	if call.Writes() && !of.viewer.IsAdmin() && !of.viewer.IsService() {
+		if refused := h.payer.take(writePoints, time.Now()); refused != nil {
+			return nil, refused
+		}
+	}
+	if lane, ok := lanes[call.Work()]; ok {
+		if refused := refusedAtGate(h.work.Take(r.Context(), lane, 1)); refused != nil {
+			return nil, refused
+		}
+	}
+	ctx, cancel := t.within(access.WithViewer(r.Context(), of.viewer))
+	defer cancel()
+	run := t.work.begin()
+	response, outside := call.Run(ctx, body)
+	if took := run.end(); !call.Writes() { // a write waits for locks and for the disk
+		h.payer.charge(int(took.cost(outside, call.Work() == rest.Searches)/pointCost), time.Now())
+	}
+	h.work.Give(readings, searches, statements)
+	return response, nil
+}
+
+// lanes are the lanes of the work that calls need.
+var lanes = map[rest.Work]int{rest.Statements: statements, rest.Searches: searches}
+
+// isRoot reports whether a refused call is one to the root of its service.
+func isRoot(r *http.Request, call *rest.Call) bool {
+	return strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, call.Mount()), "/") == ""
+}
+
+// runOpen answers a call that needs no token.
+func (t *transport) runOpen(r *http.Request, call *rest.Call) *rest.Response {
+	if fault := call.Refused(); fault != nil {
+		return call.Respond(r.Context(), fault)
+	}
+	response, _ := call.Run(r.Context(), nil)
+	return response
+}
+
+// receiveCall waits for room for a long body, and receives it.
+func (t *transport) receiveCall(r *http.Request, h *held) ([]byte, *refusal) {
+	if r.Body == nil || r.ContentLength == 0 {
+		return nil, nil
+	}
+	limit := t.Limits.BodyBytes
+	size := r.ContentLength
+	if size < 0 || limit > 0 && size > limit {
+		size = limit
+	}
+	if size > smallBody {
+		if refused := refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOfBody*size)); refused != nil {
+			return nil, refused
+		}
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, &refusal{status: http.StatusUnsupportedMediaType, message: "the body of the request is compressed, which is not supported: " + strconv.Quote(encoding)}
+	}
+	return readAll(r, limit)
+}
