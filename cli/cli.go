@@ -8,11 +8,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -203,43 +205,87 @@ func Reference() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var out strings.Builder
+	commands := parser.Model.Leaves(true)
+	uses := map[parameter]int{}
+	for _, command := range commands {
+		for _, one := range parametersOf(command) {
+			uses[one]++
+		}
+	}
+	r := reference{common: func(one parameter) bool { return uses[one] > 5 }}
+	r.WriteString("\n## Common arguments and flags\n")
+	maps.DeleteFunc(uses, func(one parameter, _ int) bool { return !r.common(one) })
+	r.table(slices.SortedFunc(maps.Keys(uses), func(a, b parameter) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.help, b.help))
+	}))
 	group := ""
 	for _, of := range parser.Model.Children {
 		if of.Group.Title != group {
 			group = of.Group.Title
-			fmt.Fprintf(&out, "\n## %s\n", group)
+			fmt.Fprintf(&r, "\n## %s\n", group)
 		}
-		fmt.Fprintf(&out, "\n### %s\n\n%s\n", of.Name, of.Help)
+		fmt.Fprintf(&r, "\n### %s\n\n%s\n", of.Name, of.Help)
 		if len(of.Children) == 0 {
-			writeCommand(&out, of.Name, of)
+			r.command(of.Name, of)
 		}
 		for _, command := range of.Children {
-			fmt.Fprintf(&out, "\n#### %s %s\n\n%s\n", of.Name, command.Name, command.Help)
-			writeCommand(&out, of.Name+" "+command.Name, command)
+			fmt.Fprintf(&r, "\n#### %s %s\n\n%s\n", of.Name, command.Name, command.Help)
+			r.command(of.Name+" "+command.Name, command)
 		}
 	}
-	return out.String(), nil
+	return r.String(), nil
 }
 
-// writeCommand writes the examples of a command and a table of its arguments
-// and flags, except the global flags. README and other pages explain the flags
-// of serve.
-func writeCommand(out *strings.Builder, path string, command *kong.Node) {
-	heading := "\n| | |\n|---|---|\n"
-	row := func(name, help string) {
-		escaped := strings.NewReplacer("|", "\\|")
-		fmt.Fprintf(out, "%s| `%s` | %s |\n", heading, escaped.Replace(name), escaped.Replace(help))
-		heading = ""
+// parameter is an argument or a flag of a command, with its help.
+type parameter struct{ name, help string }
+
+// parametersOf returns the arguments and flags of a command, except the global
+// flags.
+func parametersOf(command *kong.Node) (all []parameter) {
+	for _, argument := range command.Positional {
+		all = append(all, parameter{argument.Summary(), argument.Help})
 	}
-	fmt.Fprintf(out, "\n```sh\n%s\n```\n", strings.Join(examplesOf(path), "\n"))
+	for _, flag := range command.Flags {
+		all = append(all, parameter{flag.String(), flag.Help})
+	}
+	return all
+}
+
+// reference is the text of the reference of commands.
+type reference struct {
+	strings.Builder
+	common func(parameter) bool // whether the table of common parameters has it
+}
+
+// command writes the examples of a command and its arguments and flags. README
+// and other pages explain the flags of serve.
+func (r *reference) command(path string, command *kong.Node) {
+	fmt.Fprintf(r, "\n```sh\n%s\n```\n", strings.Join(examplesOf(path), "\n"))
 	if path == "serve" {
 		return
 	}
-	for _, argument := range command.Positional {
-		row(argument.Summary(), argument.Help)
+	var common []string
+	var rest []parameter
+	for _, one := range parametersOf(command) {
+		if r.common(one) {
+			common = append(common, "`"+one.name+"`")
+		} else {
+			rest = append(rest, one)
+		}
 	}
-	for _, flag := range command.Flags {
-		row(flag.String(), flag.Help)
+	r.table(rest)
+	if common != nil {
+		fmt.Fprintf(r, "\nCommon: %s.\n", strings.Join(common, ", "))
+	}
+}
+
+// table writes a table of parameters.
+func (r *reference) table(parameters []parameter) {
+	escaped := strings.NewReplacer("|", "\\|")
+	for i, one := range parameters {
+		if i == 0 {
+			r.WriteString("\n| | |\n|---|---|\n")
+		}
+		fmt.Fprintf(r, "| `%s` | %s |\n", escaped.Replace(one.name), escaped.Replace(one.help))
 	}
 }

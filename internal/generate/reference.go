@@ -178,9 +178,7 @@ func (r referenceOf) mutation(out *strings.Builder, field *ast.FieldDefinition) 
 		out.WriteString(" " + cell(rules))
 	}
 	out.WriteString("\n\n| argument | type | |\n|---|---|---|\n")
-	for _, one := range input.Fields {
-		fmt.Fprintf(out, "| `input.%s` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
-	}
+	r.inputs(out, input)
 	for _, one := range field.Arguments {
 		if one.Name != "input" {
 			fmt.Fprintf(out, "| `%s` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
@@ -190,27 +188,60 @@ func (r referenceOf) mutation(out *strings.Builder, field *ast.FieldDefinition) 
 	r.fields(out, r.schema.Types[field.Type.Name()])
 }
 
+// inputs writes rows for the fields of a mutation's input. The input of
+// createProperty, for example, refers to PropertyInput for common fields.
+func (r referenceOf) inputs(out *strings.Builder, input *ast.Definition) {
+	part := r.schema.Types[strings.TrimPrefix(input.Name, "Create")]
+	var common []string
+	for _, one := range input.Fields {
+		if part != nil && part != input {
+			if same := part.Fields.ForName(one.Name); same != nil && same.Description == one.Description && same.Type.String() == one.Type.String() {
+				common = append(common, "input."+one.Name)
+				continue
+			}
+		}
+		fmt.Fprintf(out, "| `input.%s` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
+	}
+	if common != nil {
+		fmt.Fprintf(out, "| `%s` | | As of %s. |\n", strings.Join(common, "`, `"), r.link(ast.NamedType(part.Name, nil)))
+	}
+}
+
 // arguments writes rows for the arguments of a field, whose names go into a
-// format. The arguments of pages are one row.
+// format. The arguments of pages are one row, and so are the arguments that a
+// subscription to an answer has in common with its query.
 func (r referenceOf) arguments(out *strings.Builder, field *ast.FieldDefinition, format string) {
-	page := r.schema.Query.Fields.ForName("namespaces").Arguments
-	common := func(one *ast.ArgumentDefinition) bool {
-		return slices.Contains(paging, one.Name) && one.Description == page.ForName(one.Name).Description
+	common, rest := inCommon(field.Arguments, r.schema.Query.Fields.ForName("namespaces").Arguments, paging)
+	place := "Of a [page](README.md#pages)."
+	if of := r.schema.Query.Fields.ForName(strings.TrimSuffix(field.Name, "Changed")); common == nil && of != nil && of != field {
+		common, rest = inCommon(field.Arguments, of.Arguments, nil)
+		place = "As of [" + of.Name + "](queries.md#" + strings.ToLower(of.Name) + ")."
 	}
-	whole := 0
-	for _, one := range field.Arguments {
-		if common(one) {
-			whole++
+	if common != nil {
+		fmt.Fprintf(out, "| `"+format+"` | | %s |\n", strings.Join(common, ", "), place)
+	}
+	for _, one := range rest {
+		fmt.Fprintf(out, "| `"+format+"` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
+	}
+}
+
+// inCommon returns the names of the arguments that others describe with the
+// same type and words, and the remaining arguments. If not all of the names in
+// needed are in common, none are.
+func inCommon(arguments, others ast.ArgumentDefinitionList, needed []string) (common []string, rest ast.ArgumentDefinitionList) {
+	for _, one := range arguments {
+		other := others.ForName(one.Name)
+		wanted := needed == nil || slices.Contains(needed, one.Name)
+		if wanted && other != nil && other.Description == one.Description && other.Type.String() == one.Type.String() {
+			common = append(common, one.Name)
+		} else {
+			rest = append(rest, one)
 		}
 	}
-	for _, one := range field.Arguments {
-		switch {
-		case whole < len(paging) || !common(one):
-			fmt.Fprintf(out, "| `"+format+"` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
-		case one.Name == paging[0]:
-			fmt.Fprintf(out, "| `"+format+"` | | Of a [page](README.md#pages). |\n", strings.Join(paging, ", "))
-		}
+	if len(common) < max(2, len(needed)) {
+		return nil, arguments
 	}
+	return common, rest
 }
 
 // types returns the page of some types.
@@ -221,6 +252,10 @@ func (r referenceOf) types(title string, all []*ast.Definition) string {
 		fmt.Fprintf(&out, "\n## %s\n\n%s\n", one.Name, prose(one.Description))
 		switch one.Kind {
 		case ast.Enum:
+			if one.Name == "Operation" {
+				out.WriteString("\nThe name of a field in capitals: `createTrait` is `CREATE_TRAIT`.\n")
+				continue
+			}
 			out.WriteString("\n| value | |\n|---|---|\n")
 			for _, value := range one.EnumValues {
 				fmt.Fprintf(&out, "| `%s` | %s |\n", value.Name, cell(value.Description))
