@@ -215,7 +215,7 @@ func Reference() (string, error) {
 	r := reference{common: func(one parameter) bool { return uses[one] > 5 }}
 	r.WriteString("\n## Common arguments and flags\n")
 	maps.DeleteFunc(uses, func(one parameter, _ int) bool { return !r.common(one) })
-	r.table(slices.SortedFunc(maps.Keys(uses), func(a, b parameter) int {
+	r.list(slices.SortedFunc(maps.Keys(uses), func(a, b parameter) int {
 		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.help, b.help))
 	}))
 	group := ""
@@ -254,7 +254,7 @@ func parametersOf(command *kong.Node) (all []parameter) {
 // reference is the text of the reference of commands.
 type reference struct {
 	strings.Builder
-	common func(parameter) bool // whether the table of common parameters has it
+	common func(parameter) bool // whether the list of common parameters has it
 }
 
 // command writes the examples of a command and its arguments and flags. README
@@ -273,19 +273,18 @@ func (r *reference) command(path string, command *kong.Node) {
 			rest = append(rest, one)
 		}
 	}
-	r.table(rest)
+	r.list(rest)
 	if common != nil {
 		fmt.Fprintf(r, "\nCommon: %s.\n", strings.Join(common, ", "))
 	}
 }
 
-// table writes a table of parameters.
-func (r *reference) table(parameters []parameter) {
-	escaped := strings.NewReplacer("|", "\\|")
-	for i, one := range parameters {
-		if i == 0 {
-			r.WriteString("\n| | |\n|---|---|\n")
-		}
-		fmt.Fprintf(r, "| `%s` | %s |\n", escaped.Replace(one.name), escaped.Replace(one.help))
+// list writes a list of parameters.
+func (r *reference) list(parameters []parameter) {
+	if len(parameters) > 0 {
+		r.WriteString("\n")
+	}
+	for _, one := range parameters {
+		fmt.Fprintf(r, "- `%s`: %s\n", one.name, one.help)
 	}
 }

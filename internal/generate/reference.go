@@ -46,7 +46,7 @@ func writeReference(sources []*ast.Source) error {
 
 // reference returns the pages by the names of their files.
 func reference(schema *ast.Schema) map[string]string {
-	r := referenceOf{schema, map[string]string{}}
+	r := referenceOf{schema, map[string]string{}, map[row]bool{}}
 	types := map[string][]*ast.Definition{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
 		one := schema.Types[name]
@@ -61,6 +61,7 @@ func reference(schema *ast.Schema) map[string]string {
 		r.places[name] = page + ".md#" + strings.ToLower(name)
 		types[page] = append(types[page], one)
 	}
+	r.findCommon()
 	pages := map[string]string{
 		"queries.md":       r.root("Queries", schema.Query),
 		"mutations.md":     r.root("Mutations", schema.Mutation),
@@ -96,6 +97,14 @@ func pageOf(one *ast.Definition) string {
 type referenceOf struct {
 	schema *ast.Schema
 	places map[string]string // page and heading by the name of each type
+	common map[row]bool      // rows of many mutations, which their page has once
+}
+
+// row is a row of a table: a field or an argument.
+type row struct{ name, of, description string }
+
+func (r referenceOf) row(prefix, name string, of *ast.Type, ifAbsent *ast.Value, description string) row {
+	return row{prefix + name, r.typed(of, ifAbsent), cell(description)}
 }
 
 // pagesOfLists is the section of the index on types and arguments of pages,
@@ -146,6 +155,12 @@ func inputOf(mutation *ast.FieldDefinition) string {
 func (r referenceOf) root(title string, of *ast.Definition) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n", title)
+	if of == r.schema.Mutation {
+		out.WriteString("\n## Common arguments and answers\n\n| | type | |\n|---|---|---|\n")
+		for _, one := range slices.SortedFunc(maps.Keys(r.common), func(a, b row) int { return strings.Compare(a.name+a.description, b.name+b.description) }) {
+			one.write(&out)
+		}
+	}
 	fields := slices.Clone(of.Fields)
 	slices.SortFunc(fields, func(a, b *ast.FieldDefinition) int { return strings.Compare(a.Name, b.Name) })
 	for _, field := range fields {
@@ -167,6 +182,41 @@ func (r referenceOf) root(title string, of *ast.Definition) string {
 	return out.String()
 }
 
+func (r row) write(out *strings.Builder) {
+	fmt.Fprintf(out, "| `%s` | %s | %s |\n", r.name, r.of, r.description)
+}
+
+// rowsOf returns the rows of a mutation: its arguments, and its answer.
+func (r referenceOf) rowsOf(mutation *ast.FieldDefinition) (arguments, answer []row) {
+	for _, one := range r.schema.Types[inputOf(mutation)].Fields {
+		arguments = append(arguments, r.row("input.", one.Name, one.Type, one.DefaultValue, one.Description))
+	}
+	for _, one := range mutation.Arguments {
+		if one.Name != "input" {
+			arguments = append(arguments, r.row("", one.Name, one.Type, one.DefaultValue, one.Description))
+		}
+	}
+	for _, one := range r.schema.Types[mutation.Type.Name()].Fields {
+		if len(one.Arguments) == 0 {
+			answer = append(answer, r.row("", one.Name, one.Type, nil, one.Description))
+		}
+	}
+	return arguments, answer
+}
+
+// findCommon finds the rows that more than three mutations have.
+func (r referenceOf) findCommon() {
+	uses := map[row]int{}
+	for _, field := range r.schema.Mutation.Fields {
+		arguments, answer := r.rowsOf(field)
+		for _, one := range slices.Concat(arguments, answer) {
+			if uses[one]++; uses[one] > 3 {
+				r.common[one] = true
+			}
+		}
+	}
+}
+
 // mutation writes the arguments of a mutation and its answer. Sentences of the
 // input's description after the first one have rules; the first one is the
 // heading again.
@@ -178,33 +228,50 @@ func (r referenceOf) mutation(out *strings.Builder, field *ast.FieldDefinition) 
 		out.WriteString(" " + cell(rules))
 	}
 	out.WriteString("\n\n| argument | type | |\n|---|---|---|\n")
-	r.inputs(out, input)
-	for _, one := range field.Arguments {
-		if one.Name != "input" {
-			fmt.Fprintf(out, "| `%s` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
-		}
-	}
-	fmt.Fprintf(out, "\nAnswers `%s`.\n", field.Type.Name())
-	r.fields(out, r.schema.Types[field.Type.Name()])
-}
-
-// inputs writes rows for the fields of a mutation's input. The input of
-// createProperty, for example, refers to PropertyInput for common fields.
-func (r referenceOf) inputs(out *strings.Builder, input *ast.Definition) {
+	arguments, answer := r.rowsOf(field)
 	part := r.schema.Types[strings.TrimPrefix(input.Name, "Create")]
-	var common []string
-	for _, one := range input.Fields {
+	var ofPart []string
+	for _, one := range r.writeRest(out, arguments) {
 		if part != nil && part != input {
-			if same := part.Fields.ForName(one.Name); same != nil && same.Description == one.Description && same.Type.String() == one.Type.String() {
-				common = append(common, "input."+one.Name)
+			name := strings.TrimPrefix(one.name, "input.")
+			if same := part.Fields.ForName(name); same != nil && r.row("input.", name, same.Type, same.DefaultValue, same.Description) == one {
+				ofPart = append(ofPart, one.name)
 				continue
 			}
 		}
-		fmt.Fprintf(out, "| `input.%s` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
+		one.write(out)
+	}
+	if ofPart != nil {
+		fmt.Fprintf(out, "| `%s` | | As of %s. |\n", strings.Join(ofPart, "`, `"), r.link(ast.NamedType(part.Name, nil)))
+	}
+	payload := r.schema.Types[field.Type.Name()]
+	fmt.Fprintf(out, "\nAnswers `%s`.\n\n| field | type | |\n|---|---|---|\n", payload.Name)
+	for _, one := range r.writeRest(out, answer) {
+		one.write(out)
+	}
+	for _, one := range payload.Fields {
+		if len(one.Arguments) > 0 {
+			r.row("", one.Name, one.Type, nil, one.Description).write(out)
+			r.arguments(out, one, one.Name+"(%s:)")
+		}
+	}
+}
+
+// writeRest writes one row for the common ones among some rows, and returns the
+// others.
+func (r referenceOf) writeRest(out *strings.Builder, rows []row) (rest []row) {
+	var common []string
+	for _, one := range rows {
+		if r.common[one] {
+			common = append(common, one.name)
+		} else {
+			rest = append(rest, one)
+		}
 	}
 	if common != nil {
-		fmt.Fprintf(out, "| `%s` | | As of %s. |\n", strings.Join(common, "`, `"), r.link(ast.NamedType(part.Name, nil)))
+		fmt.Fprintf(out, "| `%s` | | [Common](#common-arguments-and-answers). |\n", strings.Join(common, "`, `"))
 	}
+	return rest
 }
 
 // arguments writes rows for the arguments of a field, whose names go into a
