@@ -212,7 +212,7 @@ func Reference() (string, error) {
 			uses[one]++
 		}
 	}
-	r := reference{common: func(one parameter) bool { return uses[one] > 5 }}
+	r := commandPage{common: func(one parameter) bool { return uses[one] > 5 }}
 	r.WriteString("\n## Common arguments and flags\n")
 	maps.DeleteFunc(uses, func(one parameter, _ int) bool { return !r.common(one) })
 	r.list(slices.SortedFunc(maps.Keys(uses), func(a, b parameter) int {
@@ -251,15 +251,15 @@ func parametersOf(command *kong.Node) (all []parameter) {
 	return all
 }
 
-// reference is the text of the reference of commands.
-type reference struct {
+// commandPage is the text of the reference of commands.
+type commandPage struct {
 	strings.Builder
 	common func(parameter) bool // whether the list of common parameters has it
 }
 
 // command writes the examples of a command and its arguments and flags. README
 // and other pages explain the flags of serve.
-func (r *reference) command(path string, command *kong.Node) {
+func (r *commandPage) command(path string, command *kong.Node) {
 	fmt.Fprintf(r, "\n```sh\n%s\n```\n", strings.Join(examplesOf(path), "\n"))
 	if path == "serve" {
 		return
@@ -280,7 +280,7 @@ func (r *reference) command(path string, command *kong.Node) {
 }
 
 // list writes a list of parameters.
-func (r *reference) list(parameters []parameter) {
+func (r *commandPage) list(parameters []parameter) {
 	if len(parameters) > 0 {
 		r.WriteString("\n")
 	}
