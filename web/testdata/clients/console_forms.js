@@ -130,7 +130,7 @@ async function contents(context) {
   await type.getByRole("combobox", { name: "Resource type" }).fill("OS::Nova::Flav");
   await page.getByRole("option", { name: "OS::Nova::Flavor" }).click();
   await type.getByLabel("Prefix").fill("holds");
-  await type.getByText("A prefix ends in one of").waitFor();
+  await type.getByText("A prefix must end in one of").waitFor();
   await type.getByLabel("Prefix").fill("holds:");
   if (views === "all") await accessible(page, "an association");
   await type.getByRole("button", { name: "Add", exact: true }).click();
@@ -391,7 +391,7 @@ async function bulk(context) {
   await form.getByRole("button", { name: "Add", exact: true }).click();
   await form.getByLabel("note", { exact: true }).fill(name);
   await press(`Save 1 change on ${before.length} resources`);
-  await form.getByText("Nothing was set, for these refused it").waitFor();
+  await form.getByText("Nothing was saved. These resources refused the change").waitFor();
   holds((await flavors()).every((one) => valueOf(one, "note") === undefined), "a refused change was stored");
   await press("Undo: note");
 
