@@ -15,7 +15,7 @@ FUZZ ?= 5s
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: test-openstack counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
+.PHONY: release test-openstack counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -69,6 +69,9 @@ dependencies: ## licences, known vulnerabilities and newer versions of what Cada
 
 build: ## the program, without C
 	CGO_ENABLED=0 $(GO) build -buildvcs=auto -o cadastre .
+
+release: ## archives, checksums and bills of materials of HEAD, and the TypeScript client: make release VERSION=1.0.0 (needs node 20 or newer)
+	cd tools && $(GO) run ./release -version '$(VERSION)' $(RELEASE)
 
 generate: ## ent, the merged schema, graph, client and the reference of commands, from ent/schema and schema
 	$(GO) generate ./ent

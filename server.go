@@ -57,8 +57,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return cli.Run(ctx, program, args, stdout, stderr)
 }
 
-// version returns the version of the module, or the revision of the build.
+// release is the version that `make release` builds; empty in other builds.
+var release string
+
+// version returns the version of the release or the module, or the revision of
+// the build.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
@@ -190,13 +197,16 @@ func serveHTTP(ctx context.Context, listeners *listeners, c *configuration) erro
 	stopProfiles := serveAside(ctx, listeners.profiles, "profiling", profiles(), log)
 	database, _, _ := strings.Cut(c.options.Database, "://") // the rest holds a secret
 	log.Info("serving", "address", listeners.api.Addr().String(), "database", database, "profile", c.options.Profile)
-	err := web.Serve(ctx, listeners.api, web.New(c.web), web.ServeOptions{Certificate: c.certificate, AllowedOrigins: c.web.AllowedOrigins, Log: log})
+	err := web.Serve(ctx, listeners.api, web.New(c.web),
+		web.ServeOptions{Certificate: c.certificate, AllowedOrigins: c.web.AllowedOrigins, Log: log})
 	return errors.Join(err, stopProfiles(), stopMetrics())
 }
 
 // serveAside serves a handler on its own listener until the caller calls stop.
 // Without a listener it does nothing.
-func serveAside(ctx context.Context, listener net.Listener, what string, handler http.Handler, log *slog.Logger) (stop func() error) {
+func serveAside(ctx context.Context, listener net.Listener, what string, handler http.Handler, log *slog.Logger) (
+	stop func() error,
+) {
 	if listener == nil {
 		return func() error { return nil }
 	}

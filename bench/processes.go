@@ -29,7 +29,9 @@ type sharing struct {
 }
 
 func defaultSharing(rounds int) sharing {
-	return sharing{processes: []int{1, 2, 4}, clients: maxClients, rounds: min(rounds, 3), each: 2 * time.Second, lags: 100, raced: 20}
+	return sharing{
+		processes: []int{1, 2, 4}, clients: maxClients, rounds: min(rounds, 3), each: 2 * time.Second, lags: 100, raced: 20,
+	}
 }
 
 // shared holds the measurements of a number of servers.
@@ -75,7 +77,9 @@ func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
 	}
 	add := func(kind, work string, processes int, rates []float64, figures map[string]float64) {
 		figures["processes"], figures["clients"] = float64(processes), float64(s.clients)
-		lines = append(lines, measured.Line{Kind: kind, Work: work, Database: postgres, Server: on.name, Rates: rates, Figures: figures})
+		lines = append(lines, measured.Line{
+			Kind: kind, Work: work, Database: postgres, Server: on.name, Rates: rates, Figures: figures,
+		})
 	}
 	for _, work := range works {
 		for i, processes := range s.processes {
@@ -85,7 +89,8 @@ func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
 	}
 	for i, processes := range s.processes {
 		for name, lags := range map[string][]time.Duration{"lag": all[i].lag, "beside": all[i].lagBeside} {
-			all[i].figures[name+"MedianMs"], all[i].figures[name+"P99Ms"] = measured.Quantile(lags, 50), measured.Quantile(lags, 99)
+			all[i].figures[name+"MedianMs"] = measured.Quantile(lags, 50)
+			all[i].figures[name+"P99Ms"] = measured.Quantile(lags, 99)
 		}
 		add(measured.Lag, "", processes, nil, all[i].figures)
 	}
@@ -160,7 +165,8 @@ func (s *sharedBench) time(ctx context.Context, servers []*target, work sharedWo
 		into.works[work.name] = &timing{}
 	}
 	of := into.works[work.name]
-	if err := s.send(ctx, servers, s.clients, s.each/10, work.requests, &timing{}); err != nil { // the first ones fill caches
+	// The first requests fill caches.
+	if err := s.send(ctx, servers, s.clients, s.each/10, work.requests, &timing{}); err != nil {
 		return err
 	}
 	counted := len(servers) == 1 && work.name == claimsOfDifferent
@@ -181,7 +187,9 @@ func (s *sharedBench) time(ctx context.Context, servers []*target, work sharedWo
 
 // send sends requests from several clients for some time. Each client uses one
 // of the servers.
-func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, limit time.Duration, requests func() []local.Request, into *timing) error {
+func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, limit time.Duration,
+	requests func() []local.Request, into *timing,
+) error {
 	d := drive{clients: connect(servers, admin, clients), next: until(limit, requests)}
 	defer d.close()
 	return into.add(ctx, servers, d)
@@ -268,7 +276,9 @@ func awaitUse(ctx context.Context, reader *local.Client, shown local.Call, used 
 
 // watchBeside is watch while a quarter of the clients claim and release. They use a
 // provider that watch does not use.
-func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags []time.Duration) ([]time.Duration, error) {
+func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags []time.Duration) (
+	[]time.Duration, error,
+) {
 	beside, stop := context.WithCancel(ctx)
 	defer stop()
 	claiming := make(chan error, 1)
@@ -295,7 +305,8 @@ const (
 // or is above their capacity.
 const overAllocated = `SELECT count(*) FROM inventories i
 	JOIN (SELECT provider_id, resource_class_id, sum(used) AS used FROM allocations GROUP BY 1, 2) a
-	ON a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id WHERE a.used > i.capacity OR a.used <> i.used`
+	ON a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id
+	WHERE a.used > i.capacity OR a.used <> i.used`
 
 // race makes all clients concurrently claim more than some providers have. It
 // counts the allocations in the database and then undoes the claims.
@@ -333,14 +344,17 @@ func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[s
 	}
 	figures["overallocated"] = 0
 	if served != fit || released != fit || over != "0" {
-		return fmt.Errorf("%d claims were served and %d released where %d fit, and %s inventories are over-allocated", served, released, fit, over)
+		return fmt.Errorf("%d claims were served and %d released where %d fit, and %s inventories are over-allocated",
+			served, released, fit, over)
 	}
 	return nil
 }
 
 // sendAll sends one request of each pair, from all clients, and returns the
 // number that the servers accepted. A refusal with another code is an error.
-func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]local.Request, which int, refusal string) (int, error) {
+func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]local.Request, which int,
+	refusal string,
+) (int, error) {
 	var next, served atomic.Int64
 	d := drive{clients: connect(servers, admin, s.clients)}
 	defer d.close()
