@@ -12,10 +12,13 @@ import (
 )
 
 // Check returns the problems of a new association: names must have 1 to 80
-// characters, and a prefix must end in a separator.
-func (a DocumentAssociation) Check(path string) problem.Problems {
+// characters, and a prefix must end in a separator, unless AnyPrefix is set.
+func (a NewAssociation) Check(path string) problem.Problems {
 	c := checker{level: Strict}
-	c.validateAssociation(a, path)
+	if a.AnyPrefix {
+		c.level = Lenient
+	}
+	c.validateAssociation(a.DocumentAssociation, path)
 	return c.found
 }
 
@@ -192,6 +195,8 @@ type checker struct {
 	level         Strictness
 	warned, found problem.Problems
 	edited        []ImportEdit // local edits that an upgrade keeps
+	// refusesUnknown makes unknown keys of a document problems.
+	refusesUnknown bool
 }
 
 func (c *checker) problem(path, format string, args ...any) {

@@ -79,6 +79,14 @@ func ParseDocument(input string) (document *Document, warnings, problems problem
 	return document, c.warned, withoutRepeats(c.found)
 }
 
+// ParseNewDocument is ParseDocument for a document that a program sends, not a
+// file that people keep: an unknown key is a problem.
+func ParseNewDocument(input string) (*Document, problem.Problems) {
+	c := checker{level: Lenient, refusesUnknown: true}
+	document := c.readDocument(input)
+	return document, withoutRepeats(c.found)
+}
+
 func (c *checker) readDocument(input string) *Document {
 	input, marked := strings.CutPrefix(input, "\uFEFF")
 	if marked {

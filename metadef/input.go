@@ -38,6 +38,7 @@ type ObjectPatch struct {
 	Description Change[*string]
 	Required    Change[[]string]
 	Properties  Change[[]PropertyInput]
+	Level       Strictness // how the names of required properties are checked
 }
 
 // ObjectInput is a new object.
@@ -118,6 +119,7 @@ type TagChange struct {
 type NewAssociation struct {
 	Namespace string
 	Revision  *int
+	AnyPrefix bool // accepts a prefix without a separator, as files do
 	DocumentAssociation
 }
 

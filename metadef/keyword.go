@@ -65,6 +65,8 @@ type PropertyPatch struct {
 	AdditionalItems Change[*bool]
 	ReadOnly        Change[*bool]
 	Operators       Change[[]string]
+	// Level says how the definition is checked.
+	Level Strictness
 }
 
 // keyword is a row of the keyword table: a keyword of the property schema

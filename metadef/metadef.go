@@ -128,6 +128,7 @@ type Tag struct {
 	ParentID    int64 // 0 for a tag without parent
 	Name        string
 	CreatedAt   time.Time
+	UpdatedAt   time.Time
 	// In is its namespace, if the namespace was changed together with it, and
 	// nil otherwise.
 	In *Namespace

@@ -17,19 +17,19 @@ func (p PropertyInput) Schema(path string) (PropertySchema, problem.Problems) {
 	var problems problem.Problems
 	text.CheckName(&problems, problem.Join(path, "name"), p.Name)
 	keywords, unwritten := p.write("{}", path)
-	schema, _, found := ParsePropertySchema(keywords, p.Name, path, Strict)
+	schema, _, found := ParsePropertySchema(keywords, p.Name, path, p.Level)
 	return schema, slices.Concat(problems, unwritten, found)
 }
 
 // Apply changes a stored definition. It keeps keywords that the patch does not
 // name or that have no field in the API. It places new keywords in the order of
-// the keyword table. It checks the result strictly, but ignores existing
+// the keyword table. It checks the result, but ignores existing
 // problems, which can come from definition files, unless the patch sets their
 // field.
 func (p PropertyPatch) Apply(current PropertySchema, path string) (PropertySchema, problem.Problems) {
 	keywords, unwritten := p.write(current.Keywords, path)
-	schema, _, problems := ParsePropertySchema(keywords, "", path, Strict)
-	_, _, before := ParsePropertySchema(current.Keywords, "", path, Strict)
+	schema, _, problems := ParsePropertySchema(keywords, "", path, p.Level)
+	_, _, before := ParsePropertySchema(current.Keywords, "", path, p.Level)
 	problems = slices.DeleteFunc(problems, func(one problem.Problem) bool {
 		return slices.Contains(before, one) && !p.sets(one.Field, path)
 	})
@@ -166,14 +166,14 @@ func (p NamespacePatch) setOn(to *Document) {
 
 // Object returns the new object and all of its problems.
 func (o ObjectInput) Object(path string) (DocumentObject, problem.Problems) {
-	c := checker{level: Strict}
+	c := checker{level: o.Level}
 	object := c.objectOf(o, path)
 	return object, c.found
 }
 
 // Apply changes an object and keeps the fields that the change does not name.
 func (o ObjectChange) Apply(current DocumentObject, path string) (DocumentObject, problem.Problems) {
-	c := checker{level: Strict}
+	c := checker{level: o.Level}
 	current.Name = RenamedAs(&c.found, problem.Join(path, "newName"), current.Name, o.NewName)
 	object := o.applyTo(current, path, &c)
 	return object, c.found

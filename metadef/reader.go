@@ -2,6 +2,7 @@ package metadef
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef/internal/jsonvalue"
@@ -50,6 +51,10 @@ func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fil
 // leftOut warns of a dropped key. The reference system's API adds some keys to
 // its answers; others are unknown.
 func (r documentReader) leftOut(key, path string, known []string) {
+	if r.refusesUnknown {
+		r.problem(path, "is unknown; known are %s", strings.Join(known, ", "))
+		return
+	}
 	switch key {
 	case "created_at", "updated_at", "self", "schema", "first", "next":
 		r.warn(path, "is read-only; left out")

@@ -22,7 +22,7 @@ func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.
 	e := edit{mutation: "associateResourceType", namespace: input.Namespace, revision: input.Revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		wanted := input.DocumentAssociation
-		if err := wanted.Check("input").Err(); err != nil {
+		if err := input.Check("input").Err(); err != nil {
 			return nil, err
 		}
 		there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)

@@ -47,6 +47,16 @@ func namespacePosition(order page.Order) func(*ent.Namespace) (key any, tie stri
 	}
 }
 
+// NamespaceCursor returns the cursor of a namespace in Namespaces under an
+// order.
+func NamespaceCursor(n *metadef.Namespace, order page.Order) string {
+	key := paging.KeyUnder(order, n.Name, n.CreatedAt, n.UpdatedAt)
+	if order.Field == "DISPLAY_NAME" {
+		key = n.DisplayName()
+	}
+	return paging.CursorAt(order.Of("namespaces"), key, n.UUID)
+}
+
 // CountNamespaces returns the total number of namespaces in Namespaces.
 func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.NamespaceFilter) (int, error) {
 	return namespaceTable.Count(ctx, s.DB, visible.Namespaces(ctx), namespacesMatching(filter))
@@ -114,7 +124,7 @@ func objectNoun(row *ent.ObjectDefinition) *metadef.ObjectDefinition {
 }
 
 func tagNoun(row *ent.Tag) *metadef.Tag {
-	t := &metadef.Tag{ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name, CreatedAt: row.CreatedAt.UTC()}
+	t := &metadef.Tag{ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
 	if row.ParentID != nil {
 		t.ParentID = *row.ParentID
 	}

@@ -35,6 +35,25 @@ func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.Namesp
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	return s.create(ctx, document)
+}
+
+// CreateDocument is CreateNamespace for a valid document. Without a visibility
+// the namespace is private.
+func (s *MetadefStore) CreateDocument(ctx context.Context, document *metadef.Document) (*metadef.Namespace, error) {
+	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil {
+		return nil, err
+	}
+	if document.Owner != nil {
+		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *document.Owner); err != nil {
+			return nil, err
+		}
+	}
+	return s.create(ctx, document)
+}
+
+// create creates the namespace of a document within the quota.
+func (s *MetadefStore) create(ctx context.Context, document *metadef.Document) (*metadef.Namespace, error) {
 	if err := s.checkQuota(document, "input"); err != nil {
 		return nil, err
 	}

@@ -193,14 +193,7 @@ func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place fun
 	out.Cursors = make([]string, len(rows))
 	for i, row := range rows {
 		key, tie := place(row)
-		position := page.Position{List: p.list, ID: tie}
-		switch key := key.(type) {
-		case string:
-			position.Key = key
-		case time.Time:
-			position.Key = key.UTC().Format(time.RFC3339Nano)
-		}
-		out.Items[i], out.Cursors[i] = noun(row), position.Cursor()
+		out.Items[i], out.Cursors[i] = noun(row), CursorAt(p.list, key, tie)
 	}
 	return out
 }
@@ -223,4 +216,17 @@ func PageOf[Row, Noun any](
 		return page.Page[Noun]{}, fmt.Errorf("list the rows of %s: %w", table.Name, err)
 	}
 	return NewPage(pages, rows, noun, place), nil
+}
+
+// CursorAt returns the cursor of a row in a list under an order, from its key,
+// a string or a time, and what breaks ties.
+func CursorAt(list string, key any, tie string) string {
+	position := page.Position{List: list, ID: tie}
+	switch key := key.(type) {
+	case string:
+		position.Key = key
+	case time.Time:
+		position.Key = key.UTC().Format(time.RFC3339Nano)
+	}
+	return position.Cursor()
 }
