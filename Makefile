@@ -28,7 +28,8 @@ test: ## every test, on SQLite and PostgreSQL; random tests have a third of thei
 
 # The folder of Placement's gabbi files: placement/tests/functional/gabbits of its source.
 GABBITS ?= /usr/lib/python3/dist-packages/placement/tests/functional/gabbits
-test-openstack: build ## Placement's own functional tests against new servers (needs python3-placement, python3-gabbi and python3-oslotest)
+test-openstack: build ## the functional tests of Placement and of Glance's definitions against new servers (needs python3-placement, python3-gabbi, python3-oslotest and python3-glance)
+	/usr/bin/python3 -W ignore tools/openstack/image.py ./cadastre
 	/usr/bin/python3 -W ignore tools/openstack/run_gabbi.py --program ./cadastre --gabbits $(GABBITS) $(OPENSTACK)
 
 race: ## every test with the race detector, and all rounds of random tests

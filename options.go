@@ -21,7 +21,10 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/rest"
+	"github.com/cadastre-dev/cadastre/rest/image"
 	"github.com/cadastre-dev/cadastre/rest/placement"
+	"github.com/cadastre-dev/cadastre/rest/reservation"
+	"github.com/cadastre-dev/cadastre/rest/share"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/web"
 )
@@ -142,12 +145,22 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 }
 
 // services are the OpenStack services whose APIs a server can have.
-var services = []string{"placement"}
+var services = []string{"placement", "image", "share", "reservation"}
 
 // doors returns the doors of the services that the options name.
 func doors(options cli.ServeOptions, s *store.Store, log *slog.Logger) (all []*rest.Door) {
-	if slices.Contains(options.OpenStackAPI, "placement") {
-		all = append(all, placement.New(s, options.OpenStackAPICompat == "reference", log))
+	asReference := options.OpenStackAPICompat == "reference"
+	for _, service := range options.OpenStackAPI {
+		switch service {
+		case "placement":
+			all = append(all, placement.New(s, asReference, log))
+		case "image":
+			all = append(all, image.New(s, asReference, log))
+		case "share":
+			all = append(all, share.New(s, log))
+		case "reservation":
+			all = append(all, reservation.New(s, log))
+		}
 	}
 	return all
 }

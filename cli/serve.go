@@ -56,7 +56,7 @@ type ServeOptions struct {
 	TLSCert          string   `name:"tls-cert" type:"path" help:"Certificate chain, PEM."`
 	TLSKey           string   `name:"tls-key" type:"path" help:"Key of the certificate, PEM."`
 
-	OpenStackAPI       []string `name:"openstack-api" placeholder:"SERVICE" help:"APIs of OpenStack's services that the server answers under /openstack/SERVICE: placement."`
+	OpenStackAPI       []string `name:"openstack-api" placeholder:"SERVICE" help:"APIs of OpenStack's services that the server answers under /openstack/SERVICE: placement, image, share and reservation."`
 	OpenStackAPICompat string   `key:"" name:"openstack-api-compat" enum:"reference,strict" default:"reference" help:"How to answer there where OpenStack's own service is wrong: as it does (reference) or as GraphQL does (strict)."`
 
 	OIDC     OIDC     `embed:"" prefix:"oidc-"`

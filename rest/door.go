@@ -30,12 +30,15 @@ type Door struct {
 	Service string
 	// Mount is the path before the paths of routes: "/openstack/placement".
 	Mount string
-	// Latest is the highest minor version; versions are 1.0 to 1.Latest.
+	// Latest is the highest minor version; versions are 1.0 to 1.Latest. 0 is a
+	// service without versions.
 	Latest int
 	Routes []Route
 	Store  *store.Store
 	// Log gets the causes of internal errors.
 	Log *slog.Logger
+	// Form returns a fault in the service's own form. Nil is a list of errors.
+	Form func(*Fault) any
 }
 
 // Route is a row in the table of a door.
@@ -51,6 +54,8 @@ type Route struct {
 	Field  string
 	Work   Work
 	Handle Handler
+	// Bare routes take no body: any body is refused.
+	Bare bool
 	// Before is the status of the route before its version; 0 is 404.
 	Before int
 }
@@ -113,10 +118,12 @@ func (d *Door) Call(r *http.Request, requestID string) *Call {
 	if r.TLS != nil {
 		c.origin = "https://" + r.Host
 	}
-	if c.request.Version, c.fault = versionOf(r.Header, d.Service, d.Latest); c.fault != nil {
-		return c
+	if d.Latest > 0 {
+		if c.request.Version, c.fault = versionOf(r.Header, d.Service, d.Latest); c.fault != nil {
+			return c
+		}
+		c.versioned = true
 	}
-	c.versioned = true
 	if c.request.Query, c.fault = parameters(r.URL.RawQuery); c.fault != nil {
 		return c
 	}
@@ -235,6 +242,9 @@ func (c *Call) checkBody() *Fault {
 	media = strings.ToLower(strings.TrimSpace(media))
 	sends := c.route.Method == http.MethodPost || c.route.Method == http.MethodPut
 	switch {
+	case c.route.Bare && len(c.request.Body) > 0:
+		return Bad("this request takes no body")
+	case c.route.Bare:
 	case media == "" && len(c.request.Body) > 0:
 		return &Fault{Status: http.StatusBadRequest, Detail: "content-type header required when content-length > 0"}
 	case sends && c.takesJSON() && media != mediaJSON:
@@ -301,12 +311,23 @@ func FaultOf(err error) (*Fault, bool) {
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		return fault, true
 	}
+	kind := kindOf(err)
 	for _, of := range statuses {
-		if errors.Is(err, of.kind) {
+		if errors.Is(kind, of.kind) {
 			return &Fault{Status: of.status, Code: of.code, Detail: MessageOf(err)}, true
 		}
 	}
 	return nil, false
+}
+
+// kindOf returns the kind of an input's problems if all have one, such as
+// ErrNotFound, and the error itself otherwise.
+func kindOf(err error) error {
+	problems, ok := problem.Of(err)
+	if !ok || len(problems) == 0 || slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Kind == nil }) {
+		return err
+	}
+	return problems[0].Kind
 }
 
 // MessageOf returns the message of a refusal for clients.
@@ -316,7 +337,8 @@ func MessageOf(err error) string {
 	}
 	var messages []string
 	for _, one := range problem.InError(err) {
-		messages = append(messages, one.Field+": "+one.Message)
+		field := strings.TrimPrefix(strings.TrimPrefix(one.Field, "input"), ".")
+		messages = append(messages, strings.TrimPrefix(field+": "+one.Message, ": "))
 	}
 	return strings.Join(messages, "; ")
 }

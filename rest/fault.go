@@ -60,7 +60,9 @@ type Response struct {
 func (c *Call) head(status int) *Response {
 	header := http.Header{}
 	header.Set("X-Openstack-Request-Id", c.requestID)
-	header.Add("Vary", "openstack-api-version")
+	if c.door.Latest > 0 {
+		header.Add("Vary", "openstack-api-version")
+	}
 	if c.versioned {
 		header.Set("OpenStack-API-Version", c.door.Service+" "+version(c.request.Version))
 	}
@@ -109,6 +111,9 @@ func (c *Call) failure(fault *Fault) *Response {
 		detail = strings.TrimSpace(explanation + "\n\n " + fault.Detail)
 	}
 	switch {
+	case c.door.Form != nil:
+		response.Header.Set("Content-Type", mediaJSON)
+		response.Body = Encode(c.door.Form(fault))
 	case accepts(c.request.Header, mediaJSON):
 		response.Header.Set("Content-Type", mediaJSON)
 		response.Body = c.errors(fault, title, detail)

@@ -1,0 +1,166 @@
+package image
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// kind is a kind of definitions with the attributes that only the server sets.
+// A request that sends one of them is refused with 403, as the reference does.
+type kind struct {
+	name     string
+	readOnly []string
+}
+
+var (
+	aNamespace   = kind{"namespace", []string{"created_at", "updated_at", "self", "schema"}}
+	anObject     = kind{"object", []string{"created_at", "updated_at", "self", "schema"}}
+	aProperty    = kind{"property", []string{"created_at", "updated_at"}}
+	aTag         = kind{"tag", []string{"created_at", "updated_at"}}
+	anAssociaton = kind{"resource type association", []string{"created_at", "updated_at"}}
+)
+
+// members returns the members of a body, which must be a JSON object without
+// read-only attributes.
+func (k kind) members(body []byte) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil || members == nil {
+		return nil, problem.Invalid("", "the body must be a JSON object that describes one %s", k.name)
+	}
+	for _, name := range k.readOnly {
+		if _, ok := members[name]; ok {
+			return nil, problem.Refuse(problem.ErrForbidden, "attribute %q of a %s is read-only", name, k.name)
+		}
+	}
+	return members, nil
+}
+
+// readNamespace returns the namespace that a body describes, with its contents.
+func readNamespace(body []byte) (*metadef.Document, error) {
+	if _, err := aNamespace.members(body); err != nil {
+		return nil, err
+	}
+	document, problems := metadef.ParseNewDocument(string(body))
+	return document, problems.Err()
+}
+
+// readWithin returns a document with one list of contents, which is given as
+// JSON. The paths of its problems begin below the prefix.
+func readWithin(list string, content []byte, prefix string) (*metadef.Document, error) {
+	document, problems := metadef.ParseNewDocument(`{"namespace":"n","` + list + `":` + string(content) + `}`)
+	for i, p := range problems {
+		problems[i].Field = strings.TrimPrefix(strings.TrimPrefix(p.Field, prefix), ".")
+	}
+	return document, problems.Err()
+}
+
+// readProperty returns the property that a body describes.
+func readProperty(body []byte) (metadef.DocumentProperty, error) {
+	members, err := aProperty.members(body)
+	if err != nil {
+		return metadef.DocumentProperty{}, err
+	}
+	var name string
+	if err := json.Unmarshal(members["name"], &name); err != nil {
+		return metadef.DocumentProperty{}, problem.Invalid("name", "must be a string")
+	}
+	keywords := maps.Clone(members)
+	delete(keywords, "name")
+	if err := needs(keywords, "title", "type"); err != nil {
+		return metadef.DocumentProperty{}, err
+	}
+	content, err := json.Marshal(map[string]any{name: keywords})
+	if err != nil {
+		return metadef.DocumentProperty{}, err
+	}
+	document, err := readWithin("properties", content, problem.Join("$.properties", name))
+	if err != nil {
+		return metadef.DocumentProperty{}, err
+	}
+	return document.Properties[0], nil
+}
+
+// needs refuses members that lack one of the names.
+func needs(members map[string]json.RawMessage, names ...string) error {
+	var problems problem.Problems
+	for _, name := range names {
+		if _, ok := members[name]; !ok {
+			problems.Add(name, "is required")
+		}
+	}
+	return problems.Err()
+}
+
+// readObject returns the object that a body describes.
+func readObject(body []byte) (metadef.DocumentObject, error) {
+	if _, err := anObject.members(body); err != nil {
+		return metadef.DocumentObject{}, err
+	}
+	document, err := readWithin("objects", slices.Concat([]byte("["), body, []byte("]")), "$.objects[0]")
+	if err != nil {
+		return metadef.DocumentObject{}, err
+	}
+	return document.Objects[0], nil
+}
+
+// readAssociation returns the association that a body describes.
+func readAssociation(body []byte) (metadef.DocumentAssociation, error) {
+	if _, err := anAssociaton.members(body); err != nil {
+		return metadef.DocumentAssociation{}, err
+	}
+	document, err := readWithin("resource_type_associations", slices.Concat([]byte("["), body, []byte("]")), "$.resource_type_associations[0]")
+	if err != nil {
+		return metadef.DocumentAssociation{}, err
+	}
+	return document.Associations[0], nil
+}
+
+// readTag returns the name of the tag that a body describes.
+func readTag(body []byte) (string, error) {
+	if _, err := aTag.members(body); err != nil {
+		return "", err
+	}
+	document, err := readWithin("tags", slices.Concat([]byte("["), body, []byte("]")), "$.tags[0]")
+	if err != nil {
+		return "", err
+	}
+	return document.Tags[0].Name, nil
+}
+
+// readTags returns the tags of a list. A repeated name is a conflict, as in the
+// reference.
+func readTags(body []byte) ([]metadef.TagInput, error) {
+	members, err := aTag.members(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := needs(members, "tags"); err != nil {
+		return nil, err
+	}
+	var sent struct {
+		Tags []struct{ Name string }
+	}
+	if err := json.Unmarshal(body, &sent); err == nil {
+		seen := map[string]bool{}
+		for _, tag := range sent.Tags {
+			if seen[tag.Name] {
+				return nil, problem.Refuse(problem.ErrAlreadyExists, "tag %q is repeated", tag.Name)
+			}
+			seen[tag.Name] = true
+		}
+	}
+	document, err := readWithin("tags", members["tags"], "$")
+	if err != nil {
+		return nil, err
+	}
+	tags := make([]metadef.TagInput, len(document.Tags))
+	for i, tag := range document.Tags {
+		tags[i].Name = tag.Name
+	}
+	return tags, nil
+}

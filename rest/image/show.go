@@ -1,0 +1,190 @@
+package image
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// The forms of definitions in answers. Absent attributes are left out, as in
+// the reference.
+
+type namespaceForm struct {
+	Namespace    string            `json:"namespace"`
+	DisplayName  string            `json:"display_name,omitempty"`
+	Description  *string           `json:"description,omitempty"`
+	Visibility   string            `json:"visibility"`
+	Protected    bool              `json:"protected"`
+	Owner        string            `json:"owner"`
+	CreatedAt    string            `json:"created_at"`
+	UpdatedAt    string            `json:"updated_at"`
+	Associations []associationForm `json:"resource_type_associations,omitempty"`
+	Properties   propertyForms     `json:"properties,omitempty"`
+	Objects      []objectForm      `json:"objects,omitempty"`
+	Tags         []tagName         `json:"tags,omitempty"`
+	Self         string            `json:"self"`
+	Schema       string            `json:"schema"`
+}
+
+type associationForm struct {
+	Name             string  `json:"name"`
+	Prefix           *string `json:"prefix,omitempty"`
+	PropertiesTarget *string `json:"properties_target,omitempty"`
+	CreatedAt        string  `json:"created_at"`
+	UpdatedAt        string  `json:"updated_at"`
+}
+
+type objectForm struct {
+	Name        string        `json:"name"`
+	Description *string       `json:"description,omitempty"`
+	Required    []string      `json:"required"`
+	Properties  propertyForms `json:"properties"`
+	CreatedAt   string        `json:"created_at"`
+	UpdatedAt   string        `json:"updated_at"`
+	Self        string        `json:"self"`
+	Schema      string        `json:"schema"`
+}
+
+type tagName struct {
+	Name string `json:"name"`
+}
+
+type tagForm struct {
+	Name      string `json:"name"`
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+type resourceTypeForm struct {
+	Name      string `json:"name"`
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+// timeForm returns a time as OpenStack's services write it.
+func timeForm(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
+func formOfNamespace(n *metadef.Namespace) namespaceForm {
+	return namespaceForm{
+		Namespace: n.Name, DisplayName: n.Title, Description: n.Description,
+		Visibility: strings.ToLower(string(n.Visibility)), Protected: n.Protected, Owner: n.Owner,
+		CreatedAt: timeForm(n.CreatedAt), UpdatedAt: timeForm(n.UpdatedAt),
+		Self: namespacePath(n.Name), Schema: "/v2/schemas/metadefs/namespace",
+	}
+}
+
+func namespacePath(name string) string { return "/v2/metadefs/namespaces/" + url.PathEscape(name) }
+
+func formOfAssociation(a *metadef.ResourceTypeAssociation) associationForm {
+	return associationForm{a.ResourceTypeName, a.Prefix, a.PropertiesTarget, timeForm(a.CreatedAt), timeForm(a.UpdatedAt)}
+}
+
+func (d *door) formOfObject(namespace string, o *metadef.ObjectDefinition, properties []*metadef.PropertyDefinition) objectForm {
+	required := o.Required
+	if required == nil {
+		required = []string{}
+	}
+	return objectForm{
+		Name: o.Name, Description: o.Description, Required: required, Properties: d.formsOf(properties),
+		CreatedAt: timeForm(o.CreatedAt), UpdatedAt: timeForm(o.UpdatedAt),
+		Self: namespacePath(namespace) + "/objects/" + url.PathEscape(o.Name), Schema: "/v2/schemas/metadefs/object",
+	}
+}
+
+func formOfTag(t *metadef.Tag) tagForm {
+	return tagForm{t.Name, timeForm(t.CreatedAt), timeForm(t.UpdatedAt)}
+}
+
+func namesOfTags(tags []*metadef.Tag) []tagName {
+	return lists.Map(tags, func(t *metadef.Tag) tagName { return tagName{t.Name} })
+}
+
+// propertyForms are definitions by name, in their order.
+type propertyForms []namedForm
+
+type namedForm struct {
+	name     string
+	keywords json.RawMessage
+}
+
+// MarshalJSON writes the definitions as one object.
+func (f propertyForms) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for i, form := range f {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		name, err := json.Marshal(form.name)
+		if err != nil {
+			return nil, err
+		}
+		out.Write(name)
+		out.WriteByte(':')
+		out.Write(form.keywords)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// namedForms returns the definitions with their names inside, too.
+func (d *door) namedForms(properties []*metadef.PropertyDefinition) propertyForms {
+	forms := make(propertyForms, len(properties))
+	for i, p := range properties {
+		forms[i] = namedForm{p.Name, d.formOfProperty(p.Name, p.Keywords)}
+	}
+	return forms
+}
+
+func (d *door) formsOf(properties []*metadef.PropertyDefinition) propertyForms {
+	forms := make(propertyForms, len(properties))
+	for i, p := range properties {
+		forms[i] = namedForm{p.Name, d.keywordsOf(p.Keywords)}
+	}
+	return forms
+}
+
+// keywordsOf returns the keywords of a definition. The reference returns the
+// default of a property as a string, whatever its type.
+func (d *door) keywordsOf(keywords text.JSON) json.RawMessage {
+	if !d.asReference {
+		return json.RawMessage(keywords)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(keywords), &members); err != nil || members["default"] == nil {
+		return json.RawMessage(keywords)
+	}
+	switch value := string(members["default"]); {
+	case value == "true":
+		members["default"] = json.RawMessage(`"True"`)
+	case value == "false":
+		members["default"] = json.RawMessage(`"False"`)
+	case value[0] == '-' || '0' <= value[0] && value[0] <= '9':
+		members["default"] = json.RawMessage(`"` + value + `"`)
+	}
+	written, err := json.Marshal(members)
+	if err != nil {
+		return json.RawMessage(keywords)
+	}
+	return written
+}
+
+// formOfProperty returns a property with its name among the keywords.
+func (d *door) formOfProperty(name string, keywords text.JSON) json.RawMessage {
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		return d.keywordsOf(keywords)
+	}
+	rest := bytes.TrimPrefix(bytes.TrimSpace(d.keywordsOf(keywords)), []byte("{"))
+	out := append([]byte(`{"name":`), quoted...)
+	if rest := bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '}' {
+		out = append(out, ',')
+	}
+	return append(out, rest...)
+}
