@@ -15,7 +15,7 @@ const module = "github.com/cadastre-dev/cadastre"
 // mayImport is the drawing of ARCHITECTURE.md: for each package, the packages
 // that it may import. "" is the program itself, server.go.
 var mayImport = map[string][]string{
-	"":                            {"access", "auth", "cli", "demo", "graph", "resource", "rest", "rest/placement", "schema", "store", "web"},
+	"":                            {"access", "auth", "cli", "demo", "graph", "resource", "rest", "rest/image", "rest/placement", "rest/reservation", "rest/share", "schema", "store", "web"},
 	"access":                      {"problem"},
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "problem", "text"},
@@ -57,7 +57,10 @@ var mayImport = map[string][]string{
 	"resource/resident":           {"internal/lists", "resource", "text"},
 	"resource/resourcetest":       {"access", "metadef", "problem", "resource", "text"},
 	"rest":                        {"access", "problem", "store"},
+	"rest/image":                  {"access", "internal/lists", "metadef", "page", "problem", "rest", "store", "store/metadefdb", "text"},
 	"rest/placement":              {"access", "page", "placement", "problem", "rest", "store"},
+	"rest/reservation":            {"access", "page", "problem", "resource", "rest", "store"},
+	"rest/share":                  {"access", "internal/lists", "metadef", "page", "problem", "resource", "rest", "store"},
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "internal/lists", "metadef", "placement", "problem", "resource", "store/auditdb", "store/changedb", "store/metadefdb", "store/placementdb", "store/resident", "store/resourcedb", "store/sqldb", "store/sqldb/paging"},
 	"store/auditdb":               {"audit", "ent", "page", "store/sqldb", "store/sqldb/paging", "store/visible", "text"},

@@ -257,7 +257,7 @@ func (d *door) createNamespace(ctx context.Context, r *rest.Request) (rest.Answe
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	n, err := d.store.CreateDocument(ctx, document)
+	n, err := d.store.CreateNamespaceOf(ctx, document)
 	if err != nil {
 		return rest.Answer{}, err
 	}

@@ -38,9 +38,9 @@ func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.Namesp
 	return s.create(ctx, document)
 }
 
-// CreateDocument is CreateNamespace for a valid document. Without a visibility
+// CreateNamespaceOf is CreateNamespace for a valid document. Without a visibility
 // the namespace is private.
-func (s *MetadefStore) CreateDocument(ctx context.Context, document *metadef.Document) (*metadef.Namespace, error) {
+func (s *MetadefStore) CreateNamespaceOf(ctx context.Context, document *metadef.Document) (*metadef.Namespace, error) {
 	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil {
 		return nil, err
 	}
