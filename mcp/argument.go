@@ -136,9 +136,10 @@ func (t *Tool) read(arguments json.RawMessage) (given, variables map[string]any,
 		}
 	}
 	wrong := func(name, message string) { problems = append(problems, Problem{Field: name, Message: message}) }
+	names := lists.Map(t.Arguments, func(a Argument) string { return a.Name })
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.ContainsFunc(t.Arguments, func(a Argument) bool { return a.Name == name }) {
-			wrong(clip(name, 100), "no such argument; the arguments are "+t.argumentNames())
+		if !slices.Contains(names, name) {
+			wrong(clip(name, 100), "no such argument; the arguments are "+strings.Join(names, ", "))
 		}
 	}
 	for _, a := range t.Arguments {
@@ -167,10 +168,6 @@ func (t *Tool) read(arguments json.RawMessage) (given, variables map[string]any,
 		}
 	}
 	return given, variables, problems
-}
-
-func (t *Tool) argumentNames() string {
-	return strings.Join(lists.Map(t.Arguments, func(a Argument) string { return a.Name }), ", ")
 }
 
 // set sets the variables of the argument, or returns why its value is wrong.
