@@ -23,10 +23,10 @@ func (AuditEvent) Fields() []ent.Field {
 		field.String("user_id").SchemaType(varchar(255)).Immutable(),
 		field.String("project_id").SchemaType(varchar(255)).Immutable(),
 		field.String("action").SchemaType(varchar(64)).Immutable().Comment("the name of the mutation"),
-		field.String("kind").SchemaType(varchar(64)).Immutable().Comment("the type of what was changed"),
+		field.String("kind").SchemaType(varchar(64)).Immutable().Comment("the type of the changed object"),
 		field.String("key").SchemaType(varchar(400)).Immutable().Comment("its name or uuid"),
-		field.Text("before").Optional().Nillable().Immutable().Comment("what it was, as JSON"),
-		field.Text("after").Optional().Nillable().Immutable().Comment("what it became, as JSON"),
+		field.Text("before").Optional().Nillable().Immutable().Comment("the content before, as JSON"),
+		field.Text("after").Optional().Nillable().Immutable().Comment("the content after, as JSON"),
 	}
 }
 

@@ -88,8 +88,8 @@ func (CapabilityMember) Fields() []ent.Field {
 		field.Text("value").Immutable(),
 		field.Int64("value_hash").Immutable().Comment("64 bits of a hash of the value"),
 		field.String("number_key").SchemaType(varchar(80)).Optional().Nillable().Immutable().
-			Comment("the value as a number, in a text that compares as numbers do; null where it is none"),
-		field.Text("value_key").Optional().Nillable().Immutable().Comment("the value, folded; null where that is the same"),
+			Comment("the value as a number, in a string with the order of numbers; null if it is not a number"),
+		field.Text("value_key").Optional().Nillable().Immutable().Comment("the folded value; null if equal to the value"),
 		field.Bool("in_list").Immutable().Comment("whether the value is a member of a list"),
 	}
 }

@@ -23,13 +23,13 @@ func (Change) Annotations() []schema.Annotation {
 func (Change) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("transaction").Immutable().Comment("pg_current_xact_id(); on SQLite a number that grows with each commit"),
-		field.String("kind").SchemaType(varchar(64)).Immutable().Comment("the name of the thing's type in the API"),
+		field.String("kind").SchemaType(varchar(64)).Immutable().Comment("the name of the object's type in the API"),
 		field.String("key").SchemaType(varchar(400)).Immutable().Comment("its uuid or name"),
 		field.Time("created_at").Immutable(),
 		field.String("audience").SchemaType(varchar(256)).Optional().Nillable().Immutable().
-			Comment("who reads it: * for everyone, an empty text for who sees all things of the kind, else = and a project; null for nobody"),
-		field.String("what").SchemaType(varchar(8)).Optional().Nillable().Immutable().Comment("what happened, as those see it"),
-		field.Text("named").Optional().Nillable().Immutable().Comment("the projects that * leaves out, a JSON array of strings; null where it is for all"),
+			Comment("the audience: * is everyone, empty is all who see every object of the kind, = and a project is its members; null is no one"),
+		field.String("what").SchemaType(varchar(8)).Optional().Nillable().Immutable().Comment("the change from the view of the audience"),
+		field.Text("named").Optional().Nillable().Immutable().Comment("the projects excluded from *, a JSON array of strings; null for none"),
 	}
 }
 
@@ -53,7 +53,7 @@ func (SealingKey) Annotations() []schema.Annotation {
 
 func (SealingKey) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").SchemaType(varchar(64)).Immutable().Comment("what is sealed with it"),
+		field.String("name").SchemaType(varchar(64)).Immutable().Comment("the purpose of the key"),
 		field.String("value").SchemaType(varchar(64)).Immutable().Comment("32 bytes in hex"),
 		field.Time("created_at").Immutable(),
 	}

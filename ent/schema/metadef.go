@@ -22,13 +22,13 @@ func (Namespace) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("name").SchemaType(varchar(80)).Unique(),
 		field.String("title").SchemaType(varchar(80)).Optional().Comment("the display name as given"),
-		field.String("display_name").SchemaType(varchar(80)).Comment("the title, or the name where there is none"),
+		field.String("display_name").SchemaType(varchar(80)).Comment("the title, or the name without one"),
 		field.Text("description").Optional().Nillable(),
 		field.String("visibility").SchemaType(varchar(16)),
 		field.Bool("protected"),
 		field.String("owner").SchemaType(varchar(255)),
 		field.String("origin").SchemaType(varchar(255)).Optional().Nillable(),
-		field.Text("origin_document").Optional().Nillable().Comment("what the origin last delivered; the base of a three-way upgrade"),
+		field.Text("origin_document").Optional().Nillable().Comment("the definitions of the last import; the base of a three-way upgrade"),
 		field.Int("revision").Default(1),
 		field.Text("search_key").Comment("name, title and description, folded"),
 	}

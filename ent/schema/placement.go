@@ -22,7 +22,7 @@ func (ResourceProvider) Fields() []ent.Field {
 		field.String("uuid").SchemaType(varchar(36)).Unique().Immutable(),
 		field.String("name").SchemaType(varchar(200)).Unique(),
 		field.Int64("generation").Comment("shown to clients; see the table of generations"),
-		field.Int64("version").Comment("moves with every write of the provider"),
+		field.Int64("version").Comment("grows with every write of the provider"),
 		field.Int64("parent_id").Optional().Nillable(),
 		field.Int64("resource_id").Optional().Nillable(),
 	}
@@ -201,7 +201,7 @@ func (Consumer) Fields() []ent.Field {
 		field.String("user_id").SchemaType(varchar(255)),
 		field.String("consumer_type").SchemaType(varchar(255)).Optional().Nillable(),
 		field.Int64("generation"),
-		field.Text("mappings").Optional().Nillable().Comment("which providers serve which group: a JSON object of lists of uuids, by suffix"),
+		field.Text("mappings").Optional().Nillable().Comment("the providers of each group: a JSON object of lists of uuids, by suffix"),
 	}
 }
 

@@ -23,7 +23,7 @@ func (Resource) Fields() []ent.Field {
 		field.String("name").SchemaType(varchar(255)),
 		field.String("name_key").SchemaType(varchar(255)).Comment("the name, folded"),
 		field.Text("description").Optional().Nillable(),
-		field.Text("description_key").Optional().Nillable().Comment("the description, folded; null where that is the same"),
+		field.Text("description_key").Optional().Nillable().Comment("the folded description; null if equal to the description"),
 		field.String("project_id").SchemaType(varchar(255)),
 		field.String("visibility").SchemaType(varchar(16)),
 		field.Int("revision").Default(1),
@@ -74,9 +74,9 @@ func (MetadataItem) Fields() []ent.Field {
 		field.String("value").SchemaType(varchar(1023)),
 		field.Int64("value_hash").Comment("64 bits of a hash of the value"),
 		field.String("value_prefix").SchemaType(varchar(64)).Comment("the first 64 characters of the value"),
-		field.String("value_key").SchemaType(varchar(1023)).Optional().Nillable().Comment("the value, folded; null where that is the same"),
+		field.String("value_key").SchemaType(varchar(1023)).Optional().Nillable().Comment("the folded value; null if equal to the value"),
 		field.Bool("user_modifiable").Default(true),
-		field.Bool("by_operator").Default(false).Comment("whether who wrote the value sees private capabilities"),
+		field.Bool("by_operator").Default(false).Comment("whether the writer of the value may see private capabilities"),
 	}
 }
 
