@@ -220,7 +220,7 @@ func (c *call) selectOperation() error {
 		}
 	}
 	if flags == nil {
-		return usagef("say which: %s", strings.Join(could, " or "))
+		return usagef("one of these is required: %s", strings.Join(could, " or "))
 	}
 	return usagef("%s can't be used together", strings.Join(flags, " and "))
 }
@@ -322,7 +322,7 @@ func (c *call) fetch() (found, payload any, err error) {
 	if order := c.text("sort"); order != "" {
 		field, direction, _ := strings.Cut(order, ":")
 		if !slices.Contains([]string{"", "asc", "desc"}, direction) {
-			return nil, nil, usagef("--sort: the order %q is unknown; write FIELD:asc or FIELD:desc", direction)
+			return nil, nil, usagef("--sort: unknown order %q; write FIELD:asc or FIELD:desc", direction)
 		}
 		assign(c.variables, "orderBy.field", constant(field))
 		assign(c.variables, "orderBy.direction", constant(cmp.Or(direction, "asc")))

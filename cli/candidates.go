@@ -17,7 +17,7 @@ func findCandidates(c *call) error {
 	if flavor := c.text("from-flavor"); flavor != "" {
 		for _, flag := range request {
 			if c.given[flag] != nil {
-				return usagef("--from-flavor says all of the request: no other condition stands beside it")
+				return usagef("--from-flavor cannot be combined with other conditions")
 			}
 		}
 		return c.candidatesOf(flavor, c.number("limit"))
@@ -41,7 +41,7 @@ func (c *call) candidatesOf(resource string, limit int) error {
 		return err
 	}
 	if found == nil {
-		return statusError{fmt.Errorf("the metadata of %s ask for nothing", resource), exitInput}
+		return statusError{fmt.Errorf("the metadata of %s request no resources", resource), exitInput}
 	}
 	return c.showCandidates(found, limit)
 }
@@ -102,7 +102,7 @@ func (c *call) readTree() error {
 	root := map[string]any{}
 	setTraits(root, "", c.given["root-required"])
 	if root["requiredAnySets"] != nil {
-		return usagef("--root-required: the root takes no set of which any is enough")
+		return usagef("--root-required: the form in:A,B is not supported for the root; write A,B or !A")
 	}
 	c.variables["rootRequired"], c.variables["rootForbidden"] = root["requiredAll"], root["forbidden"]
 	for _, field := range []string{"rootRequired", "rootForbidden"} {
@@ -176,7 +176,7 @@ func (c *call) showExplanation(of any) error {
 		for _, trait := range listOf(near, "traits") {
 			lacks = append(lacks, cell(trait, false))
 		}
-		c.notef("near: %s lacks %s\n", wordOf(near, "provider.name"), strings.Join(lacks, ", "))
+		c.notef("near miss: %s lacks %s\n", wordOf(near, "provider.name"), strings.Join(lacks, ", "))
 	}
 	return c.list("kind constraint eliminated remaining +path", listOf(of, "steps"))
 }

@@ -238,9 +238,9 @@ func TestDeletingAsks(t *testing.T) {
 		{command("metadefs unload --origin x"), `Delete namespaces of the origin "x" of `, "yes"},
 		{command("metadefs unload --resource-type x N"), `Delete "N" that apply to "x" of `, "yes"},
 		{command("metadefs unload --all"), "Delete all namespaces of " + c.address, "all"},
-		{command("metadefs load --mode overwrite", file), "Delete what the files lack", "yes"},
-		{command("metadefs load --mode prefer-new", file), "Delete what the files lack", "yes"},
-		{command("metadefs load --mode prefer-new --include-protected", file), "Delete what the files lack", "yes"},
+		{command("metadefs load --mode overwrite", file), "Delete content that is not in the files", "yes"},
+		{command("metadefs load --mode prefer-new", file), "Delete content that is not in the files", "yes"},
+		{command("metadefs load --mode prefer-new --include-protected", file), "Delete content that is not in the files", "yes"},
 	} {
 		for _, answer := range []string{"", "\n", "no\n", "y\n", strings.ToUpper(of.word) + "\n"} {
 			stdout, stderr, err := c.run("admin", answer, of.args...)
@@ -257,7 +257,7 @@ func TestDeletingAsks(t *testing.T) {
 			t.Errorf("%q: %v\n%s", args, err, stderr)
 		}
 	}
-	c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was done)", "metadefs", "load", "--mode", "overwrite", "--dry-run", file)
+	c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was changed)", "metadefs", "load", "--mode", "overwrite", "--dry-run", file)
 }
 
 // TestTheEnvironmentDecidesNothing sets every variable that a client flag could

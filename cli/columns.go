@@ -56,7 +56,7 @@ func chosen(columns []column, names []string) (out []column, err error) {
 		})
 		if i < 0 {
 			known := lists.Map(columns, func(c column) string { return c.name })
-			return nil, usagef("--columns: there is no column %q; there are %s", name, strings.Join(known, ", "))
+			return nil, usagef("--columns: unknown column %q; the columns are %s", name, strings.Join(known, ", "))
 		}
 		out = append(out, columns[i])
 	}

@@ -102,7 +102,7 @@ func (c contexts) named(name string) (savedContext, error) {
 	}
 	of, ok := c.Contexts[name]
 	if !ok {
-		return of, usagef("--context: the context %q does not exist; `cadastre login %s` makes it", name, name)
+		return of, usagef("--context: the context %q does not exist; `cadastre login %s` creates it", name, name)
 	}
 	return of, nil
 }
@@ -177,7 +177,7 @@ func deleteContexts(c *call) error {
 func login(c *call) error {
 	of, name := remoteOf(c), c.text("name")
 	if of.context != "" {
-		return usagef("--context: name the context that is to be made after login: cadastre login %s", of.context)
+		return usagef("--context selects an existing context; to create one, write cadastre login %s", of.context)
 	}
 	where := of.server
 	where.address = c.server.address
@@ -229,7 +229,7 @@ func (c *call) askToken() (string, error) {
 		text, _ = bufio.NewReader(c.program.Stdin).ReadString('\n')
 	}
 	if text = strings.TrimSpace(text); text == "" {
-		return "", usagef("there is no token: write it to the standard input, or use --token or --os-cloud")
+		return "", usagef("no token was given: use --token or --os-cloud, or write it to the standard input")
 	}
 	return text, nil
 }

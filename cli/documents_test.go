@@ -29,7 +29,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if printed, status := shell(t, "cadastre metadefs export definitions"); status != 0 {
 		t.Fatal(printed)
 	}
-	// Commands that need more arguments, with these.
+	// Commands that are incomplete in documents, and the arguments to add.
 	completed := map[string]string{
 		"metadefs load --dry-run": "metadefs load definitions --dry-run",
 		"metadefs unload NAME":    "metadefs unload Lab --yes",

@@ -205,7 +205,7 @@ var (
 	made  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
-// normal replaces the parts of a text that differ from run to run: the address,
+// normal replaces the parts of a string that differ between runs: the address,
 // times, and random uuids.
 func normal(address, text string) string {
 	text = strings.ReplaceAll(text, address, "http://127.0.0.1:8080")

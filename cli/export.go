@@ -147,7 +147,7 @@ func unloadDefinitions(c *call) error {
 	isChosen := len(names)+len(types)+len(origin) > 0
 	switch {
 	case c.is("all") && isChosen:
-		return usagef("--all excludes names, --resource-type and --origin")
+		return usagef("--all cannot be combined with names, --resource-type and --origin")
 	case !c.is("all") && !isChosen:
 		return usagef("nothing to unload: name namespaces, --resource-type, --origin or --all")
 	}

@@ -87,7 +87,7 @@ func knownFields(definition *ast.Definition, value any) error {
 			field := definition.Fields.ForName(name)
 			if field == nil {
 				known := lists.Map(definition.Fields, func(field *ast.FieldDefinition) string { return field.Name })
-				return fmt.Errorf("unknown field %q; there are %s", name, strings.Join(known, ", "))
+				return fmt.Errorf("unknown field %q; the fields are %s", name, strings.Join(known, ", "))
 			}
 			if err := knownFields(definitionOf(field.Type.Name()), member); err != nil {
 				return err

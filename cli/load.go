@@ -143,7 +143,7 @@ func (l *rowLoad) readAll(in io.Reader) error {
 		}
 		row := &fileRow{number: number}
 		if err := json.Unmarshal(text, &row.members); err != nil || row.members == nil {
-			row.refused = []string{"is not an object of JSON"}
+			row.refused = []string{"is not a JSON object"}
 			l.count([]*fileRow{row})
 			continue
 		}

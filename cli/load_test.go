@@ -35,7 +35,7 @@ func TestALoadOfManyLines(t *testing.T) {
 		if status != 1 || !strings.Contains(printed, want) {
 			t.Errorf("ends with %d: %s", status, printed)
 		}
-		for number, what := range map[int]string{hosts + 2: "is not an object of JSON", hosts + 3: "colour", hosts + 4: "BAD_USER_INPUT: parentName: resource provider \"none\" does not exist"} {
+		for number, what := range map[int]string{hosts + 2: "is not a JSON object", hosts + 3: "colour", hosts + 4: "BAD_USER_INPUT: parentName: resource provider \"none\" does not exist"} {
 			if !strings.Contains(printed, fmt.Sprintf("%s:%d: ", file, number)) || !strings.Contains(printed, what) {
 				t.Errorf("line %d is not told to be wrong by %q: %s", number, what, printed)
 			}

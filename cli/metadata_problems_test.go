@@ -21,7 +21,7 @@ func TestMetadataProblems(t *testing.T) {
 		file := c.file("narrow.json", `{"namespace": "Narrow", "visibility": "public", "properties": {"purpose": {"title": "Purpose", "type": "string", "enum": ["a"]}},
 			"resource_type_associations": [{"name": "OS::Manila::Share"}]}`)
 		c.notes("admin", "would break: OS::Manila::Share share ("+share+"): purpose=b: "+problem+"\n", command("metadefs load --dry-run", file)...)
-		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed; metadata of 1 resource would break definitions (dry run, nothing was done)",
+		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed; metadata of 1 resource would break definitions (dry run, nothing was changed)",
 			command("metadefs load --dry-run", file)...)
 		c.prints("reader", heading, "metadata", "problems")
 		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", command("metadefs load", file)...)
@@ -29,7 +29,7 @@ func TestMetadataProblems(t *testing.T) {
 		c.prints("member", heading+"\n"+row, "metadata", "problems")
 		c.prints("member", heading+"\n"+row, command("metadata problems --namespace Narrow --key purpose --rule enum --type OS::Manila::Share --project demo")...)
 		c.prints("admin", heading, command("metadata problems --type physical:host")...)
-		c.notes("admin", "1 resource breaks its definitions, of 2 looked through\n", "metadata", "problems")
+		c.notes("admin", "1 resource breaks its definitions, of 2 scanned\n", "metadata", "problems")
 		c.prints("member", "[\n{\n\"resource\": \""+share+"\",\n\"name\": \"share\",\n\"type\": \"OS::Manila::Share\",\n\"key\": \"purpose\",\n\"value\": \"b\",\n\"rule\": \"ENUM\",\n"+
 			`"message": "\"b\" is not one of the values of the enum",`+"\n\"namespace\": \"Narrow\"\n}\n]", "metadata", "problems", "-o", "json")
 		c.fails("member", "Narow", command("metadata problems --namespace Narow"))

@@ -39,7 +39,8 @@ func loadDefinitions(c *call) error {
 	}
 	deletes := c.is("include-protected") || slices.Contains([]string{"overwrite", "prefer-new"}, c.text("mode"))
 	if !c.is("dry-run") && deletes {
-		err := c.confirm("yes", "Delete what the files lack from the namespaces of %s that they define?", c.server.address)
+		err := c.confirm("yes", "Delete content that is not in the files from their namespaces on %s?",
+			c.server.address)
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func (l *load) readable(files []definitionFile) []definitionFile {
 		}
 		first, ok := defining[document.Name]
 		if ok {
-			l.fail(file, "", fmt.Sprintf("$.namespace: is defined by %s as well", first))
+			l.fail(file, "", fmt.Sprintf("$.namespace: is also defined by %s", first))
 			return true
 		}
 		defining[document.Name] = file.path
@@ -94,7 +95,7 @@ func (l *load) readable(files []definitionFile) []definitionFile {
 func (l *load) summarize(total int) error {
 	what := ""
 	if l.is("dry-run") {
-		what = " (dry run, nothing was done)"
+		what = " (dry run, nothing was changed)"
 		if len(l.broken) > 0 {
 			what = fmt.Sprintf("; metadata of %s would break definitions", counted(len(l.broken), "resource")) + what
 		}

@@ -35,7 +35,7 @@ func TestLoad(t *testing.T) {
 		load := func(args ...string) []string { return append([]string{"metadefs", "load"}, args...) }
 
 		c.fails("admin", "2 of 4 files failed: ", load(in, "--dry-run"),
-			"4 namespaces: 2 created, 0 updated, 0 unchanged, 0 skipped, 2 failed (dry run, nothing was done)\n", "a.json: created Same: name\n", "broken.json: $: is not text in UTF-8\n")
+			"4 namespaces: 2 created, 0 updated, 0 unchanged, 0 skipped, 2 failed (dry run, nothing was changed)\n", "a.json: created Same: name\n", "broken.json: $: is not text in UTF-8\n")
 		c.fails("admin", "2 of 4 files failed: ", load(in), "bad.json: $.properties.p.type: ", "4 namespaces: 2 created, 0 updated, 0 unchanged, 0 skipped, 2 failed\n")
 		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", load(a)...)
 		c.file("in/a.json", `{"namespace": "Same: name", "visibility": "public"}`)
@@ -48,7 +48,7 @@ func TestLoad(t *testing.T) {
 
 		c.file("twice/a.json", `{"namespace": "Twice", "visibility": "public"}`)
 		twice := filepath.Dir(c.file("twice/b.json", `{"namespace": "Twice", "visibility": "private"}`))
-		c.fails("admin", "1 of 2 files failed", load(twice, "--dry-run"), "b.json: $.namespace: is defined by "+filepath.Join(twice, "a.json")+" as well\n")
+		c.fails("admin", "1 of 2 files failed", load(twice, "--dry-run"), "b.json: $.namespace: is also defined by "+filepath.Join(twice, "a.json")+"\n")
 	})
 }
 
@@ -193,7 +193,7 @@ func TestEditorsImport(t *testing.T) {
 		} {
 			c.fails("member", "1 of 1 file failed", load("Edited", rest), want)
 		}
-		c.fails("member", "1 of 1 file failed", load("Public", kept), "$: FORBIDDEN: importNamespaces needs the role admin, or the role member in a project with EDITOR")
+		c.fails("member", "1 of 1 file failed", load("Public", kept), "$: FORBIDDEN: importNamespaces needs the role admin, or the role member in a project that the namespace is shared with as EDITOR")
 		const hidden = "json: $: FORBIDDEN: importNamespaces needs the role admin\n"
 		c.fails("member", "1 of 1 file failed", load("Hidden", kept+`, "owner": "operations"`), hidden)
 		c.fails("member", "1 of 1 file failed", load("Absent", kept+`, "owner": "operations"`), hidden)
@@ -219,7 +219,7 @@ func TestLargeFiles(t *testing.T) {
 		}
 		counts := func(text string) string { return "2 namespaces: " + text + ", 0 failed" }
 		in := filepath.Join(c.folder, "in")
-		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was done)", command("metadefs load --dry-run --name A", in)...)
+		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was changed)", command("metadefs load --dry-run --name A", in)...)
 		c.prints("admin", counts("2 created, 0 updated, 0 unchanged, 0 skipped"), command("metadefs load", in)...)
 		c.prints("admin", "2 namespaces exported to "+out, command("metadefs export", out)...)
 		elsewhere.prints("admin", counts("2 created, 0 updated, 0 unchanged, 0 skipped"), command("metadefs load", out)...)

@@ -56,9 +56,9 @@ func TestUnloadRefused(t *testing.T) {
 	t.Parallel()
 	refuse(t, map[string]string{
 		"metadefs unload":                                 "nothing to unload",
-		"metadefs unload --all N":                         "--all excludes names",
-		"metadefs unload --all --origin cadastre":         "--all excludes names",
-		"metadefs unload --all --resource-type x":         "--all excludes names",
+		"metadefs unload --all N":                         "--all cannot be combined with names",
+		"metadefs unload --all --origin cadastre":         "--all cannot be combined with names",
+		"metadefs unload --all --resource-type x":         "--all cannot be combined with names",
 		"metadefs unload --all":                           "nothing was deleted", // no answer
 		"metadefs unload --all --yes --mode=merge":        "unknown flag --mode",
 		"metadefs unload --yes":                           "nothing to unload",

@@ -102,7 +102,7 @@ func listProblems(c *call) error {
 	if err != nil {
 		return err
 	}
-	done := c.progress("looking through resources", numberOf(all, "totalCount"))
+	done := c.progress("scanning resources", numberOf(all, "totalCount"))
 	defer done.end()
 	items, resources, scanned := []any{}, 0, 0
 	for {
@@ -127,7 +127,7 @@ func listProblems(c *call) error {
 	if resources == 1 {
 		verb = "breaks its"
 	}
-	c.notef("%s %s definitions, of %d looked through\n", counted(resources, "resource"), verb, scanned)
+	c.notef("%s %s definitions, of %d scanned\n", counted(resources, "resource"), verb, scanned)
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (c *call) noteBroken(page any) error {
 	if memberOf(page, "complete") != true {
 		more = "; there may be more"
 	}
-	c.notef("dry run, nothing was done: metadata of %s would break definitions%s\n",
+	c.notef("dry run, nothing was changed: metadata of %s would break definitions%s\n",
 		counted(len(listOf(page, "nodes")), "resource"), more)
 	return nil
 }
@@ -246,7 +246,8 @@ func (c *call) association() (any, error) {
 	for _, of := range all {
 		fmt.Fprintf(&lines, "\n  --prefix '%s' --target '%s'", wordOf(of, "prefix"), wordOf(of, "propertiesTarget"))
 	}
-	return nil, usagef("%s applies to %s in %d ways; name one:%s", namespace, resourceType, len(all), lines.String())
+	return nil, usagef("%s has associations with %s: %d; choose one by its flags:%s", namespace, resourceType, len(all),
+		lines.String())
 }
 
 func showAssociation(c *call) error {
@@ -259,7 +260,7 @@ func showAssociation(c *call) error {
 
 func changeAssociation(c *call) error {
 	if c.given["new-prefix"] == nil && c.given["new-target"] == nil {
-		return usagef("say what changes: --new-prefix or --new-target")
+		return usagef("nothing to change: use --new-prefix or --new-target")
 	}
 	return findAssociation(c)
 }

@@ -71,7 +71,7 @@ func TestForms(t *testing.T) {
 	}
 	run := &session{out: output{form: "table", columns: []string{"name", "size"}}}
 	if err := run.list(spec, rows); err == nil ||
-		err.Error() != `--columns: there is no column "size"; there are name, tags, of, big, is, createdAt, items, none` {
+		err.Error() != `--columns: unknown column "size"; the columns are name, tags, of, big, is, createdAt, items, none` {
 		t.Errorf("an unknown column: %v", err)
 	}
 }

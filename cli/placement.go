@@ -23,7 +23,7 @@ func keepInventory(c *call) error {
 			}
 		}
 	} else if c.text("total") == "" {
-		return usagef("--total: %s has no inventory of %s; say how much there is", wordOf(provider, "name"), class)
+		return usagef("--total is required: %s has no inventory of %s", wordOf(provider, "name"), class)
 	}
 	if c.text("generation") == "" {
 		assign(c.variables, "input.generation", memberOf(provider, "generation"))
@@ -112,7 +112,7 @@ func setAllocations(c *call) error {
 	case ExitStatus(err) != exitNotFound:
 		return err
 	case c.text("project") == "" || c.text("user") == "":
-		return usagef("the consumer is new: say --project and --user")
+		return usagef("the consumer is new: --project and --user are required")
 	}
 	for flag, field := range map[string]string{"project": "projectId", "user": "userId", "type": "type"} {
 		if of, ok := c.given[flag]; ok {

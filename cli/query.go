@@ -71,7 +71,7 @@ func (c *call) document() (string, error) {
 	document, file := c.text("document"), c.text("file")
 	switch {
 	case document != "" && file != "":
-		return "", usagef("--file and a document exclude each other")
+		return "", usagef("--file cannot be combined with a document")
 	case document != "":
 		return document, nil
 	case file != "" && file != "-":
@@ -227,7 +227,7 @@ func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (f
 	}
 	walk(operation.SelectionSet, nil)
 	if found.variable == "" || operation.Operation != ast.Query {
-		return found, usagef("--paginate: the operation is no query with a list whose argument 'after' is a " +
+		return found, usagef("--paginate requires a query with a list whose argument 'after' is a " +
 			"variable, such as traits(first: 100, after: $after)")
 	}
 	return found, nil
@@ -252,7 +252,7 @@ func (p pages) rest(whole any, variables map[string]any, send func() (any, error
 			return nil, err
 		}
 		if page, ok = at(answer, p.path); !ok {
-			return nil, fmt.Errorf("the list %s is gone", strings.Join(p.path, "."))
+			return nil, fmt.Errorf("--paginate: a later page has no list %s", strings.Join(p.path, "."))
 		}
 		for _, key := range []string{"nodes", "edges"} {
 			if rows, ok := page[key].([]any); ok {

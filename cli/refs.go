@@ -130,7 +130,8 @@ func (s *session) find(kind, written string) ([]match, error) {
 			return nil, err
 		}
 		if len(found) == maxLooked {
-			return nil, usagef("%q is part of %d names or more; write more of it, or a uuid", written, maxLooked)
+			return nil, usagef("%q is ambiguous, %d names or more contain it; write more of it, or a uuid", written,
+				maxLooked)
 		}
 		exact := slices.DeleteFunc(slices.Clone(found), func(of match) bool { return of.name != written })
 		if len(exact) > 0 {

@@ -209,7 +209,7 @@ func tokenOf(ctx context.Context, credentials gophercloud.AuthOptions, settings 
 			exitForbidden}
 	}
 	if err != nil {
-		return "", fmt.Errorf("ask the Keystone at %s for a token: %w", credentials.IdentityEndpoint, err)
+		return "", fmt.Errorf("request a token from the Keystone at %s: %w", credentials.IdentityEndpoint, err)
 	}
 	return provider.TokenID, nil
 }

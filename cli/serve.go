@@ -23,38 +23,38 @@ type ServeOptions struct {
 	sources map[string]string // sources of values by flag; see Named
 
 	Listen               string `default:"127.0.0.1:8080" help:"Address to listen on."`
-	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE; the mode is require when absent, disable for a server without TLS."`
-	DatabaseConnections  int    `default:"32" min:"4" help:"Connections to the database that serve requests; three more follow other servers."`
-	NoPreparedStatements bool   `key:"" help:"Send every statement to PostgreSQL as it is, for poolers that give each transaction another connection."`
+	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE; MODE is require by default; use disable for a server without TLS."`
+	DatabaseConnections  int    `default:"32" min:"4" help:"Database connections for requests; three more follow other servers."`
+	NoPreparedStatements bool   `key:"" help:"Use no prepared statements of PostgreSQL, for poolers that assign a connection to each transaction."`
 	Tokens               string `type:"path" help:"YAML file of tokens, with the user, project and roles of each."`
 	Policy               string `type:"path" help:"YAML file of rules that override who may do what."`
 	Demo                 bool   `help:"Fill an empty database with a demo cloud and accept the tokens demo-admin, demo-member and demo-reader; loopback addresses only."`
 
-	NamespaceOwnerWrites   bool `help:"Let the members of a project write the namespaces that it owns, not only administrators."`
-	NamespacesPerProject   int  `key:"" default:"1000" min:"1" help:"Namespaces that one project may own."`
-	PropertiesPerNamespace int  `key:"" default:"1000" min:"1" max:"1000" help:"Properties, those of objects included, that one namespace may hold; 1000 at most."`
-	DefinitionBytes        int  `key:"" default:"65536" min:"1" max:"65536" help:"Bytes of one property's definition; 65536 at most."`
+	NamespaceOwnerWrites   bool `help:"Let project members, not only administrators, write the namespaces of their project."`
+	NamespacesPerProject   int  `key:"" default:"1000" min:"1" help:"Maximum number of namespaces that a project may own."`
+	PropertiesPerNamespace int  `key:"" default:"1000" min:"1" max:"1000" help:"Maximum number of properties of a namespace, including those of objects; at most 1000."`
+	DefinitionBytes        int  `key:"" default:"65536" min:"1" max:"65536" help:"Maximum size of a property definition in bytes; at most 65536."`
 
-	CapabilityDiscovery         string   `enum:"admin,everyone" default:"admin" help:"Who discovers public capabilities: ${enum}. A demo opens it."`
-	CapabilityDefaultVisibility string   `key:"" enum:"private,public" default:"private" help:"Visibility of a capability that is registered by its first use: ${enum}."`
-	CapabilityRegistration      string   `key:"" enum:"on-use,explicit" default:"on-use" help:"How the name of a capability is registered: by its first use, or explicitly before it: ${enum}."`
-	ProtectedMetadataKeys       []string `placeholder:"KEY" help:"Metadata keys that only administrators and services write, on every resource."`
-	MaxMetadataItems            int      `key:"" default:"128" help:"Metadata items of one resource; 0 is no limit."`
+	CapabilityDiscovery         string   `enum:"admin,everyone" default:"admin" help:"Who may discover public capabilities: ${enum}. A demo uses everyone."`
+	CapabilityDefaultVisibility string   `key:"" enum:"private,public" default:"private" help:"Visibility of capabilities that are registered on first use: ${enum}."`
+	CapabilityRegistration      string   `key:"" enum:"on-use,explicit" default:"on-use" help:"How capability names are registered: on first use, or explicitly before it: ${enum}."`
+	ProtectedMetadataKeys       []string `placeholder:"KEY" help:"Metadata keys that only administrators and services may write, on every resource."`
+	MaxMetadataItems            int      `key:"" default:"128" help:"Maximum number of metadata items of a resource; 0 means no limit."`
 
 	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events and changes are kept."`
 
-	Profile          string   `enum:",open,locked" default:"" help:"How much the server discloses: open (introspection, IDE, any query by GET) or locked; open on a loopback address and locked elsewhere when absent."`
-	SchemaAccess     string   `enum:",anyone,viewers,admins" default:"" help:"Who may read the schema, at /schema.graphql and by introspection, which always needs a token: anyone, viewers (whoever has a valid token) or admins; anyone in the open profile and viewers in the locked one when absent."`
-	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins whose pages may send requests, such as https://dashboard.example.org, or http://localhost:* for any port of this machine."`
-	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of the proxies before the server, such as 10.0.0.0/8, whose X-Forwarded-For is trusted."`
-	MetricsListen    string   `help:"Address to serve /metrics on, and there only; otherwise it is where everything else is."`
-	PprofListen      string   `help:"Loopback address to serve profiles of the process on, under /debug/pprof; none when absent."`
-	MCP              string   `name:"mcp" enum:",on,off" default:"" help:"Whether /mcp serves tools for agents: on in the open profile and in a demo, off otherwise when absent."`
-	MCPWrite         bool     `name:"mcp-write" help:"Serve tools for agents that write, too."`
-	TrustedDocuments string   `type:"path" help:"JSON file of documents by their SHA-256 that clients may ask for by hash."`
-	TrustedOnly      bool     `help:"Refuse every document that is not a trusted one."`
-	TLSCert          string   `name:"tls-cert" type:"path" help:"Certificate chain, PEM."`
-	TLSKey           string   `name:"tls-key" type:"path" help:"Key of the certificate, PEM."`
+	Profile          string   `enum:",open,locked" default:"" help:"What the server discloses: open (introspection, IDE, any query by GET) or locked. The default is open on a loopback address, otherwise locked."`
+	SchemaAccess     string   `enum:",anyone,viewers,admins" default:"" help:"Who may read the schema, at /schema.graphql and by introspection: anyone, viewers (callers with a valid token) or admins. Introspection always needs a token. The default is anyone in the open profile, viewers in the locked one."`
+	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins that may send cross-origin requests, such as https://dashboard.example.org, or http://localhost:* for any port of this machine."`
+	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of trusted proxies, such as 10.0.0.0/8. The server trusts their X-Forwarded-For."`
+	MetricsListen    string   `help:"Separate address for /metrics. By default /metrics is on the main address."`
+	PprofListen      string   `help:"Loopback address for profiles of the process, under /debug/pprof (default: none)."`
+	MCP              string   `name:"mcp" enum:",on,off" default:"" help:"Whether /mcp serves tools for agents. The default is on in the open profile and in a demo, otherwise off."`
+	MCPWrite         bool     `name:"mcp-write" help:"Also serve tools for agents that write."`
+	TrustedDocuments string   `type:"path" help:"JSON file of trusted documents by their SHA-256. Clients may send the hash instead of the document."`
+	TrustedOnly      bool     `help:"Refuse documents that are not trusted."`
+	TLSCert          string   `name:"tls-cert" type:"path" help:"Certificate chain in PEM."`
+	TLSKey           string   `name:"tls-key" type:"path" help:"Private key of the certificate in PEM."`
 
 	OpenStackAPI       []string `name:"openstack-api" placeholder:"SERVICE" help:"APIs of OpenStack's services that the server answers under /openstack/SERVICE: placement, image, share and reservation."`
 	OpenStackAPICompat string   `key:"" name:"openstack-api-compat" enum:"reference,strict" default:"reference" help:"How to answer there where OpenStack's own service is wrong: as it does (reference) or as GraphQL does (strict)."`
@@ -64,44 +64,44 @@ type ServeOptions struct {
 
 	Limits Limits `embed:"" prefix:"limit-"`
 
-	SlowOperation time.Duration `default:"1s" min:"0s" help:"Log operations that run as long, with what they cost; 0 logs none."`
+	SlowOperation time.Duration `default:"1s" min:"0s" help:"Log operations that take at least this long, with their cost; 0 logs none."`
 
-	LogFormat string `enum:"text,json" default:"text" help:"Form of the log: ${enum}."`
+	LogFormat string `enum:"text,json" default:"text" help:"Format of the log: ${enum}."`
 }
 
 // Limits bound the work of requests; 0 means no limit. They are keys of the
 // file.
 type Limits struct {
-	BodyBytes           int64         `default:"1048576" help:"Bytes of a request's body."`
-	Tokens              int           `default:"3000" help:"Tokens of a document."`
-	Depth               int           `default:"15" help:"Levels of fields."`
-	Aliases             int           `default:"500" help:"Aliases in a document."`
-	RootFields          int           `default:"60" help:"Fields of the first level."`
-	Repeats             int           `default:"600" help:"Times that one name of the answer may stand in a document."`
-	Directives          int           `default:"5" help:"Directives at one place of a document."`
-	ListMembers         int           `default:"5000" help:"Members of each list in the variables."`
-	Places              int           `default:"10000" help:"Fields of an operation where its fragments are spread."`
-	Cost                int64         `default:"2000000" help:"Estimated work of an operation, in fields of an answer."`
-	AnswerBytes         int           `default:"16777216" help:"Bytes of an answer's data."`
-	ClientBytes         int           `default:"65536" help:"Bytes a second that a client takes of a long answer; it is cut if it takes less."`
-	OperationTime       time.Duration `default:"10s" help:"Time of an operation, its statements included; PostgreSQL ends each statement after as long."`
-	Concurrent          int           `default:"256" help:"Operations worked on at once."`
-	PrincipalPoints     float64       `default:"1000" help:"Points a second that a viewer may spend; an operation costs one and one more for each 1,000 of its cost."`
-	ServicePoints       float64       `default:"10000" help:"The same of a viewer with the role of a service."`
-	AdminPoints         float64       `default:"5000" help:"The same of an administrator."`
-	AddressPoints       float64       `default:"5000" help:"Points a second that the requests of one address may spend."`
-	Sockets             int           `default:"2000" help:"WebSockets and event streams that are open at once."`
-	ViewerSockets       int           `default:"200" help:"The same of one viewer."`
-	SocketOperations    int           `default:"100" help:"Operations of one WebSocket that are under way at once, subscriptions included."`
-	Subscriptions       int           `default:"10000" help:"Subscriptions that are open at once."`
-	ViewerSubscriptions int           `default:"1000" help:"The same of one viewer."`
-	DocumentBytes       int64         `default:"67108864" help:"Bytes of memory for parsed documents."`
-	PersistedBytes      int64         `default:"16777216" help:"Bytes of memory for automatically persisted documents."`
+	BodyBytes           int64         `default:"1048576" help:"Maximum size of a request body in bytes."`
+	Tokens              int           `default:"3000" help:"Maximum number of tokens in a document."`
+	Depth               int           `default:"15" help:"Maximum depth of fields in a document."`
+	Aliases             int           `default:"500" help:"Maximum number of aliases in a document."`
+	RootFields          int           `default:"60" help:"Maximum number of root fields."`
+	Repeats             int           `default:"600" help:"Maximum number of fields with the same response name in a document."`
+	Directives          int           `default:"5" help:"Maximum number of directives at one location of a document."`
+	ListMembers         int           `default:"5000" help:"Maximum number of members of a list in the variables."`
+	Places              int           `default:"10000" help:"Maximum number of fields of an operation after expanding fragments."`
+	Cost                int64         `default:"2000000" help:"Maximum estimated cost of an operation, in fields of the answer."`
+	AnswerBytes         int           `default:"16777216" help:"Maximum size of the data of an answer in bytes."`
+	ClientBytes         int           `default:"65536" help:"Minimum speed at which a client must read a long answer, in bytes a second. Slower clients are disconnected."`
+	OperationTime       time.Duration `default:"10s" help:"Maximum time of an operation and of each of its SQL statements."`
+	Concurrent          int           `default:"256" help:"Maximum number of concurrent operations."`
+	PrincipalPoints     float64       `default:"1000" help:"Points a second that a viewer may spend. An operation takes one point, and one for each 1,000 of its cost."`
+	ServicePoints       float64       `default:"10000" help:"Points a second for viewers with the role service."`
+	AdminPoints         float64       `default:"5000" help:"Points a second for administrators."`
+	AddressPoints       float64       `default:"5000" help:"Points a second for all requests from one address."`
+	Sockets             int           `default:"2000" help:"Maximum number of open WebSockets and event streams."`
+	ViewerSockets       int           `default:"200" help:"Maximum number of open WebSockets and event streams of a viewer."`
+	SocketOperations    int           `default:"100" help:"Maximum number of concurrent operations, including subscriptions, on one WebSocket."`
+	Subscriptions       int           `default:"10000" help:"Maximum number of open subscriptions."`
+	ViewerSubscriptions int           `default:"1000" help:"Maximum number of open subscriptions of a viewer."`
+	DocumentBytes       int64         `default:"67108864" help:"Size of the cache of parsed documents in bytes."`
+	PersistedBytes      int64         `default:"16777216" help:"Size of the cache of automatically persisted documents in bytes."`
 }
 
 type serveCommand struct {
-	Config      string `type:"path" env:"-" help:"YAML file of settings; --print-config shows all. Flags and the environment override it."`
-	PrintConfig bool   `env:"-" help:"Print the settings in effect as a file for --config, without secrets, and end."`
+	Config      string `type:"path" env:"-" help:"YAML file of settings; --print-config prints all of them. Flags and environment variables override it."`
+	PrintConfig bool   `env:"-" help:"Print the effective settings, without secrets, as a file for --config, and exit."`
 	ServeOptions
 }
 
@@ -122,26 +122,26 @@ func (c *serveCommand) Run(run *session) error {
 // OIDC are the settings for JSON Web Tokens of an OpenID Connect issuer.
 type OIDC struct {
 	Issuer       string            `placeholder:"URL" help:"OpenID Connect issuer whose JSON Web Tokens are accepted."`
-	Audience     string            `placeholder:"NAME" help:"Audience that those tokens must have."`
-	Algorithms   []string          `key:"" default:"RS256,ES256" help:"Signature algorithms that are accepted."`
+	Audience     string            `placeholder:"NAME" help:"Audience that the issuer's tokens must have."`
+	Algorithms   []string          `key:"" default:"RS256,ES256" help:"Accepted signature algorithms."`
 	UserClaim    string            `key:"" default:"sub" help:"Claim with the user's id."`
-	ProjectClaim string            `key:"" default:"project" help:"Claim with the project's id; inside others with dots: cloud.project."`
-	RolesClaim   string            `key:"" default:"roles" help:"Claim with the names of roles."`
-	Roles        map[string]string `key:"" placeholder:"NAME=ROLE;..." help:"Roles that those names stand for: admin, member, reader or service. The names themselves when absent."`
+	ProjectClaim string            `key:"" default:"project" help:"Claim with the project's id; dots separate nested claims: cloud.project."`
+	RolesClaim   string            `key:"" default:"roles" help:"Claim with the list of roles."`
+	Roles        map[string]string `key:"" placeholder:"NAME=ROLE;..." help:"Mapping from roles of the claim to admin, member, reader or service. By default the names are the same."`
 }
 
 // Keystone are the settings for tokens of an OpenStack cloud.
 type Keystone struct {
-	URL              string            `name:"url" placeholder:"URL" help:"Identity API of an OpenStack cloud whose tokens are accepted, such as https://keystone:5000/v3."`
-	User             string            `placeholder:"NAME" help:"User as whom this server asks there about tokens."`
+	URL              string            `name:"url" placeholder:"URL" help:"URL of the Keystone whose tokens are accepted, such as https://keystone:5000/v3."`
+	User             string            `placeholder:"NAME" help:"User with which the server validates tokens at Keystone."`
 	UserDomain       string            `key:"" default:"Default" help:"Domain of that user."`
-	Password         string            `secret:"" placeholder:"SECRET" help:"Password of that user; better as the environment variable."`
+	Password         string            `secret:"" placeholder:"SECRET" help:"Password of that user; prefer the environment variable."`
 	Project          string            `placeholder:"NAME" help:"Project of that user."`
 	ProjectDomain    string            `key:"" default:"Default" help:"Domain of that project."`
-	CredentialID     string            `placeholder:"ID" help:"Application credential, instead of user, password and project."`
-	CredentialSecret string            `secret:"" placeholder:"SECRET" help:"Secret of the application credential; better as the environment variable."`
-	Roles            map[string]string `key:"" placeholder:"NAME=ROLE;..." help:"Roles that the cloud's roles stand for: admin, member, reader or service. Those of the same names when absent."`
-	CacheTTL         time.Duration     `key:"" default:"60s" min:"1ms" max:"60s" help:"How long the answer about a token is cached, 60 s at most; a revoked token works that long."`
+	CredentialID     string            `placeholder:"ID" help:"Id of an application credential, instead of user, password and project."`
+	CredentialSecret string            `secret:"" placeholder:"SECRET" help:"Secret of the application credential; prefer the environment variable."`
+	Roles            map[string]string `key:"" placeholder:"NAME=ROLE;..." help:"Mapping from roles of the cloud to admin, member, reader or service. By default the names are the same."`
+	CacheTTL         time.Duration     `key:"" default:"60s" min:"1ms" max:"60s" help:"How long a validated token is cached, at most 60s. A revoked token stays valid that long."`
 }
 
 // checkNumbers returns an error for numbers and durations out of the bounds of

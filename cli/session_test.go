@@ -42,7 +42,7 @@ func TestExitStatuses(t *testing.T) {
 		"cadastre metadata set '' a=1":        {2, "<resource> is empty"},
 		"cadastre resource show ''":           {2, "<resource> is empty"},
 		"cadastre metadata set home a=1 --service-owned --user-owned":                           {2, "--service-owned and --user-owned can't be used together"},
-		"cadastre resource list -c size":                                                        {2, "--columns: there is no column"},
+		"cadastre resource list -c size":                                                        {2, "--columns: unknown column"},
 		"cadastre resource list --where '{metadata: {kex: rack}}'":                              {2, `--where: "{metadata: {kex: rack}}": unknown field`},
 		"cadastre resource list --updated-since soon":                                           {2, "--updated-since: "},
 		"cadastre resource list --sort name:up":                                                 {2, "--sort: "},
@@ -50,7 +50,7 @@ func TestExitStatuses(t *testing.T) {
 		"cadastre resource list --token= --os-cloud none":                                       {2, `the cloud "none"`},
 		"cadastre resource list --ca-cert /none":                                                {2, "--ca-cert: "},
 		"cadastre candidates --resource VCPU":                                                   {2, `--resource: "VCPU" is not of the form CLASS=AMOUNT`},
-		"cadastre candidates --from-flavor n1.large --resource VCPU=1":                          {2, "--from-flavor says all of the request"},
+		"cadastre candidates --from-flavor n1.large --resource VCPU=1":                          {2, "--from-flavor cannot be combined"},
 		"cadastre resource show compute-1":                                                      {2, "ambiguous, 10 resources match"},
 		"cadastre query":                                                                        {2, "nothing to send"},
 		"cadastre query '{'":                                                                    {2, "the document: "},
@@ -179,9 +179,9 @@ func TestPaginate(t *testing.T) {
 		"cadastre query -f " + file + " --operation B -o value":                                                              "demo",
 		"cadastre query -f " + file:                                                                                          "the document has 2 operations",
 		"cadastre query -f " + file + " --operation C":                                                                       `no operation "C"`,
-		"cadastre query --paginate '{ traits { nodes { name } } }'":                                                          "no query with a list whose argument 'after' is a variable",
+		"cadastre query --paginate '{ traits { nodes { name } } }'":                                                          "requires a query with a list whose argument 'after' is a variable",
 		"cadastre query --paginate 'query($a: String) { traits(after: $a, first: 3) { nodes { name } } }'":                   "select pageInfo { hasNextPage endCursor } of traits",
-		"cadastre query --paginate 'query($a: String) { ...A } fragment A on Query { ...A }'":                                "no query with a list",
+		"cadastre query --paginate 'query($a: String) { ...A } fragment A on Query { ...A }'":                                "requires a query with a list",
 		"echo { viewer { userId } } | cadastre query":                                                                        "",
 		"cadastre query 'query($u: UUID!) { resource(uuid: $u) { name } }' -v u=ebf728f5-376a-5438-8ef0-c3a299ba60eb -o csv": "name\nhome",
 	} {
@@ -212,7 +212,7 @@ func TestContexts(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a token that is unknown is kept")
 	}
-	run("echo | cadastre login --server "+address, "there is no token", 2)
+	run("echo | cadastre login --server "+address, "no token was given", 2)
 	run("echo demo-reader | cadastre login --server "+address, "demo-reader", 0)
 	run("cadastre login boss --token demo-admin --server "+address, "the context is boss", 0)
 	for path, mode := range map[string]os.FileMode{file: 0o600, filepath.Dir(file): 0o700} {
