@@ -1,5 +1,5 @@
-// The assets are committed, so that a machine without node builds the program:
-// nothing in them depends on the machine, the time or the folder.
+// The assets are committed, so that the program can be built without node:
+// they do not depend on the machine, the time or the folder.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
@@ -9,8 +9,8 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const client = (name: string) => here(`../clients/typescript/src/${name}.ts`);
 
 /**
- * Puts the document of each operation where it is asked. They are generated as one
- * module, of which every page would load all.
+ * Inlines the document of each operation at its use. They are generated as one
+ * module, and every page would load all of them.
  */
 function documents(): Plugin {
   let generated: ReadonlyMap<string, string>;
@@ -32,7 +32,7 @@ function documents(): Plugin {
   };
 }
 
-/** Has the browser fetch the script of the page beside the one that comes first. */
+/** Makes the browser load the script of the page together with the first script. */
 const preload: Plugin = {
   name: "preload",
   transformIndexHtml: {
@@ -54,7 +54,7 @@ export default defineConfig({
       { find: /^@cadastre\/client$/, replacement: client("index") },
       { find: /^@cadastre\/client\/urql$/, replacement: client("urql") },
     ],
-    // The client is compiled with what the console has, from a folder beside it.
+    // The client is in another folder, and is compiled with the packages of the console.
     dedupe: ["@urql/core", "@urql/exchange-graphcache", "graphql", "graphql-ws", "wonka"],
   },
   build: {

@@ -19,7 +19,7 @@ function numbers(seed: number): (below: number) => number {
 
 const placeOf = ({ name, uuid }: Row) => `${name}/${uuid}`;
 
-/** A list as a server has it, which answers pages in the order that the numbers choose. */
+/** A list of a server. It answers requests for pages in random order. */
 class List {
   readonly rows = new Map<string, Row>();
   asked = 0;
@@ -41,11 +41,11 @@ class List {
     return { rows, total: all.length, next: rest.length > rows.length && last ? placeOf(last) : undefined };
   };
 
-  /** Answers one page after the other until the reading has ended, with changes between them. */
+  /** Answers one page after the other until the reading ends, with changes in between. */
   async serve(reading: Promise<void>, change: () => void): Promise<void> {
     let ended = false;
     const end = reading.finally(() => (ended = true));
-    end.catch(() => {}); // it is returned
+    end.catch(() => {}); // the caller awaits it
     while (!ended) {
       await new Promise((soon) => setImmediate(soon));
       change();
@@ -63,7 +63,7 @@ test("a list is read whole, whatever its length and whichever end is faster", as
     for (let at = 0; at < length; at++) list.rows.set(`u${at}`, { uuid: `u${at}`, name: `n${random(20)}` });
     await list.serve(readEnds(size, list.ask, (rows) => rows.forEach((row) => read.set(row.uuid, row))), () => {});
     assert.deepEqual([...read.keys()].sort(), [...list.rows.keys()].sort());
-    // One more where the last page ends where that of the other end begins.
+    // One more if the last pages of both ends touch.
     assert.ok(list.asked <= Math.max(1, Math.ceil(length / size)) + 1, `${list.asked} pages of a list of ${length}`);
   }
 });

@@ -10,16 +10,16 @@ import { parts, possibleTypes } from "./generated/cache.js";
 import type { Stream } from "./streams.js";
 
 /**
- * The settings of InMemoryCache. An object with an `id` is the same object wherever
- * that stands; what has none is a part of what it is in, and what several queries
- * select of it is kept together.
+ * The settings of InMemoryCache. Objects with the same `id` share one entry. An
+ * object without an `id` is stored as a part of its parent, and selections of
+ * several queries are merged.
  */
 export const cacheOptions: InMemoryCacheConfig = {
   possibleTypes,
   typePolicies: Object.fromEntries(parts.map((type) => [type, { merge: true }])),
 };
 
-/** Returns a link that follows subscriptions, and resumes them when they were cut. */
+/** Returns a link for subscriptions. It resumes streams that were cut. */
 export function subscriptionLink(stream: Stream): ApolloLink {
   return new ApolloLink(
     (operation) =>

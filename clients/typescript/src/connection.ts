@@ -1,22 +1,22 @@
-/** How a server is reached. */
+/** The connection to a server. */
 
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { print } from "graphql";
 
-/** A server, and who asks it. */
+/** A server, and the credentials for it. */
 export interface Connection {
   /** The address of the API, for example `https://cadastre.example.org/graphql`. */
   readonly url: string;
-  /** The token of a user in a project, or what returns the one that is good now. */
+  /** The token of a user in a project, or a function that returns the current one. */
   readonly token?: string | (() => string | undefined) | undefined;
-  /** What sends requests; the global `fetch` when absent. */
+  /** The function that sends requests (default: the global `fetch`). */
   readonly fetch?: typeof fetch | undefined;
 }
 
 /** An operation whose answer has a known type, or its text. */
 export type Document<Data, Variables> = TypedDocumentNode<Data, Variables> | string;
 
-/** A request as it is sent. */
+/** The body of a request. */
 export interface Request {
   readonly query: string;
   readonly variables?: Readonly<Record<string, unknown>> | undefined;

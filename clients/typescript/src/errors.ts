@@ -1,4 +1,4 @@
-/** What is refused, and why. */
+/** Errors of the API. */
 
 /** The codes of errors: a closed set, each described in docs/errors.md. */
 export const errorCodes = [
@@ -36,11 +36,11 @@ export interface AnswerError {
   readonly extensions?:
     | {
         readonly code?: ErrorCode | undefined;
-        /** The input or header that is wrong, for example `filter.types[0]`. */
+        /** The invalid input or header, for example `filter.types[0]`. */
         readonly field?: string | undefined;
-        /** In how many seconds to try again. */
+        /** The number of seconds until a retry. */
         readonly retryAfter?: number | undefined;
-        /** Stands in the log of the server. */
+        /** The id of the request in the server's log. */
         readonly requestId?: string | undefined;
       }
     | undefined;
@@ -52,14 +52,14 @@ export interface Answer<Data = unknown> {
   readonly errors?: readonly AnswerError[] | undefined;
 }
 
-/** CadastreError is thrown for what a server refused. A connection that failed is no CadastreError. */
+/** The error of a refused request or subscription. A failed connection is not a CadastreError. */
 export class CadastreError extends Error {
   override readonly name = "CadastreError";
 
   constructor(
     /** All errors of the answer, at least one. */
     readonly errors: readonly AnswerError[],
-    /** The status of the HTTP response; 200 where the stream was open. */
+    /** The status of the HTTP response; 200 if a stream was open. */
     readonly status = 200,
     readonly retryAfterHeader?: number,
   ) {
@@ -71,12 +71,12 @@ export class CadastreError extends Error {
     return this.errors[0]?.extensions?.code;
   }
 
-  /** In how many seconds to try again; undefined where the server did not say. */
+  /** The number of seconds until a retry; undefined if the server did not send it. */
   get retryAfter(): number | undefined {
     return this.errors[0]?.extensions?.retryAfter ?? this.retryAfterHeader;
   }
 
-  /** The messages of bad inputs by the field that is wrong, for example `input.name`. */
+  /** The messages of invalid inputs by field, for example `input.name`. */
   get fields(): ReadonlyMap<string, string> {
     const fields = new Map<string, string>();
     for (const { message, extensions } of this.errors) {
@@ -87,14 +87,14 @@ export class CadastreError extends Error {
   }
 }
 
-/** Returns the error of a response that is no answer. */
+/** Returns the error for a response without a GraphQL answer. */
 export async function refusalOf(response: Response): Promise<CadastreError> {
   const after = Number(response.headers.get("Retry-After") ?? NaN);
   let errors: readonly AnswerError[] = [];
   try {
     errors = ((await response.json()) as Answer).errors ?? [];
   } catch {
-    // of others than our servers it can be anything
+    // a proxy may send anything
   }
   return new CadastreError(errors, response.status, Number.isFinite(after) ? after : undefined);
 }

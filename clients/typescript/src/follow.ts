@@ -8,34 +8,33 @@ import type { Stream } from "./streams.js";
 /** An event of a subscription. */
 export interface Event<Data> {
   readonly data: Data;
-  /** Why parts of the data are missing; mostly empty. */
+  /** The errors of missing parts of the data; usually empty. */
   readonly errors: readonly AnswerError[];
 }
 
-/** How a subscription is followed. */
+/** Options of `follow`. */
 export interface FollowOptions {
-  /** Ends the iteration at once. A `break` ends it with the next event. */
+  /** Ends the iteration immediately. A `break` ends it with the next event. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with `true` whenever a stream is open, and with `false` when it was cut. */
+  /** Called with `true` when a stream opens, and with `false` when it was cut. */
   readonly onLive?: ((live: boolean) => void) | undefined;
-  /** Whether a server that is not reached at first is tried again, too. */
+  /** Whether to retry if the first connection fails. */
   readonly patient?: boolean | undefined;
 }
 
-/** The longest wait before a stream that was cut is asked for again, in milliseconds; twice as much at random. */
+/** The maximum wait before a stream is opened again, in milliseconds, before a random factor of up to 2. */
 const longestPause = 5000;
 
 /**
- * Follows a subscription until the signal aborts. A stream that was cut, by the
- * network or by a server that stops, is asked for again behind the last event, so
- * that none is missed and none comes twice: the operation declares the variable
- * `$after`, gives it to its field, and selects the `cursor` of that.
+ * Follows a subscription until the signal aborts. If the network or a server cuts
+ * the stream, it opens a new one after the last event, so that no event is missed
+ * or repeated. For this the operation must declare the variable `$after`, pass it
+ * to its field, and select the `cursor` of the field.
  *
  *     subscription ($after: String) { resourceChanged(after: $after) { cursor change { what key } } }
  *
- * It throws the error of an answer that would not be another one when it is asked
- * for again, such as FORBIDDEN or an invalid document, and that of a server that
- * was not reached at first.
+ * It throws permanent errors, such as FORBIDDEN or an invalid document, and the
+ * error of a failed first connection.
  */
 export async function* follow<Data, Variables extends object>(
   stream: Stream,
@@ -77,7 +76,7 @@ export async function* follow<Data, Variables extends object>(
   }
 }
 
-/** Returns after how many milliseconds to ask again for a stream that ended; undefined for one that would end so again. */
+/** Returns the milliseconds to wait before the stream is opened again; undefined for a permanent error. */
 function pauseAfter(refused: unknown, failed: number, begun: boolean): number | undefined {
   const least = Math.min(longestPause, 50 * 2 ** Math.min(failed, 10));
   const pause = least + Math.random() * least;
@@ -88,12 +87,12 @@ function pauseAfter(refused: unknown, failed: number, begun: boolean): number | 
   return (begun && refused.status >= 500) || refused.code === "TIMEOUT" ? pause : undefined;
 }
 
-/** Reports whether the data of an answer shows nothing of its field. */
+/** Reports whether the field of an answer has no data. */
 function isEmpty(data: unknown): boolean {
   return data == null || Object.values(data).every((value) => value === null);
 }
 
-/** Returns the cursor of an event, whose data has one field. */
+/** Returns the cursor of an event. Its data has one field. */
 function cursorOf(data: unknown): string | undefined {
   const fields = Object.entries(data as Record<string, unknown>).filter(([name]) => name !== "__typename");
   const cursor = fields.length === 1 ? (fields[0]?.[1] as { cursor?: unknown } | null)?.cursor : undefined;

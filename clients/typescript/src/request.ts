@@ -3,25 +3,25 @@
 import { type Connection, type Document, post, sleep, textOf } from "./connection.js";
 import { type Answer, CadastreError, refusalOf } from "./errors.js";
 
-/** How a request is sent. */
+/** Options of a request. */
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
-  /** How often a request is sent again at most that the server had no capacity for; 3 when absent. */
+  /** The maximum number of retries if the server has no capacity (default 3). */
   readonly retries?: number | undefined;
-  /** By which a mutation happens once however often it is sent; one of its own when absent. */
+  /** The idempotency key, with which a retried mutation runs once (default: a new one). */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** The longest time that a server may tell to wait, in seconds, for a request to be sent again. */
+/** The maximum `retryAfter`, in seconds, after which a request is retried. */
 const longestWait = 10;
 
 /**
- * Sends a query or a mutation and returns its data. An answer with errors is
- * thrown as a CadastreError, so that fields marked `@semanticNonNull` are there.
+ * Sends a query or a mutation and returns its data. It throws an answer with errors
+ * as a CadastreError, so fields marked `@semanticNonNull` are never `null`.
  *
- * What the server had no capacity for (`RATE_LIMITED`, `UNAVAILABLE`) is sent again
- * after the time that it says. So is a mutation of which no answer came, or whose
- * outcome is not known: a key makes it happen once.
+ * If the server has no capacity (`RATE_LIMITED`, `UNAVAILABLE`), it retries after
+ * the time that the server sends. It also retries a mutation without an answer or
+ * with an unknown outcome: the idempotency key makes it run once.
  */
 export async function request<Data, Variables extends object>(
   connection: Connection,
@@ -50,7 +50,7 @@ export async function request<Data, Variables extends object>(
   }
 }
 
-/** Returns after how many seconds to send a request again, undefined for never. */
+/** Returns the seconds to wait before a retry; undefined means no retry. */
 export function waitAfter(error: unknown, isMutation: boolean): number | undefined {
   if (!(error instanceof CadastreError)) return isMutation && error instanceof TypeError ? 0.2 : undefined;
   const passes = error.code === "RATE_LIMITED" || error.code === "UNAVAILABLE" || (isMutation && error.code === "OUTCOME_UNKNOWN");

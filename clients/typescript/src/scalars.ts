@@ -1,6 +1,6 @@
-/** The scalars of Cadastre as JSON has them, and as programs read them. */
+/** The scalars of Cadastre, in JSON and as JavaScript values. */
 
-/** A UUID: answers have it in lower case with dashes. */
+/** A UUID; in answers lower case with dashes. */
 export type UUID = string;
 
 /** A time in UTC, for example `2026-03-01T09:30:00.123456Z`. */
@@ -8,14 +8,14 @@ export type DateTime = string;
 
 /**
  * A whole number of up to 64 bits. JavaScript keeps whole numbers exactly up to
- * 2^53, which no amount of a cloud reaches.
+ * 2^53, more than any amount of a cloud.
  */
 export type Int64 = number;
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** Returns the time of a DateTime, to the millisecond that Date keeps. */
+/** Returns the Date of a DateTime, rounded down to milliseconds. */
 export function dateOf(text: DateTime): Date {
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) throw new RangeError(`${JSON.stringify(text)} is not a DateTime`);

@@ -1,11 +1,11 @@
-/** The two ways of following a subscription: event streams, and one WebSocket for all. */
+/** The two transports of subscriptions: event streams, and one WebSocket for all. */
 
 import { createClient, type ClientOptions } from "graphql-ws";
 
 import { type Connection, post, type Request, tokenOf } from "./connection.js";
 import { type Answer, type AnswerError, CadastreError, refusalOf } from "./errors.js";
 
-/** What is around a stream that is asked for once. */
+/** Options of a stream. */
 export interface StreamOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called when the server has opened the stream. */
@@ -13,21 +13,21 @@ export interface StreamOptions {
 }
 
 /**
- * A Stream asks for a subscription once and returns its answers. It ends where the
- * stream was cut, and throws what the server refused.
+ * Opens the stream of a subscription once and returns its answers. It ends when the
+ * stream is cut, and throws the server's refusals.
  */
 export type Stream = (request: Request, options?: StreamOptions) => AsyncIterable<Answer>;
 
-/** How long a stream may send nothing, in milliseconds. A server sends a heartbeat every 15 seconds. */
+/** The maximum silence of a stream, in milliseconds. A server sends a heartbeat every 15 seconds. */
 const silence = 45_000;
 
 /**
- * Returns a Stream by `text/event-stream`, a connection for each: the distinct
- * connections of graphql-sse. Read here and not by that package, which hands over
- * no heartbeats, so that a connection that died would never end.
+ * Returns a Stream by `text/event-stream`, with one connection for each
+ * subscription: the distinct connections mode of graphql-sse. It does not use that
+ * package, which hides heartbeats, so that a dead connection would never end.
  *
- * Browsers open six connections of HTTP/1.1 to one host for all of their tabs: a
- * page takes `webSocket`, unless the server has TLS and so HTTP/2.
+ * Browsers open at most six connections of HTTP/1.1 to one host for all tabs. A page
+ * should use `webSocket`, unless the server has TLS and so HTTP/2.
  */
 export function eventStream(connection: Connection): Stream {
   return async function* (request, { signal, opened } = {}) {
@@ -81,19 +81,19 @@ async function* answersOf(body: ReadableStream<Uint8Array>, alive: () => void): 
   }
 }
 
-/** The class of WebSockets, such as that of the package `ws`; the global one when absent. */
+/** The WebSocket class, such as the class of the package `ws` (default: the global one). */
 export interface WebSocketOptions extends Connection {
   readonly webSocketImpl?: ClientOptions["webSocketImpl"];
 }
 
-/** A Stream over one WebSocket, which is open while something is followed. */
+/** A Stream over one WebSocket, which is open while there are subscriptions. */
 export interface WebSocketStream {
   readonly stream: Stream;
-  /** Closes the socket, which ends all streams. */
+  /** Closes the socket and ends all streams. */
   close(): void;
 }
 
-/** Why a server closes a socket that is not to be opened again with the same token. */
+/** The codes of closed sockets that must not be opened again with the same token. */
 const refusedBy: Readonly<Record<number, AnswerError>> = {
   4401: { message: "the socket was used before it was opened", extensions: { code: "BAD_REQUEST" } },
   4403: { message: "the token is not known, has expired or was revoked, or its rights have changed", extensions: { code: "UNAUTHENTICATED" } },
@@ -101,7 +101,7 @@ const refusedBy: Readonly<Record<number, AnswerError>> = {
   4400: { message: "a message is not one of the protocol", extensions: { code: "BAD_REQUEST" } },
 };
 
-/** Returns a Stream over one WebSocket by `graphql-transport-ws`, for all that is followed at a time. */
+/** Returns a Stream for all subscriptions over one WebSocket, by `graphql-transport-ws`. */
 export function webSocket(connection: WebSocketOptions): WebSocketStream {
   let asked: ReturnType<typeof setTimeout> | undefined;
   const client = createClient({
@@ -110,7 +110,7 @@ export function webSocket(connection: WebSocketOptions): WebSocketStream {
       const token = tokenOf(connection);
       return token ? { "X-Auth-Token": token } : {};
     },
-    retryAttempts: 0, // who follows asks again, behind the last event
+    retryAttempts: 0, // `follow` opens the stream again, after the last event
     lazyCloseTimeout: 1000,
     keepAlive: 15_000,
     on: {
@@ -146,7 +146,7 @@ export function webSocket(connection: WebSocketOptions): WebSocketStream {
   return { stream, close: () => void client.dispose() };
 }
 
-/** Returns the code that a socket was closed with. */
+/** Returns the close code of a socket. */
 function closeOf(error: unknown): number | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "number" ? code : undefined;

@@ -13,24 +13,24 @@ type Keys = NonNullable<CacheExchangeOpts["keys"]>;
 const keyOf = (object: { readonly [name: string]: unknown }): string | null => (typeof object["id"] === "string" ? object["id"] : null);
 
 /**
- * The keys of graphcache: an object with an `id` is the same object wherever that
- * stands, and what has none is a part of what it is in. It holds for every type of
- * the schema, also for those that are still to come.
+ * The keys of graphcache. Objects with the same `id` share one entry. An object
+ * without an `id` is stored as a part of its parent. This applies to every type of
+ * the schema, including future ones.
  */
 export const keys: Keys = new Proxy({} as Keys, { get: () => keyOf, has: () => true });
 
 /**
- * Leaves no data in an answer with errors, so that fields marked
- * `@semanticNonNull` are never `null` where data is.
+ * Removes the data of an answer with errors, so that fields marked
+ * `@semanticNonNull` are never `null`.
  */
 export function withoutPartialData<Data>(result: OperationResult<Data>): OperationResult<Data> {
   return result.error ? ({ ...result, data: undefined } as OperationResult<Data>) : result;
 }
 
 /**
- * Returns two exchanges, for above and below the cache, that send a query again
- * only when it was answered. Otherwise the answer that was read first could come
- * last, and the cache would keep it.
+ * Returns two exchanges, for above and below the cache. They repeat a query only
+ * after its answer. Otherwise an older answer could arrive last, and the cache would
+ * keep it.
  */
 function oneAfterTheOther(): readonly [Exchange, Exchange] {
   const sent = new Set<number>();
@@ -60,9 +60,9 @@ function oneAfterTheOther(): readonly [Exchange, Exchange] {
   return [above, below];
 }
 
-/** What the exchanges need. */
+/** Options of the exchanges. */
 export interface ExchangeOptions {
-  /** By which subscriptions are followed, and resumed when they were cut; without it there are none. */
+  /** The transport of subscriptions, which are resumed when they are cut (default: no subscriptions). */
   readonly stream?: Stream | undefined;
   /** Further settings of graphcache, such as `updates`. */
   readonly cache?: Partial<CacheExchangeOpts> | undefined;

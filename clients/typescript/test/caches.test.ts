@@ -19,7 +19,7 @@ const others = `query Others($filter: NamespaceFilter) {
 }`;
 const read = `query Read($name: String!) { namespace(name: $name) { id name description } }`;
 
-/** Collects what is warned of while something runs. */
+/** Returns the warnings that are logged while a function runs. */
 async function warnings(during: () => Promise<void>): Promise<string[]> {
   const said: string[] = [];
   const { warn, error } = console;

@@ -1,11 +1,11 @@
-/** What the tests share: a server with the demo cloud, and a proxy that cuts what goes through it. */
+/** Shared by tests: a server with the demo cloud, and a proxy that cuts connections. */
 
 import assert from "node:assert/strict";
 import { createServer, connect, type AddressInfo, type Socket } from "node:net";
 
 import type { Connection } from "../src/index.js";
 
-/** The server at CADASTRE_SERVER, which has the demo cloud: `cadastre serve --demo`. */
+/** The server at CADASTRE_SERVER with the demo cloud: `cadastre serve --demo`. */
 export function server(token = "demo-admin"): Connection {
   const address = process.env["CADASTRE_SERVER"];
   assert.ok(address, "CADASTRE_SERVER names no server: start one by `cadastre serve --demo`");
@@ -42,7 +42,7 @@ export async function proxy(token = "demo-admin"): Promise<Proxy> {
   };
 }
 
-/** Fails when something takes longer than a test may wait. */
+/** Fails if a promise takes longer than a test may wait. */
 export async function within<Value>(promise: Promise<Value>, what: string): Promise<Value> {
   const limit = 20_000 * Number(process.env["CADASTRE_TEST_PATIENCE"] || 1);
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -50,7 +50,7 @@ export async function within<Value>(promise: Promise<Value>, what: string): Prom
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** Waits for the first event of a subscription, and ends it. */
+/** Waits for the first event of a subscription, then ends the subscription. */
 export function first(subscribe: (next: (event: unknown) => void) => { unsubscribe: () => void }): Promise<unknown> {
   return new Promise((resolve) => {
     const subscribed = subscribe((event) => {

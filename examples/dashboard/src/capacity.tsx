@@ -1,4 +1,4 @@
-// What there is and what is used of each resource class, as it changes.
+// The total and used amounts of each resource class, updated live.
 import { useSubscription } from "urql";
 
 import { graphql } from "./generated";

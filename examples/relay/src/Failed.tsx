@@ -1,6 +1,6 @@
 import { Component, type ReactNode } from "react";
 
-/** Shows what a query below it was refused for: `@throwOnFieldError` throws it. */
+/** Shows the error of a refused query in its children, which `@throwOnFieldError` throws. */
 export class Failed extends Component<{ children: ReactNode }, { error?: Error }> {
   override state: { error?: Error } = {};
   static getDerivedStateFromError = (error: Error) => ({ error });

@@ -4,7 +4,7 @@ import { graphql, useFragment, useMutation } from "react-relay";
 import type { Host_resource$key } from "./__generated__/Host_resource.graphql";
 import type { HostTagsMutation } from "./__generated__/HostTagsMutation.graphql";
 
-/** A host with its tags. What the mutation returns is written to the one copy that the store has of it. */
+/** A host with its tags. Relay writes the payload of the mutation to the host in its store. */
 export function Host({ resource }: { resource: Host_resource$key }) {
   const { name, uuid, revision, tags } = useFragment(
     graphql`

@@ -5,7 +5,7 @@ import type { Hosts_query$key } from "./__generated__/Hosts_query.graphql";
 import type { HostsPageQuery } from "./__generated__/HostsPageQuery.graphql";
 import type { HostsQuery } from "./__generated__/HostsQuery.graphql";
 
-/** The hosts, two at a time. What is marked `@semanticNonNull` has a type without null. */
+/** The hosts, two at a time. Fields marked `@semanticNonNull` have a type without null. */
 export function Hosts() {
   const query = useLazyLoadQuery<HostsQuery>(
     graphql`
