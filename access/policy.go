@@ -145,7 +145,8 @@ func NewPolicy(overrides map[string][]string) (*Policy, error) {
 		}
 		for i, role := range overrides[name] {
 			if role != anyone && !slices.Contains(readers, role) {
-				problems.Add(fmt.Sprintf("%s[%d]", name, i), "unknown role %q: there are admin, service, member, reader, and * for everyone", role)
+				problems.Add(fmt.Sprintf("%s[%d]", name, i),
+					"unknown role %q: the roles are admin, service, member, reader, and * for everyone", role)
 			}
 		}
 	}
@@ -184,7 +185,7 @@ func (p *Policy) overridden(name string) []string {
 		}
 	}
 	if !isRule && !overridden {
-		return []string{"as its rule"}
+		return []string{"as the rule permits"}
 	}
 	return slices.Sorted(slices.Values(roles))
 }
@@ -216,7 +217,7 @@ func (v Viewer) Authorize(field string) (Viewer, error) {
 	v.field = field
 	permission, ok := PermissionOf(field)
 	if !ok {
-		return v, problem.Refuse(problem.ErrForbidden, "nobody may use %s", field)
+		return v, problem.Refuse(problem.ErrForbidden, "no role may use %s", field)
 	}
 	if permission.AfterVisibility {
 		return v, nil
@@ -245,7 +246,7 @@ func (v Viewer) Require(rule Rule, what string) error {
 func (v Viewer) RolesThatMay(rule Rule) string {
 	roles := v.policy.rolesFor(rule, v.field)
 	if len(roles) == 0 {
-		return "a role that nobody has"
+		return "a role, but the policy permits none"
 	}
 	last := len(roles) - 1
 	if last == 0 {

@@ -59,7 +59,8 @@ func (f *TokenFile) Reload() (changed string, err error) {
 	if added+other+len(former) == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("tokens: %d added, %d removed, %d of another user, project or roles", added, len(former), other), nil
+	return fmt.Sprintf("tokens: %d added, %d removed, %d with a changed user, project or roles", added, len(former),
+		other), nil
 }
 
 // isSame reports whether two viewers are the same user with the same rights.

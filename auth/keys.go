@@ -57,7 +57,7 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 		return nil, fmt.Errorf("read the token: %w", err)
 	}
 	if len(signed.Signatures) != 1 {
-		return nil, fmt.Errorf("the token has %d signatures, not one", len(signed.Signatures))
+		return nil, fmt.Errorf("the token must have one signature, has %d", len(signed.Signatures))
 	}
 	for _, refetch := range []bool{false, true} {
 		set, err := k.current(ctx, refetch)

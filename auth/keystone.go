@@ -174,7 +174,7 @@ func withoutToken(err error) error {
 	if code := new(gophercloud.ErrUnexpectedResponseCode); errors.As(err, code) {
 		return fmt.Errorf("the identity service answered %d", code.Actual)
 	}
-	return fmt.Errorf("ask the identity service: %w", err)
+	return fmt.Errorf("query the identity service: %w", err)
 }
 
 // signIn returns a client with this server's own token. The client renews the

@@ -66,7 +66,7 @@ func OIDC(options OIDCOptions, now func() time.Time) (Source, error) {
 		return nil, fmt.Errorf("the issuer %q is not a URL", options.Issuer)
 	}
 	if options.Audience == "" {
-		return nil, errors.New("the issuer has no audience: without one its tokens for other services would be accepted")
+		return nil, errors.New("the issuer requires an audience: otherwise its tokens for other services would be accepted")
 	}
 	if len(options.Algorithms) == 0 {
 		options.Algorithms = []string{oidc.RS256, oidc.ES256}
@@ -142,7 +142,7 @@ func (i *issuer) discover(ctx context.Context) (discovered, error) {
 		err = provider.Claims(&configuration)
 	}
 	if err != nil {
-		return discovered{}, fmt.Errorf("ask the issuer %s for its configuration: %w", i.options.Issuer, err)
+		return discovered{}, fmt.Errorf("read the configuration of the issuer %s: %w", i.options.Issuer, err)
 	}
 	keys := &keys{url: configuration.KeysURL, client: client, now: i.now}
 	return discovered{keys: keys, verifier: oidc.NewVerifier(i.options.Issuer, keys, &oidc.Config{

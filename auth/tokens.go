@@ -95,7 +95,7 @@ func ReadTokens(path string) ([]Token, error) {
 			return nil, fmt.Errorf("token file %s: tokens[%d].%s: %w", path, i, field, err)
 		}
 		if first, ok := seen[token.SHA256]; ok {
-			return nil, fmt.Errorf("token file %s: tokens[%d]: the same token as tokens[%d]", path, i, first)
+			return nil, fmt.Errorf("token file %s: tokens[%d]: duplicate of the token in tokens[%d]", path, i, first)
 		}
 		seen[token.SHA256] = i
 		tokens[i] = token
@@ -108,7 +108,7 @@ func ReadTokens(path string) ([]Token, error) {
 func withoutSource(err error) string {
 	var syntax yaml.Error
 	if !errors.As(err, &syntax) {
-		return "not a mapping with the one key `tokens`"
+		return "must be a mapping with the single key `tokens`"
 	}
 	message, _, _ := strings.Cut(strings.TrimSpace(syntax.GetMessage()), "\n")
 	if at := syntax.GetToken(); at != nil && at.Position != nil {
@@ -148,17 +148,17 @@ func (e tokenEntry) hash() (hash [sha256.Size]byte, field string, err error) {
 	case e.Token == "" && e.TokenSHA256 == "":
 		return hash, "token", errors.New("missing: write token or tokenSha256")
 	case e.Token != "" && e.TokenSHA256 != "":
-		return hash, "tokenSha256", errors.New("stands beside token: write one of them")
+		return hash, "tokenSha256", errors.New("is mutually exclusive with token")
 	case strings.TrimSpace(e.Token) != e.Token:
-		return hash, "token", errors.New("begins or ends with white space")
+		return hash, "token", errors.New("must not begin or end with white space")
 	case len(e.Token) > maxTokenBytes:
-		return hash, "token", fmt.Errorf("is longer than %d bytes", maxTokenBytes)
+		return hash, "token", fmt.Errorf("must have at most %d bytes", maxTokenBytes)
 	case e.Token != "":
 		return sha256.Sum256([]byte(e.Token)), "", nil
 	}
 	bytes, err := hex.DecodeString(e.TokenSHA256)
 	if err != nil || len(bytes) != sha256.Size {
-		return hash, "tokenSha256", errors.New("is not the 64 hexadecimal digits of a SHA-256")
+		return hash, "tokenSha256", errors.New("must be a SHA-256 as 64 hexadecimal digits")
 	}
 	return [sha256.Size]byte(bytes), "", nil
 }

@@ -35,9 +35,9 @@ func Kinds() []Kind {
 	return []Kind{Namespace, ResourceType, Resource, Capability, ResourceProvider, Trait, ResourceClass, Consumer}
 }
 
-// What is the change of an object from a reader's view. An object that the
-// reader may no longer see is deleted for them. An object that the reader may
-// see from now on is created for them.
+// What describes the change of an object from a reader's view. An object that
+// becomes hidden is deleted for the reader. An object that becomes visible is
+// created.
 type What string
 
 // The values of What.

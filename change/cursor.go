@@ -28,7 +28,7 @@ type Sealer struct {
 // NewSealer returns a sealer with a key, which must be random.
 func NewSealer(key []byte) (*Sealer, error) {
 	if len(key) != KeySize {
-		return nil, fmt.Errorf("a key of %d bytes seals nothing: it must have %d", len(key), KeySize)
+		return nil, fmt.Errorf("the key of cursors has %d bytes, it must have %d", len(key), KeySize)
 	}
 	block, err := aes.NewCipher(code(key, []byte("encrypt cursors of changes")))
 	return &Sealer{block: block, authenticator: code(key, []byte("authenticate cursors of changes"))}, err

@@ -75,7 +75,7 @@ func TestEnumsStandBesideTexts(t *testing.T) {
 				`{"kind":"RESOURCE_CLASS","path":"groups[0].resources","constraint":"groups[0].resources VCPU","remaining":1},` +
 				`{"kind":"RESOURCE_AMOUNT","path":"groups[0].resources","constraint":"groups[0].resources VCPU:1","remaining":1},` +
 				`{"kind":"FORBIDDEN_TRAIT","path":"groups[0].forbidden","constraint":"groups[0].forbidden HW_CPU_X86_AVX","remaining":1},` +
-				`{"kind":"ONE_ROOT","path":null,"constraint":"one root for every group","remaining":0}]`,
+				`{"kind":"ONE_ROOT","path":null,"constraint":"one tree for all groups","remaining":0}]`,
 			`{ explainResources(filter: {name: "host", tags: [{name: "other"}, {name: "top"}], where: {metadata: {key: "size", exists: true}}, requirements: [{key: "arch", requirement: "x86"}]}) { clauses { kind path clause remaining } } }`: `"clauses":[` +
 				`{"kind":"NAME","path":"filter.name","clause":"name","remaining":1},` +
 				`{"kind":"TAGS","path":"filter.tags[0]","clause":"tags other","remaining":0},` +

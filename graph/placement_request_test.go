@@ -236,7 +236,7 @@ func TestTheRequestOfWhatIsHiddenIsNull(t *testing.T) {
 		for query, want := range map[string]string{
 			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { message } } }`, hiddenShare):    `{"placementRequest":null}`,
 			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { message } } }`, noUUID):         `{"placementRequest":null}`,
-			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } } }`, publicHost): `{"placementRequest":{"problems":[{"key":null,"message":"no key asks for resources"}]}}`,
+			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } } }`, publicHost): `{"placementRequest":{"problems":[{"key":null,"message":"no key requests resources"}]}}`,
 			fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, publicHost):  `{"resource":{"allocationCandidates":null}}`,
 		} {
 			response := executor.Execute(ctx, &graphql.RawParams{Query: query})

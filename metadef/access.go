@@ -59,7 +59,7 @@ func (s NamespaceStanding) CheckDefine(field string) error {
 	if s.MayDefine() {
 		return nil
 	}
-	return s.refuse(field, ", or the role member in a project with EDITOR")
+	return s.refuse(field, ", or the role member in a project that the namespace is shared with as EDITOR")
 }
 
 // CheckImport refuses a viewer who can import nothing: one who may not create

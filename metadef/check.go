@@ -119,7 +119,7 @@ func (c *checker) validateOnce(names, paths []string, what string) {
 	seen := map[string]bool{}
 	for i, name := range names {
 		if seen[name] {
-			c.problem(paths[i], "there is another %s named %s", what, Shorten(name))
+			c.problem(paths[i], "another %s is named %s", what, Shorten(name))
 		}
 		seen[name] = true
 	}

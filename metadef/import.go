@@ -53,12 +53,14 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 	case PreferNew:
 		result = mergeDocuments(existing, incoming, true)
 		if object := losingObject(existing.Objects, result.Objects); closed && object != "" {
-			return failure(problem.ErrProtected, "%s is protected; replacing the object %s by one with fewer properties takes includeProtected", Shorten(existing.Name), Shorten(object))
+			return failure(problem.ErrProtected,
+				"%s is protected; replacing the object %s by one with fewer properties requires includeProtected", Shorten(existing.Name), Shorten(object))
 		}
 	case Overwrite:
 		result = withAccessOf(existing, incoming)
 		if closed && len(Differences(existing, result)) > 0 {
-			return failure(problem.ErrProtected, "%s is protected; overwriting it takes includeProtected", Shorten(existing.Name))
+			return failure(problem.ErrProtected, "%s is protected; overwriting it requires includeProtected",
+				Shorten(existing.Name))
 		}
 	case Skip:
 		plan := ImportPlan{Outcome: ImportSkipped, Differences: Differences(existing, withAccessOf(existing, incoming))}
@@ -98,7 +100,7 @@ func planCreation(incoming *Document) ImportPlan {
 	if result.Visibility == nil {
 		everyone := access.Public
 		result.Visibility = &everyone
-		plan.Warnings.Add("$.visibility", "is missing; the namespace is public")
+		plan.Warnings.Add("$.visibility", "is missing; read as public")
 	}
 	if result.Protected == nil {
 		result.Protected = new(bool)
@@ -122,7 +124,7 @@ func planChange(existing, result *Document) ImportPlan {
 	}
 	result.Tags = c.validateTags(slices.Clone(result.Tags), pathsOf("$.tags", len(result.Tags)), nil)
 	if size := len(result.compact()); size > MaxDocument {
-		c.problem("$", "would have %d bytes, more than %d", size, MaxDocument)
+		c.problem("$", "would have %d bytes, at most %d are allowed", size, MaxDocument)
 	}
 	if len(c.found) > 0 {
 		return ImportPlan{Outcome: ImportFailed, Problems: c.found}

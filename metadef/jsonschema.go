@@ -35,8 +35,8 @@ func schemaOfProperty() text.JSON {
 		return jsonvalue.MemberOf(name, jsonvalue.MapOf("description", jsonvalue.Quote(about), "deprecated", "true"))
 	}
 	keywords := append(propertyKeywords.jsonSchema(true),
-		deprecated("name", "The key of the property, which it repeats."),
-		deprecated("defaultValue", "Another word for default."))
+		deprecated("name", "Repeats the key of the property."),
+		deprecated("defaultValue", "Alias of default."))
 	return jsonvalue.MapOf("type", `"object"`, "required", `["type"]`, "properties", jsonvalue.Map(keywords), "additionalProperties", "false")
 }
 

@@ -88,11 +88,12 @@ func oneOperand(word, rest string) (operands []string, problem string) {
 	switch {
 	case problem != "" || len(operands) == 0:
 	case slices.Contains(operands, word):
-		problem = fmt.Sprintf("%q appears twice; for several values there are <or> and <all-in>", word)
+		problem = fmt.Sprintf("%q appears twice; use <or> or <all-in> for several values", word)
 	case len(operands) > 1:
-		problem = fmt.Sprintf("%q takes one word, %q is one too many; a value with blanks stands in quotation marks", word, Shorten(operands[1]))
+		problem = fmt.Sprintf("%q takes one word, but %q follows; put a value with spaces in quotation marks", word,
+			Shorten(operands[1]))
 	case ComparesNumbers(word) && !isComparable(operands[0]):
-		problem = fmt.Sprintf("%q is not a number; texts are compared by s==, s>= and their like", Shorten(operands[0]))
+		problem = fmt.Sprintf("%q is not a number; to compare strings, use s==, s>= etc.", Shorten(operands[0]))
 	}
 	return operands, problem
 }
@@ -124,7 +125,8 @@ func alternatives(rest string) (operands []string, problem string) {
 			return split(segments[0], func(r rune) bool { return r == ',' })
 		case !isQuoted && more != "":
 			next, _ := cutWord(strings.TrimLeftFunc(more, unicode.IsSpace))
-			return nil, fmt.Sprintf("%s is expected before %q, or quotation marks around a value with blanks", OperatorOr, Shorten(next))
+			return nil, fmt.Sprintf("expected %s before %q; put a value with spaces in quotation marks", OperatorOr,
+				Shorten(next))
 		}
 	}
 	for _, segment := range segments {
@@ -215,7 +217,7 @@ func unquote(input string) (operand, after, problem string) {
 		}
 		quoted.WriteByte(input[i])
 	}
-	return "", "", "a quotation mark is not closed: " + Shorten(input)
+	return "", "", "missing closing quotation mark: " + Shorten(input)
 }
 
 // operatorHint returns a hint for a first word that looks like an operator but
@@ -223,11 +225,11 @@ func unquote(input string) (operand, after, problem string) {
 func operatorHint(word string) string {
 	for _, operator := range []string{"s==", "s!=", "s<=", "s>=", "==", "!=", ">=", "<=", OperatorAllIn, OperatorIn, OperatorOr, "s<", "s>", "="} {
 		if strings.HasPrefix(word, operator) {
-			return "a space is needed after " + operator
+			return "missing space after " + operator
 		}
 	}
 	if strings.HasPrefix(word, ">") || strings.HasPrefix(word, "<") {
-		return "unknown operator " + Shorten(word) + ", known are " + strings.Join(Operators(), " ")
+		return "unknown operator " + Shorten(word) + "; the operators are " + strings.Join(Operators(), " ")
 	}
 	return ""
 }

@@ -36,7 +36,7 @@ func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fil
 		case read == nil:
 			r.leftOut(m.Key, at, known)
 		case m.Value.Kind == jsonvalue.KindNull && m.Key != known[0]:
-			r.warn(at, "is null, which counts as absent")
+			r.warn(at, "is null; read as absent")
 		default:
 			read(m.Value, at)
 		}
@@ -123,7 +123,7 @@ func (r documentReader) readNonEmpty(to **string) func(jsonvalue.Value, string) 
 		if r.expect(value, jsonvalue.KindText, path) && value.Text != "" {
 			*to = &value.Text
 		} else if value.Kind == jsonvalue.KindText {
-			r.warn(path, "is empty, which counts as absent")
+			r.warn(path, "is empty; read as absent")
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (r documentReader) maps(value jsonvalue.Value, path string) iter.Seq2[strin
 // a single map instead of a list of one, which it accepts, too.
 func (r documentReader) readObjects(value jsonvalue.Value, path string) []DocumentObject {
 	if value.Kind == jsonvalue.KindMap {
-		r.warn(path, "is one map; read as a list of one object")
+		r.warn(path, "is a single map; read as a list with one object")
 		if object, ok := r.readObject(value, path); ok {
 			return []DocumentObject{object}
 		}

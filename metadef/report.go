@@ -101,7 +101,7 @@ func (r UnloadRequest) Check(path string) error {
 	case r.All && chosen:
 		problems.Add(problem.Join(path, "all"), "cannot be combined with names, resourceTypes or origin")
 	case !r.All && !chosen:
-		problems.Add(path, "must choose namespaces: by names, resourceTypes or origin, or all")
+		problems.Add(path, "must select namespaces by names, resourceTypes, origin or all")
 	}
 	for _, list := range []struct {
 		path  string

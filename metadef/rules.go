@@ -173,7 +173,8 @@ func (j *judge) describe(item *MetadataReportItem, least *ruling, value string) 
 	}
 	for _, key := range least.missing {
 		item.Violations = append(item.Violations, Violation{Rule: RuleRequired,
-			Message: fmt.Sprintf("the key %s is missing, which object %s requires", Shorten(key), Shorten(j.objects[least.definition].Name))})
+			Message: fmt.Sprintf("the key %s is missing: object %s requires it", Shorten(key),
+				Shorten(j.objects[least.definition].Name))})
 	}
 	name := j.names[least.definition.NamespaceID]
 	for i := range item.Violations {
@@ -235,7 +236,8 @@ func (j *judge) needed(write MetadataWrite) []NeededKey {
 			continue
 		}
 		least := j.leastAgainst(definitions, item.Value, j.after)
-		message := fmt.Sprintf("is required by object %s, of which there is the key %s", Shorten(j.objects[least.definition].Name), Shorten(item.Key))
+		message := fmt.Sprintf("is required by object %s, because its key %s is present",
+			Shorten(j.objects[least.definition].Name), Shorten(item.Key))
 		if j.isHidden(least.definition) {
 			message = hiddenMessage
 		}

@@ -124,7 +124,7 @@ func (c *checker) validateKeywords(table keywordTable, value jsonvalue.Value, pa
 		k.shape.validate(c, m.Value, at)
 		if k.members != nil && m.Value.Kind == jsonvalue.KindMap {
 			c.validateKeywords(k.members, m.Value, at, func(string) string {
-				return "is not a keyword of items; they have type and enum"
+				return "is not a keyword of items; the keywords are type and enum"
 			})
 		}
 	}
@@ -174,7 +174,7 @@ func (c *checker) validateTogether(value jsonvalue.Value, schema PropertySchema,
 		least, _ := value.Member(pair[0])
 		most, _ := value.Member(pair[1])
 		if least.Kind == jsonvalue.KindNumber && most.Kind == jsonvalue.KindNumber && least.Decimal().Compare(most.Decimal()) > 0 {
-			c.strictly(problem.Join(path, pair[0]), "accepted", "must not be over %s", pair[1])
+			c.strictly(problem.Join(path, pair[0]), "accepted", "must not exceed %s", pair[1])
 		}
 	}
 	if schema.Type != Array {
@@ -243,9 +243,9 @@ func superfluous(m jsonvalue.Member, name string, hasDefault bool) string {
 	case m.Key == "name":
 		return "differs from the property's key " + Shorten(name)
 	case m.Key == "defaultValue" && hasDefault:
-		return "is not a keyword and default is there"
+		return "is not a keyword and duplicates default"
 	case m.Value.Kind == jsonvalue.KindNull && known && m.Key != "type":
-		return "is null, which counts as absent"
+		return "is null; read as absent"
 	}
 	return ""
 }

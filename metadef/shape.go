@@ -40,7 +40,7 @@ var (
 	aNumber = shape{is: "number", pairs: []text.JSON{"minimum", "-1.7976931348623157e308", "maximum", "1.7976931348623157e308"},
 		validate: func(c *checker, value jsonvalue.Value, path string) {
 			if c.expect(value, jsonvalue.KindNumber, path) && numberOf(value) == nil {
-				c.problem(path, "is beyond what a double-precision number can hold")
+				c.problem(path, "is out of range for a double-precision number")
 			}
 		}}
 	aCount     = shape{is: "integer", pairs: []text.JSON{"minimum", "0"}, validate: (*checker).validateCount}
@@ -102,7 +102,7 @@ func (c *checker) validateCount(value jsonvalue.Value, path string) {
 	case number.Compare(text.Decimal{}) < 0:
 		c.problem(path, "must not be negative")
 	case number.Compare(most) > 0:
-		c.strictly(path, "counts as that", "must be at most %d", MaxCount)
+		c.strictly(path, "read as that", "must be at most %d", MaxCount)
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *checker) validateDistinctValues(list jsonvalue.Value, path string) {
 	first := map[string]int{}
 	for i, item := range c.listItems(list, path) {
 		if j, ok := first[item.Same()]; ok {
-			c.strictly(problem.Index(path, i), "accepted", "repeats member %d, %s", j, Shorten(string(item.Raw)))
+			c.strictly(problem.Index(path, i), "accepted", "duplicates member %d, %s", j, Shorten(string(item.Raw)))
 		} else {
 			first[item.Same()] = i
 		}
@@ -122,7 +122,8 @@ func (c *checker) validateOperators(list jsonvalue.Value, path string) {
 	for i, item := range c.listItems(list, path) {
 		at := problem.Index(path, i)
 		if c.expect(item, jsonvalue.KindText, at) && c.level == Lenient && !slices.Contains(Operators(), item.Text) {
-			c.warn(at, "unknown operator %s, known are %s; kept", Shorten(item.Text), strings.Join(Operators(), " "))
+			c.warn(at, "unknown operator %s, kept; the operators are %s", Shorten(item.Text), strings.Join(Operators(),
+				" "))
 		}
 	}
 }
@@ -161,7 +162,8 @@ func (c *checker) validatePattern(pattern, path string) {
 		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 		c.strictly(path, "not checked", "is not a regular expression in RE2 syntax: %s", reason)
 	} else if size := patternSize(parsed); size > maxPatternSize {
-		c.strictly(path, "not checked", "repeats too much: it amounts to %d steps, of at most %d", size, maxPatternSize)
+		c.strictly(path, "not checked", "is too complex: it compiles to %d steps, at most %d are allowed", size,
+			maxPatternSize)
 	}
 }
 

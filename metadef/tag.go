@@ -75,7 +75,7 @@ func (c *checker) validateTags(tags []DocumentTag, paths []string, existing []st
 		at, key := problem.Join(paths[i], "name"), tagKey(tag)
 		c.validateName(tag.Name, at)
 		if own[key] {
-			c.problem(at, "there is another tag named %s; case makes no difference", Shorten(tag.Name))
+			c.problem(at, "another tag is named %s; case is ignored", Shorten(tag.Name))
 			continue
 		}
 		own[key], spelled[key] = true, tag.Name

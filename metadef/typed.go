@@ -151,7 +151,7 @@ func (c *checker) validateLabelled(schema PropertySchema, path string) {
 	}
 	for _, of := range schema.EnumLabels {
 		if !members[of.Value] {
-			c.strictly(path, "accepted", "%s is no member of the enum", Shorten(of.Value))
+			c.strictly(path, "accepted", "%s is not a member of the enum", Shorten(of.Value))
 		}
 	}
 }

@@ -64,7 +64,7 @@ func pick[T any](c *checker, path string, base, local, shipped T, write func(T) 
 	case here == was:
 		return shipped
 	}
-	c.edit(path, was, here, now, "was edited here; shipped is %s", Shorten(cmp.Or(string(now), "nothing")))
+	c.edit(path, was, here, now, "was edited locally; the shipped value is %s", Shorten(cmp.Or(string(now), "nothing")))
 	return local
 }
 
@@ -101,7 +101,7 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 			p.noteEdit(c, at, p.written(old, wasThere), p.write(mine), p.written(theirs, comes))
 			result = append(result, mine)
 		case wasThere:
-			c.edit(at, p.write(old), "", p.written(theirs, comes), "was removed here; not added again")
+			c.edit(at, p.write(old), "", p.written(theirs, comes), "was removed locally; not added again")
 		default:
 			result = append(result, theirs)
 		}
@@ -127,16 +127,16 @@ func (p parts[T]) written(thing T, ok bool) text.JSON {
 	return p.write(thing)
 }
 
-// noteEdit notes a kept local member that the product does not ship or did not
-// ship before.
+// noteEdit notes a kept local member that the base or the shipped version does
+// not have.
 func (p parts[T]) noteEdit(c *checker, path string, base, here, shipped text.JSON) {
 	switch {
 	case base != "":
-		c.edit(path, base, here, shipped, "was edited here and is no longer shipped; kept")
+		c.edit(path, base, here, shipped, "was edited locally and is no longer shipped; kept")
 	case shipped == "":
-		c.edit(path, base, here, shipped, "was added here")
+		c.edit(path, base, here, shipped, "was added locally")
 	case here != shipped:
-		c.edit(path, base, here, shipped, "was added here; shipped is another one")
+		c.edit(path, base, here, shipped, "was added locally; a different one is shipped")
 	}
 }
 
@@ -152,7 +152,8 @@ func upgradeProperty(c *checker, path string, base, local, shipped DocumentPrope
 	_, after, _ := ParsePropertySchema(shipped.Keywords, shipped.Name, path, Lenient)
 	isNew := func(p problem.Problem) bool { return !slices.Contains(before, p) && !slices.Contains(after, p) }
 	if len(problems) > 0 || slices.ContainsFunc(warnings, isNew) {
-		c.edit(path, base.Keywords, local.Keywords, shipped.Keywords, "was edited here and does not fit the shipped definition; kept as it is")
+		c.edit(path, base.Keywords, local.Keywords, shipped.Keywords,
+			"was edited locally and does not fit the shipped definition; kept unchanged")
 		return local
 	}
 	c.warned = append(c.warned, merged.warned...)
@@ -181,7 +182,8 @@ func (c *checker) removeLostParents(tags []DocumentTag) {
 	has := lists.ByKey(tags, tagKey)
 	for i, tag := range tags {
 		if _, ok := has[text.Fold(tag.Parent)]; tag.Parent != "" && !ok {
-			c.warn(problem.Join("$.tags", tag.Name), "is under %s, which is gone; it has no parent now", Shorten(tag.Parent))
+			c.warn(problem.Join("$.tags", tag.Name), "had the parent %s, which no longer exists; it now has none",
+				Shorten(tag.Parent))
 			tags[i].Parent = ""
 		}
 	}

@@ -121,7 +121,7 @@ func (s PropertySchema) checkText(value string) (operator string, values []strin
 	offered := s.OfferedOperators()
 	switch {
 	case operator != "" && !slices.Contains(offered, operator):
-		add("operators", "operator "+Shorten(operator)+" is not offered; "+offer(offered))
+		add("operators", "operator "+Shorten(operator)+" is not allowed; "+offer(offered))
 	case operator != "" && len(values) == 0:
 		add("operators", "operator "+Shorten(operator)+" has no value")
 	case operator == "":
@@ -149,7 +149,7 @@ func offer(offered []string) string {
 	if len(offered) == 0 {
 		return "the property takes one plain value"
 	}
-	return "there is " + Shorten(strings.Join(offered, ", "))
+	return "expected one of " + Shorten(strings.Join(offered, ", "))
 }
 
 // OfferedOperators returns the operators that a value of the property may have.

@@ -83,14 +83,14 @@ func (s PropertySchema) notUnder(value jsonvalue.Value) string {
 	if s.Minimum == nil || value.Decimal().Compare(s.bound("minimum", *s.Minimum)) >= 0 {
 		return ""
 	}
-	return Shorten(string(value.Raw)) + " is under the minimum " + bounded(*s.Minimum)
+	return Shorten(string(value.Raw)) + " is less than the minimum " + bounded(*s.Minimum)
 }
 
 func (s PropertySchema) notOver(value jsonvalue.Value) string {
 	if s.Maximum == nil || value.Decimal().Compare(s.bound("maximum", *s.Maximum)) <= 0 {
 		return ""
 	}
-	return Shorten(string(value.Raw)) + " is over the maximum " + bounded(*s.Maximum)
+	return Shorten(string(value.Raw)) + " is greater than the maximum " + bounded(*s.Maximum)
 }
 
 // bound returns a minimum or maximum without rounding. A double is exact to 15

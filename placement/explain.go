@@ -199,16 +199,18 @@ func (e *explainer) explainWhole(r *Request, p *plan, slots []servers) {
 		}
 	}
 	anchors := e.anchorsOf(p)
-	narrow(ConstraintAnchorRoot, "the anchor root: rootRequired, rootForbidden, its aggregates", e.usedFrom(anchors, slots), false)
+	narrow(ConstraintAnchorRoot, "root of the tree: rootRequired, rootForbidden, aggregates",
+		e.usedFrom(anchors, slots), false)
 	e.keepServed(anchors, slots)
-	narrow(ConstraintOneRoot, "one root for every group", e.usedFrom(anchors, slots), len(p.slots) > 1)
+	narrow(ConstraintOneRoot, "one tree for all groups", e.usedFrom(anchors, slots), len(p.slots) > 1)
 	e.keepMeeting(anchors, p, slots)
 	narrow(ConstraintRequiredTogether, "required traits of the unsuffixed group", e.usedFrom(anchors, slots), len(p.clauses) > 0)
 	if count == 0 {
 		return
 	}
 	if n, exact, _ := Count(e.World, r, 1); n == 0 && exact {
-		e.add(ConstraintCombination, "", "groupPolicy, sameSubtree, sums of amounts and traits together", count, 0)
+		e.add(ConstraintCombination, "", "groupPolicy, sameSubtree and the sums of amounts, combined with traits",
+			count, 0)
 	}
 }
 

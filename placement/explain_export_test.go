@@ -157,14 +157,14 @@ func (e *definition) explainWhole(r *Request) {
 			count = after
 		}
 	}
-	narrow(ConstraintAnchorRoot, "the anchor root: rootRequired, rootForbidden, its aggregates", anchored, false)
-	narrow(ConstraintOneRoot, "one root for every group", served, len(s.slots) > 1)
+	narrow(ConstraintAnchorRoot, "root of the tree: rootRequired, rootForbidden, aggregates", anchored, false)
+	narrow(ConstraintOneRoot, "one tree for all groups", served, len(s.slots) > 1)
 	narrow(ConstraintRequiredTogether, "required traits of the unsuffixed group", clausesMet, len(s.clauses) > 0)
 	if count == 0 {
 		return
 	}
 	if n, exact, _ := Count(e.World, r, 1); n == 0 && exact {
-		e.add(ConstraintCombination, "", "groupPolicy, sameSubtree, sums of amounts and traits together", count, 0)
+		e.add(ConstraintCombination, "", "groupPolicy, sameSubtree and the sums of amounts, combined with traits", count, 0)
 	}
 }
 

@@ -69,8 +69,8 @@ groups[0].resources VCPU:8: -2, 3
 groups[0].requiredAny: -1, 2
 groups[1].resources DISK_GB: -5, 1
 groups[1].resources DISK_GB:4: -0, 1
-the anchor root: rootRequired, rootForbidden, its aggregates: -1, 2
-one root for every group: -2, 0
+root of the tree: rootRequired, rootForbidden, aggregates: -1, 2
+one tree for all groups: -2, 0
 near host3 DISK_GB:4
 near host1 DISK_GB:4 VCPU:6
 near host0 DISK_GB:4 VCPU:8

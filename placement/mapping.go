@@ -19,7 +19,7 @@ type Mapping struct {
 const MaxMappedProviders = 1000
 
 func (v *validator) checkMappings(path string, mappings []Mapping) {
-	v.require(mappings == nil || len(mappings) > 0, path, "must name at least one group when given")
+	v.require(mappings == nil || len(mappings) > 0, path, "must name at least one group")
 	v.atMost(MaxGroups+1, path, len(mappings))
 	seen := map[string]bool{}
 	named := 0

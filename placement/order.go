@@ -32,11 +32,11 @@ func (o ProviderOrder) Validate(w *World, path string) []Problem {
 	path = under(path, "resourceClass")
 	switch {
 	case o.ofClass() && o.ResourceClass == nil:
-		v.add(path, "must be given to order by %s", o.Field)
+		v.add(path, "is required to order by %s", o.Field)
 	case o.ofClass():
 		v.checkClass(path, *o.ResourceClass)
 	case o.ResourceClass != nil:
-		v.add(path, "must not be given to order by %s", o.Field)
+		v.add(path, "is not allowed when ordering by %s", o.Field)
 	}
 	return v.problems
 }

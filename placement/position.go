@@ -33,15 +33,15 @@ type positionPath struct {
 }
 
 // ErrInvalidPosition is the error of a string that is not a position.
-var ErrInvalidPosition = errors.New("placement: not a position of candidates")
+var ErrInvalidPosition = errors.New("placement: the text is not a position of candidates")
 
 // ErrPositionMismatch is the error of a position that came from another
 // request.
-var ErrPositionMismatch = errors.New("placement: a position of another request")
+var ErrPositionMismatch = errors.New("placement: the position is of another request")
 
 // ErrPositionGone is the error of a position whose provider no longer exists,
 // nor any provider that the position names above it.
-var ErrPositionGone = errors.New("placement: a position at providers that are gone")
+var ErrPositionGone = errors.New("placement: the position refers to providers that no longer exist")
 
 // Limits of a position, in characters. Paths are shortened to fit into
 // usualPositionLength, which has room for at least the providers of 19 slots

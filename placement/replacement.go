@@ -42,7 +42,7 @@ func (r *Replacement) Validate(path string, known KnownNames) []Problem {
 	var v validator
 	switch {
 	case r.Provider == nil && r.ProviderName == nil:
-		v.add(under(path, "provider"), "is required where no providerName is given")
+		v.add(under(path, "provider"), "is required without providerName")
 	case r.Provider != nil && r.ProviderName != nil:
 		v.add(under(path, "providerName"), "cannot be combined with provider")
 	}

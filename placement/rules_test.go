@@ -185,7 +185,7 @@ func TestClaimNamesEveryProblem(t *testing.T) {
 		"input.consumers[1].projectId: must be 1 to 255 characters of UTF-8 without U+0000",
 		"input.consumers[1].userId: must be 1 to 255 characters of UTF-8 without U+0000",
 		"input.consumers[1].type: must be 1 to 255 of A-Z, 0-9 and _",
-		"input.consumers[1].mappings: must name at least one group when given",
+		"input.consumers[1].mappings: must name at least one group",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))

@@ -224,7 +224,7 @@ func (r *specReader) readTraits(spec ExtraSpec, suffix string) {
 	g := r.group(suffix, spec.Key)
 	if anyOf {
 		if slices.ContainsFunc(traits, func(trait string) bool { return strings.HasPrefix(trait, "!") }) {
-			r.problem(spec.Key, "must not have a trait with ! after in:")
+			r.problem(spec.Key, "must not combine in: and !")
 			return
 		}
 		g.RequiredAnySets, g.anyOf = append(g.RequiredAnySets, TraitSet{AnyOf: traits}), append(g.anyOf, spec.Key)
@@ -313,7 +313,7 @@ func (r *specReader) addGroups() {
 func (r *specReader) validate(w *World) {
 	if len(r.groups) == 0 && len(r.found.Request.SameSubtree) == 0 {
 		if len(r.found.Problems) == 0 {
-			r.problem("", "no key asks for resources")
+			r.problem("", "no key requests resources")
 		}
 		return
 	}

@@ -77,7 +77,7 @@ var specCases = []struct{ rule, specs, want string }{
 	{"required with in: is any of several traits", "vcpus=1 required=in:HW_CPU_X86_AVX,CUSTOM_RARE", "VCPU:1 any(HW_CPU_X86_AVX|CUSTOM_RARE)"},
 	{"any of several traits in a group", "resources_A:VCPU=1 required_A=in:HW_CPU_X86_AVX,CUSTOM_RARE", "[_A]VCPU:1 [_A]any(HW_CPU_X86_AVX|CUSTOM_RARE)"},
 	{"required without in: is all of them, and none of those with !", "vcpus=1 required=HW_CPU_X86_AVX,!CUSTOM_RARE", "VCPU:1 +HW_CPU_X86_AVX -CUSTOM_RARE"},
-	{"any-of and forbidden do not mix", "vcpus=1 required=in:HW_CPU_X86_AVX,!CUSTOM_RARE", "VCPU:1 problem(required: must not have a trait with ! after in:)"},
+	{"any-of and forbidden do not mix", "vcpus=1 required=in:HW_CPU_X86_AVX,!CUSTOM_RARE", "VCPU:1 problem(required: must not combine in: and !)"},
 	{"required that is no list of traits is something else", "vcpus=1 required=nfs required_service=yes", "VCPU:1 ignored(required NO_RULE) ignored(required_service NO_RULE)"},
 	{"group_policy=isolate separates the groups", "resources1:VCPU=1 resources2:VCPU=1 group_policy=isolate", "[1]VCPU:1 [2]VCPU:1 isolate"},
 	{"without a policy groups may share a provider", "resources1:VCPU=1 resources2:VCPU=1", "[1]VCPU:1 [2]VCPU:1"},
@@ -99,7 +99,7 @@ var specCases = []struct{ rule, specs, want string }{
 	{"amounts have 31 bits", "ram=2147483648 vcpus=2147483647", "VCPU:2147483647 problem(ram: must be a whole number from 0 to 2147483647)"},
 	{"what is required is not forbidden", "vcpus=1 trait:CUSTOM_RARE=required required=!CUSTOM_RARE", "VCPU:1 +CUSTOM_RARE -CUSTOM_RARE problem(trait:CUSTOM_RARE: must not also be forbidden in the same group)"},
 	{"traits alone ask for nothing", "trait:CUSTOM_RARE=required", "+CUSTOM_RARE problem(trait:CUSTOM_RARE: must name an amount when other arguments of the unsuffixed group are given) problem(trait:CUSTOM_RARE: must name an amount here or in a group)"},
-	{"what asks for nothing is a problem", "os_type=linux", "ignored(os_type NO_RULE) problem(: no key asks for resources)"},
+	{"what asks for nothing is a problem", "os_type=linux", "ignored(os_type NO_RULE) problem(: no key requests resources)"},
 }
 
 // specsOf parses `key=value` pairs separated by spaces.

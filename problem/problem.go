@@ -33,7 +33,7 @@ var (
 )
 
 // Refusal tells the caller why an operation was refused. Message states the
-// problem, then what is allowed. Field is the path of the input
+// problem, then the allowed values. Field is the path of the input
 // (`input.properties[2].enum`), or empty.
 type Refusal struct {
 	Kind    error
@@ -94,7 +94,7 @@ func IsForAll(err error) bool {
 }
 
 // Under moves the refusal in an error, if any, below a path: its field becomes
-// the path itself, or the former field below it.
+// the path, joined with the field if there is one.
 func Under(err error, path string) error {
 	var refusal *Refusal
 	if errors.As(err, &refusal) {

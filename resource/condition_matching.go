@@ -54,7 +54,8 @@ func (r *conditionReader) matching(value any, path string, depth int) Condition 
 	case combines:
 		return r.combined(kind, members, path, depth)
 	case !compares:
-		return r.refuse(path, "unknown operator %q, known are = == != >= <= > < and or not", metadef.Shorten(word))
+		return r.refuse(path, "unknown operator %q; the operators are = == != >= <= > < and or not",
+			metadef.Shorten(word))
 	case len(members) != 3:
 		return r.refuse(path, "%q takes a name and a value", word)
 	}
@@ -62,7 +63,7 @@ func (r *conditionReader) matching(value any, path string, depth int) Condition 
 	name, _ := members[1].(string)
 	name, marked := strings.CutPrefix(name, "$")
 	if !marked || name == "" {
-		return r.refuse(path, `the name must be a text such as "$memory_mb"`)
+		return r.refuse(path, `the name must be a string such as "$memory_mb"`)
 	}
 	operand, _ := members[2].(string)
 	if operand == "" {

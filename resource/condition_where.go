@@ -65,7 +65,7 @@ func (r *conditionReader) refuse(path, format string, args ...any) Condition {
 // count counts one more test.
 func (r *conditionReader) count(path string) {
 	if r.tests++; r.tests == MaxConditionTests+1 {
-		r.problems.Add(path, "has more than %d tests", MaxConditionTests)
+		r.problems.Add(path, "must have at most %d conditions", MaxConditionTests)
 	}
 }
 

@@ -62,7 +62,7 @@ func CheckFacets(problems *problem.Problems, path string, wanted []FacetRequest)
 		case !of.By.HasKey() && of.Key != nil:
 			problems.Add(problem.Join(at, "key"), "must be absent: only METADATA_VALUE and CAPABILITY_VALUE have a key")
 		case of.By.HasKey() && of.Key == nil:
-			problems.Add(problem.Join(at, "key"), "must be given: %s counts the values of one key", of.By)
+			problems.Add(problem.Join(at, "key"), "is required: %s counts the values of one key", of.By)
 		default:
 			text.CheckOptional(problems, problem.Join(at, "key"), of.Key, 1, metadef.MaxMetadataKey)
 		}

@@ -277,6 +277,6 @@ func (v Validation) Check(problems *problem.Problems) {
 	case v.Resource != nil && v.Project != nil:
 		problems.Add("project", "cannot be combined with resource, which has a project")
 	case v.Resource == nil && v.ResourceType == nil:
-		problems.Add("resourceType", "is required where no resource is given")
+		problems.Add("resourceType", "is required without resource")
 	}
 }

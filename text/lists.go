@@ -61,7 +61,7 @@ func CheckDistinct[T ~string](problems *problem.Problems, path string, names []T
 // CheckUnique adds a problem if a name was seen before, and marks it as seen.
 func CheckUnique(problems *problem.Problems, path, name string, seen map[string]bool) {
 	if seen[name] {
-		problems.Add(path, "is named twice")
+		problems.Add(path, "is a duplicate")
 	}
 	seen[name] = true
 }

@@ -123,7 +123,7 @@ func Not(clause Clause) Clause {
 	}
 }
 
-// Seen holds for the resources in a viewer's reach.
+// Seen returns the clause for the resources in a viewer's reach.
 func Seen(reach resource.Reach) Clause {
 	switch {
 	case reach.None:

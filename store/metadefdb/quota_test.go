@@ -118,7 +118,7 @@ func TestQuotaOfNamespacesHoldsForImports(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := `$: QUOTA_EXCEEDED: project "full" owns 1 of at most 1 namespaces`
+				want := `$: QUOTA_EXCEEDED: project "full" owns 1 namespaces, at most 1 are allowed`
 				if reports[0].Outcome != metadef.ImportFailed || len(reports[0].Errors) != 1 || reports[0].Errors[0] != want {
 					t.Errorf("%s (dry run: %t): %s %q, want %q", document, dry, reports[0].Outcome, reports[0].Errors, want)
 				}

@@ -146,7 +146,7 @@ func TestOwnersImportWhereTheyMay(t *testing.T) {
 			`{"namespace": "Mine", "owner": "other"}`:                                        "FAILED $: FORBIDDEN: making another project the owner of a namespace needs the role admin",
 			`{"namespace": "Theirs", "owner": "other", "visibility": "private"}`:             "FAILED $: FORBIDDEN: making another project the owner of a namespace needs the role admin",
 			`{"namespace": "Hidden", "visibility": "public", "properties": {}}`:              `FAILED $.namespace: ALREADY_EXISTS: namespace "Hidden" already exists`,
-			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: importNamespaces needs the role admin, or the role member in the project that owns the namespace, or the role member in a project with EDITOR",
+			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: importNamespaces needs the role admin, or the role member in the project that owns the namespace, or the role member in a project that the namespace is shared with as EDITOR",
 		} {
 			reports, err := s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{document}, Mode: metadef.Merge})
 			if err != nil {

@@ -157,7 +157,7 @@ func TestReplacementsAreOfOneProviderEach(t *testing.T) {
 		}
 		for i, want := range []string{
 			"[]", "[input.items[1].provider: duplicate resource provider " + uuid + "]",
-			"[input.items[2].provider: is required where no providerName is given]",
+			"[input.items[2].provider: is required without providerName]",
 			"[input.items[3].providerName: cannot be combined with provider]",
 			`[input.items[4].providerName: NOT_FOUND: resource provider "\x00" does not exist]`,
 			"[input.items[5].provider: duplicate resource provider " + other + "]",

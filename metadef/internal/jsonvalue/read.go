@@ -25,7 +25,7 @@ func Read(input, path string, problems *problem.Problems) (Value, bool) {
 	value, ok := r.readValue(path)
 	rest := strings.TrimLeft(input[r.decoder.InputOffset():], " \t\r\n")
 	if ok && rest != "" {
-		return value, r.refuse(path, len(input)-len(rest), "there is more after the value")
+		return value, r.refuse(path, len(input)-len(rest), "unexpected data after the value")
 	}
 	return value, ok
 }

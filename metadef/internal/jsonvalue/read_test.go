@@ -29,7 +29,7 @@ func TestReadRefusesWhatIsNotStrictJSON(t *testing.T) {
 		"":                       "$: is not JSON: line 1, column 1: unexpected EOF",
 		"{\n \"a\": 01}":         "$: is not JSON: line 2, column 8: ",
 		`[1,]`:                   "$: is not JSON: line 1, column 3: ",
-		`{"a":1} x`:              "$: is not JSON: line 1, column 9: there is more after the value",
+		`{"a":1} x`:              "$: is not JSON: line 1, column 9: unexpected data after the value",
 		`{"a":["\ud800"]}`:       "$.a[0]: is not JSON: line 1, column 8: ",
 		"{\"a\":\"\xff\"}":       "$.a: is not JSON: line 1, column 7: invalid UTF-8",
 		`{"a":{"b":1,"b":2}}`:    "$.a.b: appears twice",
