@@ -24,7 +24,7 @@ func (s *Store) fillBuiltIns(ctx context.Context) error {
 	}
 	missing, err := s.missingBuiltIns(ctx, types)
 	if err != nil {
-		return fmt.Errorf("read what is built in: %w", err)
+		return fmt.Errorf("read the built-in content: %w", err)
 	}
 	if missing.empty() {
 		return nil
@@ -39,7 +39,7 @@ func (s *Store) fillBuiltIns(ctx context.Context) error {
 		return s.InsertResourceClasses(ctx, tx, missing.classes, true)
 	})
 	if err != nil {
-		return fmt.Errorf("write what is built in: %w", err)
+		return fmt.Errorf("write the built-in content: %w", err)
 	}
 	return nil
 }

@@ -231,7 +231,8 @@ func (s *Store) Ready(ctx context.Context) error {
 		return err
 	}
 	if age := s.WorldAge(); age > placementdb.StaleAfter {
-		return problem.Refuse(problem.ErrUnavailable, "the placement world may be %s old", age.Round(time.Second))
+		return problem.Refuse(problem.ErrUnavailable, "the placement world may be %s behind the database",
+			age.Round(time.Second))
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func Open(db *sqldb.DB, retention time.Duration) *AuditStore {
 	}
 	s := &AuditStore{DB: db, auditRetention: retention}
 	events := s.Ent.AuditEvent
-	s.stopPruning = db.Repeat(pruneEvery, "audit events that are kept no longer could not be deleted, will try again",
+	s.stopPruning = db.Repeat(pruneEvery, "cannot delete expired audit events, will retry",
 		func(ctx context.Context) error { return s.pruneAudit(ctx, events) })
 	return s
 }

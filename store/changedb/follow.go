@@ -327,7 +327,7 @@ func (f *follower) run(ctx context.Context) {
 		open, err := f.forward(sqldb.Uncounted(ctx), began)
 		began = began || err == nil
 		if err != nil && ctx.Err() == nil {
-			f.store.Log.WarnContext(ctx, "the log of changes cannot be followed at the moment", "error", err)
+			f.store.Log.WarnContext(ctx, "cannot follow the change log at the moment", "error", err)
 		}
 		wait := followPoll
 		switch {

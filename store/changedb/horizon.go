@@ -166,7 +166,7 @@ func (h *horizon) advance(ctx context.Context) (open bool, err error) {
 
 // errNotShown means that the in-memory copies could not be updated to the
 // settled rows.
-var errNotShown = errors.New("what is held in memory is behind the log of changes")
+var errNotShown = errors.New("the copies in memory lag behind the change log")
 
 // look queries the highest id and the holders of the lock, and advances the
 // horizon. within limits the time for updating the in-memory copies. The caller

@@ -69,7 +69,7 @@ func TestACursorIsRefusedOrMissesNothing(t *testing.T) {
 // isTooOld checks that an error explains how to continue.
 func isTooOld(t *testing.T, err error) {
 	t.Helper()
-	if !errors.Is(err, problem.ErrInvalidInput) || !strings.Contains(err.Error(), `read what there is now, and go on from the cursor "latest"`) {
+	if !errors.Is(err, problem.ErrInvalidInput) || !strings.Contains(err.Error(), `read the current state, then continue from the cursor "latest"`) {
 		t.Errorf("a cursor that is too old: %v", err)
 	}
 }

@@ -68,7 +68,7 @@ func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Chang
 			return nil
 		}, args...)
 		if err != nil {
-			return nil, false, fmt.Errorf("read the log of changes: %w", err)
+			return nil, false, fmt.Errorf("read the change log: %w", err)
 		}
 		if len(changes) > p.limit {
 			return changes[:p.limit], true, nil

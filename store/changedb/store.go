@@ -96,7 +96,8 @@ func (s *ChangeStore) checkKept(p change.Position) error {
 	if p.IsZero() || !p.At.Before(s.Now().Add(-s.KeepsChanges())) {
 		return nil
 	}
-	return problem.Invalid("after", "is a cursor of %s, and changes are kept for %s: read what there is now, and go on from the cursor \"latest\"",
+	return problem.Invalid("after",
+		"has expired: it is of %s, and changes are kept for %s; read the current state, then continue from the cursor \"latest\"",
 		p.At.UTC().Format(time.RFC3339), s.KeepsChanges())
 }
 

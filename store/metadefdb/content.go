@@ -61,7 +61,7 @@ func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) (
 	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
 	held, err := contentOf(ctx, client, ids)
 	if err != nil {
-		return nil, fmt.Errorf("read what namespaces hold: %w", err)
+		return nil, fmt.Errorf("read the content of namespaces: %w", err)
 	}
 	return lists.Map(rows, held.document), nil
 }

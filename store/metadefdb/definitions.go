@@ -73,7 +73,7 @@ func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, targe
 		}
 	}).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list what applies to a resource type: %w", err)
+		return nil, fmt.Errorf("list associations of a resource type: %w", err)
 	}
 	ids := lists.Map(rows, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })
 	within, err := s.Ent.Namespace.Query().Where(visible.Namespaces(ctx), paging.Among(namespace.FieldID, ids)).All(ctx)

@@ -79,7 +79,8 @@ func (s *MetadefStore) checkExport(ctx context.Context, rows []*ent.Namespace, m
 		return fmt.Errorf("measure namespaces to export: %w", err)
 	}
 	if size := properties + objects; size > most {
-		return problem.Refuse(problem.ErrTooComplex, "the definitions have %d bytes, at most %d are exported at once; choose fewer namespaces, or one by GET /export", size, most)
+		return problem.Refuse(problem.ErrTooComplex,
+			"the definitions have %d bytes, at most %d can be exported at once; choose fewer namespaces, or one by GET /export", size, most)
 	}
 	return nil
 }
@@ -165,7 +166,8 @@ func (s *MetadefStore) refuseUnload(ctx context.Context, tx *sqldb.Tx, row *ent.
 	case !standing.MayManage():
 		return problem.Refuse(problem.ErrForbidden, "namespace %q belongs to another project", row.Name), nil
 	case row.Protected && !includeProtected:
-		return problem.Refuse(problem.ErrProtected, "namespace %q is protected; unloading it takes includeProtected", row.Name), nil
+		return problem.Refuse(problem.ErrProtected, "namespace %q is protected; unloading it requires includeProtected",
+			row.Name), nil
 	}
 	return nil, nil
 }

@@ -27,7 +27,8 @@ func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, ow
 		return err
 	}
 	if most := s.options.NamespacesPerProject; owned >= most {
-		return problem.Refuse(problem.ErrQuotaExceeded, "project %q owns %d of at most %d namespaces", owner, owned, most)
+		return problem.Refuse(problem.ErrQuotaExceeded, "project %q owns %d namespaces, at most %d are allowed", owner,
+			owned, most)
 	}
 	return nil
 }

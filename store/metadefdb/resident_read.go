@@ -35,7 +35,7 @@ func (s *MetadefStore) readAll(ctx context.Context, on sqldb.Conn, most int64) (
 	err := s.Query(ctx, on, `SELECT COUNT(*), COALESCE(SUM(LENGTH(keywords)), 0) FROM property_definitions`,
 		func(rows *sql.Rows) error { return rows.Scan(&count, &length) })
 	if err != nil {
-		return nil, fmt.Errorf("look how much is defined: %w", err)
+		return nil, fmt.Errorf("measure the definitions: %w", err)
 	}
 	if bytes := count*propertyBytes + length*schemaWeight; bytes > most {
 		return nil, resident.TooBig(bytes)
@@ -85,11 +85,11 @@ func (s *MetadefStore) readNamespaces(ctx context.Context, client *ent.Client, n
 	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
 	members, err := client.NamespaceMember.Query().Where(paging.Among(namespacemember.FieldNamespaceID, ids)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read whom namespaces are shared with: %w", err)
+		return nil, fmt.Errorf("read members of namespaces: %w", err)
 	}
 	associations, err := namedAssociations(client).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, ids)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read what namespaces apply to: %w", err)
+		return nil, fmt.Errorf("read associations of namespaces: %w", err)
 	}
 	var content Content
 	if err := content.ReadDefinitions(ctx, client, ids, s.PropertyNoun); err != nil {

@@ -124,7 +124,8 @@ func renamedType(row *ent.ResourceType, input metadef.ResourceTypeChange) (name 
 		return "", false, err
 	}
 	if isBuiltInType(row.Name) && (name != row.Name || !protected) {
-		return "", false, problem.Refuse(problem.ErrProtected, "resource type %q is built in: it keeps its name and its protection", row.Name).On("input.name")
+		return "", false, problem.Refuse(problem.ErrProtected,
+			"resource type %q is built in: its name and protection cannot be changed", row.Name).On("input.name")
 	}
 	return name, protected, nil
 }

@@ -105,7 +105,7 @@ func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []R
 		return nil, err
 	}
 	if err := read.Content.ReadDefinitions(ctx, client, read.namespaces, s.PropertyNoun); err != nil {
-		return nil, fmt.Errorf("read what applies to resource types: %w", err)
+		return nil, fmt.Errorf("read associations of resource types: %w", err)
 	}
 	links := map[int64][]definedLink{}
 	for _, row := range read.rows {
@@ -160,7 +160,7 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 	})
 	rows, err := query.All(ctx)
 	if err != nil {
-		return fmt.Errorf("list what applies to resource types: %w", err)
+		return fmt.Errorf("list associations of resource types: %w", err)
 	}
 	r.rows, r.audiences, r.names = rows, map[int64]metadef.Audience{}, map[int64]string{}
 	for _, row := range rows {

@@ -128,7 +128,8 @@ func losesTags(rows []*ent.Tag, tags []metadef.DocumentTag) bool {
 }
 
 func refuseTagTaken(name, in, field string) error {
-	return problem.Refuse(problem.ErrAlreadyExists, "tag %q already exists in namespace %q; case makes no difference", name, in).On(field)
+	return problem.Refuse(problem.ErrAlreadyExists, "tag %q already exists in namespace %q; case is ignored", name,
+		in).On(field)
 }
 
 // UpdateTag changes the name or the parent of a tag.

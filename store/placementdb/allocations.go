@@ -108,7 +108,7 @@ func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, 
 		JOIN consumers o ON o.id = a.consumer_id JOIN resource_classes c ON c.id = a.resource_class_id
 		WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+seen+behind, append(args, more...)...)
 	if err != nil {
-		return nil, fmt.Errorf("look behind allocations: %w", err)
+		return nil, fmt.Errorf("look for allocations beyond a page: %w", err)
 	}
 	return lists.Set(found, lists.Itself), nil
 }

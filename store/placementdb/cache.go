@@ -302,7 +302,7 @@ func namesWithout(names, others placement.Names) placement.Names {
 	return placement.Names{Traits: lists.Without(names.Traits, others.Traits), ResourceClasses: lists.Without(names.ResourceClasses, others.ResourceClasses)}
 }
 
-// reading returns a commit as the snapshot right after it sees it, given the
+// reading returns a commit as a reading of a snapshot right after it, given the
 // world before the commit.
 func (c *ownCommit) reading(world *placement.World) reading {
 	next := c.transaction.Number + 1

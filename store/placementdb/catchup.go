@@ -40,7 +40,7 @@ func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 		if err == nil {
 			return nil
 		}
-		f.store.Log.WarnContext(ctx, "cannot bring the world up to a commit, will try again", "error", err)
+		f.store.Log.WarnContext(ctx, "cannot update the world in memory to a commit, will retry", "error", err)
 		if pause.For(ctx, catchUpWithin/20); ctx.Err() != nil {
 			f.wake()
 			return errBehind(err)
@@ -110,9 +110,9 @@ func (f *follower) catchUpAll(ctx context.Context) error {
 	return nil
 }
 
-// errNotInLog means that the change log does not reach back to the world's
+// errNotInLog means that the change log no longer reaches back to the world in memory's
 // snapshot.
-var errNotInLog = errors.New("the change log does not reach back to the world")
+var errNotInLog = errors.New("the change log no longer reaches back to the world in memory")
 
 // forward takes a snapshot and updates the world to it. It returns false if the
 // world refuses the snapshot.
@@ -134,7 +134,7 @@ func (f *follower) forward(ctx context.Context) (done bool, err error) {
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("read what other servers changed: %w", err)
+		return false, fmt.Errorf("read changes of other servers: %w", err)
 	}
 	return s.cache.Apply(r), nil
 }

@@ -41,7 +41,7 @@ func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, prov
 	created := make([]*placement.Provider, len(providers))
 	for i, p := range providers {
 		if p.Parent != "" && !uuids[p.Parent] {
-			return fmt.Errorf("provider %s has a parent that is not among the providers", p.UUID)
+			return fmt.Errorf("the parent of provider %s is not among the providers", p.UUID)
 		}
 		p.ResourceRow = c.resources[p.Resource]
 		created[i] = &p

@@ -78,7 +78,7 @@ func (s *PlacementStore) follow(ctx context.Context, address string) (*follower,
 	select {
 	case <-f.subscribed:
 	case <-time.After(listenWithin):
-		s.Log.WarnContext(ctx, "cannot listen to other servers yet, will look often instead")
+		s.Log.WarnContext(ctx, "cannot listen for changes of other servers yet, polling instead")
 	}
 	return f, nil
 }
@@ -88,7 +88,7 @@ func (s *PlacementStore) follow(ctx context.Context, address string) (*follower,
 func (f *follower) subscribe(ctx context.Context) {
 	defer close(f.subscribed)
 	if err := f.listener.Listen(f.channel); err != nil {
-		f.store.Log.WarnContext(ctx, "cannot listen to other servers, will look often instead", "error", err)
+		f.store.Log.WarnContext(ctx, "cannot listen for changes of other servers, polling instead", "error", err)
 		return
 	}
 	f.listening.Store(true)
@@ -104,7 +104,7 @@ func (f *follower) connection(event pq.ListenerEventType, err error) {
 		f.wake()
 	case pq.ListenerEventDisconnected:
 		f.listening.Store(false)
-		f.store.Log.Warn("the connection that listens to other servers is lost", "error", err)
+		f.store.Log.Warn("the connection that listens for changes of other servers is lost", "error", err)
 		f.wake()
 	}
 }
@@ -173,7 +173,7 @@ func (f *follower) run(ctx context.Context) {
 		f.drain()
 		err := f.catchUpAll(ctx)
 		if err != nil && ctx.Err() == nil {
-			f.store.Log.WarnContext(ctx, "cannot follow other servers at the moment", "error", err)
+			f.store.Log.WarnContext(ctx, "cannot read changes of other servers, will retry", "error", err)
 		}
 		wait := pollAfter(f.listening.Load(), err == nil && !f.isUncertain())
 		timer.Reset(wait + rand.N(wait/4))
@@ -234,7 +234,7 @@ func (f *follower) tell(ctx context.Context) {
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpWithin)
 	defer cancel()
 	if err := f.store.Execute(sending, f.store.Pool, `SELECT pg_notify($1, $2)`, f.channel, f.name); err != nil {
-		f.store.Log.WarnContext(ctx, "cannot tell other servers of a commit, will try again", "error", err)
+		f.store.Log.WarnContext(ctx, "cannot notify other servers of a commit, will retry", "error", err)
 		pause.For(ctx, poll)
 		f.notify()
 	}

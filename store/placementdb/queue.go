@@ -149,7 +149,7 @@ func (q *claimQueue) run(ctx context.Context, together []*waitingClaim, decide f
 }
 
 // errUndecided is the error of claims whose decision panicked.
-var errUndecided = errors.New("the transaction came to no end")
+var errUndecided = errors.New("the transaction did not end")
 
 // next ends a transaction and starts the next one with the waiting claims.
 func (q *claimQueue) next() {

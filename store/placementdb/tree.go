@@ -118,7 +118,7 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input 
 		return 0, 0, sqldb.ErrRetry
 	}
 	if slices.Contains(above, id) {
-		return 0, 0, problem.Invalid("input.parent", "must not lie below the provider itself")
+		return 0, 0, problem.Invalid("input.parent", "must not be a descendant of the provider")
 	}
 	if len(above) > 0 {
 		parent = above[0]
@@ -152,7 +152,8 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string
 		case id == 0:
 			return problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", uuid).On("input.provider")
 		case children:
-			return problem.Refuse(problem.ErrInUse, "resource provider %s has providers below it", uuid).On("input.provider")
+			return problem.Refuse(problem.ErrInUse, "resource provider %s has child providers",
+				uuid).On("input.provider")
 		case allocations:
 			return problem.Refuse(problem.ErrInUse, "resource provider %s has allocations", uuid).On("input.provider")
 		}
@@ -163,7 +164,8 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string
 		deleted = &states[0].Provider
 		err = s.Execute(ctx, tx, `DELETE FROM resource_providers WHERE id = $1`, id)
 		if sqldb.IsReferred(err) {
-			return problem.Refuse(problem.ErrInUse, "resource provider %s has providers below it or allocations", uuid).On("input.provider").Because(err)
+			return problem.Refuse(problem.ErrInUse, "resource provider %s has child providers or allocations",
+				uuid).On("input.provider").Because(err)
 		}
 		if err != nil {
 			return err

@@ -58,7 +58,7 @@ func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilte
 		return nil
 	}, args...)
 	if err != nil {
-		return nil, fmt.Errorf("sum what consumers use: %w", err)
+		return nil, fmt.Errorf("sum the usage of consumers: %w", err)
 	}
 	return groups, nil
 }

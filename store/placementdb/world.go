@@ -21,7 +21,7 @@ func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	}
 	held, err := s.ResidentOf(ctx, s.resident)
 	if err != nil {
-		return nil, fmt.Errorf("bring the world to the instant that is read: %w", err)
+		return nil, fmt.Errorf("update the world in memory to the snapshot: %w", err)
 	}
 	return held.(*heldWorld).world, nil
 }
@@ -114,7 +114,8 @@ func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, 
 
 // errBehind is the error for a writer whose commit the world could not get.
 func errBehind(err error) error {
-	return problem.Refuse(problem.ErrOutcomeUnknown, "the change is made, and cannot be shown: the database cannot be reached").Because(err)
+	return problem.Refuse(problem.ErrOutcomeUnknown,
+		"the change was made, but its result cannot be read: the database cannot be reached").Because(err)
 }
 
 // loadWorld reads the whole world from the database. done is false if the world
@@ -135,7 +136,7 @@ func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 	if !s.cache.Replace(r) {
 		return false, nil
 	}
-	s.Log.Info("the resource providers are loaded", "providers", len(r.states), "took", time.Since(started))
+	s.Log.Info("loaded the resource providers", "providers", len(r.states), "took", time.Since(started))
 	return true, nil
 }
 

@@ -98,7 +98,7 @@ func (c *Copy[T]) Held() *T { return c.current.Load().Value }
 func (c *Copy[T]) Of(ctx context.Context) (*T, error) {
 	state, err := c.db.ResidentOf(ctx, c.resident)
 	if err != nil {
-		return nil, fmt.Errorf("bring the %s to the instant that is read: %w", c.domain.Name, err)
+		return nil, fmt.Errorf("update the %s in memory to the snapshot: %w", c.domain.Name, err)
 	}
 	value := state.(*State[T]).Value
 	if value == nil {
@@ -117,7 +117,7 @@ func (c *Copy[T]) At(ctx context.Context) (*T, error) {
 	}
 	state, ok, err := c.db.ResidentAt(ctx, c.resident)
 	if err != nil {
-		return nil, fmt.Errorf("bring the %s to the instant that is read: %w", c.domain.Name, err)
+		return nil, fmt.Errorf("update the %s in memory to the snapshot: %w", c.domain.Name, err)
 	}
 	if !ok {
 		return nil, nil
@@ -217,7 +217,8 @@ func (c *Copy[T]) bounded(state *State[T]) *State[T] {
 // refuse drops a value that is too big until the next reload.
 func (c *Copy[T]) refuse(bytes int64) *State[T] {
 	if c.tooBig.CompareAndSwap(false, true) {
-		c.db.Log.Warn("the "+c.domain.Name+" take too much memory to be kept, and are read from the database", "bytes", bytes, "limit", c.domain.Most)
+		c.db.Log.Warn("the "+c.domain.Name+" need too much memory and are read from the database", "bytes", bytes,
+			"limit", c.domain.Most)
 	}
 	none := &State[T]{}
 	c.Replace(none)

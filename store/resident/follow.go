@@ -96,7 +96,7 @@ func (c *Copy[T]) Forward(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("bring the %s up to what is committed: %w", c.domain.Name, err)
+		return fmt.Errorf("update the %s in memory to the last commit: %w", c.domain.Name, err)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (c *Copy[T]) followCommit(ctx context.Context, transaction changelog.Transa
 		if err == nil {
 			return nil
 		}
-		c.db.Log.WarnContext(ctx, "cannot bring the "+c.domain.Name+" up to a commit, will try again", "error", err)
+		c.db.Log.WarnContext(ctx, "cannot update the "+c.domain.Name+" in memory to a commit, will retry", "error", err)
 		if !pause.For(ctx, caughtUpWithin/20) {
 			return err
 		}
@@ -170,7 +170,8 @@ func (c *Copy[T]) Soon() {
 		b.isRunning = false
 		if err != nil && ctx.Err() == nil {
 			b.notBefore = time.Now().Add(triedAgain)
-			c.db.Log.WarnContext(ctx, "the "+c.domain.Name+" are read from the database: they could not be brought into memory, will try again", "error", err)
+			c.db.Log.WarnContext(ctx,
+				"the "+c.domain.Name+" cannot be loaded into memory and are read from the database, will retry", "error", err)
 		}
 	})
 }

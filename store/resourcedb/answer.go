@@ -42,7 +42,8 @@ func (s *ResourceStore) answerOf(ctx context.Context, q query.Question, clauses 
 		return answer{}, err
 	}
 	if held == nil {
-		return s.answeredBySQL(ctx, q, query.Decision{Compiler: query.SQL, Why: "memory is not at the instant that is read"}, clauses), nil
+		return s.answeredBySQL(ctx, q, query.Decision{Compiler: query.SQL, Why: "memory does not have the snapshot"},
+			clauses), nil
 	}
 	found := answer{Decision: decision, held: held, sets: []resident.Clause{seenBySets(ctx)}}
 	for _, c := range clauses {
@@ -84,7 +85,7 @@ func (s *ResourceStore) choose(ctx context.Context, q query.Question) query.Deci
 	decision := query.Choose(q, counts)
 	needsRows := decision.Compiler == query.Narrowed || q.Use == query.Page && decision.Compiler == query.Sets
 	if needsRows && !s.IsReading(ctx) {
-		return query.Decision{Compiler: query.SQL, Why: "nothing holds the instant"}
+		return query.Decision{Compiler: query.SQL, Why: "no transaction holds a snapshot"}
 	}
 	if decision.Compiler == query.Narrowed || q.Use == query.Hosts && decision.Compiler == query.Sets {
 		sets := []resident.Clause{seenBySets(ctx)}

@@ -72,7 +72,8 @@ func (s *ResourceStore) removeCapability(ctx context.Context, tx *sqldb.Tx, row 
 	if !force {
 		count, err := values.Count(ctx)
 		if err == nil && count > 0 {
-			err = problem.Refuse(problem.ErrInUse, "capability %q is in use by %d resources; with force their values are removed, too", row.Name, count).On("input.name")
+			err = problem.Refuse(problem.ErrInUse,
+				"capability %q is in use by %d resources; force removes their values, too", row.Name, count).On("input.name")
 		}
 		if err != nil {
 			return nil, err

@@ -74,7 +74,8 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 		sets = append(sets, list)
 	}
 	if len(sets) > resource.MaxHostSets {
-		return nil, problem.Refuse(problem.ErrTooComplex, "the hosts of %d different requirements are asked for together, at most %d are allowed", len(sets), resource.MaxHostSets)
+		return nil, problem.Refuse(problem.ErrTooComplex,
+			"hosts are requested for %d different lists of requirements, at most %d are allowed", len(sets), resource.MaxHostSets)
 	}
 	var problems problem.Problems // stays empty: the conditions are valid
 	all := lists.Map(sets, func(set []resource.Requirement) []clause {

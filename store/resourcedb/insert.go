@@ -68,7 +68,7 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 			}
 		}
 		if len(level) == 0 {
-			return fmt.Errorf("resource %s has a parent that is nowhere", left[0].UUID)
+			return fmt.Errorf("the parent of resource %s does not exist", left[0].UUID)
 		}
 		for chunk := range slices.Chunk(level, paging.RowsAtOnce) {
 			written, err := s.writeResources(ctx, tx, chunk, now)
@@ -107,7 +107,7 @@ func (s *ResourceStore) writeResources(ctx context.Context, tx *sqldb.Tx, resour
 		}
 		parent, ok := ids[r.Parent]
 		if !ok {
-			return nil, fmt.Errorf("resource %s has a parent that is nowhere", r.UUID)
+			return nil, fmt.Errorf("the parent of resource %s does not exist", r.UUID)
 		}
 		rows[i].ParentID = &parent
 		links = append(links, [2]int64{rows[i].ID, parent})

@@ -105,7 +105,7 @@ func (s *ResourceStore) validated(ctx context.Context, validation resource.Valid
 		return of, nil, problem.Under(resource.RefuseForeign("resource "+noun.UUID), "resource")
 	}
 	if typeID != 0 && typeID != noun.TypeID {
-		return of, nil, problem.Invalid("resourceType", "resource %s is of another type; leave the type out", noun.UUID)
+		return of, nil, problem.Invalid("resourceType", "resource %s has another type; omit resourceType", noun.UUID)
 	}
 	items, err := s.MetadataOf(ctx, []int64{noun.ID}, nil)
 	return metadefdb.RulesKey{TypeID: noun.TypeID, ProjectID: noun.ProjectID}, items[noun.ID], err

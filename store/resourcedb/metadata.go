@@ -76,7 +76,7 @@ func (s *ResourceStore) definitionsSeen(ctx context.Context, types []int64) (map
 		Where(paging.Among(resourcetypeassociation.FieldResourceTypeID, types), visible.InNamespaces(ctx)).
 		Order(resourcetypeassociation.ByNamespaceID(), resourcetypeassociation.ByID()).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list what applies to resource types: %w", err)
+		return nil, fmt.Errorf("list associations of resource types: %w", err)
 	}
 	namespaces := lists.Map(links, func(link *ent.ResourceTypeAssociation) int64 { return link.NamespaceID })
 	var held metadefdb.Content

@@ -82,7 +82,7 @@ func (r *resourceReader) read(ctx context.Context, uuids []string) error {
 			return err
 		}
 		if uuid <= last {
-			return fmt.Errorf("resource %s comes after %s", uuid, last)
+			return fmt.Errorf("resources are not sorted: %s comes after %s", uuid, last)
 		}
 		last = uuid
 		number := r.built.Resource(uuid, id, created.UnixNano(), updated.UnixNano())
@@ -129,7 +129,7 @@ func (r *resourceReader) each(ctx context.Context, table, columns string, isSome
 			}
 			number, found := r.numbers[of]
 			if !found {
-				return fmt.Errorf("row %d of %s is of no resource", id, table)
+				return fmt.Errorf("row %d of %s belongs to no resource", id, table)
 			}
 			each(number, first, second)
 			args[0] = id

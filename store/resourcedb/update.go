@@ -145,7 +145,7 @@ func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Re
 		return 0, err
 	}
 	if above {
-		return 0, problem.Invalid("input.parent", "resource %s is %s itself or a descendant of it", parent, row.UUID)
+		return 0, problem.Invalid("input.parent", "must not be the resource itself or a descendant of it")
 	}
 	return id, nil
 }

@@ -75,7 +75,7 @@ func (tx *Tx) flushWith(ctx context.Context, changed []changelog.Row) error {
 			rows, size = nil, 0
 		}
 		if err != nil {
-			return fmt.Errorf("record what %q did: %w", tx.Mutation, err)
+			return fmt.Errorf("write audit events of %q: %w", tx.Mutation, err)
 		}
 		rows, size = append(rows, row), size+bytes
 		event.Before, event.After = nil, nil
@@ -90,7 +90,7 @@ func (tx *Tx) flushWith(ctx context.Context, changed []changelog.Row) error {
 	for len(rows)+len(changed) > 0 {
 		n := min(len(changed), notesAtOnce)
 		if err := tx.writeNotes(ctx, rows, changed[:n]); err != nil {
-			return fmt.Errorf("record what %q did: %w", tx.Mutation, err)
+			return fmt.Errorf("write audit events of %q: %w", tx.Mutation, err)
 		}
 		rows, changed = nil, changed[n:]
 	}

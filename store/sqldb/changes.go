@@ -96,7 +96,7 @@ func (tx *Tx) audiences(ctx context.Context, kind string, keys []string) (map[st
 	}
 	audiences, err := read(ctx, tx, keys)
 	if err != nil {
-		return nil, fmt.Errorf("look up who sees what changed: %w", err)
+		return nil, fmt.Errorf("look up the audiences of changes: %w", err)
 	}
 	return audiences, nil
 }

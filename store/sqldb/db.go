@@ -143,12 +143,12 @@ func (d *DB) FollowKinds(follow func(ctx context.Context, transaction changelog.
 // idempotency keys and old changes, and read the table sizes.
 func (d *DB) Start(ctx context.Context) error {
 	if err := d.keepLog(ctx); err != nil {
-		return fmt.Errorf("keep the log of the database file: %w", err)
+		return fmt.Errorf("keep the write-ahead log of the database file: %w", err)
 	}
 	d.background = append(d.background,
-		d.Repeat(keysDroppedEvery, "idempotency keys that expired could not be deleted, will try again", d.DropKeys),
-		d.Repeat(prunedEvery, "old changes could not be deleted, will try again", d.PruneChanges),
-		d.Repeat(sizesAge, "operations are priced by old sizes of tables, will try again", d.readSizesAgain))
+		d.Repeat(keysDroppedEvery, "cannot delete expired idempotency keys, will retry", d.DropKeys),
+		d.Repeat(prunedEvery, "cannot delete old changes, will retry", d.PruneChanges),
+		d.Repeat(sizesAge, "cannot read the sizes of tables, using old ones, will retry", d.readSizesAgain))
 	return nil
 }
 

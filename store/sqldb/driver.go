@@ -168,7 +168,7 @@ var _ dialect.Driver = onTransaction{}
 
 // Tx returns an error: transactions do not nest.
 func (onTransaction) Tx(context.Context) (dialect.Tx, error) {
-	return nil, errors.New("a transaction is under way already")
+	return nil, errors.New("the connection is already in a transaction")
 }
 
 // Close does nothing.

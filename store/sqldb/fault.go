@@ -27,7 +27,7 @@ type Fault string
 // The faults of a database.
 const (
 	Unreachable  Fault = "the database cannot be reached"
-	Full         Fault = "the database has no room left"
+	Full         Fault = "the database has no space left"
 	ReadOnly     Fault = "the database is read-only"
 	Unprivileged Fault = "the server lacks privileges in the database"
 	BadStorage   Fault = "the database cannot read or write its storage"
@@ -137,7 +137,7 @@ func (h *health) mayTry() (failed Fault, may bool) {
 	return h.failed, may
 }
 
-// CheckWritable returns a refusal if the database takes no writes: it is
+// CheckWritable returns a refusal if the database cannot be written: it is
 // read-only, the role lacks privileges on tables, the database file is gone, or
 // the last write transaction failed for lack of space or because of broken
 // storage. In the last case it tries a small write, so that the state recovers
@@ -154,7 +154,7 @@ func (d *DB) CheckWritable(ctx context.Context) error {
 	if may {
 		err := d.tryToWrite(ctx)
 		if d.health.note(err); err != nil {
-			d.Log.WarnContext(ctx, "the database takes no writes", "error", err)
+			d.Log.WarnContext(ctx, "the database cannot be written", "error", err)
 		}
 		failed, _ = d.health.mayTry()
 	}
@@ -237,10 +237,10 @@ func (d *DB) tryToWrite(ctx context.Context) error {
 func explainRole(err error) error {
 	switch faultOf(err) {
 	case Unprivileged:
-		return fmt.Errorf("%w; a migration needs the role that owns the tables: start once with that, "+
-			"or give this one CREATE on the schema where there are none", err)
+		return fmt.Errorf("%w; a migration requires the role that owns the tables: start once with that role, "+
+			"or grant this role CREATE on the schema of an empty database", err)
 	case ReadOnly:
-		return fmt.Errorf("%w; name a database that can be written, such as the primary of a standby", err)
+		return fmt.Errorf("%w; use a database that accepts writes, such as the primary of this standby", err)
 	}
 	return err
 }
@@ -292,9 +292,10 @@ func privilegesText(role string, lacking []lackingPrivilege) string {
 		what = append(what, one.privilege+" on "+one.tables)
 		grants = append(grants, fmt.Sprintf("GRANT %s ON %s TO %s;", one.privilege, one.tables, role))
 	}
-	text := "the role of the database lacks privileges: " + strings.Join(what, "; ")
+	text := "the database role lacks privileges: " + strings.Join(what, "; ")
 	if role == "" {
 		return text
 	}
-	return fmt.Sprintf("the role %s of the database lacks privileges: %s. Its owner gives them: %s", role, strings.Join(what, "; "), strings.Join(grants, " "))
+	return fmt.Sprintf("the database role %s lacks privileges: %s. The owner of the tables grants them: %s", role,
+		strings.Join(what, "; "), strings.Join(grants, " "))
 }

@@ -94,7 +94,7 @@ func TestADatabaseWithoutRoom(t *testing.T) {
 	}
 	for range 2 {
 		limit("1") // the current size
-		f.has("the database has no room left", func() { limit("1000000") })
+		f.has("the database has no space left", func() { limit("1000000") })
 	}
 }
 
@@ -112,7 +112,7 @@ func TestAFullDisk(t *testing.T) {
 		if err := os.WriteFile(rest, make([]byte, 64<<20), 0o600); err == nil {
 			t.Fatal("there is room")
 		}
-		f.has("the database has no room left", func() { _ = os.Remove(rest) })
+		f.has("the database has no space left", func() { _ = os.Remove(rest) })
 	}
 }
 
@@ -194,12 +194,12 @@ func TestARoleWithoutPrivileges(t *testing.T) {
 	change(grants)
 	change(`REVOKE DELETE ON audit_events, changes FROM $ROLE; REVOKE INSERT, UPDATE ON traits FROM $ROLE`)
 	_, err := store.Open(t.Context(), store.Options{URL: address})
-	want := fmt.Sprintf("the role %[1]s of the database lacks privileges: INSERT on traits; UPDATE on traits; DELETE on audit_events, changes. "+
-		"Its owner gives them: GRANT INSERT ON traits TO %[1]s; GRANT UPDATE ON traits TO %[1]s; GRANT DELETE ON audit_events, changes TO %[1]s;", role)
+	want := fmt.Sprintf("the database role %[1]s lacks privileges: INSERT on traits; UPDATE on traits; DELETE on audit_events, changes. "+
+		"The owner of the tables grants them: GRANT INSERT ON traits TO %[1]s; GRANT UPDATE ON traits TO %[1]s; GRANT DELETE ON audit_events, changes TO %[1]s;", role)
 	if err == nil || err.Error() != want {
 		t.Fatalf("started with %v, want %s", err, want)
 	}
-	_, given, _ := strings.Cut(want, "gives them: ")
+	_, given, _ := strings.Cut(want, "grants them: ")
 	change(given)
 	s, err := store.Open(t.Context(), store.Options{URL: address})
 	if err != nil {

@@ -116,7 +116,7 @@ func (d *Database) closeToOthers() error {
 			continue // missing or private
 		}
 		if err := os.Chmod(file, info.Mode().Perm()&privateMode); err != nil {
-			errs = append(errs, fmt.Errorf("others may open it: %w", err))
+			errs = append(errs, fmt.Errorf("remove the permissions of other users: %w", err))
 		}
 	}
 	return errors.Join(errs...)

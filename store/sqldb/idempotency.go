@@ -110,12 +110,14 @@ func (d *DB) readKept(ctx context.Context, once *Once) error {
 }
 
 func refuseRunning() error {
-	return problem.Refuse(problem.ErrConcurrentUpdate, "%s: a request with this key is under way; ask again with the same key", IdempotencyKeyHeader).
+	return problem.Refuse(problem.ErrConcurrentUpdate,
+		"%s: a request with this key is still running; send it again with the same key", IdempotencyKeyHeader).
 		On(IdempotencyKeyHeader).After(runningAgain)
 }
 
 func refuseReused() error {
-	return problem.Invalid(IdempotencyKeyHeader, "is that of another request of the last 24 hours; send the same document and variables, or another key")
+	return problem.Invalid(IdempotencyKeyHeader,
+		"belongs to a different request of the last 24 hours; send the same document and variables, or use another key")
 }
 
 // IsOfTheKey reports whether err concerns the idempotency key rather than the
@@ -227,13 +229,13 @@ func setResults(outcome string, results []any) error {
 	var kept []json.RawMessage
 	err := json.Unmarshal([]byte(outcome), &kept)
 	if err == nil && len(kept) != len(results) {
-		err = fmt.Errorf("there are %d results, not %d", len(kept), len(results))
+		err = fmt.Errorf("the result of an idempotency key has %d values, not %d", len(kept), len(results))
 	}
 	for i := 0; i < len(results) && err == nil; i++ {
 		err = json.Unmarshal(kept[i], results[i])
 	}
 	if err != nil {
-		return fmt.Errorf("read what is kept under an idempotency key: %w", err)
+		return fmt.Errorf("read the result of an idempotency key: %w", err)
 	}
 	return nil
 }
@@ -268,7 +270,7 @@ func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 	encoder := json.NewEncoder(&outcome)
 	encoder.SetEscapeHTML(false) // embedded JSON stays unchanged
 	if err := encoder.Encode(append([]any{}, results...)); err != nil {
-		return fmt.Errorf("keep what %q did: %w", tx.Mutation, err)
+		return fmt.Errorf("store the result of %q: %w", tx.Mutation, err)
 	}
 	tx.kept = append(tx.kept, tx.IdempotencyKey.Create().SetRequest(place.request).SetField(place.field).SetStep(place.step).
 		SetFingerprint(place.fingerprint).SetProjectID(place.project).SetOutcome(outcome.String()).SetCreatedAt(tx.db.Now()))
@@ -289,7 +291,7 @@ func (tx *Tx) writeKept(ctx context.Context) error {
 			}
 		})).Exec(Uncounted(ctx))
 	if err != nil {
-		return fmt.Errorf("keep what %q did: %w", tx.Mutation, err)
+		return fmt.Errorf("store the result of %q: %w", tx.Mutation, err)
 	}
 	return nil
 }
@@ -343,7 +345,8 @@ func (k *keys) check(ctx context.Context, tx *Tx, project string) error {
 	}
 	k.counts[project] = &keyCount{kept, now}
 	if kept >= k.perProject {
-		return problem.Refuse(problem.ErrQuotaExceeded, "%s: the project keeps %d changes under keys, at most %d are allowed; they expire after 24 hours",
+		return problem.Refuse(problem.ErrQuotaExceeded,
+			"%s: the project has %d idempotency keys, at most %d are allowed; keys expire after 24 hours",
 			IdempotencyKeyHeader, kept, k.perProject).On(IdempotencyKeyHeader)
 	}
 	return nil

@@ -121,7 +121,7 @@ func checkNotNewer(ctx context.Context, migrator *goose.Provider) error {
 	}
 	version, err := migrator.GetDBVersion(ctx)
 	if err == nil && version > known {
-		err = fmt.Errorf("the database is newer than this program: its schema has version %d, and the program knows those up to %d; "+
+		err = fmt.Errorf("the database is newer than this program: its schema has version %d, the program supports versions up to %d; "+
 			"start the program that migrated it, or a newer one", version, known)
 	}
 	return err

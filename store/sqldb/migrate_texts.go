@@ -37,7 +37,7 @@ func (d *Database) foldTexts(ctx context.Context, tx *sql.Tx) error {
 		for last, more := int64(0), true; more; {
 			var err error
 			if last, more, err = d.foldRows(ctx, tx, of, last); err != nil {
-				return fmt.Errorf("fold the texts of %s: %w", of[0], err)
+				return fmt.Errorf("fold the strings of %s: %w", of[0], err)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func parseURL(databaseURL string) (path string, err error) {
 	case found && (scheme == "postgres" || scheme == "postgresql"):
 		return "", nil
 	}
-	return "", errors.New("a database is named as sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE")
+	return "", errors.New("the database URL must be sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE")
 }
 
 // openDatabase opens the database of a URL. It holds the returned lock on a

@@ -133,8 +133,8 @@ func TestTheModeOfTLSIsExplained(t *testing.T) {
 		if !strings.Contains(url, "sslmode=disable") {
 			t.Skip("the server of the tests may have TLS")
 		}
-		opens(t, strings.Replace(url, "sslmode=disable", "sslmode=require", 1), "add sslmode=disable")
-		opens(t, strings.Replace(url, "sslmode=disable", "application_name=x", 1), "add sslmode=disable")
+		opens(t, strings.Replace(url, "sslmode=disable", "sslmode=require", 1), "add ?sslmode=disable")
+		opens(t, strings.Replace(url, "sslmode=disable", "application_name=x", 1), "add ?sslmode=disable")
 	})
 	t.Run("an unknown certificate", func(t *testing.T) {
 		t.Parallel()
@@ -144,7 +144,7 @@ func TestTheModeOfTLSIsExplained(t *testing.T) {
 			}
 		})
 		for _, mode := range []string{"verify-full", "verify-ca"} {
-			opens(t, "postgres://u:secret@"+address+"/db?sslmode="+mode, "sslmode="+mode+" checks the certificate of the server; name that of its authority as sslrootcert=FILE")
+			opens(t, "postgres://u:secret@"+address+"/db?sslmode="+mode, "sslmode="+mode+" verifies the certificate of the server: add sslrootcert=FILE")
 		}
 	})
 	t.Run("TLS only", func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestTheModeOfTLSIsExplained(t *testing.T) {
 			refusal := "SFATAL\x00C28000\x00Mno pg_hba.conf entry for host, no encryption\x00\x00"
 			_, _ = fmt.Fprintf(connection, "E\x00\x00\x00%c%s", len(refusal)+4, refusal)
 		})
-		opens(t, "postgres://u:secret@"+address+"/db?sslmode=disable", "write sslmode=require")
+		opens(t, "postgres://u:secret@"+address+"/db?sslmode=disable", "use sslmode=require")
 	})
 	opens(t, "postgres://u:secret@127.0.0.1:1/db?sslmode=sometimes", `"sometimes" is not supported; supported values are`)
 }
@@ -208,9 +208,9 @@ func TestCheckURL(t *testing.T) {
 	for url, want := range map[string]string{
 		"sqlite://" + path:                        "",
 		"postgres://u@127.0.0.1:1/db":             "",
-		"sqlite://":                               "a database is named as",
-		"cadastre.db":                             "a database is named as",
-		"mysql://u@h/db":                          "a database is named as",
+		"sqlite://":                               "the database URL must be",
+		"cadastre.db":                             "the database URL must be",
+		"mysql://u@h/db":                          "the database URL must be",
 		"postgres://u:p@h:port/db":                "the database URL cannot be read",
 		"postgres://u@h/db?sslmode=sometimes":     "supported values are",
 		"postgresql://u@h/db?connect_timeout=now": "connect_timeout",

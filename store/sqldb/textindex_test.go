@@ -94,7 +94,7 @@ func TestTheExtensionMayComeLater(t *testing.T) {
 	t.Parallel()
 	url, super := asRole(t)
 	s, log := openLogged(t, url)
-	for _, wanted := range []string{"the extension pg_trgm is not there", "permission denied", "CREATE EXTENSION pg_trgm", "GRANT CREATE ON DATABASE", "as the owner of the database", "start a server again"} {
+	for _, wanted := range []string{"the extension pg_trgm is missing", "permission denied", "CREATE EXTENSION pg_trgm", "GRANT CREATE ON DATABASE", "as the owner of the database", "restart a server"} {
 		if !strings.Contains(log, wanted) {
 			t.Errorf("the log lacks %q: %s", wanted, log)
 		}

@@ -16,13 +16,13 @@ func explainTLS(err error, mode pq.SSLMode) error {
 	code, _ := codesOf(err)
 	switch {
 	case errors.Is(err, pq.ErrSSLNotSupported):
-		return fmt.Errorf("%w: sslmode=%s needs TLS, as the default does; turn it on there, or add sslmode=disable "+
-			"to the database URL, as ?sslmode=disable at its end, if the network between the two is trusted", err, mode)
+		return fmt.Errorf("%w: sslmode=%s requires TLS: enable it on the database server, or, if the network is trusted, add ?sslmode=disable "+
+			"to the end of the database URL", err, mode)
 	case isUnverified(err):
-		return fmt.Errorf("%w: sslmode=%s checks the certificate of the server; name that of its authority as sslrootcert=FILE in the database URL, "+
-			"or write sslmode=require, which encrypts without checking whom it talks to", err, mode)
+		return fmt.Errorf("%w: sslmode=%s verifies the certificate of the server: add sslrootcert=FILE with its authority to the database URL, "+
+			"or use sslmode=require, which encrypts without verification", err, mode)
 	case code == pqerror.InvalidAuthorizationSpecification && mode == pq.SSLModeDisable:
-		return fmt.Errorf("%w: the database URL has sslmode=disable; if the server accepts encrypted connections only, write sslmode=require", err)
+		return fmt.Errorf("%w: the database URL has sslmode=disable; if the server accepts only encrypted connections, use sslmode=require", err)
 	}
 	return err
 }

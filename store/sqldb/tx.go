@@ -197,7 +197,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 	tx.db.Committed(ctx)
 	tx.db.health.note(nil)
 	if after != nil && !errors.Is(after, problem.ErrOutcomeUnknown) {
-		after = problem.Refuse(problem.ErrOutcomeUnknown, "the change is made, and cannot be shown").Because(after)
+		after = problem.Refuse(problem.ErrOutcomeUnknown,
+			"the change was made, but its result cannot be read").Because(after)
 	}
 	return after
 }
@@ -207,8 +208,9 @@ func refusedCommit(err error) error {
 	if faultOf(err) == "" && !isTimeout(err) {
 		return err
 	}
-	return problem.Refuse(problem.ErrOutcomeUnknown, "the database did not say whether the change was made: see whether it was before trying again, "+
-		"or ask again with the same %s if this request had one", IdempotencyKeyHeader).Because(err)
+	return problem.Refuse(problem.ErrOutcomeUnknown,
+		"the database did not confirm the commit: check whether the change was made before you retry, "+
+			"or retry with the same %s if this request had one", IdempotencyKeyHeader).Because(err)
 }
 
 // ended runs the callbacks and the log entries after a COMMIT.

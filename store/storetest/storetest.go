@@ -182,7 +182,7 @@ func HangingPostgres(t testing.TB) (url string, hang, goOn func()) {
 func ownCluster(t testing.TB) *cluster {
 	t.Helper()
 	if os.Getenv("CADASTRE_TEST_POSTGRES") != "" {
-		t.Skip("CADASTRE_TEST_POSTGRES names a server that is not ours to end")
+		t.Skip("CADASTRE_TEST_POSTGRES names a server that the tests did not start")
 	}
 	own, err := startCluster(t)
 	if errors.Is(err, ErrNoPostgres) && os.Getenv("CI") != "true" {

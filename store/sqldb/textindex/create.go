@@ -23,7 +23,7 @@ func Create(ctx context.Context, pool *sql.DB, dialectName string, log *slog.Log
 		makeAll = makeTrigramsPostgres
 	}
 	if err := makeAll(ctx, pool, log); err != nil {
-		return fmt.Errorf("make the indexes of texts: %w", err)
+		return fmt.Errorf("create the search indexes: %w", err)
 	}
 	return nil
 }
@@ -78,7 +78,8 @@ const soonMade = time.Second
 
 func logMade(ctx context.Context, log *slog.Logger, of SearchedText, took time.Duration) {
 	if took >= soonMade {
-		log.InfoContext(ctx, "an index for searches was made", "index", of.index(), "took", took.Round(time.Millisecond).String())
+		log.InfoContext(ctx, "created a search index", "index", of.index(), "took",
+			took.Round(time.Millisecond).String())
 	}
 }
 
@@ -89,7 +90,8 @@ func makeTrigramsPostgres(ctx context.Context, pool *sql.DB, log *slog.Logger) e
 	schema, err := extensionSchema(ctx, pool)
 	var refused *pq.Error
 	if errors.As(err, &refused) {
-		log.WarnContext(ctx, "searches for a part of a text look at every row, as the extension pg_trgm is not there", "error", refused.Message, "remedy", remedy(ctx, pool))
+		log.WarnContext(ctx, "substring searches read every row: the extension pg_trgm is missing", "error",
+			refused.Message, "remedy", remedy(ctx, pool))
 		return nil
 	}
 	if err != nil {
@@ -98,8 +100,9 @@ func makeTrigramsPostgres(ctx context.Context, pool *sql.DB, log *slog.Logger) e
 	for _, of := range searchedTexts() {
 		err := makeTrigramIndex(ctx, pool, log, schema, of)
 		if errors.As(err, &refused) {
-			log.WarnContext(ctx, "searches for a part of a text look at every row of "+of.table+", as the index could not be made", "error", refused.Message,
-				"remedy", fmt.Sprintf("let the owner of the table run this, or mend what it says and start a server, which makes the index: CREATE INDEX CONCURRENTLY %s", of.createIndex(schema)))
+			log.WarnContext(ctx, "substring searches read every row of "+of.table+": the index cannot be created",
+				"error", refused.Message,
+				"remedy", fmt.Sprintf("fix the error and restart a server, which creates the index; or run as the owner of the table: CREATE INDEX CONCURRENTLY %s", of.createIndex(schema)))
 			continue
 		}
 		if err != nil {
@@ -115,13 +118,14 @@ func remedy(ctx context.Context, pool *sql.DB) string {
 	var available, may bool
 	err := pool.QueryRowContext(ctx, `SELECT current_database(), current_user, EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm'),
 		has_database_privilege(current_database(), 'CREATE')`).Scan(&database, &role, &available, &may)
-	text := "start a server again, which then makes the indexes"
+	text := "restart a server, which then creates the indexes"
 	if err == nil && !may {
 		text = fmt.Sprintf("as the owner of the database, or as a superuser, run in the database %s: CREATE EXTENSION pg_trgm; "+
 			"or GRANT CREATE ON DATABASE %s TO %s; then %s", pq.QuoteIdentifier(database), pq.QuoteIdentifier(database), pq.QuoteIdentifier(role), text)
 	}
 	if err == nil && !available {
-		text = "install the package with the extensions of PostgreSQL on the database's machine (postgresql-contrib); then " + text
+		text = "install the extensions of PostgreSQL (package postgresql-contrib) on the database's machine; then " +
+			text
 	}
 	return text
 }
