@@ -62,7 +62,7 @@ func help(t *testing.T, command string) string {
 	return out.String()
 }
 
-// helps caches the help texts, because each needs a start of the program.
+// helps caches the help of commands, because each needs a start of the program.
 var helps = struct {
 	sync.Mutex
 	of map[string]string

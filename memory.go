@@ -35,7 +35,7 @@ func useMemory(log *slog.Logger) int64 {
 	_, err := memlimit.Set(memlimit.WithRatio(memoryShare),
 		memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)))
 	if err != nil {
-		log.Warn("the limit of memory is not known: set GOMEMLIMIT", "error", err)
+		log.Warn("the memory limit is unknown: set GOMEMLIMIT", "error", err)
 	}
 	limit := debug.SetMemoryLimit(-1) // reads the limit
 	if limit == math.MaxInt64 {

@@ -131,10 +131,12 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 		errs = append(errs, fmt.Errorf("%s needs %s on", options.Named("mcp-write"), options.Named("mcp")))
 	}
 	if (options.TLSCert == "") != (options.TLSKey == "") {
-		errs = append(errs, fmt.Errorf("%s and %s go together", options.Named("tls-cert"), options.Named("tls-key")))
+		errs = append(errs, fmt.Errorf("%s and %s must be set together", options.Named("tls-cert"),
+			options.Named("tls-key")))
 	}
 	if options.TrustedOnly && options.TrustedDocuments == "" {
-		errs = append(errs, fmt.Errorf("%s needs %s", options.Named("trusted-only"), options.Named("trusted-documents")))
+		errs = append(errs, fmt.Errorf("%s requires %s", options.Named("trusted-only"),
+			options.Named("trusted-documents")))
 	}
 	for _, service := range options.OpenStackAPI {
 		if !slices.Contains(services, service) {

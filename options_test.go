@@ -30,11 +30,11 @@ func TestDecide(t *testing.T) {
 		"nobody":                 {want: "no source of tokens"},
 		"an issuer":              {options: cli.ServeOptions{OIDC: cli.OIDC{Issuer: "https://issuer"}}, want: "open "},
 		"an identity service":    {options: cli.ServeOptions{Keystone: cli.Keystone{URL: "https://keystone"}}, want: "open "},
-		"a certificate":          {options: with(func(o *cli.ServeOptions) { o.TLSCert = "cert" }), want: "--tls-cert and --tls-key go together"},
-		"a key":                  {options: with(func(o *cli.ServeOptions) { o.TLSKey = "key" }), want: "--tls-cert and --tls-key go together"},
+		"a certificate":          {options: with(func(o *cli.ServeOptions) { o.TLSCert = "cert" }), want: "--tls-cert and --tls-key must be set together"},
+		"a key":                  {options: with(func(o *cli.ServeOptions) { o.TLSKey = "key" }), want: "--tls-cert and --tls-key must be set together"},
 		"a certificate and key":  {options: with(func(o *cli.ServeOptions) { o.TLSCert, o.TLSKey = "cert", "key" }), want: "open admin"},
-		"tools that write alone": {options: with(func(o *cli.ServeOptions) { o.MCPWrite, o.Profile = true, "locked" }), want: "--mcp-write needs --mcp on"},
-		"no trusted documents":   {options: with(func(o *cli.ServeOptions) { o.TrustedOnly = true }), want: "--trusted-only needs --trusted-documents"},
+		"tools that write alone": {options: with(func(o *cli.ServeOptions) { o.MCPWrite, o.Profile = true, "locked" }), want: "--mcp-write requires --mcp on"},
+		"no trusted documents":   {options: with(func(o *cli.ServeOptions) { o.TrustedOnly = true }), want: "--trusted-only requires --trusted-documents"},
 		"only trusted documents": {options: with(func(o *cli.ServeOptions) { o.TrustedOnly, o.TrustedDocuments = true, "list" }), want: "open admin"},
 	} {
 		decided, err := decide(of.options, !of.elsewhere)

@@ -67,7 +67,8 @@ func reloadAll(files []reloadable, log *slog.Logger) {
 		changed, err := file.read()
 		switch {
 		case err != nil:
-			log.Error("a file could not be reloaded; its former content stays in use", "flag", file.flag, "file", file.path, "error", err)
+			log.Error("cannot reload a file; its previous content stays in use", "flag", file.flag, "file", file.path,
+				"error", err)
 		case changed == "":
 			log.Info("reloaded, nothing changed", "flag", file.flag, "file", file.path)
 		default:
@@ -81,7 +82,7 @@ func reloadAll(files []reloadable, log *slog.Logger) {
 func (f reloadable) read() (changed string, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("reading it failed: %v", panicked)
+			err = fmt.Errorf("panic: %v", panicked)
 		}
 	}()
 	return f.reload()

@@ -89,7 +89,7 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 	put("policy", "rules: {createTrait: [service]}")
 	put("documents", manifest(query, create))
 	certify(t, path("cert"), path("key"), 2)
-	reload(`changed="tokens: 1 added, 1 removed, 0 of another user, project or roles"`, `changed="rules: createTrait"`,
+	reload(`changed="tokens: 1 added, 1 removed, 0 with a changed user, project or roles"`, `changed="rules: createTrait"`,
 		`changed="documents: 1 added, 0 removed"`, `changed="certificate: number 2, valid until`)
 	expect("secret", query, "UNAUTHENTICATED", 2)
 	expect("other", query, `"userId":"ada"`, 2)
@@ -99,15 +99,15 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 	put("policy", "rules: {nothing: [admin]}")
 	put("documents", "[]")
 	put("cert", "none")
-	reload("former content stays in use\" flag=--tokens", "former content stays in use\" flag=--policy",
-		"former content stays in use\" flag=--trusted-documents", "former content stays in use\" flag=--tls-cert")
+	reload("previous content stays in use\" flag=--tokens", "previous content stays in use\" flag=--policy",
+		"previous content stays in use\" flag=--trusted-documents", "previous content stays in use\" flag=--tls-cert")
 	expect("other", create, "createTrait needs the role service", 2)
 
 	put("tokens", "tokens: [{token: other, user: bob, project: operations, roles: [service]}]")
 	put("policy", "")
 	put("documents", manifest(create))
 	certify(t, path("cert"), path("key"), 3)
-	reload(`0 added, 0 removed, 1 of another user`, `changed="rules: createTrait"`, `changed="documents: 0 added, 1 removed"`, "number 3")
+	reload(`0 added, 0 removed, 1 with a changed user`, `changed="rules: createTrait"`, `changed="documents: 0 added, 1 removed"`, "number 3")
 	expect("other", create, `"name":"CUSTOM_A"`, 3)
 	expect("other", query, "PERSISTED_QUERY_REQUIRED", 3)
 }

@@ -133,7 +133,7 @@ func readsJSON(text string) error {
 
 // TestSamplesOfGraphQL sends every operation of every page to a demo as an
 // administrator, in the order of the page, and compares the answer with the one
-// below it. Pages with answers have a demo of their own.
+// below it. Each page with answers has a separate demo.
 func TestSamplesOfGraphQL(t *testing.T) {
 	t.Parallel()
 	texts := samplePages(t)

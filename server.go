@@ -190,7 +190,7 @@ func startDemo(ctx context.Context, s *store.Store, stdout io.Writer, address st
 }
 
 // serveHTTP serves the API until the context ends, and also metrics and
-// profiles if they have an address of their own.
+// profiles if they have separate addresses.
 func serveHTTP(ctx context.Context, listeners *listeners, c *configuration) error {
 	log := c.web.Log
 	stopMetrics := serveAside(ctx, listeners.metrics, "measuring", web.NewMetricsHandler(c.web.Metrics), log)
@@ -238,7 +238,7 @@ func metricsOf(s *store.Store) *prometheus.Registry {
 	}, func() float64 { return s.WorldAge().Seconds() }))
 	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "cadastre_sql_statements_total",
-		Help: "SQL statements sent for requests, those excluded that only control transactions.",
+		Help: "SQL statements sent for requests, excluding transaction control.",
 	}, func() float64 { return float64(s.Statements()) }))
 	for name, pool := range s.Pools() {
 		registry.MustRegister(collectors.NewDBStatsCollector(pool, name))

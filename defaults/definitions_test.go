@@ -23,7 +23,8 @@ func documents(t *testing.T) []*metadef.Document {
 	return all
 }
 
-// properties returns all of a document, those of its objects included.
+// properties returns all properties of a document, including the properties of
+// its objects.
 func properties(d *metadef.Document) []metadef.DocumentProperty {
 	all := slices.Clone(d.Properties)
 	for _, object := range d.Objects {

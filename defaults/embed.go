@@ -1,7 +1,6 @@
-// Package defaults embeds what a server starts with: the names of the standard
-// traits and resource classes, the built-in resource types, and the product's
-// own definition files. It returns texts and names; what they mean is decided
-// elsewhere.
+// Package defaults embeds the built-in content of a server: the names of the
+// standard traits and resource classes, the built-in resource types, and the
+// built-in definition files. It returns strings and does not interpret them.
 package defaults
 
 import (

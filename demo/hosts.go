@@ -226,7 +226,7 @@ func (h host) capabilities() []metadef.KeyValue {
 	return list
 }
 
-// The aggregates in addition to those of the racks. An aggregate of hosts and
+// The aggregates in addition to the aggregates of racks. An aggregate of hosts and
 // the aggregate of their providers share a uuid.
 const (
 	aggregateFastStorage    = "fast-storage-clients"

@@ -341,7 +341,7 @@ func distinct(numbers []int) []int {
 	return slices.Compact(out)
 }
 
-// try adds along a pair of ways and returns what they show. It runs once
+// try adds along a pair of ways and returns the answers. The first run is
 // undisturbed. Then another write happens before a statement or a use of the
 // context, for a payload before one of the later ones.
 func (a *adders) try(chance *rand.Rand, w ways) (shows reached) {

@@ -48,7 +48,9 @@ func (m *madeChanges) told(list gqlerror.List) gqlerror.List {
 		case !errors.Is(kind, problem.ErrTooComplex):
 			continue
 		}
-		told := gqlerror.WrapPath(err.Path, problem.Refuse(kind, "the change is made, and cannot be shown: %s", refusal.Message).Because(refusal.Cause()))
+		told := gqlerror.WrapPath(err.Path,
+			problem.Refuse(kind, "the change was made, but its result cannot be read: %s",
+				refusal.Message).Because(refusal.Cause()))
 		told.Locations = err.Locations
 		list[i] = told
 	}

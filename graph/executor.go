@@ -193,7 +193,7 @@ func (e *Executor) measure(ctx context.Context, operation *document.Operation) (
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	store.StopBeyond(ctx, maxRows, func() {
-		stop(problem.Refuse(problem.ErrTooComplex, "the operation was stopped: it read more than %d rows; select less, or ask for smaller pages", maxRows))
+		stop(problem.Refuse(problem.ErrTooComplex, "the operation was stopped: it read more than %d rows; select fewer fields or request smaller pages", maxRows))
 	})
 	return ctx, counts, func() { stop(nil) }
 }

@@ -66,7 +66,7 @@ func (e *Executor) reconsidered(ctx context.Context, list gqlerror.List) gqlerro
 		name, _ := err.Path[0].(ast.PathName)
 		if done, failed := e.store.WasDoneMeanwhile(store.AtField(ctx, string(name))); failed == nil && done {
 			list[i] = gqlerror.WrapPath(err.Path, problem.Refuse(problem.ErrConcurrentUpdate,
-				"%s: the request was under way; ask again with the same key", IdempotencyKeyHeader).On(IdempotencyKeyHeader).After(askAgain))
+				"%s: the request was still running; send it again with the same key", IdempotencyKeyHeader).On(IdempotencyKeyHeader).After(askAgain))
 			list[i].Locations = err.Locations
 		}
 	}

@@ -34,7 +34,7 @@ func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) 
 	return found, err
 }
 
-// named returns the first of the list with a name, or nil.
+// named returns the first element of a list with a name, or nil.
 func named[T any](list []*T, name string, of func(*T) string) *T {
 	if i := slices.IndexFunc(list, func(t *T) bool { return of(t) == name }); i >= 0 {
 		return list[i]

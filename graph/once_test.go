@@ -146,8 +146,8 @@ func (c *retryingClient) run(ctx context.Context, count int) {
 	}
 }
 
-// mutate sends a random mutation that would do more, or be refused, if it
-// happened twice.
+// mutate sends a random mutation whose repetition would have another effect or
+// be refused.
 func (c *retryingClient) mutate(ctx context.Context) {
 	c.made++
 	name := fmt.Sprintf("C%d_%d", c.number, c.made)

@@ -108,7 +108,7 @@ func (o problemOracle) reported() []reportedResource {
 	return page.Nodes
 }
 
-// checkTrue compares the viewer's reports with those of administrators, who see
+// checkTrue compares the viewer's reports with the reports of administrators, who see
 // every definition. A valid item must not be reported as invalid, or the other
 // way round. The viewer must get no report on resources of projects to which
 // the viewer does not belong.

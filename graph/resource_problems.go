@@ -29,7 +29,7 @@ func (r *Resolver) change(ctx context.Context, dryRun bool, problems *model.Meta
 		found, err := r.Store.WouldBreak(ctx, "problems", model.ProblemScanOf(problems), change)
 		return connectProblems(ctx, found), err
 	case problems != nil:
-		return nil, problem.Invalid("problems", "is of a dry run only: set dryRun")
+		return nil, problem.Invalid("problems", "requires dryRun")
 	}
 	return nil, change.Make(ctx)
 }

@@ -260,7 +260,7 @@ func TestTheWorldIsPricedWhereItIsEntered(t *testing.T) {
 	executor := graph.NewExecutor(&graph.Resolver{}, nil)
 	schema := executor.Schema()
 	for _, of := range schema.Types {
-		if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Payload") || strings.HasSuffix(of.Name, "Result") || strings.HasPrefix(of.Name, "__") { // a payload and its results have the world of their own commit
+		if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Payload") || strings.HasSuffix(of.Name, "Result") || strings.HasPrefix(of.Name, "__") { // a payload and its results have the world after their commit
 			continue
 		}
 		for _, field := range of.Fields {

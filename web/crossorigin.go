@@ -102,7 +102,7 @@ func (t *transport) crossOrigin(next http.Handler) http.Handler {
 // It names the flag that allows them.
 func refusalOf(origin string) string {
 	if CheckOrigin(origin) != nil { // none, or not one that could be allowed
-		return "requests from pages of other sites are refused: --allowed-origins of the server names those that are not"
+		return "requests from other sites are refused, except from those in --allowed-origins of the server"
 	}
-	return fmt.Sprintf("requests from pages of %s are refused: --allowed-origins of the server does not name it", clip(origin, 200))
+	return fmt.Sprintf("requests from %s are refused: it is not in --allowed-origins of the server", clip(origin, 200))
 }

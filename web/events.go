@@ -29,7 +29,8 @@ func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of calle
 	}
 	if !acceptsEvents(r.Header) {
 		return &refusal{status: http.StatusNotAcceptable, code: graph.CodeBadRequest,
-			message: "a subscription is answered as a stream: send Accept: " + mediaEvents + ", or use a WebSocket with the subprotocol " + subprotocol}
+			message: "a subscription requires a stream: send Accept: " + mediaEvents +
+				", or use a WebSocket with the subprotocol " + subprotocol}
 	}
 	leave, full := t.streams.sockets.enter(of.party.Viewer)
 	if full != nil {

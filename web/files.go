@@ -70,7 +70,7 @@ func readImport(r *http.Request, text []byte) (*request, *refusal) {
 	}
 	given, ok := request.variables["input"].(map[string]any)
 	if _, twice := given["documents"]; twice || !ok && request.variables["input"] != nil {
-		return nil, bad("the variable input is not an object without documents: these are the body")
+		return nil, bad("the variable input must be an object without documents: the body has them")
 	}
 	input := map[string]any{"documents": filesOf(string(text)), "atomic": true}
 	maps.Copy(input, given)
@@ -168,7 +168,7 @@ func readExport(r *http.Request) (*request, *refusal) {
 	values := r.URL.Query()
 	portable, err := strconv.ParseBool(values.Get("portable"))
 	if len(values["name"]) != 1 || values.Has("portable") && err != nil {
-		return nil, bad("the URL must have one name, and portable can be true or false")
+		return nil, bad("the URL must have exactly one name, and portable must be true or false")
 	}
 	return &request{query: exportQuery, own: true, variables: map[string]any{"names": []any{values.Get("name")}, "portable": portable}}, nil
 }

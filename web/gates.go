@@ -92,7 +92,7 @@ func refusedAtGate(err error) *refusal {
 	switch {
 	case errors.Is(err, admission.ErrOverShare):
 		return &refusal{status: http.StatusTooManyRequests, code: graph.CodeRateLimited, retryAfter: 1,
-			message: "too much is being worked on for you or your project at once; try again later"}
+			message: "too many operations of you or your project are running; try again later"}
 	case err != nil:
 		return &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 1, message: "the server is busy; try again later"}
 	}
@@ -118,7 +118,7 @@ func (t *transport) Collect(metrics chan<- prometheus.Metric) {
 		metrics <- prometheus.MustNewConstMetric(description, kind, value, values...)
 	}
 	refused := func(name, project string, count admission.Count) {
-		const help = "Operations of a project that were refused here: by 429 because it had its share, or by 503 because the server was full."
+		const help = "Refused operations of a project: share means over its share (429), full means that the server was full (503)."
 		for why, times := range map[string]uint64{"share": count.OverShare, "full": count.Full} {
 			if times > 0 {
 				tell(counter, name+"_refused_total", help, float64(times), "project", project, "why", why)
@@ -126,20 +126,24 @@ func (t *transport) Collect(metrics chan<- prometheus.Metric) {
 		}
 	}
 	for _, of := range append(t.gates.work.Usage(), t.gates.bytes.Usage()...) {
-		tell(gauge, of.Lane+"_in_use", "How much of the gate docs/limits.md describes is in use.", float64(of.Used))
-		tell(gauge, of.Lane+"_waiting", "Operations that wait at it.", float64(of.Waiting))
+		tell(gauge, of.Lane+"_in_use", "Units of the gate in use, as described in docs/limits.md.", float64(of.Used))
+		tell(gauge, of.Lane+"_waiting", "Operations waiting at the gate.", float64(of.Waiting))
 		for project, used := range of.Projects {
-			tell(gauge, of.Lane+"_in_use_by_project", "How much of it a project uses.", float64(used), "project", project)
+			tell(gauge, of.Lane+"_in_use_by_project", "Units of the gate that a project uses.", float64(used),
+				"project", project)
 		}
 		for project, count := range of.Counts {
-			tell(counter, of.Lane+"_waits_total", "How often operations of a project waited at it.", float64(count.Waits), "project", project)
-			tell(counter, of.Lane+"_wait_seconds_total", "How long they did.", count.Waited.Seconds(), "project", project)
+			tell(counter, of.Lane+"_waits_total", "Waits of a project's operations at the gate.", float64(count.Waits),
+				"project", project)
+			tell(counter, of.Lane+"_wait_seconds_total", "Seconds that a project's operations waited at the gate.",
+				count.Waited.Seconds(), "project", project)
 			refused(of.Lane, project, count)
 		}
 	}
 	for project, count := range t.buckets.refused.All() {
 		refused("points", project, count)
 	}
-	tell(gauge, "streams_open", "WebSockets and event streams that are open.", float64(t.streams.sockets.open()+t.streams.strangers.open()))
-	tell(gauge, "subscriptions_open", "Subscriptions that are open.", float64(t.streams.subscriptions.open()))
+	tell(gauge, "streams_open", "Open WebSockets and event streams.",
+		float64(t.streams.sockets.open()+t.streams.strangers.open()))
+	tell(gauge, "subscriptions_open", "Open subscriptions.", float64(t.streams.subscriptions.open()))
 }

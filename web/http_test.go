@@ -304,7 +304,7 @@ func TestPagesOfOtherSitesAreRefused(t *testing.T) {
 		t.Error("the refusal is not counted")
 	}
 	got := s.send("OPTIONS", "/graphql", "", "Origin", "https://evil.example.org", "Access-Control-Request-Method", "POST", "X-Auth-Token", "")
-	if got.status != 403 || got.header.Get("Access-Control-Allow-Origin") != "" || !strings.Contains(got.body, "pages of https://evil.example.org are refused: --allowed-origins") {
+	if got.status != 403 || got.header.Get("Access-Control-Allow-Origin") != "" || !strings.Contains(got.body, "requests from https://evil.example.org are refused: it is not in --allowed-origins") {
 		t.Errorf("a preflight: %d %v %s", got.status, got.header, got.body)
 	}
 	if got := s.query("{ __typename }", "Origin", "https://evil.example.org"); !strings.Contains(got.body, "--allowed-origins") {

@@ -55,12 +55,12 @@ func idempotencyKey(header http.Header) (string, *refusal) {
 		return "", &refusal{code: graph.CodeBadUserInput, field: graph.IdempotencyKeyHeader, message: graph.IdempotencyKeyHeader + ": " + why}
 	}
 	if len(sent) > 1 {
-		return refused("is there twice; send one for the whole document")
+		return refused("was sent twice; send one key for the whole document")
 	}
 	key := strings.Trim(sent[0], " \t")
 	if quoted, ok := strings.CutPrefix(key, `"`); ok {
 		if key, ok = unquoted(quoted); !ok {
-			return refused("is not a string in quotation marks")
+			return refused("is a malformed string in quotation marks")
 		}
 	}
 	isVisible := func(r rune) bool { return r > ' ' && r <= '~' }

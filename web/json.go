@@ -15,7 +15,7 @@ var (
 	errEmpty      = errors.New("empty")
 	errTrailing   = errors.New("more than one value")
 	errDuplicate  = errors.New("duplicate member")
-	errNotUnicode = errors.New("invalid UTF-8 or half of a surrogate pair")
+	errNotUnicode = errors.New("invalid UTF-8 or an unpaired surrogate")
 )
 
 // parseJSON returns the only value of a JSON text: objects as maps, numbers as

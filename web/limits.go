@@ -24,7 +24,7 @@ type Limits struct {
 	// Repeats bounds how often one response name occurs in a document: 600.
 	// Validation compares the fields of one name pair by pair.
 	Repeats int
-	// Directives bounds the directives at one place of a document: 5.
+	// Directives bounds the directives at one location of a document: 5.
 	Directives int
 	// ListMembers bounds each list in the variables: 5,000.
 	ListMembers int
@@ -65,7 +65,7 @@ type Limits struct {
 	// is refused.
 	AddressPoints float64
 	// Sockets bounds the open WebSockets and event streams of all viewers:
-	// 2,000. ViewerSockets bounds those of one viewer: 200. WebSockets without
+	// 2,000. ViewerSockets bounds the sockets of one viewer: 200. WebSockets without
 	// a valid token are counted apart: a quarter of Sockets, and ViewerSockets
 	// of one address.
 	Sockets, ViewerSockets int

@@ -51,7 +51,7 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 		Name: "cadastre_subscription_events_total", Help: "Events of subscriptions sent.",
 	})
 	m.ended = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "cadastre_streams_ended_total", Help: "WebSockets and event streams that ended, by why.",
+		Name: "cadastre_streams_ended_total", Help: "WebSockets and event streams that ended, by reason.",
 	}, []string{"why"})
 	for _, why := range endings {
 		m.ended.WithLabelValues(why)

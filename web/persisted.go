@@ -188,7 +188,8 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 }
 
 func onlyTrusted() *refusal {
-	return &refusal{code: graph.CodePersistedQueryIsRequired, message: "the document is not a trusted one, and this server accepts no others"}
+	return &refusal{code: graph.CodePersistedQueryIsRequired,
+		message: "the document is not trusted, and this server accepts only trusted documents"}
 }
 
 // hash returns the hash by which a request names its document; empty for none.

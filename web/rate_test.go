@@ -58,9 +58,9 @@ func TestTheBucketOfAViewerIsThatOfTheLargestRole(t *testing.T) {
 	}
 }
 
-// TestWaitingForADatabaseIsFree checks that the time of an operation counts
-// where it is work: the processor time of this process, and the time of
-// statements in another one beyond what they wait there.
+// TestWaitingForADatabaseIsFree checks that only work counts as the time of an
+// operation: the processor time of this process, and the time of statements in
+// another process minus their waiting.
 func TestWaitingForADatabaseIsFree(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond

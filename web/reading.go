@@ -75,7 +75,7 @@ func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Req
 		return nil, refused
 	}
 	if r.Method == http.MethodGet && t.Profile != Open && !from.persisted {
-		return nil, onlyByPost(w, "the query is not a persisted one, which GET requires: send it by POST")
+		return nil, onlyByPost(w, "GET requires a persisted query: send this query by POST")
 	}
 	prepared := t.preparerOf(r).Prepare(ctx, document.Request{
 		Text: from.text, OperationName: request.operationName, Variables: request.variables,
@@ -95,8 +95,8 @@ func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return prepared.Operation, nil
 }
 
-// pointsOf returns the points of an operation, without the one point of every
-// request.
+// pointsOf returns the points of an operation, minus the point that every
+// request takes.
 func pointsOf(viewer access.Viewer, operation *document.Operation) int {
 	points := operation.Price.Cost / pointCost
 	if !viewer.IsAdmin() && !viewer.IsService() {

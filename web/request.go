@@ -30,7 +30,7 @@ func bad(message string) *refusal {
 // notUnicode returns the refusal of a request that is not valid Unicode.
 func notUnicode(field string) *refusal {
 	return &refusal{status: http.StatusBadRequest, code: graph.CodeBadUserInput, field: field,
-		message: "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair"}
+		message: "the request is not valid Unicode: invalid UTF-8 or an unpaired surrogate"}
 }
 
 // readRequest returns the request of a body, or of the query string for a GET.
@@ -74,7 +74,7 @@ func readAll(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 		if tooMuch := new(http.MaxBytesError); errors.As(err, &tooMuch) {
 			return nil, tooLarge(r.Body, maxBytes)
 		}
-		return nil, bad("the body could not be read to its end")
+		return nil, bad("the body is incomplete")
 	}
 	return text.Bytes(), nil
 }
@@ -118,7 +118,7 @@ const unreadBytes = 8 << 20
 func tooLarge(body io.Reader, most int64) *refusal {
 	_, _ = io.CopyN(io.Discard, body, unreadBytes) // the answer is the same with an error
 	return &refusal{status: http.StatusRequestEntityTooLarge, code: graph.CodeBadRequest,
-		message: fmt.Sprintf("the body of the request is too large: it may have %d bytes", most)}
+		message: fmt.Sprintf("the body of the request is too large: at most %d bytes are allowed", most)}
 }
 
 // readURL returns the request of a GET.

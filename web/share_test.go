@@ -103,7 +103,7 @@ func (s *server) besideUnread() (slowest time.Duration, most float64) {
 
 // TestLongRequestsHaveRoomApart has one viewer begin to send long requests. The
 // server bounds their memory. The viewer's next long request waits without
-// success until they end. Short requests and those of others do not wait.
+// success until they end. Short requests and the requests of others do not wait.
 func TestLongRequestsHaveRoomApart(t *testing.T) {
 	t.Parallel()
 	const memory, length = 32 << 20, 200_000 // a viewer has room for one, and a project for two

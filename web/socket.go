@@ -181,7 +181,7 @@ type message struct {
 func (s *socket) serve(ctx context.Context) {
 	patience := time.AfterFunc(waitForInit, func() {
 		if !s.introduced.Load() {
-			s.end(&ending{closedInitTimeout, "no connection_init came in time", "init"})
+			s.end(&ending{closedInitTimeout, "connection_init was not received in time", "init"})
 		}
 	})
 	defer patience.Stop()
@@ -248,14 +248,14 @@ func (s *socket) receive(ctx context.Context, received *message) *ending {
 		case !s.inited.Load():
 			return &ending{closedUnauthorized, "Unauthorized", "protocol"}
 		case received.ID == nil || *received.ID == "" && received.Type == "subscribe":
-			return &ending{closedBadRequest, "a message " + received.Type + " has no id", "protocol"}
+			return &ending{closedBadRequest, "the message " + received.Type + " has no id", "protocol"}
 		case received.Type == "complete":
 			s.cancel(*received.ID)
 			return nil
 		}
 		return s.subscribed(ctx, *received.ID, received.Payload)
 	}
-	return &ending{closedBadRequest, clip("there is no message of the type "+strconv.Quote(received.Type), 100), "protocol"}
+	return &ending{closedBadRequest, clip("unknown message type "+strconv.Quote(received.Type), 100), "protocol"}
 }
 
 // errCompleted ends an operation that the client completed.
@@ -343,7 +343,9 @@ func (s *socket) subscribed(ctx context.Context, id string, payload json.RawMess
 	own = context.WithValue(own, requestLogKey{}, &requestLog{address: requestLogOf(ctx).address, viewer: s.viewer})
 	to := &socketReceiver{socket: s, ctx: own, id: id, cancel: end}
 	if s.streams.perSocket > 0 && len(s.operations) >= s.streams.perSocket {
-		refused := &refusal{code: graph.CodeRateLimited, message: "the WebSocket has too many operations under way: it may have " + strconv.Itoa(s.streams.perSocket)}
+		refused := &refusal{code: graph.CodeRateLimited,
+			message: "the WebSocket has too many open operations; their maximum is " +
+				strconv.Itoa(s.streams.perSocket)}
 		s.under.Go(func() {
 			defer end(nil)
 			_ = s.refuseOn(own, to, refused) // the client has gone

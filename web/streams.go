@@ -81,7 +81,7 @@ func (t *tally) enter(party string) (leave func(), refused *refusal) {
 	defer t.mu.Unlock()
 	if t.ofOne > 0 && t.of[party] >= t.ofOne {
 		return nil, &refusal{status: http.StatusTooManyRequests, code: graph.CodeRateLimited, retryAfter: 5,
-			message: fmt.Sprintf("you have too many %s open: you may have %d", t.what, t.ofOne)}
+			message: fmt.Sprintf("you have too many %s open: at most %d are allowed", t.what, t.ofOne)}
 	}
 	if t.limit > 0 && t.total >= t.limit {
 		return nil, &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 5,
@@ -134,12 +134,12 @@ func (e *ending) Error() string { return e.reason }
 func (e *ending) isAboutViewer() bool { return e.code == closedForbidden }
 
 var (
-	errClientGone = &ending{closedGoingAway, "the client has gone", "client"}
+	errClientGone = &ending{closedGoingAway, "the client disconnected", "client"}
 	errStopping   = &ending{closedGoingAway, "the server is stopping; connect again", "stopping"}
 	errSlow       = &ending{closedTryAgain, "the client is too slow; connect again with the last cursor", "slow"}
 	errExpired    = &ending{closedForbidden, "the token has expired or was revoked; connect again with another one", "token"}
 	errCrowded    = &ending{closedTryAgain, "too many WebSockets are open without a token; send one in the handshake", "limit"}
-	errRights     = &ending{closedForbidden, "the rights of the token have changed; connect again", "rights"}
+	errRights     = &ending{closedForbidden, "the permissions of the token have changed; connect again", "rights"}
 )
 
 // endings are the reasons why streams end, for metrics.

@@ -14,7 +14,7 @@ type work struct{ running atomic.Int64 }
 const (
 	freeTime = 2 * time.Millisecond // of an operation, covered by its price
 	// freeOutside is freeTime for statements in another process that indexes
-	// bound. Their elapsed time is mostly waiting: beside attackers such a look-up
+	// bound. Their elapsed time is mostly waiting: during an attack such a look-up
 	// takes up to 20 ms.
 	freeOutside   = 20 * time.Millisecond
 	nanosecondsOf = 100 // a cost of 1 is this time

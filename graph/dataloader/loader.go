@@ -302,8 +302,8 @@ func (l *ManyBy[S, Parent, Child, K, A]) Load(ctx context.Context, s S, parent *
 	return l.LoadFrom(ctx, ctx, s, parent, arguments)
 }
 
-// LoadFrom returns the rows of a parent that is an object above the field of
-// the context from.
+// LoadFrom returns the rows of a parent. The parent is an object above the
+// field of the context from.
 func (l *ManyBy[S, Parent, Child, K, A]) LoadFrom(ctx, from context.Context, s S, parent *Parent, arguments A) ([]*Child, error) {
 	children, err := l.load(ctx, from, s, parent, arguments)
 	if children == nil {

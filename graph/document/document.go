@@ -241,9 +241,9 @@ func (d *document) operation(name string, variables map[string]any) (*Operation,
 	definition := d.ast.Operations.ForName(name)
 	if definition == nil {
 		if name != "" {
-			return nil, invalidDocument("the document has no operation of the name in operationName")
+			return nil, invalidDocument("the document has no operation with the name in operationName")
 		}
-		return nil, invalidDocument("the document has several operations and the request no operationName: give the name of one")
+		return nil, invalidDocument("the document has several operations: operationName must name one")
 	}
 	coerced, refused := d.coerce(definition, variables)
 	if len(refused) > 0 {
@@ -261,7 +261,7 @@ func (d *document) checkSubscription(o *Operation) gqlerror.List {
 	}
 	c := collector{planner: d.planner(o.Variables, 0), names: []string{d.schema.Subscription.Name}}
 	if err := c.collect(o.Definition.SelectionSet); err != nil || len(c.fields) != 1 || strings.HasPrefix(c.fields[0].Name, "__") {
-		return invalidDocument("a subscription has exactly one field, which is none of __typename, __schema and __type: ask for each in a subscription of its own")
+		return invalidDocument("a subscription must have exactly one root field, other than __typename, __schema and __type")
 	}
 	return nil
 }

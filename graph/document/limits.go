@@ -15,7 +15,7 @@ type Limits struct {
 	// Repeats bounds the fields with the same response name in a document: 600.
 	// Validation compares these fields pair by pair.
 	Repeats int
-	// Directives bounds the directives at one place of a document: 5.
+	// Directives bounds the directives at one location of a document: 5.
 	Directives int
 	// ListMembers bounds each list in the variables: 5,000.
 	ListMembers int

@@ -159,7 +159,7 @@ var errPlaces = errors.New("too many places")
 func (d *document) newPlan(o *Operation, maxPlaces int) planned {
 	p := d.planner(o.Variables, maxPlaces)
 	if err := p.root(o); err != nil {
-		return planned{refused: tooComplex("the operation has more than %d fields where its fragments are spread; select less", maxPlaces)}
+		return planned{refused: tooComplex("the operation has more than %d fields after expanding fragments; select fewer", maxPlaces)}
 	}
 	return planned{plan: p.plan}
 }

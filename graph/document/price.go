@@ -78,7 +78,7 @@ func (r *Reader) priceOf(o *Operation, maximum int64) (Price, error) {
 	}
 	p.selection(o.planned.Root, 1, 0)
 	if p.price.Cost = p.price.total(); maximum > 0 && p.price.Cost > maximum {
-		return p.price, tooComplex("the operation is too expensive: it costs more than the maximum of %d; select less, or ask for smaller pages", maximum)
+		return p.price, tooComplex("the operation is too expensive: it costs more than the maximum of %d; select fewer fields or request smaller pages", maximum)
 	}
 	return p.price, nil
 }

@@ -17,7 +17,7 @@ const (
 
 // errNotUnicode is the cause of a refusal for a literal with half of a
 // surrogate pair.
-var errNotUnicode = errors.New("half of a surrogate pair")
+var errNotUnicode = errors.New("an unpaired surrogate")
 
 // checkVariables refuses variables with U+0000, which no database stores, with
 // a list that is too long, or with values nested too deeply.
@@ -35,7 +35,7 @@ func checkVariables(variables map[string]any, maxMembers int) error {
 
 func checkValue(at *path, value any, maxMembers, maxDepth int) error {
 	if maxDepth == 0 {
-		return at.invalid("lists and objects are nested too deeply, at most %d levels are allowed", maxNesting)
+		return at.invalid("lists and objects are nested too deeply: at most %d levels are allowed", maxNesting)
 	}
 	switch value := value.(type) {
 	case string:

@@ -148,7 +148,7 @@ func isKnown(definition *ast.Definition, object map[string]any) bool {
 // oneOf checks that an object has exactly one field, and that it is not null.
 func (c *coercion) oneOf(at *path, name string, object map[string]any) {
 	if len(object) != 1 {
-		c.refuse(at, "%d fields are given, %s takes exactly one", len(object), name)
+		c.refuse(at, "%s must have exactly one field, has %d", name, len(object))
 		return
 	}
 	for only, value := range object {
@@ -163,7 +163,7 @@ func (c *coercion) scalar(at *path, name string, value any) any {
 		number, _ := value.(json.Number)
 		integer, ok := int32Of(number)
 		if !ok {
-			c.refuse(at, "not an integer of 32 bits")
+			c.refuse(at, "not a 32-bit integer")
 		}
 		return integer
 	}
@@ -192,7 +192,7 @@ func scalarProblem(name string, value any) string {
 	case "Float":
 		number, _ := value.(json.Number)
 		if float, err := number.Float64(); err != nil || math.IsInf(float, 0) {
-			return "not a number of 64 bits"
+			return "not a double-precision number"
 		}
 	default:
 		return model.ScalarProblem(name, value)

@@ -71,7 +71,7 @@ type spread struct {
 
 // walk visits the document with the given source. It returns an error for an
 // invalid string, or for too many levels, aliases, root fields, fields of one
-// name or directives at one place.
+// name or directives at one location.
 func (w *walker) walk(text string) error {
 	w.names, w.fragments, w.noted.members = map[string]int{}, map[string]*extent{}, map[*ast.Field]int64{}
 	w.strings = w.limits.Strings && (strings.Contains(text, `\u`) || strings.Contains(text, "\x00"))
@@ -138,10 +138,10 @@ func (w *walker) field(field *ast.Field, level int, size *extent) {
 	w.selections(field.SelectionSet, level+1, size)
 }
 
-// directives visits the directives at one place.
+// directives visits the directives at one location.
 func (w *walker) directives(list ast.DirectiveList) {
 	w.visits += len(list)
-	w.limit(len(list), w.limits.Directives, "directives at one place")
+	w.limit(len(list), w.limits.Directives, "directives at one location")
 	for _, directive := range list {
 		for _, argument := range directive.Arguments {
 			w.string(w.at(nil, argument.Name, 0), argument.Value)
@@ -193,7 +193,7 @@ func (w *walker) at(parent *path, name string, index int) *path {
 }
 
 // checkString notes the first string that no database stores: a string with
-// U+0000, or with half of a surrogate pair. The server has already refused
+// U+0000, or with an unpaired surrogate. The server has already refused
 // requests with invalid UTF-8.
 func (w *walker) checkString(at *path, value *ast.Value) {
 	switch {
@@ -201,7 +201,8 @@ func (w *walker) checkString(at *path, value *ast.Value) {
 	case strings.Contains(value.Raw, "\x00"):
 		w.invalid = at.invalid("the character U+0000 is not allowed")
 	case w.replaced && strings.Contains(value.Raw, "\uFFFD"):
-		w.invalid = problem.Refuse(problem.ErrInvalidInput, "the request is not valid Unicode: invalid UTF-8 or half of a surrogate pair").
+		w.invalid = problem.Refuse(problem.ErrInvalidInput,
+			"the request is not valid Unicode: invalid UTF-8 or an unpaired surrogate").
 			On(at.String()).Because(errNotUnicode)
 	}
 }
@@ -213,7 +214,7 @@ func (w *walker) checkLimits() error {
 		w.measure(size)
 		w.limit(size.depth, w.limits.Depth, "levels of fields")
 		w.limit(size.fields, w.limits.RootFields, "root fields")
-		w.limit(size.total, maxVisits*w.limits.Places, "fields where its fragments are spread")
+		w.limit(size.total, maxVisits*w.limits.Places, "fields after expanding fragments")
 	}
 	for _, fragment := range w.document.Fragments {
 		w.fragment(fragment.Name)

@@ -280,30 +280,30 @@ var sources = []*ast.Source{
     filter: AuditFilter
     "Maximum number of rows from the newest, 0 to 1000 (default 50)."
     first: Int
-    "Only rows after this cursor, that is older ones."
+    "Only rows after (older than) this cursor."
     after: String
     "Maximum number of rows from the oldest, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
     last: Int
-    "Only rows before this cursor, that is newer ones."
+    "Only rows before (newer than) this cursor."
     before: String
   ): AuditEventConnection @semanticNonNull @work(statements: 1)
 }
 
 "Which audit events; all given conditions must hold."
 input AuditFilter {
-  "Done by this user."
+  "By this user."
   userId: String
-  "Done for this project."
+  "For this project."
   projectId: String
-  "Done by this mutation, for example ` + "`" + `createNamespace` + "`" + `."
+  "Of this mutation, for example ` + "`" + `createNamespace` + "`" + `."
   action: String
   "On an object of this type."
   kind: AuditKind
   "On the object with this name or uuid, compared with ` + "`" + `key` + "`" + `."
   key: String
-  "Done at this time or later."
+  "At this time or later."
   since: DateTime
-  "Done before this time."
+  "Before this time."
   until: DateTime
 }
 
@@ -359,15 +359,15 @@ type AuditEventEdge {
 type AuditEvent implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
-  "When it was done."
+  "When the mutation ran."
   createdAt: DateTime!
-  "Who did it."
+  "The id of the user."
   userId: String!
-  "The project it was done for."
+  "The id of the user's project."
   projectId: String!
   "The mutation, for example ` + "`" + `createNamespace` + "`" + `."
   action: String!
-  "The mutation, as in ` + "`" + `Viewer.can` + "`" + `; ` + "`" + `null` + "`" + ` for a mutation of another version."
+  "The mutation, as in ` + "`" + `Viewer.can` + "`" + `; ` + "`" + `null` + "`" + ` if this version does not have the mutation."
   operation: Operation
   "The type of the changed object."
   kind: AuditKind!
@@ -385,19 +385,18 @@ type AuditEvent implements Node {
 	{Name: "../../schema/capability.graphql", Input: `extend type ResourceType {
   """
   The capabilities of the type, by name: every capability with a value on at least
-  one resource of the type, visible or hidden. ` + "`" + `null` + "`" + ` with ` + "`" + `FORBIDDEN` + "`" + ` for all but
-  administrators and services until the operator opens discovery: one error for the place in
-  the document, however many types are there. At most as many as are registered
-  for the type.
+  one resource of the type, visible or hidden. Unless the operator opens
+  discovery, it is ` + "`" + `null` + "`" + ` with ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators and
+  services, with one error for all types in the answer.
   """
   capabilities(
-    "Whether private ones are included; only administrators and services see them."
+    "Whether to include private ones, which only administrators and services see."
     includePrivate: Boolean = false
   ): [Capability!] @work(statements: 1)
   """
-  One capability; ` + "`" + `null` + "`" + ` where the type has none of that name. A private one is
-  ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators and services. While discovery is closed, every name
-  is.
+  One capability; ` + "`" + `null` + "`" + ` if the type has no capability with this name. A private
+  one is ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators and services. Unless the operator
+  opens discovery, so is every name.
   """
   capability(
     "The name, case-sensitive."
@@ -405,7 +404,7 @@ type AuditEvent implements Node {
   ): Capability @work(statements: 1)
 }
 
-"What resources of a type can be asked for: a name, registered once for the type."
+"A capability of a resource type: a name that is registered once for the type."
 type Capability implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
@@ -413,7 +412,7 @@ type Capability implements Node {
   resourceType: ResourceType! @work(statements: 1)
   "The name, case-sensitive, 1 to 255 characters, for example ` + "`" + `cpu_info:features` + "`" + `."
   name: String!
-  "Whether only administrators and services discover it and its values."
+  "Whether only administrators and services may discover it and its values."
   private: Boolean!
   """
   The values in use, by code point, each with the number of resources that have
@@ -431,7 +430,7 @@ type Capability implements Node {
     "Only rows before this cursor."
     before: String
   ): CapabilityValueConnection @semanticNonNull @work(statements: 1)
-  "How many different values are in use."
+  "The number of distinct values in use."
   valueCount: Int! @work(statements: 1)
 }
 
@@ -461,18 +460,18 @@ type CapabilityValue {
   id: ID!
   "The value, or one member of a list."
   value: String!
-  "How many resources of the type have it."
+  "The number of resources of the type with the value."
   resourceCount: Int!
 }
 
 extend type Resource {
   """
-  The capabilities of the resource, by name; at most 1000. ` + "`" + `null` + "`" + ` with ` + "`" + `FORBIDDEN` + "`" + `
-  for all but administrators and services until the operator opens discovery: one error for the
-  place in the document, however many resources are there.
+  The capabilities of the resource, by name; at most 1000. Unless the operator
+  opens discovery, it is ` + "`" + `null` + "`" + ` with ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators and
+  services, with one error for all resources in the answer.
   """
   capabilities(
-    "Whether private ones are included; only administrators and services see them."
+    "Whether to include private ones, which only administrators and services see."
     includePrivate: Boolean = false
   ): [ResourceCapability!] @work(statements: 1)
 }
@@ -483,16 +482,16 @@ type ResourceCapability {
   name: String!
   "The value; a JSON array of strings is a list."
   value: String!
-  "Whether only administrators and services discover it."
+  "Whether only administrators and services may discover it."
   private: Boolean!
 }
 
 extend type Mutation {
   """
-  Sets capabilities of a resource and leaves all others as they are. Needs an
-  administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name that the resource's type does
-  not know is registered, with the visibility that the operator chose, or is
-  ` + "`" + `BAD_USER_INPUT` + "`" + ` where names are registered explicitly. More than 1000 on the
+  Sets capabilities of a resource; its other capabilities stay. Needs an
+  administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name that is not registered for the
+  type is registered with the operator's default visibility or, if names must be
+  registered explicitly, is ` + "`" + `BAD_USER_INPUT` + "`" + `. More than 1000 capabilities of the
   resource are ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   setCapabilities(
@@ -526,9 +525,9 @@ extend type Mutation {
   ): SetCapabilityVisibilityPayload @semanticNonNull
   """
   Removes a capability from the registry. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). An
-  unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `; a capability with values is ` + "`" + `IN_USE` + "`" + `,
-  unless ` + "`" + `force` + "`" + ` is set: then the values are removed, too, and the revision of
-  each resource grows by 1.
+  unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `, a capability with values ` + "`" + `IN_USE` + "`" + `. With
+  ` + "`" + `force` + "`" + ` the values are also removed, and the revision of each resource grows by
+  1.
   """
   deleteCapability(
     "The capability."
@@ -574,7 +573,7 @@ input CreateCapabilityInput {
   resourceType: String!
   "The name, 1 to 255 characters."
   name: String!
-  "Whether only administrators and services discover it. The operator sets the default, normally ` + "`" + `true` + "`" + `."
+  "Whether only administrators and services may discover it. The operator sets the default, normally ` + "`" + `true` + "`" + `."
   private: Boolean
 }
 
@@ -590,7 +589,7 @@ input SetCapabilityVisibilityInput {
   resourceType: String!
   "The name."
   name: String!
-  "Whether only administrators and services discover it."
+  "Whether only administrators and services may discover it."
   private: Boolean!
 }
 
@@ -614,7 +613,7 @@ input DeleteCapabilityInput {
 type DeleteCapabilityPayload {
   "The capability as it was."
   capability: Capability!
-  "The values that were removed with it, by uuid of the resource; the first 1000. The audit log has all of them."
+  "The first 1000 removed values, by uuid of the resource. The audit log has all of them."
   removed: [RemovedCapability!]!
   "Number of resources whose value was removed."
   removedCount: Int!
@@ -622,7 +621,7 @@ type DeleteCapabilityPayload {
 
 "The removed value of one resource."
 type RemovedCapability {
-  "The resource as it is now; ` + "`" + `null` + "`" + ` where the viewer may not see it."
+  "The resource as it is now; ` + "`" + `null` + "`" + ` if hidden."
   resource: Resource
   "The value; a JSON array of strings is a list."
   value: String!
@@ -934,7 +933,7 @@ enum RowErrorCode {
   namespaces(
     "Which namespaces; all conditions must hold (default: all)."
     filter: NamespaceFilter
-    "The order; by name when absent. The id breaks ties, so no page repeats or loses a row."
+    "The order (default: by name). The id breaks ties, so pages neither repeat nor miss a row."
     orderBy: NamespaceOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -945,7 +944,7 @@ enum RowErrorCode {
     "Only rows before this cursor."
     before: String
   ): NamespaceConnection @semanticNonNull @work(statements: 1)
-  "The namespace with this name; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
+  "The namespace with this name; ` + "`" + `null` + "`" + ` if it is missing or hidden."
   namespace(
     "The name, case-sensitive."
     name: String!
@@ -954,7 +953,7 @@ enum RowErrorCode {
   resourceTypes(
     "Which types; all conditions must hold (default: all)."
     filter: ResourceTypeFilter
-    "The order; by name when absent."
+    "The order (default: by name)."
     orderBy: ResourceTypeOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -965,14 +964,14 @@ enum RowErrorCode {
     "Only rows before this cursor."
     before: String
   ): ResourceTypeConnection @semanticNonNull @work(statements: 1)
-  "The resource type with this name; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
+  "The resource type with this name; ` + "`" + `null` + "`" + ` if it is missing or hidden."
   resourceType(
     "The name, case-sensitive, for example ` + "`" + `OS::Nova::Flavor` + "`" + `."
     name: String!
   ): ResourceType @work(statements: 1)
   """
-  The tags of all namespaces that the viewer may see, by name without regard to
-  case: which tags exist. The same name in two namespaces is two tags.
+  The tags of all visible namespaces, by name, case-insensitive. The same name in
+  two namespaces is two tags.
   """
   tags(
     "Only tags whose name contains this string, case-insensitive; at most 200 characters."
@@ -987,17 +986,16 @@ enum RowErrorCode {
     before: String
   ): TagConnection @semanticNonNull @work(statements: 1)
   """
-  Everything that a metadata dialog shows for a resource type: the namespaces that
-  apply to it, once for each of their associations with it, by display name, with
-  the names that their definitions have on it; at most as many as the type has
-  associations.
+  The definitions that apply to a resource type, as a metadata dialog shows them:
+  one entry for each association of the type with a visible namespace, by display
+  name. The names of definitions are those on the resource type.
   """
   definitions(
     "The name of the resource type, case-sensitive."
     resourceType: String! @nameOf(type: "ResourceType")
-    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, ` + "`" + `\"\"` + "`" + ` associations without one."
+    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, ` + "`" + `\"\"` + "`" + ` means associations without one."
     target: String
-    "Only namespaces, objects and single properties with this string in a name, title or description, case-insensitive; at most 200 characters."
+    "Only namespaces, objects and properties whose name, title or description contains this string, case-insensitive; at most 200 characters."
     search: String
   ): [AppliedNamespace!] @semanticNonNull @work(statements: 2, fallback: true, world: true, hands: true, tests: 1000)
   """
@@ -1009,24 +1007,24 @@ enum RowErrorCode {
   ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   validateMetadata(
-    "The name of the resource type, case-sensitive. Required without ` + "`" + `resource` + "`" + `, with it the type of the resource or absent."
+    "The name of the resource type, case-sensitive. Required without ` + "`" + `resource` + "`" + `; with it, absent or the type of the resource."
     resourceType: String
-    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, like a write; ` + "`" + `\"\"` + "`" + ` associations without one."
+    "Only through associations with this properties target; absent or ` + "`" + `null` + "`" + ` means all, as for a write; ` + "`" + `\"\"` + "`" + ` means associations without one."
     target: String
-    "The keys and values, at most 1000, with distinct keys; else ` + "`" + `BAD_USER_INPUT` + "`" + `."
+    "The keys and values, at most 1000, each key once (else ` + "`" + `BAD_USER_INPUT` + "`" + `)."
     values: [KeyValueInput!]!
-    "The uuid of the resource to write. Its other items stay, and are validated, too."
+    "The uuid of the resource to write. Its other items stay and are also validated."
     resource: UUID @work(statements: 2)
     "The project of the new resource (default: the viewer's). A project other than the viewer's is ` + "`" + `NOT_FOUND` + "`" + `, except for administrators and services. Mutually exclusive with ` + "`" + `resource` + "`" + `."
     project: String
   ): MetadataReport @semanticNonNull @work(statements: 1, fallback: true, world: true, hands: true, tests: 1000)
   """
-  Namespaces as definition files, the text of one file each, by name. Equal
-  namespaces give equal bytes, and importing them gives the same definitions.
-  Members and the origin are no part of a file. At most 1000 namespaces, more are
-  ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is one name twice; a name that there is none of is
-  ` + "`" + `NOT_FOUND` + "`" + `. More than 8 MiB of definitions are ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `: ask for
-  fewer namespaces, or for one by ` + "`" + `GET /export?name=...` + "`" + `.
+  The text of one definition file for each namespace, by name. Equal namespaces
+  have equal files, and importing a file results in the same definitions. Files do
+  not contain members and the origin. More than 1000 namespaces and a duplicate
+  name are ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown name is ` + "`" + `NOT_FOUND` + "`" + `. More than 8 MiB of
+  definitions are ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `: request fewer namespaces, or a single one
+  by ` + "`" + `GET /export?name=...` + "`" + `.
   """
   exportNamespaces(
     "Only namespaces with these names, at most 1000. Absent means any."
@@ -1038,7 +1036,7 @@ enum RowErrorCode {
   ): [String!] @semanticNonNull @work(statements: 7, length: 50, bytes: 30000, tests: 5000, heavy: true)
 }
 
-"Which namespaces; all given conditions must hold. Those on associations hold for one and the same association."
+"Which namespaces; all given conditions must hold. Conditions on associations must hold for the same association."
 input NamespaceFilter {
   "Associated with any of these resource types, at most 250, compared exactly. An empty list matches nothing."
   resourceTypes: [String!] @nameOf(type: "ResourceType")
@@ -1050,7 +1048,7 @@ input NamespaceFilter {
   search: String @work(tests: 10000, heavy: true)
   "Associated with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one."
   propertiesTarget: String
-  "Defining a property of this key: by its own name, or by its name under the prefix of an association; at most 255 characters."
+  "Defining a property with this key: its name, or its name with the prefix of an association; at most 255 characters."
   definesKey: String
   "Having a tag of this name, case-insensitive."
   tag: String
@@ -1096,7 +1094,7 @@ type NamespaceEdge {
   node: Namespace!
 }
 
-"Who may see a thing."
+"Who may see an object."
 enum Visibility {
   "Everyone who may use the service."
   PUBLIC
@@ -1105,16 +1103,15 @@ enum Visibility {
 }
 
 """
-A namespace holds definitions - properties, objects, tags - and says to which
-resource types they apply. Everything in it is referred to by the namespace's
-name and its own.
+A named set of definitions: properties, objects and tags. Its associations
+determine the resource types that the definitions apply to.
 """
 type Namespace implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
   "The name, unique in the whole cloud, 1 to 80 characters."
   name: String!
-  "What to show people, 1 to 80 characters; the name where none was given."
+  "The name to display, 1 to 80 characters (default: the name)."
   displayName: String!
   "The description, up to 500 characters."
   description: String @work(bytes: 200)
@@ -1124,7 +1121,7 @@ type Namespace implements Node {
   protected: Boolean!
   "The id of the project that owns the namespace."
   owner: String!
-  "The bundle that an import brought the namespace with, ` + "`" + `cadastre` + "`" + ` for the product's own definitions; ` + "`" + `null` + "`" + ` for none."
+  "The bundle from which the namespace was imported, ` + "`" + `cadastre` + "`" + ` for built-in definitions; ` + "`" + `null` + "`" + ` for none."
   origin: String
   "A counter of changes of the namespace and its contents. Send it with an update to detect concurrent changes."
   revision: Int!
@@ -1134,12 +1131,13 @@ type Namespace implements Node {
   updatedAt: DateTime!
   """
   The properties that the namespace itself defines, in their order; at most 1000.
-  With ` + "`" + `resourceType` + "`" + ` their names carry the prefix of the association, once per
-  association of the type unless ` + "`" + `target` + "`" + ` or ` + "`" + `prefix` + "`" + ` choose; empty where the
-  type is not associated. A name that already carries the prefix keeps it.
+  With ` + "`" + `resourceType` + "`" + ` their names have the prefix of the association. They are
+  repeated for each association with the type that matches ` + "`" + `target` + "`" + ` and ` + "`" + `prefix` + "`" + `;
+  the list is empty without an association. A name that already has the prefix is
+  unchanged.
   """
   properties(
-    "See the properties as they apply to this resource type."
+    "Return the properties as they apply to this resource type."
     resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
@@ -1147,9 +1145,9 @@ type Namespace implements Node {
     prefix: String
   ): [PropertyDefinition!] @semanticNonNull @work(statements: 1)
   """
-  One property that the namespace itself defines; ` + "`" + `null` + "`" + ` when there is none. With
-  ` + "`" + `resourceType` + "`" + ` the name is the prefixed one, and the answer is ` + "`" + `null` + "`" + ` where the
-  type is not associated.
+  One property that the namespace itself defines; ` + "`" + `null` + "`" + ` if there is none. With
+  ` + "`" + `resourceType` + "`" + ` the name has the prefix, and the answer is ` + "`" + `null` + "`" + ` if the type is
+  not associated.
   """
   property(
     "The name; with ` + "`" + `resourceType` + "`" + ` as it is applied to that type."
@@ -1159,11 +1157,11 @@ type Namespace implements Node {
   ): PropertyDefinition @work(statements: 1)
   """
   The objects of the namespace, in their order; at most 1000. With ` + "`" + `resourceType` + "`" + `
-  the names of their properties carry the prefix of the association, as in
+  the names of their properties have the prefix of the association, as in
   ` + "`" + `properties` + "`" + `.
   """
   objects(
-    "See the objects as they apply to this resource type."
+    "Return the objects as they apply to this resource type."
     resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
@@ -1171,26 +1169,26 @@ type Namespace implements Node {
     prefix: String
   ): [ObjectDefinition!] @semanticNonNull @work(statements: 1)
   """
-  One object; ` + "`" + `null` + "`" + ` when there is none. With ` + "`" + `resourceType` + "`" + ` it is seen through
-  the first association of the type, and the answer is ` + "`" + `null` + "`" + ` where the type is
-  not associated.
+  One object; ` + "`" + `null` + "`" + ` if there is none. With ` + "`" + `resourceType` + "`" + ` its properties have the
+  prefix of the first association with the type, and the answer is ` + "`" + `null` + "`" + ` if the
+  type is not associated.
   """
   object(
     "The name, case-sensitive."
     name: String!
-    "See the object as it applies to this resource type."
+    "Return the object as it applies to this resource type."
     resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
   ): ObjectDefinition @work(statements: 1)
   "The tags of the namespace, by name; at most 1000."
   tags: [Tag!]! @work(statements: 1)
-  "One tag; ` + "`" + `null` + "`" + ` when there is none."
+  "One tag; ` + "`" + `null` + "`" + ` if there is none."
   tag(
     "The name, case-insensitive."
     name: String!
   ): Tag @work(statements: 1)
   "The same as ` + "`" + `properties` + "`" + `, by name, in pages."
   propertyConnection(
-    "See the properties as they apply to this resource type."
+    "Return the properties as they apply to this resource type."
     resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
@@ -1207,7 +1205,7 @@ type Namespace implements Node {
   ): PropertyDefinitionConnection @semanticNonNull @work(statements: 1)
   "The same as ` + "`" + `objects` + "`" + `, by name, in pages."
   objectConnection(
-    "See the objects as they apply to this resource type."
+    "Return the objects as they apply to this resource type."
     resourceType: String @nameOf(type: "ResourceType") @work(statements: 1)
     "Only through associations with this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one. Ignored without ` + "`" + `resourceType` + "`" + `."
     target: String
@@ -1259,13 +1257,13 @@ type NamespaceMember {
 enum MemberRole {
   "See and use the definitions."
   READER
-  "Define in it, too: properties, objects and tags, display name and description. Takes the member role in the project."
+  "Also write properties, objects, tags, display name and description. Requires the member role in the project."
   EDITOR
 }
 
-"The type of a property's values. Values are always sent and stored as text; the type says how to read them."
+"The type of a property's values. Values are sent and stored as strings; the type determines how they are read."
 enum PropertyType {
-  "Any text."
+  "Any string."
   STRING
   "A whole number."
   INTEGER
@@ -1277,15 +1275,15 @@ enum PropertyType {
   ARRAY
 }
 
-"Defines a property: its key, its type, and which values are valid."
+"A property: a metadata key with its type and valid values."
 type PropertyDefinition implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
-  "The key to use on a resource; seen through an association it carries the association's prefix."
+  "The key to use on a resource. Through an association it has the association's prefix."
   name: String!
-  "The name as defined, without any prefix; unique in its namespace or object, 1 to 80 characters."
+  "The name without prefix, unique in its namespace or object, 1 to 80 characters."
   baseName: String!
-  "What to show people."
+  "The label to display."
   title: String!
   "The description."
   description: String @work(bytes: 100)
@@ -1293,33 +1291,33 @@ type PropertyDefinition implements Node {
   type: PropertyType!
   "The type of each value of an ` + "`" + `ARRAY` + "`" + `; ` + "`" + `null` + "`" + ` for every other type."
   itemType: PropertyType
-  "The valid values; ` + "`" + `null` + "`" + ` where any value of the type is valid, and for an ` + "`" + `ARRAY` + "`" + `, which has ` + "`" + `itemEnum` + "`" + `."
+  "The valid values; ` + "`" + `null` + "`" + ` if every value of the type is valid, and for an ` + "`" + `ARRAY` + "`" + `, which has ` + "`" + `itemEnum` + "`" + `."
   enum: [JSON!]
-  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; ` + "`" + `null` + "`" + ` where any is valid."
+  "The valid values of each item of an ` + "`" + `ARRAY` + "`" + `; ` + "`" + `null` + "`" + ` if every value is valid."
   itemEnum: [JSON!]
   "The default value, of the property's type; ` + "`" + `null` + "`" + ` for none."
   default: JSON
-  "` + "`" + `default` + "`" + `, typed; ` + "`" + `null` + "`" + ` for none."
+  "` + "`" + `default` + "`" + ` as a typed value; ` + "`" + `null` + "`" + ` for none."
   defaultValue: PropertyValue
-  "The members of ` + "`" + `enum` + "`" + ` by their type, with their labels; ` + "`" + `null` + "`" + ` where ` + "`" + `enum` + "`" + ` is."
+  "The members of ` + "`" + `enum` + "`" + ` as typed values, with their labels; ` + "`" + `null` + "`" + ` if ` + "`" + `enum` + "`" + ` is ` + "`" + `null` + "`" + `."
   enumMembers: [EnumMember!]
-  "The members of ` + "`" + `itemEnum` + "`" + ` by their type, with their labels; ` + "`" + `null` + "`" + ` where ` + "`" + `itemEnum` + "`" + ` is."
+  "The members of ` + "`" + `itemEnum` + "`" + ` as typed values, with their labels; ` + "`" + `null` + "`" + ` if ` + "`" + `itemEnum` + "`" + ` is ` + "`" + `null` + "`" + `."
   itemEnumMembers: [EnumMember!]
-  "The least valid number."
+  "The minimum of a valid number."
   minimum: Float
-  "The greatest valid number."
+  "The maximum of a valid number."
   maximum: Float
-  "The least number of characters of a valid text."
+  "The minimum number of characters of a valid string."
   minLength: Int
-  "The greatest number of characters of a valid text."
+  "The maximum number of characters of a valid string."
   maxLength: Int
-  "A regular expression that a valid text matches somewhere."
+  "A regular expression that must match a part of a valid string."
   pattern: String
-  "The least number of items of a valid array."
+  "The minimum number of items of a valid array."
   minItems: Int
-  "The greatest number of items of a valid array."
+  "The maximum number of items of a valid array."
   maxItems: Int
-  "Whether the items of a valid array differ; ` + "`" + `null` + "`" + ` if not set."
+  "Whether the items of a valid array must be unique; ` + "`" + `null` + "`" + ` if not set."
   uniqueItems: Boolean
   "Whether an array may have further items; ` + "`" + `null` + "`" + ` if not set."
   additionalItems: Boolean
@@ -1327,7 +1325,7 @@ type PropertyDefinition implements Node {
   readOnly: Boolean
   "Whether the object requires the property: the object's ` + "`" + `required` + "`" + ` names it. Always false outside an object."
   required: Boolean!
-  "The operators that a requirement on the property can use, for example ` + "`" + `<or>` + "`" + `, verbatim and in their order; empty when absent."
+  "The operators that a requirement on the property can use, for example ` + "`" + `<or>` + "`" + `, verbatim and in order; empty if absent."
   operators: [String!]!
   """
   The operators allowed in a value: ` + "`" + `operators` + "`" + ` or, if the definition names none,
@@ -1336,7 +1334,7 @@ type PropertyDefinition implements Node {
   Exports and ` + "`" + `jsonSchema` + "`" + ` contain only ` + "`" + `operators` + "`" + `.
   """
   offeredOperators: [String!]!
-  "The whole definition as JSON, with every keyword as it came in; an absent keyword and an empty one differ here."
+  "The whole definition as JSON, with every keyword as it was written. Absent and empty keywords differ."
   jsonSchema: JSON! @work(bytes: 200)
   "The namespace that defines the property."
   namespace: Namespace! @work(statements: 1, held: true)
@@ -1349,8 +1347,9 @@ type PropertyDefinition implements Node {
 }
 
 """
-A value of a definition, for programs that read no JSON. The field of its type has
-it; a number has two, and all others are ` + "`" + `null` + "`" + `.
+A typed value of a definition, for clients that do not parse JSON. The field for
+its type has the value; an integer is also in ` + "`" + `floatValue` + "`" + `. Other fields are
+` + "`" + `null` + "`" + `.
 """
 type PropertyValue {
   "The value as in metadata: a string unchanged, any other value as JSON."
@@ -1367,23 +1366,23 @@ type PropertyValue {
   listValue: [PropertyValue!]
 }
 
-"A value that a property, or an item of it, may have."
+"A member of an enum of a property or of its items."
 type EnumMember {
   "The value."
   value: PropertyValue!
-  "What to show people in its place, 1 to 80 characters; ` + "`" + `null` + "`" + ` where the definition says nothing. It is the keyword ` + "`" + `enumLabels` + "`" + ` in files and in ` + "`" + `jsonSchema` + "`" + `: a map from the values, as metadata has them, to their labels."
+  "The label to display, 1 to 80 characters; ` + "`" + `null` + "`" + ` for none. In files and in ` + "`" + `jsonSchema` + "`" + ` the keyword ` + "`" + `enumLabels` + "`" + ` maps values, as written in metadata, to their labels."
   label: String
 }
 
-"Defines a group of properties that belong together."
+"A group of properties that belong together."
 type ObjectDefinition implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
-  "The name, unique in its namespace, 1 to 80 characters. It takes no prefix."
+  "The name, unique in its namespace, 1 to 80 characters. It has no prefix."
   name: String!
   "The description."
   description: String @work(bytes: 100)
-  "The names of the required properties; with the prefix when seen through an association."
+  "The names of the required properties; through an association with its prefix."
   required: [String!]!
   "The properties of the object, in their order; at most 1000."
   properties: [PropertyDefinition!] @semanticNonNull @work(statements: 1, held: true)
@@ -1395,17 +1394,17 @@ type ObjectDefinition implements Node {
   updatedAt: DateTime!
 }
 
-"A name to tag resources with. Names keep their case and are compared without it: ` + "`" + `BigData` + "`" + ` is ` + "`" + `bigdata` + "`" + `, and not ` + "`" + `Big-Data` + "`" + `."
+"A name to tag resources with. Names keep their case and are compared case-insensitively: ` + "`" + `BigData` + "`" + ` equals ` + "`" + `bigdata` + "`" + ` but not ` + "`" + `Big-Data` + "`" + `."
 type Tag implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
-  "The name, unique in its namespace without regard to case, 1 to 80 characters."
+  "The name, unique in its namespace, case-insensitive, 1 to 80 characters."
   name: String!
-  "The tag that this one is a kind of, in the same namespace; ` + "`" + `null` + "`" + ` at the top."
+  "The parent in the same namespace; ` + "`" + `null` + "`" + ` for a tag without a parent."
   parent: Tag @work(statements: 1)
-  "The tags directly below this one, by name; at most 1000."
+  "The child tags, by name; at most 1000."
   children: [Tag!]! @work(statements: 1)
-  "All tags below this one, at any depth, by name; at most 1000."
+  "All descendant tags, by name; at most 1000."
   descendants: [Tag!]! @work(statements: 1)
   "The namespace that defines the tag."
   namespace: Namespace! @work(statements: 1)
@@ -1495,27 +1494,27 @@ type ResourceTypeAssociationEdge {
   node: ResourceTypeAssociation!
 }
 
-"A namespace as one of its associations makes it applicable to a resource type."
+"A namespace as it applies to a resource type through one of its associations."
 type AppliedNamespace {
-  "The key of what applies in a cache, unique among all objects of all types: made from the association and the text that was searched for. ` + "`" + `node` + "`" + ` does not look it up."
+  "A cache key, unique among all types, made from the association and the search string. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
   "The namespace."
   namespace: Namespace!
   "The association through which it applies."
   association: ResourceTypeAssociation!
-  "The properties of the namespace itself, with the names that they have on the resource type."
+  "The properties of the namespace itself, with their names on the resource type."
   properties: [PropertyDefinition!] @semanticNonNull
-  "Its objects, the names of whose properties carry the association's prefix."
+  "The objects. The names of their properties have the association's prefix."
   objects: [ObjectDefinition!] @semanticNonNull
-  "Keys that several definitions share on the resource type, for the same properties target, with some of them here; by name."
+  "The keys with several definitions on the resource type for the same properties target, at least one of them in this namespace; by name."
   conflicts: [DefinitionConflict!]!
 }
 
-"A key that several definitions share for the same resource type and target, so that its value means different things."
+"A key with several definitions for the same resource type and properties target."
 type DefinitionConflict {
   "The key."
   name: String!
-  "The definitions, two at least, in the order of their namespaces."
+  "The definitions, at least two, in the order of their namespaces."
   definitions: [PropertyDefinition!]!
 }
 
@@ -1527,15 +1526,15 @@ type MetadataReport {
   accepted: Boolean!
   "Whether the type is strict: a write that breaks its definitions is refused."
   strict: Boolean!
-  "One for each key and value, in their order."
+  "One for each key and value, in order."
   items: [MetadataReportItem!]!
 }
 
 "The report on one key and its value."
 type MetadataReportItem {
-  "The key as it was given."
+  "The key as given."
   key: String!
-  "The path of the argument that the item is about, for example ` + "`" + `values[0]` + "`" + `; ` + "`" + `null` + "`" + ` in a report on metadata as it is."
+  "The path of the argument, for example ` + "`" + `values[0]` + "`" + `; ` + "`" + `null` + "`" + ` in a report on stored metadata."
   path: String
   """
   The visible definitions of the key; several if definitions conflict. Without an
@@ -1543,15 +1542,15 @@ type MetadataReportItem {
   match.
   """
   definitions: [PropertyDefinition!]!
-  "Whether no definition fits, not even as a candidate."
+  "Whether no definition matches, not even as a candidate."
   isCustom: Boolean!
-  "The spelling of the candidates, or for a custom key the known one that it may mean; ` + "`" + `null` + "`" + ` when the key is known or nothing is like it."
+  "The spelling of the candidates or, for a custom key, the nearest known key; ` + "`" + `null` + "`" + ` if the key is known or no known key is similar."
   suggestion: String
-  "The operator that the value names, or else the first one that the definition offers; ` + "`" + `null` + "`" + ` for a plain value."
+  "The operator of the value, otherwise the first operator of the definition; ` + "`" + `null` + "`" + ` for a plain value."
   operator: String
-  "The values, without operator and quotation marks: ` + "`" + `<or> a <or> b` + "`" + ` and ` + "`" + `<or> a,b` + "`" + ` have two, and so have ` + "`" + `a,b` + "`" + ` and ` + "`" + `[\"a\",\"b\"]` + "`" + ` of an ` + "`" + `ARRAY` + "`" + `."
+  "The values without operator and quotation marks: ` + "`" + `<or> a <or> b` + "`" + ` and ` + "`" + `<or> a,b` + "`" + ` have two values, as do ` + "`" + `a,b` + "`" + ` and ` + "`" + `[\"a\",\"b\"]` + "`" + ` of an ` + "`" + `ARRAY` + "`" + `."
   values: [String!]!
-  "Every rule of the definition that the value breaks; where definitions are in conflict, of the one that has the least against it."
+  "The violated rules of the definition; if definitions conflict, of the definition with the fewest violations."
   violations: [Violation!]!
   "Whether a write of the item is accepted."
   accepted: Boolean!
@@ -1559,7 +1558,7 @@ type MetadataReportItem {
 
 "A rule that a value breaks."
 type Violation {
-  "The field of the definition that is not met, or what else is wrong."
+  "The violated field of the definition, or another rule."
   rule: ViolationRule!
   "The message."
   message: String!
@@ -1569,37 +1568,37 @@ type Violation {
 enum ViolationRule {
   "` + "`" + `type` + "`" + `: the value is of another type."
   TYPE
-  "` + "`" + `enum` + "`" + `: the value is none of the valid ones."
+  "` + "`" + `enum` + "`" + `: the value is not one of the valid values."
   ENUM
   "` + "`" + `itemType` + "`" + `: an item is of another type."
   ITEM_TYPE
-  "` + "`" + `itemEnum` + "`" + `: an item is none of the valid ones."
+  "` + "`" + `itemEnum` + "`" + `: an item is not one of the valid values."
   ITEM_ENUM
   "` + "`" + `minimum` + "`" + `: the number is too small."
   MINIMUM
-  "` + "`" + `maximum` + "`" + `: the number is too great."
+  "` + "`" + `maximum` + "`" + `: the number is too large."
   MAXIMUM
-  "` + "`" + `minLength` + "`" + `: the text is too short."
+  "` + "`" + `minLength` + "`" + `: the string is too short."
   MIN_LENGTH
-  "` + "`" + `maxLength` + "`" + `: the text is too long."
+  "` + "`" + `maxLength` + "`" + `: the string is too long."
   MAX_LENGTH
-  "` + "`" + `pattern` + "`" + `: the text does not match."
+  "` + "`" + `pattern` + "`" + `: the string does not match."
   PATTERN
   "` + "`" + `minItems` + "`" + `: there are too few items."
   MIN_ITEMS
   "` + "`" + `maxItems` + "`" + `: there are too many items."
   MAX_ITEMS
-  "` + "`" + `uniqueItems` + "`" + `: an item is there twice."
+  "` + "`" + `uniqueItems` + "`" + `: an item occurs twice."
   UNIQUE_ITEMS
-  "` + "`" + `operators` + "`" + `: the operator is not offered, or malformed."
+  "` + "`" + `operators` + "`" + `: the operator is not allowed, or the expression is malformed."
   OPERATORS
   "The key is empty, too long, or not defined for a strict type."
   KEY
   "The value is empty or too long."
   VALUE
-  "A property is missing that the object of the key requires."
+  "Another property that the object of the key requires is missing."
   REQUIRED
-  "Only administrators and services change the item."
+  "Only administrators and services may change the item."
   USER_MODIFIABLE
   "A definition that the viewer may not see refuses the value."
   HIDDEN
@@ -1615,9 +1614,9 @@ type ResourceTypeAssociation implements Node {
   namespace: Namespace! @work(statements: 1)
   "The prefix of the namespace's property names on this type, with its separator, for example ` + "`" + `hw:` + "`" + `; ` + "`" + `null` + "`" + ` for none."
   prefix: String
-  "The set of key-values of the type, for example ` + "`" + `image` + "`" + ` on a volume; ` + "`" + `null` + "`" + ` where the type has only one."
+  "The set of key-values of the type, for example ` + "`" + `image` + "`" + ` on a volume; ` + "`" + `null` + "`" + ` if the type has only one."
   propertiesTarget: String
-  "When the association was made."
+  "When the association was created."
   createdAt: DateTime!
   "When the association was last changed."
   updatedAt: DateTime!
@@ -1642,7 +1641,7 @@ input ResourceTypeAssociationFilter {
 input ResourceTypeFilter {
   "With any of these names, at most 250, compared exactly. An empty list matches nothing."
   names: [String!] @nameOf(type: "ResourceType")
-  "Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  "Whether to ignore unknown names, so that the list returns the existing ones. Otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
   ignoreUnknown: Boolean! = false
 }
 
@@ -1705,7 +1704,7 @@ type ResourceType implements Node {
   updatedAt: DateTime!
   "The visible namespaces that are associated with the type, each once."
   namespaces(
-    "The order; by name when absent."
+    "The order (default: by name)."
     orderBy: NamespaceOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -1733,12 +1732,12 @@ type ResourceType implements Node {
 `, BuiltIn: false},
 	{Name: "../../schema/metadef_write.graphql", Input: `extend type Mutation {
   """
-  Creates a namespace, with everything given for it, in one transaction. Needs
-  the admin role, or where the server lets owners write the member role for a
-  namespace of the viewer's own project (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is
-  ` + "`" + `ALREADY_EXISTS` + "`" + `, by whomever it is taken; one name twice within the request is
-  ` + "`" + `BAD_USER_INPUT` + "`" + `; a project that owns as many as it may, or too much content, is
-  ` + "`" + `QUOTA_EXCEEDED` + "`" + `. A resource type that does not exist yet is created.
+  Creates a namespace with its contents in one transaction. Needs the admin role
+  or, if the server lets owners write, the member role for a namespace of the
+  viewer's project (` + "`" + `FORBIDDEN` + "`" + `). A taken name, even of a hidden namespace, is
+  ` + "`" + `ALREADY_EXISTS` + "`" + `. A duplicate name within the request is ` + "`" + `BAD_USER_INPUT` + "`" + `. Too
+  many namespaces of the project, or too much content, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `. A
+  missing resource type is created.
   """
   createNamespace(
     "The namespace and its content."
@@ -1751,17 +1750,17 @@ type ResourceType implements Node {
   ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
   """
   updateNamespace(
-    "The namespace and what changes."
+    "The namespace and its changes."
     input: UpdateNamespaceInput!
-    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    "The filter and page of the problems that a dry run returns (default: the first 50 resources). Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
     problems: MetadataProblemScan
   ): UpdateNamespacePayload @semanticNonNull
   """
-  Deletes a namespace with everything in it; resource types stay. A protected one
-  is ` + "`" + `PROTECTED` + "`" + `, for administrators too.
+  Deletes a namespace with everything in it; resource types stay. A protected
+  namespace is ` + "`" + `PROTECTED` + "`" + `, also for administrators.
   """
   deleteNamespace(
-    "Which namespace."
+    "The namespace."
     input: DeleteNamespaceInput!
   ): DeleteNamespacePayload @semanticNonNull
   """
@@ -1773,38 +1772,38 @@ type ResourceType implements Node {
     input: DeleteNamespaceContentsInput!
   ): DeleteNamespaceContentsPayload @semanticNonNull
   """
-  Defines a property, at the end of a namespace or of an object in it. A name that
-  is taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; more properties than 1000 in the namespace,
-  or a definition of more than 65536 bytes, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `. The operator may
-  set lower limits.
+  Creates a property at the end of a namespace or of one of its objects. A taken
+  name is ` + "`" + `ALREADY_EXISTS` + "`" + `. More than 1000 properties in the namespace, or a
+  definition of more than 65536 bytes, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `. The operator may set
+  lower limits.
   """
   createProperty(
-    "Where, and the property."
+    "The place and the property."
     input: CreatePropertyInput!
   ): CreatePropertyPayload @semanticNonNull
   """
-  Changes a property, field by field. A new name is changed in its object's
-  ` + "`" + `required` + "`" + `, too; one that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `. A definition that grows
-  too large is ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  Changes fields of a property. A new name also replaces the old one in ` + "`" + `required` + "`" + `
+  of its object. A taken name is ` + "`" + `ALREADY_EXISTS` + "`" + `, a definition that is too large
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   updateProperty(
-    "Which property, and what changes."
+    "The property and its changes."
     input: UpdatePropertyInput!
-    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    "The filter and page of the problems that a dry run returns (default: the first 50 resources). Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
     problems: MetadataProblemScan
   ): UpdatePropertyPayload @semanticNonNull
-  "Deletes a property; its object requires it no longer. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  "Deletes a property and removes it from the ` + "`" + `required` + "`" + ` of its object. In a protected namespace this is ` + "`" + `PROTECTED` + "`" + `."
   deleteProperty(
-    "Which property."
+    "The property."
     input: DeletePropertyInput!
   ): DeletePropertyPayload @semanticNonNull
   """
-  Defines an object with its properties, at the end of a namespace. A name that is
-  taken there is ` + "`" + `ALREADY_EXISTS` + "`" + `; an object or a property too many for the
-  namespace, which holds 1000 of each, is ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  Creates an object with its properties at the end of a namespace. A taken name is
+  ` + "`" + `ALREADY_EXISTS` + "`" + `. More than 1000 objects or 1000 properties in the namespace are
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   createObject(
-    "Where, and the object."
+    "The namespace and the object."
     input: CreateObjectInput!
   ): CreateObjectPayload @semanticNonNull
   """
@@ -1814,115 +1813,114 @@ type ResourceType implements Node {
   ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   updateObject(
-    "Which object, and what changes."
+    "The object and its changes."
     input: UpdateObjectInput!
-    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    "The filter and page of the problems that a dry run returns (default: the first 50 resources). Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
     problems: MetadataProblemScan
   ): UpdateObjectPayload @semanticNonNull
-  "Deletes an object with its properties. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  "Deletes an object with its properties. In a protected namespace this is ` + "`" + `PROTECTED` + "`" + `."
   deleteObject(
-    "Which object."
+    "The object."
     input: DeleteObjectInput!
   ): DeleteObjectPayload @semanticNonNull
   """
-  Sets the tags of a namespace, all or none: instead of those it has, which is
-  ` + "`" + `PROTECTED` + "`" + ` where a protected namespace would lose one, or besides them, where a
-  name that exists is ` + "`" + `ALREADY_EXISTS` + "`" + `. An empty list with ` + "`" + `REPLACE` + "`" + ` clears. A
-  duplicate name, case-insensitive, a parent that is no tag of the namespace, and
-  a cycle are ` + "`" + `BAD_USER_INPUT` + "`" + `; more than 1000 in the namespace are
+  Replaces the tags of a namespace, or adds tags to it; all or none. With
+  ` + "`" + `REPLACE` + "`" + ` an empty list removes all tags; removing a tag from a protected
+  namespace is ` + "`" + `PROTECTED` + "`" + `. With ` + "`" + `APPEND` + "`" + ` an existing name is ` + "`" + `ALREADY_EXISTS` + "`" + `. A
+  duplicate name (case-insensitive), a parent that is not a tag of the namespace,
+  and a cycle are ` + "`" + `BAD_USER_INPUT` + "`" + `. More than 1000 tags in the namespace are
   ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   setTags(
-    "Which namespace, and the tags."
+    "The namespace and the tags."
     input: SetTagsInput!
   ): SetTagsPayload @semanticNonNull
-  "Changes the name or the parent of a tag. A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  "Changes the name or the parent of a tag. A taken name is ` + "`" + `ALREADY_EXISTS` + "`" + `."
   updateTag(
-    "Which tag, and what changes."
+    "The tag and its changes."
     input: UpdateTagInput!
   ): UpdateTagPayload @semanticNonNull
-  "Deletes a tag; those directly below it have no parent then. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  "Deletes a tag. Its children then have no parent. In a protected namespace this is ` + "`" + `PROTECTED` + "`" + `."
   deleteTag(
-    "Which tag."
+    "The tag."
     input: DeleteTagInput!
   ): DeleteTagPayload @semanticNonNull
-  "Creates a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A name that is taken is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  "Creates a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A taken name is ` + "`" + `ALREADY_EXISTS` + "`" + `."
   createResourceType(
     "The resource type."
     input: CreateResourceTypeInput!
   ): CreateResourceTypePayload @semanticNonNull
   """
-  Changes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). The built-in types
-  keep their name and their protection (` + "`" + `PROTECTED` + "`" + `).
+  Changes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). Changing the name
+  or protection of a built-in type is ` + "`" + `PROTECTED` + "`" + `.
   """
   updateResourceType(
-    "Which type, and what changes."
+    "The type and its changes."
     input: UpdateResourceTypeInput!
-    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    "The filter and page of the problems that a dry run returns (default: the first 50 resources). Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
     problems: MetadataProblemScan
   ): UpdateResourceTypePayload @semanticNonNull
   """
   Deletes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A protected type is
-  ` + "`" + `PROTECTED` + "`" + `; one that an association, a resource or a capability refers to is
-  ` + "`" + `IN_USE` + "`" + `.
+  ` + "`" + `PROTECTED` + "`" + `. A type with an association, a resource or a capability is ` + "`" + `IN_USE` + "`" + `.
   """
   deleteResourceType(
-    "Which type."
+    "The type."
     input: DeleteResourceTypeInput!
   ): DeleteResourceTypePayload @semanticNonNull
   """
-  Makes the definitions of a namespace apply to a resource type. An unknown type
-  is created. The same type, prefix and target twice is ` + "`" + `ALREADY_EXISTS` + "`" + `, one
-  association too many (1000) ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  Associates a namespace with a resource type, so that its definitions apply to
+  the type. A missing type is created. An association with the same type, prefix
+  and target is ` + "`" + `ALREADY_EXISTS` + "`" + `. More than 1000 associations of the namespace are
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   associateResourceType(
-    "Which namespace and type, and how."
+    "The namespace, the type and the association."
     input: AssociateResourceTypeInput!
   ): AssociateResourceTypePayload @semanticNonNull
-  "Changes the prefix or the properties target of an association in its place."
+  "Changes the prefix or the properties target of an association."
   updateResourceTypeAssociation(
-    "Which association, and what changes."
+    "The association and its changes."
     input: UpdateResourceTypeAssociationInput!
   ): UpdateResourceTypeAssociationPayload @semanticNonNull
-  "Deletes an association; the resource type stays. In a protected namespace it is ` + "`" + `PROTECTED` + "`" + `."
+  "Deletes an association; the resource type stays. In a protected namespace this is ` + "`" + `PROTECTED` + "`" + `."
   disassociateResourceType(
-    "Which association."
+    "The association."
     input: DisassociateResourceTypeInput!
   ): DisassociateResourceTypePayload @semanticNonNull
-  "Shares a namespace with a project, or changes the role of one that it is shared with."
+  "Shares a namespace with a project, or changes the role of the project."
   shareNamespace(
-    "Which namespace, with whom, and as what."
+    "The namespace, the project and its role."
     input: ShareNamespaceInput!
   ): ShareNamespacePayload @semanticNonNull
-  "Ends the sharing of a namespace with a project; ` + "`" + `NOT_FOUND` + "`" + ` where it is not shared with it."
+  "Stops sharing a namespace with a project. ` + "`" + `NOT_FOUND` + "`" + ` if it is not shared with the project."
   unshareNamespace(
-    "Which namespace, and with whom no longer."
+    "The namespace and the project."
     input: UnshareNamespaceInput!
   ): UnshareNamespacePayload @semanticNonNull
   """
-  Imports definition files. Each document is read and judged for itself, and is
-  stored as a whole or not at all; a bad one stops the others only of an import
-  that is ` + "`" + `atomic` + "`" + `. Of several
-  sound ones for one namespace the first is taken, and the others fail. Needs the
-  admin role or the member role (` + "`" + `FORBIDDEN` + "`" + `). Members import into namespaces that
-  their project edits, without an origin and without changes of visibility,
-  protection, owner and associations. If the server lets owners write, members
-  also create namespaces of their project and import into them without these
-  limits. Refusals for single namespaces are in the reports.
+  Imports definition files. Each document is checked separately, and is stored
+  completely or not at all. A document that fails stops the others only with
+  ` + "`" + `atomic` + "`" + `. If several valid documents define one namespace, the first is used and
+  the others fail. Needs the admin role or the member role (` + "`" + `FORBIDDEN` + "`" + `). Members
+  import into namespaces that their project edits, without an origin and without
+  changes of visibility, protection, owner and associations. If the server lets
+  owners write, members also create namespaces of their project and import into
+  them without these limits. Refusals for single namespaces are in the reports.
   """
   importNamespaces(
-    "The documents and what to do with namespaces that exist."
+    "The documents, and what to do with existing namespaces."
     input: ImportNamespacesInput!
-    "Which problems a dry run answers, and how far it looks for them: the first 50 resources when absent. Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    "The filter and page of the problems that a dry run returns (default: the first 50 resources). Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
     problems: MetadataProblemScan
   ): ImportNamespacesPayload @semanticNonNull
 
   """
-  Deletes namespaces with everything in them, in one transaction. Protected ones
-  stay and are reported, unless they are included.
+  Deletes namespaces with everything in them, in one transaction. Without
+  ` + "`" + `includeProtected` + "`" + `, protected namespaces stay and are reported.
   """
   unloadNamespaces(
-    "Which namespaces: all, or those for which every condition given holds."
+    "Which namespaces: all, or all that match every given condition."
     input: UnloadNamespacesInput!
   ): UnloadNamespacesPayload @semanticNonNull
 }
@@ -1931,15 +1929,15 @@ type ResourceType implements Node {
 input CreateNamespaceInput {
   "The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "What to show people, up to 80 characters; the name is shown when absent or empty."
+  "The name to display, up to 80 characters (default: the name)."
   displayName: String
   "The description, up to 500 characters."
   description: String
   "Who may see it."
   visibility: Visibility! = PRIVATE
-  "Whether it refuses deletion."
+  "Whether it is protected from deletion."
   protected: Boolean! = false
-  "The id of the project that owns it, 1 to 255 characters; the viewer's project when absent."
+  "The id of the project that owns it, 1 to 255 characters (default: the viewer's project)."
   owner: String
   "Properties of the namespace itself, in their order; at most 1000 including properties of objects, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
   properties: [PropertyInput!]
@@ -1947,11 +1945,11 @@ input CreateNamespaceInput {
   objects: [ObjectInput!]
   "Tags; at most 1000, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
   tags: [TagInput!]
-  "The resource types it applies to; at most 1000, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
+  "The resource types that it applies to; at most 1000, else ` + "`" + `QUOTA_EXCEEDED` + "`" + `."
   resourceTypeAssociations: [ResourceTypeAssociationInput!]
 }
 
-"What to show people in the place of a member of an enum."
+"A label for a member of an enum."
 input EnumLabelInput {
   "The member as in metadata: a string unchanged, any other value as JSON, for example ` + "`" + `4` + "`" + ` or ` + "`" + `true` + "`" + `."
   value: String!
@@ -1963,41 +1961,41 @@ input EnumLabelInput {
 input PropertyInput {
   "The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "The label for people; not empty."
+  "The label to display; must not be empty."
   title: String!
   "The description."
   description: String
   "The type of its values."
   type: PropertyType!
-  "The type of each value; required for an ` + "`" + `ARRAY` + "`" + `, refused elsewhere. Not ` + "`" + `ARRAY` + "`" + ` itself."
+  "The type of each item; required for an ` + "`" + `ARRAY` + "`" + `, not allowed for other types. Must not be ` + "`" + `ARRAY` + "`" + `."
   itemType: PropertyType
-  "The valid values, each of the property's type and none twice; at most 1000. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
+  "The valid values, distinct and of the property's type; at most 1000. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
   enum: [JSON!]
-  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; at most 1000."
+  "The valid values of each item of an ` + "`" + `ARRAY` + "`" + `; at most 1000."
   itemEnum: [JSON!]
-  "What to show people in the place of members of ` + "`" + `enum` + "`" + ` or ` + "`" + `itemEnum` + "`" + `, each once; at most 1000."
+  "The labels of members of ` + "`" + `enum` + "`" + ` or ` + "`" + `itemEnum` + "`" + `, each member once; at most 1000."
   enumLabels: [EnumLabelInput!]
-  "The value to offer first; a valid value."
+  "The default value; must be valid."
   default: JSON
-  "The least valid number; only for numbers."
+  "The minimum; only for numbers."
   minimum: Float
-  "The greatest valid number; only for numbers."
+  "The maximum; only for numbers."
   maximum: Float
-  "The least number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  "The minimum number of characters, at least 0; only for a ` + "`" + `STRING` + "`" + `."
   minLength: Int
-  "The greatest number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  "The maximum number of characters, at least 0; only for a ` + "`" + `STRING` + "`" + `."
   maxLength: Int
-  "A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
+  "A regular expression (RE2 syntax, at most 1000 characters) that must match a part of a valid string; only for a ` + "`" + `STRING` + "`" + `."
   pattern: String
-  "The least number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  "The minimum number of items, at least 0; only for an ` + "`" + `ARRAY` + "`" + `."
   minItems: Int
-  "The greatest number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  "The maximum number of items, at least 0; only for an ` + "`" + `ARRAY` + "`" + `."
   maxItems: Int
-  "Whether the items differ; only for an ` + "`" + `ARRAY` + "`" + `."
+  "Whether the items must be unique; only for an ` + "`" + `ARRAY` + "`" + `."
   uniqueItems: Boolean
   "Whether further items are allowed; only for an ` + "`" + `ARRAY` + "`" + `."
   additionalItems: Boolean
-  "Whether users should not be offered to change the value."
+  "Whether forms should show the value read-only."
   readOnly: Boolean
   "The operators that a requirement on the property can use, at most 1000. Their content is not checked."
   operators: [String!]
@@ -2017,15 +2015,15 @@ input ObjectInput {
 
 "A tag to define."
 input TagInput {
-  "The name, unique in its namespace without regard to case: 1 to 80 characters, no slash and no control characters."
+  "The name, unique in its namespace, case-insensitive: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "The name of the tag that this one is a kind of, in the same namespace; no circles."
+  "The name of the parent in the same namespace. Cycles are not allowed."
   parent: String
 }
 
-"An association of the namespace with a resource type. The same type can be there several times with different prefixes or targets."
+"An association of the namespace with a resource type. Several associations with one type must have different prefixes or targets."
 input ResourceTypeAssociationInput {
-  "The name of the resource type, 1 to 80 characters; a type that does not exist yet is created."
+  "The name of the resource type, 1 to 80 characters; a missing type is created."
   resourceType: String!
   "The prefix of property names on this type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
   prefix: String
@@ -2039,22 +2037,22 @@ input UpdateNamespaceInput {
   name: String!
   "The new name; cannot be ` + "`" + `null` + "`" + `."
   newName: String
-  "What to show people, up to 80 characters; ` + "`" + `null` + "`" + ` or an empty text shows the name."
+  "The name to display, up to 80 characters; ` + "`" + `null` + "`" + ` or an empty string means the name."
   displayName: String
   "The description, up to 500 characters."
   description: String
-  "Who may see it; ` + "`" + `null` + "`" + ` is ` + "`" + `PRIVATE` + "`" + `."
+  "Who may see it; ` + "`" + `null` + "`" + ` means ` + "`" + `PRIVATE` + "`" + `."
   visibility: Visibility
-  "Whether it refuses deletion; ` + "`" + `null` + "`" + ` is false."
+  "Whether it is protected from deletion; ` + "`" + `null` + "`" + ` means ` + "`" + `false` + "`" + `."
   protected: Boolean
-  "The id of the project that is to own it; cannot be ` + "`" + `null` + "`" + `. To give it to another project takes the admin role."
+  "The id of the owning project; cannot be ` + "`" + `null` + "`" + `. Another project than the viewer's requires the admin role."
   owner: String
   "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
   """
-  Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
-  What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
-  id with content that it does not have. Refused as the change itself would be.
+  Whether to store nothing, and to return in ` + "`" + `problems` + "`" + ` the metadata that would
+  break. The changed objects are ` + "`" + `null` + "`" + `, so that normalised caches do not store
+  content that does not exist. The dry run is refused like the change itself.
   """
   dryRun: Boolean! = false @work(tests: 50000, heavy: true)
 }
@@ -2071,7 +2069,7 @@ input DeleteNamespaceInput {
 input DeleteNamespaceContentsInput {
   "The name of the namespace."
   namespace: String!
-  "What to delete all of, each kind once."
+  "The kinds of contents to delete, each once."
   kinds: [NamespaceContent!]!
   "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
@@ -2087,7 +2085,7 @@ enum NamespaceContent {
   TAGS
 }
 
-"A property to define, and where."
+"A property to create."
 input CreatePropertyInput {
   "The name of the namespace."
   namespace: String!
@@ -2097,41 +2095,41 @@ input CreatePropertyInput {
   revision: Int
   "The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "The label for people; not empty."
+  "The label to display; must not be empty."
   title: String!
   "The description."
   description: String
   "The type of its values."
   type: PropertyType!
-  "The type of each value; required for an ` + "`" + `ARRAY` + "`" + `, refused elsewhere. Not ` + "`" + `ARRAY` + "`" + ` itself."
+  "The type of each item; required for an ` + "`" + `ARRAY` + "`" + `, not allowed for other types. Must not be ` + "`" + `ARRAY` + "`" + `."
   itemType: PropertyType
-  "The valid values, each of the property's type and none twice; at most 1000. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
+  "The valid values, distinct and of the property's type; at most 1000. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
   enum: [JSON!]
-  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; at most 1000."
+  "The valid values of each item of an ` + "`" + `ARRAY` + "`" + `; at most 1000."
   itemEnum: [JSON!]
-  "What to show people in the place of members of ` + "`" + `enum` + "`" + ` or ` + "`" + `itemEnum` + "`" + `, each once; at most 1000."
+  "The labels of members of ` + "`" + `enum` + "`" + ` or ` + "`" + `itemEnum` + "`" + `, each member once; at most 1000."
   enumLabels: [EnumLabelInput!]
-  "The value to offer first; a valid value."
+  "The default value; must be valid."
   default: JSON
-  "The least valid number; only for numbers."
+  "The minimum; only for numbers."
   minimum: Float
-  "The greatest valid number; only for numbers."
+  "The maximum; only for numbers."
   maximum: Float
-  "The least number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  "The minimum number of characters, at least 0; only for a ` + "`" + `STRING` + "`" + `."
   minLength: Int
-  "The greatest number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  "The maximum number of characters, at least 0; only for a ` + "`" + `STRING` + "`" + `."
   maxLength: Int
-  "A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
+  "A regular expression (RE2 syntax, at most 1000 characters) that must match a part of a valid string; only for a ` + "`" + `STRING` + "`" + `."
   pattern: String
-  "The least number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  "The minimum number of items, at least 0; only for an ` + "`" + `ARRAY` + "`" + `."
   minItems: Int
-  "The greatest number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  "The maximum number of items, at least 0; only for an ` + "`" + `ARRAY` + "`" + `."
   maxItems: Int
-  "Whether the items differ; only for an ` + "`" + `ARRAY` + "`" + `."
+  "Whether the items must be unique; only for an ` + "`" + `ARRAY` + "`" + `."
   uniqueItems: Boolean
   "Whether further items are allowed; only for an ` + "`" + `ARRAY` + "`" + `."
   additionalItems: Boolean
-  "Whether users should not be offered to change the value."
+  "Whether forms should show the value read-only."
   readOnly: Boolean
   "The operators that a requirement on the property can use, at most 1000. Their content is not checked."
   operators: [String!]
@@ -2149,48 +2147,48 @@ input UpdatePropertyInput {
   newName: String
   "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
-  "The label for people; not empty, and cannot be cleared."
+  "The label to display; must not be empty or ` + "`" + `null` + "`" + `."
   title: String
   "The description."
   description: String
-  "The type of its values; cannot be cleared."
+  "The type of its values; must not be ` + "`" + `null` + "`" + `."
   type: PropertyType
-  "The type of each value; required for an ` + "`" + `ARRAY` + "`" + `, refused elsewhere. Not ` + "`" + `ARRAY` + "`" + ` itself."
+  "The type of each item; required for an ` + "`" + `ARRAY` + "`" + `, not allowed for other types. Must not be ` + "`" + `ARRAY` + "`" + `."
   itemType: PropertyType
-  "The valid values, each of the property's type and none twice; at most 1000. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
+  "The valid values, distinct and of the property's type; at most 1000. For an ` + "`" + `ARRAY` + "`" + ` use ` + "`" + `itemEnum` + "`" + `."
   enum: [JSON!]
-  "The values that each item of an ` + "`" + `ARRAY` + "`" + ` can have; at most 1000."
+  "The valid values of each item of an ` + "`" + `ARRAY` + "`" + `; at most 1000."
   itemEnum: [JSON!]
-  "What to show people in the place of members of ` + "`" + `enum` + "`" + ` or ` + "`" + `itemEnum` + "`" + `, each once; at most 1000."
+  "The labels of members of ` + "`" + `enum` + "`" + ` or ` + "`" + `itemEnum` + "`" + `, each member once; at most 1000."
   enumLabels: [EnumLabelInput!]
-  "The value to offer first; a valid value."
+  "The default value; must be valid."
   default: JSON
-  "The least valid number; only for numbers."
+  "The minimum; only for numbers."
   minimum: Float
-  "The greatest valid number; only for numbers."
+  "The maximum; only for numbers."
   maximum: Float
-  "The least number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  "The minimum number of characters, at least 0; only for a ` + "`" + `STRING` + "`" + `."
   minLength: Int
-  "The greatest number of characters, from 0; only for a ` + "`" + `STRING` + "`" + `."
+  "The maximum number of characters, at least 0; only for a ` + "`" + `STRING` + "`" + `."
   maxLength: Int
-  "A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a ` + "`" + `STRING` + "`" + `."
+  "A regular expression (RE2 syntax, at most 1000 characters) that must match a part of a valid string; only for a ` + "`" + `STRING` + "`" + `."
   pattern: String
-  "The least number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  "The minimum number of items, at least 0; only for an ` + "`" + `ARRAY` + "`" + `."
   minItems: Int
-  "The greatest number of items, from 0; only for an ` + "`" + `ARRAY` + "`" + `."
+  "The maximum number of items, at least 0; only for an ` + "`" + `ARRAY` + "`" + `."
   maxItems: Int
-  "Whether the items differ; only for an ` + "`" + `ARRAY` + "`" + `."
+  "Whether the items must be unique; only for an ` + "`" + `ARRAY` + "`" + `."
   uniqueItems: Boolean
   "Whether further items are allowed; only for an ` + "`" + `ARRAY` + "`" + `."
   additionalItems: Boolean
-  "Whether users should not be offered to change the value."
+  "Whether forms should show the value read-only."
   readOnly: Boolean
   "The operators that a requirement on the property can use, at most 1000. Their content is not checked."
   operators: [String!]
   """
-  Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
-  What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
-  id with content that it does not have. Refused as the change itself would be.
+  Whether to store nothing, and to return in ` + "`" + `problems` + "`" + ` the metadata that would
+  break. The changed objects are ` + "`" + `null` + "`" + `, so that normalised caches do not store
+  content that does not exist. The dry run is refused like the change itself.
   """
   dryRun: Boolean! = false @work(tests: 50000, heavy: true)
 }
@@ -2207,7 +2205,7 @@ input DeletePropertyInput {
   revision: Int
 }
 
-"An object to define, and where."
+"An object to create."
 input CreateObjectInput {
   "The name of the namespace."
   namespace: String!
@@ -2240,9 +2238,9 @@ input UpdateObjectInput {
   "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
   """
-  Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
-  What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
-  id with content that it does not have. Refused as the change itself would be.
+  Whether to store nothing, and to return in ` + "`" + `problems` + "`" + ` the metadata that would
+  break. The changed objects are ` + "`" + `null` + "`" + `, so that normalised caches do not store
+  content that does not exist. The dry run is refused like the change itself.
   """
   dryRun: Boolean! = false @work(tests: 50000, heavy: true)
 }
@@ -2263,7 +2261,7 @@ input SetTagsInput {
   namespace: String!
   "The tags; at most 1000."
   tags: [TagInput!]!
-  "Whether they replace the tags that are there."
+  "Whether they replace the existing tags or are added to them."
   mode: SetTagsMode! = REPLACE
   "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
@@ -2271,9 +2269,9 @@ input SetTagsInput {
 
 "The effect of setting tags on existing ones."
 enum SetTagsMode {
-  "Existing tags are deleted unless they are among the new ones."
+  "Existing tags that are not among the new ones are deleted."
   REPLACE
-  "They stay."
+  "Existing tags stay."
   APPEND
 }
 
@@ -2285,7 +2283,7 @@ input UpdateTagInput {
   name: String!
   "The new name; cannot be ` + "`" + `null` + "`" + `."
   newName: String
-  "The name of the tag that this one is to be a kind of, in the same namespace; no circles."
+  "The name of the new parent in the same namespace. Cycles are not allowed."
   parent: String
   "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
@@ -2307,11 +2305,11 @@ input CreateResourceTypeInput {
   name: String!
   "Whether metadata on resources of the type must satisfy its definitions."
   strict: Boolean! = false
-  "Whether it refuses deletion."
+  "Whether it is protected from deletion."
   protected: Boolean! = false
 }
 
-"The changes of a resource type. Absent fields keep their values, ` + "`" + `null` + "`" + ` is false."
+"The changes of a resource type. Absent fields keep their values, ` + "`" + `null` + "`" + ` means ` + "`" + `false` + "`" + `."
 input UpdateResourceTypeInput {
   "The name of the resource type."
   name: String!
@@ -2319,12 +2317,12 @@ input UpdateResourceTypeInput {
   newName: String
   "Whether metadata on resources of the type must satisfy its definitions."
   strict: Boolean
-  "Whether it refuses deletion."
+  "Whether it is protected from deletion."
   protected: Boolean
   """
-  Whether nothing is stored and the payload says in ` + "`" + `problems` + "`" + ` what would break.
-  What would be changed is ` + "`" + `null` + "`" + ` there: normalised caches would keep it under its
-  id with content that it does not have. Refused as the change itself would be.
+  Whether to store nothing, and to return in ` + "`" + `problems` + "`" + ` the metadata that would
+  break. The changed objects are ` + "`" + `null` + "`" + `, so that normalised caches do not store
+  content that does not exist. The dry run is refused like the change itself.
   """
   dryRun: Boolean! = false @work(tests: 50000, heavy: true)
 }
@@ -2335,13 +2333,13 @@ input DeleteResourceTypeInput {
   name: String!
 }
 
-"An association to make."
+"An association to create."
 input AssociateResourceTypeInput {
   "The name of the namespace."
   namespace: String!
   "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
-  "The name of the resource type, 1 to 80 characters; a type that does not exist yet is created."
+  "The name of the resource type, 1 to 80 characters; a missing type is created."
   resourceType: String!
   "The prefix of property names on this type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
   prefix: String
@@ -2369,11 +2367,11 @@ input DisassociateResourceTypeInput {
   revision: Int
 }
 
-"A sharing of a namespace."
+"A namespace to share."
 input ShareNamespaceInput {
   "The name of the namespace."
   namespace: String!
-  "The id of the project, 1 to 255 characters; ` + "`" + `*` + "`" + ` is every project."
+  "The id of the project, 1 to 255 characters; ` + "`" + `*` + "`" + ` means every project."
   projectId: String!
   "The rights of the project on the namespace."
   role: MemberRole! = READER
@@ -2381,11 +2379,11 @@ input ShareNamespaceInput {
   revision: Int
 }
 
-"A sharing of a namespace to end."
+"A namespace to stop sharing."
 input UnshareNamespaceInput {
   "The name of the namespace."
   namespace: String!
-  "The id of the project; ` + "`" + `*` + "`" + ` is the sharing with every project, no other."
+  "The id of the project; ` + "`" + `*` + "`" + ` means only the sharing with every project."
   projectId: String!
   "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
@@ -2472,7 +2470,7 @@ type UpdateObjectPayload {
 
 "What ` + "`" + `deleteObject` + "`" + ` returns."
 type DeleteObjectPayload {
-  "The object as it was; its properties are gone."
+  "The object as it was, without its properties."
   objectDefinition: ObjectDefinition!
   "The namespace as it is now."
   namespace: Namespace!
@@ -2567,49 +2565,49 @@ type UnshareNamespacePayload {
 
 "Documents to import."
 input ImportNamespacesInput {
-  "Definition files, at most 1000, together at most the limit of a request. ` + "`" + `POST /import` + "`" + ` takes 64 MiB of them as its body."
+  "Definition files, at most 1000. The limit of a request body applies; ` + "`" + `POST /import` + "`" + ` accepts a body of 64 MiB."
   documents: [String!]! = []
   "Whether all documents are stored in one transaction. If one fails, none is stored, and every report is ` + "`" + `FAILED` + "`" + `. ` + "`" + `POST /import` + "`" + ` sets it."
   atomic: Boolean! = false
-  "What to do with a namespace that exists. A new one is created in every mode."
+  "What to do with an existing namespace. A new one is created in every mode."
   mode: ImportMode! = SKIP
-  "Whether ` + "`" + `OVERWRITE` + "`" + ` overwrites protected namespaces, and ` + "`" + `PREFER_NEW` + "`" + ` replaces objects in them by ones with fewer properties. Without it that is ` + "`" + `PROTECTED` + "`" + ` in the report."
+  "Whether ` + "`" + `OVERWRITE` + "`" + ` may overwrite protected namespaces, and ` + "`" + `PREFER_NEW` + "`" + ` may remove properties from their objects. Otherwise this is ` + "`" + `PROTECTED` + "`" + ` in the report."
   includeProtected: Boolean! = false
   """
-  Whether nothing is stored and the payload says what would be: what would become
-  of each document after those before it, and in ` + "`" + `problems` + "`" + ` what would break.
+  Whether to store nothing, and to return the expected result of each document
+  after the documents before it, and in ` + "`" + `problems` + "`" + ` the metadata that would break.
   """
   dryRun: Boolean! = false @work(tests: 50000, heavy: true)
   """
-  The name of the bundle that the documents come from, 1 to 255 characters;
-  ` + "`" + `cadastre` + "`" + ` is the product's own and takes an administrator. A namespace that the
-  same bundle brought is, in the mode ` + "`" + `SKIP` + "`" + `, upgraded three ways: what only the
-  bundle changed since is changed, local edits stay and are reported as warnings.
+  The name of the bundle that the documents come from, 1 to 255 characters.
+  ` + "`" + `cadastre` + "`" + ` means the built-in definitions and needs an administrator. In the
+  mode ` + "`" + `SKIP` + "`" + `, a namespace with the same origin gets a three-way upgrade: changes
+  of the bundle are applied, and local edits stay and are reported as warnings.
   """
   origin: String
   """
-  Whether namespaces that ` + "`" + `cadastre` + "`" + ` brought and that were unloaded or deleted
-  since are created again. Without it they are ` + "`" + `UNLOADED` + "`" + ` in the report. It makes
-  no difference for other bundles and for documents without one.
+  Whether to create namespaces of the origin ` + "`" + `cadastre` + "`" + ` again that were unloaded
+  or deleted. Otherwise they are ` + "`" + `UNLOADED` + "`" + ` in the report. It has no effect on
+  other origins and on documents without one.
   """
   includeUnloaded: Boolean! = false
 }
 
 "The effect of an import on an existing namespace. Fields that the file leaves out stay in every mode, except that ` + "`" + `OVERWRITE` + "`" + ` clears display name and description."
 enum ImportMode {
-  "Leave it as it is."
+  "Leave it unchanged."
   SKIP
-  "Add missing contents, change nothing."
+  "Add missing contents, and change nothing else."
   MERGE
   "Add missing contents and replace existing ones by the contents of the file. Contents that are not in the file stay."
   PREFER_NEW
-  "Make the namespace equal to the file. A change of a protected namespace fails unless protected ones are included."
+  "Make the namespace equal to the file. For a protected namespace this requires ` + "`" + `includeProtected` + "`" + `."
   OVERWRITE
 }
 
 "What ` + "`" + `importNamespaces` + "`" + ` returns."
 type ImportNamespacesPayload {
-  "What became of each document, in the order of the documents."
+  "The result for each document, in order."
   reports: [ImportReport!]!
   """
   The visible resources of the affected types whose metadata would break further
@@ -2618,17 +2616,17 @@ type ImportNamespacesPayload {
   problems: MetadataProblemConnection
 }
 
-"What became of one document."
+"The result for one document."
 type ImportReport {
-  "The name of the namespace; empty where the document does not even say it."
+  "The name of the namespace; empty if the document has none."
   namespace: String!
-  "The outcome, in a dry run the outcome it would have."
+  "The outcome; in a dry run the expected one."
   outcome: ImportOutcome!
-  "Accepted oddities, repairs and, after an upgrade, local edits, each with its path in the document."
+  "Accepted problems, repairs and, after an upgrade, local edits, each with its path in the document."
   warnings: [String!]!
-  "Why the document failed, each with its path in the document; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
+  "The reasons for a failure, each with its path in the document; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
   errors: [String!]!
-  "The same as ` + "`" + `errors` + "`" + `, in their order, with code, path and words apart."
+  "The entries of ` + "`" + `errors` + "`" + `, in order, split into code, path and message."
   problems: [ReportProblem!]!
   "The differences from the existing namespace, one per line, for example ` + "`" + `changed $.properties.x.default: 5 -> 6` + "`" + `; at most 1001."
   differences: [String!]!
@@ -2641,9 +2639,9 @@ type ImportReport {
 
 "A local edit that an upgrade keeps. A missing value is ` + "`" + `null` + "`" + `."
 type ImportEdit {
-  "Where it is in the document, for example ` + "`" + `$.properties.x.title` + "`" + `."
+  "The path in the document, for example ` + "`" + `$.properties.x.title` + "`" + `."
   path: String!
-  "The value in the last imported bundle; a whole property, object, tag or association if it was added, removed or kept whole."
+  "The value in the last imported bundle; the whole property, object, tag or association if it was added, removed or kept as a whole."
   base: JSON
   "The local value, which stays."
   here: JSON
@@ -2657,53 +2655,53 @@ enum ImportOutcome {
   CREATED
   "The namespace existed and was changed."
   UPDATED
-  "The namespace existed and there was nothing to change."
+  "The namespace existed and equals the document."
   UNCHANGED
-  "The namespace existed, differs from the document and was left as it is."
+  "The namespace existed, differs from the document and was left unchanged."
   SKIPPED
-  "The namespace came with ` + "`" + `cadastre` + "`" + `, was unloaded or deleted since, and stays away; see ` + "`" + `includeUnloaded` + "`" + `."
+  "The namespace has the origin ` + "`" + `cadastre` + "`" + `, was unloaded or deleted, and was not created again; see ` + "`" + `includeUnloaded` + "`" + `."
   UNLOADED
   "The document cannot be imported, see ` + "`" + `errors` + "`" + `."
   FAILED
 }
 
-"Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+"Which namespaces to delete: all, or all that match every given condition. Without ` + "`" + `all` + "`" + ` and conditions it is ` + "`" + `BAD_USER_INPUT` + "`" + `."
 input UnloadNamespacesInput {
   "With any of these names, each once; at most 1000."
   names: [String!]
   "Associated with any of these resource types, each once; at most 1000."
   resourceTypes: [String!] @nameOf(type: "ResourceType")
-  "Brought by this bundle, see ` + "`" + `importNamespaces` + "`" + `."
+  "With this origin, see ` + "`" + `importNamespaces` + "`" + `."
   origin: String
-  "All that the viewer may see; not together with a condition."
+  "All visible namespaces. Mutually exclusive with conditions."
   all: Boolean! = false
-  "Whether protected namespaces are deleted, too."
+  "Whether to also delete protected namespaces."
   includeProtected: Boolean! = false
 }
 
 "What ` + "`" + `unloadNamespaces` + "`" + ` returns."
 type UnloadNamespacesPayload {
-  "What became of each namespace that was chosen, by name, and of each name that there is none of."
+  "The result for each selected namespace and each unknown name, by name."
   reports: [UnloadReport!]!
 }
 
-"What became of one namespace."
+"The result for one namespace."
 type UnloadReport {
   "The name of the namespace."
   namespace: String!
   "The outcome."
   outcome: UnloadOutcome!
-  "Why it was not deleted, each starting with a code such as ` + "`" + `PROTECTED` + "`" + `; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
+  "The reasons for a failure, each starting with a code such as ` + "`" + `PROTECTED` + "`" + `; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
   errors: [String!]!
-  "The same as ` + "`" + `errors` + "`" + `, in their order, with code and words apart."
+  "The entries of ` + "`" + `errors` + "`" + `, in order, split into code and message."
   problems: [ReportProblem!]!
 }
 
-"Why something in a report was not done."
+"A reason for a failure in a report."
 type ReportProblem {
   "The kind of refusal."
   code: ReportCode!
-  "Where in the document, for example ` + "`" + `$.properties.x.type` + "`" + `; ` + "`" + `null` + "`" + ` in the report of an unload, which has no document."
+  "The path in the document, for example ` + "`" + `$.properties.x.type` + "`" + `; ` + "`" + `null` + "`" + ` in the report of an unload."
   path: String
   "The message, without the code and the path."
   message: String!
@@ -2713,27 +2711,27 @@ type ReportProblem {
 enum ReportCode {
   "The document is invalid."
   BAD_USER_INPUT
-  "The viewer may not write the namespace in this way."
+  "The viewer may not make this change."
   FORBIDDEN
-  "There is no such namespace, or the other conditions exclude it."
+  "The namespace does not exist, or other conditions exclude it."
   NOT_FOUND
-  "Something of that name is there already."
+  "The name is taken."
   ALREADY_EXISTS
-  "It was changed meanwhile."
+  "The namespace was changed concurrently."
   CONCURRENT_UPDATE
-  "Something else uses it."
+  "It is in use."
   IN_USE
   "The namespace is protected."
   PROTECTED
-  "There would be more than is allowed."
+  "A quota would be exceeded."
   QUOTA_EXCEEDED
   "The project writes too fast."
   RATE_LIMITED
-  "The time was over."
+  "The time limit was exceeded."
   TIMEOUT
-  "The database could not be reached."
+  "The database cannot be reached."
   UNAVAILABLE
-  "Whether it was done is not known."
+  "It is unknown whether the change was made."
   OUTCOME_UNKNOWN
 }
 
@@ -2741,7 +2739,7 @@ enum ReportCode {
 enum UnloadOutcome {
   "The namespace is deleted with everything in it."
   UNLOADED
-  "The namespace is as it was, see ` + "`" + `errors` + "`" + `."
+  "The namespace is unchanged, see ` + "`" + `errors` + "`" + `."
   FAILED
 }
 `, BuiltIn: false},
@@ -2995,8 +2993,8 @@ enum AccessRule {
 extend type Namespace {
   """
   Whether the viewer may now write properties, objects and tags of the namespace
-  and, by ` + "`" + `updateNamespace` + "`" + `, its display name and description. Name, visibility,
-  protection and owner need the right to share it.
+  and, by ` + "`" + `updateNamespace` + "`" + `, its display name and description. Changing its name,
+  visibility, protection and owner requires the permission to share it.
   """
   viewerCanUpdate: Boolean! @work(statements: 1)
   "Whether ` + "`" + `deleteNamespace` + "`" + ` would work for the viewer now: never for a protected one."
@@ -3111,14 +3109,14 @@ extend type ResourceClass {
 	{Name: "../../schema/placement.graphql", Input: `extend type Query {
   """
   The resource providers. Conditions apply to the inventories, traits and
-  aggregates of the provider alone, without its tree and sharing providers. Only
-  the filter's ` + "`" + `resource` + "`" + ` applies to the root of the tree. Needs any role
+  aggregates of the provider alone, not to its tree or sharing providers. Only the
+  filter's ` + "`" + `resource` + "`" + ` applies to the root of the tree. Needs any role
   (` + "`" + `FORBIDDEN` + "`" + `). Answered from memory: without ` + "`" + `resource` + "`" + `, no SQL runs.
   """
   resourceProviders(
     "Which providers; all conditions must hold (default: all)."
     filter: ResourceProviderFilter
-    "The order; by name when absent. The uuid breaks ties, so no page repeats or loses a provider."
+    "The order (default: by name). The uuid breaks ties, so pages neither repeat nor miss a provider."
     orderBy: ResourceProviderOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -3130,7 +3128,7 @@ extend type ResourceClass {
     before: String
   ): ResourceProviderConnection @semanticNonNull @work(world: true, tests: 1000)
   """
-  The resource provider with this uuid or this name; ` + "`" + `null` + "`" + ` when there is none.
+  The resource provider with this uuid or this name; ` + "`" + `null` + "`" + ` if there is none.
   Exactly one of the two must be given, else ` + "`" + `BAD_USER_INPUT` + "`" + `. Needs any role
   (` + "`" + `FORBIDDEN` + "`" + `).
   """
@@ -3148,8 +3146,8 @@ extend type ResourceClass {
 
   Candidates have one total order, ` + "`" + `orderBy` + "`" + `. The answer shows one instant, except
   ` + "`" + `resource` + "`" + ` of a provider. It reserves nothing: the claim checks again. Only
-  ` + "`" + `hosts` + "`" + ` runs SQL, in one statement. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). A request with
-  too long a search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  ` + "`" + `hosts` + "`" + ` runs SQL, in one statement. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). A request
+  whose search takes too many steps is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   """
   allocationCandidates(
     "The amounts of the unsuffixed group, at most 64 classes, each once."
@@ -3207,7 +3205,7 @@ extend type ResourceClass {
   consumers(
     "Which consumers; all conditions must hold (default: all)."
     filter: ConsumerFilter
-    "The order; by time of creation when absent."
+    "The order (default: by time of creation)."
     orderBy: ConsumerOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -3219,18 +3217,18 @@ extend type ResourceClass {
     before: String
   ): ConsumerConnection @semanticNonNull @work(statements: 1)
   """
-  The use of consumers, summed by ` + "`" + `groupBy` + "`" + `. Groups are in the order of their keys
-  by code point: project id, user id, or consumer type with the group without a
-  type first. Projects and users without use have no group. Only administrators
-  and services see the use of other projects. One statement, in the snapshot of
-  the whole answer. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  The usage of consumers, summed by ` + "`" + `groupBy` + "`" + `. Groups are in the order of their
+  keys by code point: project id, user id, or consumer type with the group without
+  a type first. Projects and users without usage have no group. Only
+  administrators and services see the usage of other projects. Needs any role
+  (` + "`" + `FORBIDDEN` + "`" + `).
   """
   usages(
-    "Only the use of the project with this id, 1 to 255 characters."
+    "Only the usage of the project with this id, 1 to 255 characters."
     projectId: String
-    "Only the use of the user with this id, 1 to 255 characters."
+    "Only the usage of the user with this id, 1 to 255 characters."
     userId: String
-    "Only the use of consumers of this type: 1 to 255 of A-Z, 0-9 and _."
+    "Only the usage of consumers of this type: 1 to 255 of A-Z, 0-9 and _."
     consumerType: String
     "The key of the groups."
     groupBy: UsageGrouping! = TYPE
@@ -3268,7 +3266,7 @@ extend type ResourceClass {
 }
 
 extend type Resource {
-  "The provider linked to the resource; ` + "`" + `null` + "`" + ` for none, and for a viewer without any role."
+  "The provider linked to the resource; ` + "`" + `null` + "`" + ` for none, and for a viewer without a role."
   provider: ResourceProvider @work(statements: 2, world: true)
   """
   The consumer with the same uuid, for example an instance. ` + "`" + `null` + "`" + ` while it has no
@@ -3285,11 +3283,11 @@ extend type Resource {
 
 extend type Mutation {
   """
-  Creates a resource provider with generation 0, and with the inventories, traits
-  and aggregates that are given. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A
-  name or uuid that is taken, or a resource that another provider is linked to, is
-  ` + "`" + `ALREADY_EXISTS` + "`" + `; a parent, resource, class or trait that does not exist is
-  ` + "`" + `BAD_USER_INPUT` + "`" + `. The answer lists all problems.
+  Creates a resource provider with generation 0, with inventories, traits and
+  aggregates. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A taken name or uuid,
+  or a resource with another linked provider, is ` + "`" + `ALREADY_EXISTS` + "`" + `. A missing
+  parent, resource, class or trait is ` + "`" + `BAD_USER_INPUT` + "`" + `. The answer lists all
+  problems.
   """
   createResourceProvider(
     "The provider."
@@ -3321,19 +3319,19 @@ extend type Mutation {
   ): UpdateResourceProviderPayload @semanticNonNull
   """
   Deletes a resource provider with its inventories, traits and aggregates. Needs
-  the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is ` + "`" + `NOT_FOUND` + "`" + `; one
-  that has providers below it or allocations is ` + "`" + `IN_USE` + "`" + `.
+  the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is ` + "`" + `NOT_FOUND` + "`" + `, a
+  provider with children or allocations ` + "`" + `IN_USE` + "`" + `.
   """
   deleteResourceProvider(
     "The provider."
     input: DeleteResourceProviderInput!
   ): DeleteResourceProviderPayload @semanticNonNull
   """
-  Replaces all inventories of a provider; its generation grows by 1, even when
+  Replaces all inventories of a provider; its generation grows by 1, even if
   nothing changes. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
   provider is ` + "`" + `NOT_FOUND` + "`" + `, an unknown class ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale generation
-  ` + "`" + `CONCURRENT_UPDATE` + "`" + `, a class left out that has allocations ` + "`" + `IN_USE` + "`" + `. An
-  inventory may shrink below its use; allocations stay.
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Removing an inventory with allocations is ` + "`" + `IN_USE` + "`" + `. An
+  inventory may become smaller than its allocations, which stay.
   """
   setInventories(
     "The provider and its inventories."
@@ -3359,19 +3357,19 @@ extend type Mutation {
     input: DeleteInventoryInput!
   ): DeleteInventoryPayload @semanticNonNull
   """
-  Replaces the traits of a provider; its generation grows by 1 if that changes
-  any. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
+  Replaces the traits of a provider; its generation grows by 1 if a trait changes.
+  Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
   ` + "`" + `NOT_FOUND` + "`" + `, an unknown trait ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale generation
-  ` + "`" + `CONCURRENT_UPDATE` + "`" + `. A trait named twice counts once.
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Duplicates count once.
   """
   setProviderTraits(
     "The provider and its traits."
     input: SetProviderTraitsInput!
   ): SetProviderTraitsPayload @semanticNonNull
   """
-  Replaces the aggregates of a provider; its generation grows by 1, even when
+  Replaces the aggregates of a provider; its generation grows by 1, even if
   nothing changes. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown
-  provider is ` + "`" + `NOT_FOUND` + "`" + `, an aggregate named twice ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale
+  provider is ` + "`" + `NOT_FOUND` + "`" + `, a duplicate aggregate ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale
   generation ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
   """
   setProviderAggregates(
@@ -3394,18 +3392,17 @@ extend type Mutation {
     input: SetOnResourceProvidersInput!
   ): SetOnResourceProvidersPayload @semanticNonNull
   """
-  Creates a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A name
-  that is not ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _ is
-  ` + "`" + `BAD_USER_INPUT` + "`" + `, one that is taken ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  Creates a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A
+  malformed name is ` + "`" + `BAD_USER_INPUT` + "`" + `, a taken one ` + "`" + `ALREADY_EXISTS` + "`" + `.
   """
   createTrait(
     "The trait."
     input: CreateTraitInput!
   ): CreateTraitPayload @semanticNonNull
   """
-  Deletes a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A name
-  that is not custom is ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown one ` + "`" + `NOT_FOUND` + "`" + `, a trait that
-  a provider has ` + "`" + `IN_USE` + "`" + `.
+  Deletes a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A
+  standard trait is ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown one ` + "`" + `NOT_FOUND` + "`" + `, a trait of a
+  provider ` + "`" + `IN_USE` + "`" + `.
   """
   deleteTrait(
     "The trait."
@@ -3413,8 +3410,7 @@ extend type Mutation {
   ): DeleteTraitPayload @semanticNonNull
   """
   Creates a custom resource class. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
-  A name that is not ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _ is
-  ` + "`" + `BAD_USER_INPUT` + "`" + `, one that is taken ` + "`" + `ALREADY_EXISTS` + "`" + `.
+  A malformed name is ` + "`" + `BAD_USER_INPUT` + "`" + `, a taken one ` + "`" + `ALREADY_EXISTS` + "`" + `.
   """
   createResourceClass(
     "The resource class."
@@ -3422,8 +3418,8 @@ extend type Mutation {
   ): CreateResourceClassPayload @semanticNonNull
   """
   Deletes a custom resource class. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
-  A name that is not custom is ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown one ` + "`" + `NOT_FOUND` + "`" + `, a
-  class that a provider has an inventory of ` + "`" + `IN_USE` + "`" + `.
+  A standard class is ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown one ` + "`" + `NOT_FOUND` + "`" + `, a class with
+  inventories ` + "`" + `IN_USE` + "`" + `.
   """
   deleteResourceClass(
     "The resource class."
@@ -3433,11 +3429,11 @@ extend type Mutation {
   Replaces the allocations of consumers, all of them or none. Needs the admin or
   service role (` + "`" + `FORBIDDEN` + "`" + `). The generations of the new providers, of the
   providers of a cleared consumer, and of each consumer grow by 1; a consumer
-  starts at 1. A concurrent claim is no conflict unless it took the capacity: an
-  amount beyond the free capacity, or against minUnit, maxUnit or stepSize, and a
-  class without an inventory, is ` + "`" + `CAPACITY_EXCEEDED` + "`" + `. An overcommitted inventory
-  accepts a claim that does not raise its use. A stale consumer generation is
-  ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an unknown provider or class ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  starts at 1. Concurrent claims do not conflict while there is enough capacity.
+  ` + "`" + `CAPACITY_EXCEEDED` + "`" + ` means that an amount exceeds the free capacity, violates
+  minUnit, maxUnit or stepSize, or has no inventory. An overcommitted inventory
+  accepts a claim that does not raise its used amount. A stale consumer generation
+  is ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an unknown provider or class ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   setAllocations(
     "The consumers and their new allocations."
@@ -3457,9 +3453,9 @@ extend type Mutation {
   Allocations must fit the union of old and new inventories. The generation of a
   listed provider grows by 1, by 1 more if its new inventories are not empty, and
   by 1 more if the allocations touch it. Needs the admin or service role
-  (` + "`" + `FORBIDDEN` + "`" + `).   Fails like ` + "`" + `setInventories` + "`" + ` and ` + "`" + `setAllocations` + "`" + `, except
-  that an unknown provider is ` + "`" + `BAD_USER_INPUT` + "`" + `. Leaving out a class that is still
-  used afterwards is ` + "`" + `IN_USE` + "`" + `.
+  (` + "`" + `FORBIDDEN` + "`" + `). Fails like ` + "`" + `setInventories` + "`" + ` and ` + "`" + `setAllocations` + "`" + `, except that an
+  unknown provider is ` + "`" + `BAD_USER_INPUT` + "`" + `. Removing an inventory that still has
+  allocations afterwards is ` + "`" + `IN_USE` + "`" + `.
   """
   reshape(
     "The providers' new inventories and the consumers' new allocations."
@@ -3561,17 +3557,17 @@ aggregates.
 type ResourceProvider implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
-  "The uuid, for good."
+  "The uuid. It never changes."
   uuid: UUID!
   "The name, unique, 1 to 200 characters."
   name: String!
   "A counter of changes. A mutation with a stale generation is refused."
   generation: Int!
-  "The provider directly above; ` + "`" + `null` + "`" + ` for a root."
+  "The parent; ` + "`" + `null` + "`" + ` for a root."
   parent: ResourceProvider
   "The root of the tree; the provider itself if it has no parent."
   root: ResourceProvider!
-  "The providers directly below, by name."
+  "The children, by name."
   children(
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -3616,7 +3612,7 @@ type ResourceProvider implements Node {
   updatedAt: DateTime!
 }
 
-"How much of a resource class a provider has. Amounts are in units of the class: ` + "`" + `MEMORY_MB` + "`" + ` counts mebibytes."
+"The amount of a resource class that a provider has. Amounts are in units of the class: ` + "`" + `MEMORY_MB` + "`" + ` counts mebibytes."
 type Inventory {
   "A cache key, unique among all types, made from the provider and the resource class. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
@@ -3646,7 +3642,7 @@ type Inventory {
 input ResourceAmountInput {
   "The name of the resource class."
   resourceClass: String! @nameOf(type: "ResourceClass")
-  "How many units, 1 to 2147483647."
+  "The number of units, 1 to 2147483647."
   amount: Int!
 }
 
@@ -3691,7 +3687,7 @@ input SubtreeInput {
 }
 
 """
-A total order of allocation candidates. Every server and every page has the same.
+A total order of allocation candidates, the same on every server and page.
 """
 enum CandidateOrder {
   """
@@ -3712,9 +3708,9 @@ enum CandidateOrder {
 
 "Whether groups with a suffix may be served by the same provider."
 enum GroupPolicy {
-  "They may."
+  "Groups may share a provider."
   NONE
-  "Each must have a different provider."
+  "Each group must have a different provider."
   ISOLATE
 }
 
@@ -3790,7 +3786,7 @@ type CandidateAllocation {
 type ResourceAmount {
   "The name of the resource class."
   resourceClass: String!
-  "How many units, 1 to 2147483647."
+  "The number of units, 1 to 2147483647."
   amount: Int!
 }
 
@@ -3911,7 +3907,7 @@ type Consumer implements Node {
   The resource with the same uuid; ` + "`" + `null` + "`" + ` for none and for a hidden one.
   """
   resource: Resource @work(statements: 1)
-  "When it got its first allocation."
+  "When the consumer got its first allocation."
   createdAt: DateTime!
   "When its allocations were last written."
   updatedAt: DateTime!
@@ -3925,7 +3921,7 @@ type Allocation {
   provider: ResourceProvider! @work(statements: 1, world: true, held: true)
   "The name of the resource class."
   resourceClass: String!
-  "How many units."
+  "The number of units."
   used: Int64!
   "The consumer."
   consumer: Consumer! @work(statements: 1, held: true)
@@ -4007,25 +4003,25 @@ enum UsageGrouping {
   TYPE
 }
 
-"The use of one project, user or type."
+"The usage of one project, user or type."
 type UsageGroup {
-  "The id of the project, when grouped by it; else ` + "`" + `null` + "`" + `."
+  "The id of the project; ` + "`" + `null` + "`" + ` if not grouped by project."
   projectId: String
-  "The id of the user, when grouped by it; else ` + "`" + `null` + "`" + `."
+  "The id of the user; ` + "`" + `null` + "`" + ` if not grouped by user."
   userId: String
-  "The type, when grouped by it; ` + "`" + `null` + "`" + ` for consumers that never had one, and when grouped by another."
+  "The type, if grouped by it; ` + "`" + `null` + "`" + ` for consumers without a type, and if not grouped by type."
   consumerType: String
-  "How many consumers there are."
+  "The number of consumers."
   consumerCount: Int!
-  "Their total use, by resource class."
+  "Their total usage, by resource class."
   usages: [ResourceUsage!]!
 }
 
-"How much of a resource class is used."
+"The used amount of a resource class."
 type ResourceUsage {
   "The name of the resource class."
   resourceClass: String!
-  "How many units."
+  "The number of units."
   used: Int64!
 }
 
@@ -4035,7 +4031,7 @@ input TraitFilter {
   startsWith: String
   "With one of these names, at most 250. An empty list matches nothing."
   names: [String!] @nameOf(type: "Trait") @work(world: true)
-  "Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  "Whether to ignore unknown names, so that the list returns the existing ones. Otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
   ignoreUnknown: Boolean! = false
   "` + "`" + `true` + "`" + ` for traits of at least one provider, ` + "`" + `false` + "`" + ` for traits of none."
   associated: Boolean
@@ -4067,7 +4063,7 @@ type TraitEdge {
 input ResourceClassFilter {
   "With one of these names, at most 250. An empty list matches nothing."
   names: [String!] @nameOf(type: "ResourceClass") @work(world: true)
-  "Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
+  "Whether to ignore unknown names, so that the list returns the existing ones. Otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
   ignoreUnknown: Boolean! = false
   "` + "`" + `true` + "`" + ` for custom ones, ` + "`" + `false` + "`" + ` for standard ones."
   custom: Boolean
@@ -4093,7 +4089,7 @@ type ResourceClassEdge {
   node: ResourceClass!
 }
 
-"A trait: a quality of a provider."
+"A trait: a named property of a provider."
 type Trait {
   "A cache key, unique among all types, made from the name. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
@@ -4119,17 +4115,17 @@ input CreateResourceProviderInput {
   name: String!
   "The uuid (default: a new one)."
   uuid: UUID
-  "The uuid of the provider above; a root when absent."
+  "The uuid of the parent (default: none, a root)."
   parent: UUID
   "The uuid of the linked resource, for example a ` + "`" + `physical:host` + "`" + `."
   resource: UUID
   "The name of the parent. Mutually exclusive with ` + "`" + `parent` + "`" + `."
   parentName: String
-  "Its inventories, at most 1000, each class once; none when absent."
+  "Its inventories, at most 1000, each class once (default: none)."
   inventories: [InventoryInput!]
-  "The names of its traits, at most 1000; none when absent. A trait named twice counts once."
+  "The names of its traits, at most 1000 (default: none). Duplicates count once."
   traits: [String!]
-  "The uuids of its aggregates, at most 1000, each once; none when absent."
+  "The uuids of its aggregates, at most 1000, each once (default: none)."
   aggregates: [UUID!]
 }
 
@@ -4137,7 +4133,7 @@ input CreateResourceProviderInput {
 input CreateResourceProvidersInput {
   "The providers, 1 to 1000; parents before children."
   items: [CreateResourceProviderInput!]!
-  "Whether all of them are created or none; otherwise each has its outcome."
+  "Whether to create all or none. Otherwise each item has its own outcome."
   atomic: Boolean! = true
 }
 
@@ -4237,7 +4233,7 @@ input SetOnResourceProviderInput {
   generation: Int
   "All its inventories, at most 1000, each class once; ` + "`" + `[]` + "`" + ` removes all."
   inventories: [InventoryInput!]
-  "The names of all its traits, at most 1000; ` + "`" + `[]` + "`" + ` removes all. A trait named twice counts once."
+  "The names of all its traits, at most 1000; ` + "`" + `[]` + "`" + ` removes all. Duplicates count once."
   traits: [String!]
   "The uuids of all its aggregates, at most 1000, each once; ` + "`" + `[]` + "`" + ` removes all."
   aggregates: [UUID!]
@@ -4247,7 +4243,7 @@ input SetOnResourceProviderInput {
 input SetOnResourceProvidersInput {
   "The providers, 1 to 1000, each once."
   items: [SetOnResourceProviderInput!]!
-  "Whether all of them are written or none; otherwise each has its outcome."
+  "Whether to write all or none. Otherwise each item has its own outcome."
   atomic: Boolean! = true
 }
 
@@ -4335,7 +4331,7 @@ input GroupMappingInput {
 
 "The consumers whose allocations were set."
 type SetAllocationsPayload {
-  "The consumers that have allocations now, in the order of the input; a cleared one is gone."
+  "The consumers that have allocations now, in the order of the input, without cleared ones."
   consumers: [Consumer!]! @work(hands: true)
 }
 
@@ -4449,7 +4445,7 @@ input ReshapeInput {
 type ReshapePayload {
   "The providers as they are now, in the order of the input."
   resourceProviders: [ResourceProvider!]!
-  "The consumers that have allocations now, in the order of the input; a cleared one is gone."
+  "The consumers that have allocations now, in the order of the input, without cleared ones."
   consumers: [Consumer!]!
 }
 `, BuiltIn: false},
@@ -4528,11 +4524,11 @@ sum beyond 2^63-1 is 2^63-1.
 type Capacity {
   "The name of the resource class."
   resourceClass: String!
-  "The uuid of the aggregate, when grouped by it; ` + "`" + `null` + "`" + ` for providers without an aggregate."
+  "The uuid of the aggregate, if grouped by it; ` + "`" + `null` + "`" + ` for providers without an aggregate."
   aggregate: UUID
-  "The name of the trait, when grouped by it; ` + "`" + `null` + "`" + ` for providers without a trait."
+  "The name of the trait, if grouped by it; ` + "`" + `null` + "`" + ` for providers without a trait."
   trait: String
-  "The root of the tree, when grouped by it; in ` + "`" + `treeCapacity` + "`" + ` the provider above the subtree."
+  "The root of the tree, if grouped by it; in ` + "`" + `treeCapacity` + "`" + ` the root of the subtree."
   root: ResourceProvider
   "The total amount."
   total: Int64!
@@ -4546,7 +4542,7 @@ type Capacity {
   free: Int64!
   "used / capacity, 0.5 for half; above 1 when overcommitted beyond the capacity, ` + "`" + `null` + "`" + ` if the capacity is 0."
   shareUsed: Float
-  "How many providers have an inventory of the class."
+  "The number of providers with an inventory of the class."
   providers: Int!
 }
 `, BuiltIn: false},
@@ -4568,10 +4564,10 @@ extend type Resource {
   """
   The candidates for the ` + "`" + `placementRequest` + "`" + ` of this resource. If the request has
   problems, the field is ` + "`" + `null` + "`" + ` and each problem is a ` + "`" + `BAD_USER_INPUT` + "`" + ` at
-  ` + "`" + `metadata['KEY']` + "`" + `. A request with too long a search is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  ` + "`" + `metadata['KEY']` + "`" + `. A search with too many steps is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   ` + "`" + `null` + "`" + ` for a resource without a request, and for a viewer who may not read
   placement. Each resource is a separate search: select few. The resources of one
-  operation may have at most 100 distinct requirements of capabilities
+  operation may have at most 100 distinct lists of requirements on capabilities
   (` + "`" + `QUERY_TOO_COMPLEX` + "`" + `).
   """
   allocationCandidates(
@@ -4689,7 +4685,7 @@ type KeyProblem {
   resources(
     "Which resources; all conditions must hold (default: all)."
     filter: ResourceFilter
-    "The order; by name when absent. The id breaks ties, so no page repeats or loses a row."
+    "The order (default: by name). The id breaks ties, so pages neither repeat nor miss a row."
     orderBy: ResourceOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -4700,7 +4696,7 @@ type KeyProblem {
     "Only rows before this cursor."
     before: String
   ): ResourceConnection @semanticNonNull @work(statements: 1)
-  "The resource with this uuid; ` + "`" + `null` + "`" + ` when there is none or it is not visible."
+  "The resource with this uuid; ` + "`" + `null` + "`" + ` if it is missing or hidden."
   resource(
     "The uuid."
     uuid: UUID!
@@ -4735,11 +4731,11 @@ extend type Mutation {
   """
   Creates a resource with metadata, tags and capabilities, in one transaction.
   Members create in their own project, administrators and services in any
-  (` + "`" + `FORBIDDEN` + "`" + `); ` + "`" + `capabilities` + "`" + ` and ` + "`" + `serviceMetadata` + "`" + ` need an administrator or a
-  service. An unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a uuid that is taken or reserved
-  ` + "`" + `ALREADY_EXISTS` + "`" + `, a parent that is missing, not visible or of the wrong type
-  ` + "`" + `BAD_USER_INPUT` + "`" + `, and so is metadata that breaks the definitions of a strict
-  type; the parent of another project is ` + "`" + `FORBIDDEN` + "`" + `, too many metadata items are
+  (` + "`" + `FORBIDDEN` + "`" + `). ` + "`" + `capabilities` + "`" + ` and ` + "`" + `serviceMetadata` + "`" + ` need an administrator or a
+  service. An unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a taken or reserved uuid
+  ` + "`" + `ALREADY_EXISTS` + "`" + `. A parent that is missing, hidden or of the wrong type, and
+  metadata that breaks the definitions of a strict type, is ` + "`" + `BAD_USER_INPUT` + "`" + `. A
+  parent of another project is ` + "`" + `FORBIDDEN` + "`" + `, too many metadata items are
   ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   createResource(
@@ -4805,7 +4801,7 @@ extend type Mutation {
   Changes fields of a resource. Absent fields keep their values. The revision
   grows only if something changes. Members change resources of their project (else
   ` + "`" + `FORBIDDEN` + "`" + `, or ` + "`" + `NOT_FOUND` + "`" + ` for hidden ones). A parent that is missing, of the
-  wrong type, or the resource itself or below it is ` + "`" + `BAD_USER_INPUT` + "`" + `; a stale
+  wrong type, the resource itself or its descendant is ` + "`" + `BAD_USER_INPUT` + "`" + `. A stale
   ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
   """
   updateResource(
@@ -4813,8 +4809,8 @@ extend type Mutation {
     input: UpdateResourceInput!
   ): UpdateResourcePayload @semanticNonNull
   """
-  Deletes a resource with its metadata, capabilities and tags. One that has
-  children, or that a resource provider is linked to, is ` + "`" + `IN_USE` + "`" + `.
+  Deletes a resource with its metadata, capabilities and tags. A resource with
+  children or with a linked resource provider is ` + "`" + `IN_USE` + "`" + `.
   """
   deleteResource(
     "The resource."
@@ -4871,25 +4867,25 @@ input ResourceFilter {
   metadata: [KeyValueInput!] @work(tests: 500)
   """
   Meeting all of these requirements on capabilities, in the syntax of extra specs;
-  at most 64. ` + "`" + `unknownKeys` + "`" + ` says what becomes of a key that names no capability.
+  at most 64. ` + "`" + `unknownKeys` + "`" + ` applies to keys that name no capability.
   """
   requirements: [RequirementInput!] @work(statements: 1, tests: 5000)
-  "What becomes of keys of ` + "`" + `requirements` + "`" + ` that name no visible capability."
+  "What to do with keys of ` + "`" + `requirements` + "`" + ` that name no visible capability."
   unknownKeys: UnknownKeys! = REFUSE
   """
   Meeting this expression on capabilities, in the JSON syntax of reservations:
-  ` + "`" + `["==", "$arch", "x86_64"]` + "`" + `, and ` + "`" + `["and", A, B, ...]` + "`" + `, ` + "`" + `["or", A, B, ...]` + "`" + `,
-  ` + "`" + `["not", A]` + "`" + ` of such. The operators are ` + "`" + `= == != >= <= > <` + "`" + `; numbers are
-  compared as numbers when both are. An unknown or hidden name is
-  ` + "`" + `BAD_USER_INPUT` + "`" + `. The empty string and ` + "`" + `[]` + "`" + ` are no condition. At most 65536
-  characters, with the depth and number of tests of ` + "`" + `where` + "`" + `.
+  ` + "`" + `["==", "$arch", "x86_64"]` + "`" + `, and combinations with ` + "`" + `["and", A, B, ...]` + "`" + `,
+  ` + "`" + `["or", A, B, ...]` + "`" + ` and ` + "`" + `["not", A]` + "`" + `. The operators are ` + "`" + `= == != >= <= > <` + "`" + `; two
+  numbers are compared as numbers. An unknown or hidden name is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  The empty string and ` + "`" + `[]` + "`" + ` are no condition. At most 65536 characters, with the
+  limits of depth and tests of ` + "`" + `where` + "`" + `.
   """
   matching: String @work(statements: 1, tests: 5000, heavy: true)
   "Meeting this tree of conditions on metadata and capabilities."
   where: ResourceCondition
 }
 
-"What becomes of a key that names no capability which the viewer may see."
+"What to do with a key that names no visible capability."
 enum UnknownKeys {
   "It is ` + "`" + `BAD_USER_INPUT` + "`" + `, with the nearest visible name."
   REFUSE
@@ -4919,19 +4915,19 @@ input RequirementInput {
   or ` + "`" + `<or> A,B` + "`" + ` one of the operands, ` + "`" + `<all-in> A B` + "`" + ` all of them. ` + "`" + `<in>` + "`" + ` and
   ` + "`" + `<all-in>` + "`" + ` look for members of a list or substrings of a string. Without an
   operator the value must be equal; numbers are compared as numbers. An operand
-  with blanks needs quotation marks, ` + "`" + `s== "NVIDIA A2"` + "`" + `, or a place between
-  ` + "`" + `<or>` + "`" + `s. One matching member of a list is enough, except for ` + "`" + `<all-in>` + "`" + `. An
-  absent capability never matches. A malformed requirement of a known capability,
-  and more than 4096 characters, is ` + "`" + `BAD_USER_INPUT` + "`" + ` with a hint.
+  with spaces needs quotation marks, ` + "`" + `s== "NVIDIA A2"` + "`" + `, except after ` + "`" + `<or>` + "`" + `. One
+  matching member of a list is enough, except for ` + "`" + `<all-in>` + "`" + `. An absent capability
+  never matches. A malformed requirement of a known capability, and more than 4096
+  characters, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   requirement: String!
 }
 
-"A tree of conditions: exactly one field is given. At most 5 of ` + "`" + `all` + "`" + `, ` + "`" + `any` + "`" + ` and ` + "`" + `not` + "`" + ` within one another, with 50 tests; more is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+"A tree of conditions with exactly one field at each level. At most 5 nested levels of ` + "`" + `all` + "`" + `, ` + "`" + `any` + "`" + ` and ` + "`" + `not` + "`" + `, and at most 50 tests; more is ` + "`" + `BAD_USER_INPUT` + "`" + `."
 input ResourceCondition @oneOf {
-  "Every one of these holds; an empty list always does."
+  "All of these hold; an empty list always holds."
   all: [ResourceCondition!]
-  "At least one of these holds; an empty list never does."
+  "At least one of these holds; an empty list never holds."
   any: [ResourceCondition!]
   "The condition does not hold. Includes resources without the tested key."
   not: ResourceCondition
@@ -4947,7 +4943,7 @@ input MetadataCondition {
   key: String!
   "Whether the resource has the key."
   exists: Boolean
-  "The value is this one."
+  "The value equals this one."
   equals: String
   "The value is one of these; at most 100."
   in: [String!]
@@ -4968,7 +4964,7 @@ input CapabilityCondition {
   name: String! @nameOf(type: "Capability")
   "Whether the resource has the capability."
   exists: Boolean
-  "The value is this one."
+  "The value equals this one."
   equals: String
   "The value is one of these; at most 100."
   in: [String!]
@@ -5065,7 +5061,7 @@ enum ResourceFacetKind {
   TYPE
   "The id of the project."
   PROJECT
-  "The tags, free ones and such as definitions know, without regard to case."
+  "The tags, with or without a definition, case-insensitive."
   TAG
   "The visibility."
   VISIBILITY
@@ -5077,23 +5073,23 @@ enum ResourceFacetKind {
   CAPABILITY_VALUE @work(statements: 1, tests: 2000)
 }
 
-"What resources have, and how many have it."
+"The values of one facet, with their numbers of resources."
 type ResourceFacet {
   "The kind of the values."
   by: ResourceFacetKind!
-  "The metadata key or the name of the capability; ` + "`" + `null` + "`" + ` where the kind has none."
+  "The metadata key or the name of the capability; ` + "`" + `null` + "`" + ` for other kinds."
   key: String
-  "The values, the most frequent first, then by code point; tags by their folded names."
+  "The values, most frequent first, then by code point; tags by their folded names."
   values: [ResourceFacetValue!]! @work(length: 100)
-  "Whether there are more values than were asked for."
+  "Whether there are more values."
   hasMore: Boolean!
 }
 
-"A value and how many resources have it."
+"A value with its number of resources."
 type ResourceFacetValue {
-  "The value; of a tag the spelling that comes first by code point."
+  "The value; for a tag, its first spelling by code point."
   value: String!
-  "How many of the resources have it, under the filter without the facet's own choice."
+  "The number of resources with the value, under the filter without the facet's own selection."
   resourceCount: Int!
 }
 
@@ -5101,7 +5097,7 @@ type ResourceFacetValue {
 type MetadataFacet {
   "The key."
   key: String!
-  "The values, the most frequent first, then by code point."
+  "The values, most frequent first, then by code point."
   values: [MetadataFacetValue!]! @work(length: 10)
 }
 
@@ -5109,7 +5105,7 @@ type MetadataFacet {
 type MetadataFacetValue {
   "The value."
   value: String!
-  "How many of the resources have it."
+  "The number of resources with the value."
   resourceCount: Int!
 }
 
@@ -5137,7 +5133,7 @@ type MetadataKeyEdge {
 type MetadataKey {
   "The key."
   key: String!
-  "How many of the resources that the viewer may see have it."
+  "The number of visible resources with the key."
   resourceCount: Int!
 }
 
@@ -5145,7 +5141,7 @@ type MetadataKey {
 type ResourceExplanation {
   "Number of visible resources."
   considered: Int!
-  "The conditions, in the order in which they are counted; at most as many as the filter has."
+  "The conditions of the filter, in the order of counting."
   clauses: [ResourceClause!]!
 }
 
@@ -5153,9 +5149,9 @@ type ResourceExplanation {
 type ResourceClause {
   "The field of the filter that the condition comes from."
   kind: ResourceClauseKind!
-  "The path of the argument that the condition is about, for example ` + "`" + `filter.tags[0]` + "`" + `."
+  "The path of the argument, for example ` + "`" + `filter.tags[0]` + "`" + `."
   path: String!
-  "The condition, by its field in the filter and its place there."
+  "The condition as text: its field in the filter and its index."
   clause: String!
   "Number of resources that pass it alone."
   passing: Int!
@@ -5163,7 +5159,7 @@ type ResourceClause {
   remaining: Int!
   "Whether it was ignored because it names no capability."
   ignored: Boolean!
-  "Number of resources that fail because their value is no number and the condition compares numbers."
+  "Number of resources that fail because the condition compares numbers and their value is not a number."
   notNumbers: Int!
 }
 
@@ -5177,19 +5173,19 @@ enum ResourceClauseKind {
   PROJECT_IDS
   "` + "`" + `visibility` + "`" + `: of this visibility."
   VISIBILITY
-  "` + "`" + `search` + "`" + `: with this text in the name, the description or a value."
+  "` + "`" + `search` + "`" + `: with this string in the name, the description or a value."
   SEARCH
   "` + "`" + `updatedSince` + "`" + `: changed at this time or later."
   UPDATED_SINCE
-  "` + "`" + `ancestor` + "`" + `: somewhere below this resource."
+  "` + "`" + `ancestor` + "`" + `: a descendant of this resource."
   ANCESTOR
   "` + "`" + `name` + "`" + `: with this name."
   NAME
-  "` + "`" + `nameContains` + "`" + `: with this text in the name."
+  "` + "`" + `nameContains` + "`" + `: with this string in the name."
   NAME_CONTAINS
   "` + "`" + `uuids` + "`" + `: with one of these uuids."
   UUIDS
-  "` + "`" + `parent` + "`" + `: directly below this resource."
+  "` + "`" + `parent` + "`" + `: a child of this resource."
   PARENT
   "` + "`" + `tags` + "`" + `: with this tag."
   TAGS
@@ -5237,11 +5233,11 @@ type Resource implements Node {
   updatedAt: DateTime!
   "The parent; ` + "`" + `null` + "`" + ` for none and for a hidden one."
   parent: Resource @work(statements: 1)
-  "The visible resources directly below this one."
+  "The visible children."
   children(
     "Which of them; all conditions must hold (default: all)."
     filter: ResourceFilter
-    "The order; by name when absent."
+    "The order (default: by name)."
     orderBy: ResourceOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -5254,7 +5250,7 @@ type Resource implements Node {
   ): ResourceConnection @semanticNonNull @work(statements: 1)
   "The metadata, by key; at most 128 items by default."
   metadata(
-    "Only these keys; one twice counts once. Absent means all."
+    "Only these keys (default: all). Duplicates count once."
     keys: [String!]
   ): [MetadataItem!]! @work(statements: 1)
   "One metadata item; ` + "`" + `null` + "`" + ` for a missing key."
@@ -5268,7 +5264,7 @@ type Resource implements Node {
   except for administrators and services.
   """
   metadataReport: MetadataReport @work(statements: 2, world: true, tests: 50)
-  "The tags, by name without regard to case; at most 128."
+  "The tags, by name, case-insensitive; at most 128."
   tags: [String!]! @work(statements: 1)
 }
 
@@ -5280,7 +5276,7 @@ type MetadataItem implements Node {
   key: String!
   "The value, 1 to 1023 characters."
   value: String!
-  "Whether users may change and delete the item; ` + "`" + `false` + "`" + ` leaves that to administrators and services."
+  "Whether users may change and delete the item; ` + "`" + `false` + "`" + ` reserves it to administrators and services."
   userModifiable: Boolean!
   "When the item was created."
   createdAt: DateTime!
@@ -5295,7 +5291,7 @@ extend type ResourceType {
   resources(
     "Which of them; all conditions must hold (default: all)."
     filter: ResourceFilter
-    "The order; by name when absent."
+    "The order (default: by name)."
     orderBy: ResourceOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -5314,11 +5310,11 @@ input CreateResourceInput {
   type: String!
   "The name, 1 to 255 characters."
   name: String!
-  "The description, up to 1023 characters; an empty string clears it."
+  "The description, up to 1023 characters; an empty string means none."
   description: String
-  "The id of the project that owns it, 1 to 255 characters; the viewer's project when absent."
+  "The id of the project that owns it, 1 to 255 characters (default: the viewer's project)."
   projectId: String
-  "Who may see it; ` + "`" + `PRIVATE` + "`" + ` when absent."
+  "Who may see it (default ` + "`" + `PRIVATE` + "`" + `)."
   visibility: Visibility
   "The uuid of the parent. Some built-in types require a parent of one type."
   parent: UUID
@@ -5326,7 +5322,7 @@ input CreateResourceInput {
   uuid: UUID
   "Metadata that users may change; each key once."
   metadata: [KeyValueInput!]
-  "Metadata that only administrators and services change; no key of ` + "`" + `metadata` + "`" + ` again."
+  "Metadata that only administrators and services may change. Its keys must differ from the keys of ` + "`" + `metadata` + "`" + `."
   serviceMetadata: [KeyValueInput!]
   "Capabilities, names 1 to 255 characters, and their values, 0 to 4096 characters; at most 1000, each name once. A value that is a JSON array of strings is a list."
   capabilities: [KeyValueInput!]
@@ -5344,7 +5340,7 @@ type CreateResourcePayload {
 input CreateResourcesInput {
   "The resources, 1 to 1000; parents before children."
   items: [CreateResourceInput!]!
-  "Whether all of them are created or none; otherwise each has its outcome."
+  "Whether to create all or none. Otherwise each item has its own outcome."
   atomic: Boolean! = true
 }
 
@@ -5384,9 +5380,9 @@ type SetMetadataPayload {
 
 "Metadata items to set on several resources."
 input SetMetadataOnResourcesInput {
-  "What to set on which resource; at most 1000, each resource once."
+  "The items to set on each resource; at most 1000 resources, each once."
   items: [SetMetadataInput!]!
-  "Whether all of them are changed or none; otherwise each has its outcome."
+  "Whether to change all or none. Otherwise each item has its own outcome."
   atomic: Boolean! = true
 }
 
@@ -5398,7 +5394,7 @@ type SetMetadataOnResourcesPayload {
   results: [SetMetadataOnResourcesResult!]!
 }
 
-"The outcomes of the metadata of one of several resources."
+"The outcome for one of the resources."
 type SetMetadataOnResourcesResult {
   "The resource as it is now; ` + "`" + `null` + "`" + ` if the item has problems."
   resource: Resource
@@ -5414,7 +5410,7 @@ input ReplaceMetadataInput {
   items: [KeyValueInput!]!
   "Whether users may change these items; only administrators and services may set it (` + "`" + `FORBIDDEN` + "`" + `). Default: unchanged, ` + "`" + `true` + "`" + ` for new items."
   userModifiable: Boolean
-  "Whether to replace items reserved to administrators and services, too; only they may set it (` + "`" + `FORBIDDEN` + "`" + `)."
+  "Whether to also replace items reserved to administrators and services; only they may set it (` + "`" + `FORBIDDEN` + "`" + `)."
   includeServiceOwned: Boolean! = false
   "The expected revision of the resource (default: any)."
   revision: Int
@@ -5448,11 +5444,11 @@ type DeleteMetadataPayload {
 input UpdateResourceInput {
   "The uuid of the resource."
   uuid: UUID!
-  "The new name, 1 to 255 characters; it cannot be cleared."
+  "The new name, 1 to 255 characters; cannot be ` + "`" + `null` + "`" + `."
   newName: String
-  "The description, up to 1023 characters; an empty string clears it."
+  "The description, up to 1023 characters; an empty string means none."
   description: String
-  "Who may see it; cleared it is ` + "`" + `PRIVATE` + "`" + `."
+  "Who may see it; ` + "`" + `null` + "`" + ` means ` + "`" + `PRIVATE` + "`" + `."
   visibility: Visibility
   "The uuid of the parent. ` + "`" + `null` + "`" + ` removes it, except for built-in types that require one."
   parent: UUID
@@ -5499,12 +5495,12 @@ type SetResourceTagsPayload {
 	{Name: "../../schema/resource_problems.graphql", Input: `extend type Query {
   """
   The resources whose metadata breaks the current definitions, by uuid: the
-  violations of ` + "`" + `metadataReport` + "`" + `, for the viewer's project, and for administrators
-  and services for all resources. It happens after definitions change, and on
-  types that are not strict. Each answer scans up to ` + "`" + `scan` + "`" + ` resources by uuid, so
-  it may have few nodes or none. Continue with ` + "`" + `after: pageInfo.endCursor` + "`" + ` while
-  there is a next page. An unknown cursor and a size out of range are
-  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  violations of ` + "`" + `metadataReport` + "`" + `. The scan covers the viewer's project or, for
+  administrators and services, all resources. Metadata breaks when definitions
+  change, and on types that are not strict. Each answer scans up to ` + "`" + `scan` + "`" + `
+  resources by uuid, so it may have few nodes or none. Continue with ` + "`" + `after:
+  pageInfo.endCursor` + "`" + ` while there is a next page. An unknown cursor and a size out
+  of range are ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   metadataProblems(
     "Which problems; all conditions must hold (default: all)."
@@ -5542,7 +5538,7 @@ input MetadataProblemScan {
   scan: Int! = 1000
 }
 
-"A page of resources whose metadata break their definitions, with how far it looked for them."
+"A page of resources whose metadata break their definitions, and the state of the scan."
 type MetadataProblemConnection {
   "The resources of the page, by uuid."
   nodes: [ResourceProblems!]!
@@ -5562,13 +5558,13 @@ type MetadataProblemConnection {
   scannedTo: String
   "Number of scanned resources with problems, including resources beyond the page."
   resourceCount: Int!
-  "How many problems they have."
+  "The number of problems of these resources."
   problemCount: Int!
-  "The problems of all scanned resources in groups: the group of most resources first, then by namespace, key and rule."
+  "The problems of all scanned resources in groups: groups with more resources first, then by namespace, key and rule."
   counts(
     "The keys of the groups, each once; ` + "`" + `[]` + "`" + ` makes one group."
     by: [MetadataProblemGrouping!]! = [NAMESPACE, KEY, RULE]
-    "How many groups at most, 0 to 1000."
+    "Maximum number of groups, 0 to 1000."
     first: Int! = 100
   ): [MetadataProblemCount!] @semanticNonNull
 }
@@ -5583,7 +5579,7 @@ enum MetadataProblemGrouping {
   RULE
 }
 
-"A group of problems, and how many there are."
+"A group of problems with its counts."
 type MetadataProblemCount {
   "The name of the namespace; ` + "`" + `null` + "`" + ` for none and if not grouped by it."
   namespace: String
@@ -5591,9 +5587,9 @@ type MetadataProblemCount {
   key: String
   "The rule; ` + "`" + `null` + "`" + ` if not grouped by it."
   rule: ViolationRule
-  "How many resources have a problem of the group."
+  "The number of resources with a problem of the group."
   resourceCount: Int!
-  "How many problems there are."
+  "The number of problems."
   problemCount: Int!
 }
 
@@ -5609,7 +5605,7 @@ type ResourceProblemsEdge {
 type ResourceProblems {
   "The resource."
   resource: Resource!
-  "The problems that the filter leaves, by key; at least one."
+  "The problems that match the filter, by key; at least one."
   problems: [MetadataProblem!]!
 }
 
@@ -5625,7 +5621,7 @@ type MetadataProblem {
   message: String! @work(bytes: 100)
   "The namespace of the definition; ` + "`" + `null` + "`" + ` without a definition and for a hidden one."
   namespace: String
-  "The definition; of several in conflict, the one with the fewest violations. ` + "`" + `null` + "`" + ` where ` + "`" + `namespace` + "`" + ` is, and in a dry run, which has no stored definition."
+  "The definition; if definitions conflict, the one with the fewest violations. ` + "`" + `null` + "`" + ` if ` + "`" + `namespace` + "`" + ` is ` + "`" + `null` + "`" + `, and in a dry run."
   definition: PropertyDefinition
 }
 `, BuiltIn: false},
@@ -5640,8 +5636,8 @@ The server checks token, role and visibility again for each event. Each event is
 paid from the viewer's budget: while the budget is empty the stream waits, without
 loss. An event shows one instant, at or after the change. A stream ends when the
 token expires, the viewer's rights change, the client is too slow or the server
-stops. Subscribe again with the last cursor. docs/live.md has the protocols and
-limits.
+stops. Then subscribe again with the last cursor. docs/live.md has the protocols
+and limits.
 """
 type Subscription {
   """
@@ -5741,7 +5737,7 @@ type Subscription {
 
 "A change of a resource."
 type ResourceChange {
-  "The position after the change, as ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
+  "The position after the change, for ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
   "The change."
   change: Change!
@@ -5751,7 +5747,7 @@ type ResourceChange {
 
 "A change of a namespace or its contents."
 type NamespaceChange {
-  "The position after the change, as ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
+  "The position after the change, for ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
   "The change."
   change: Change!
@@ -5761,7 +5757,7 @@ type NamespaceChange {
 
 "A change of a resource provider."
 type ResourceProviderChange {
-  "The position after the change, as ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
+  "The position after the change, for ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
   "The change."
   change: Change!
@@ -5771,7 +5767,7 @@ type ResourceProviderChange {
 
 "New candidates for a request."
 type AllocationCandidatesChange {
-  "A fingerprint of the selected fields. As ` + "`" + `after` + "`" + `, with the same selection and request, the next different answer follows. Valid on every server."
+  "A hash of the selected fields, valid on every server. Send it as ` + "`" + `after` + "`" + ` with the same selection and request to get the next different answer."
   cursor: String!
   "The candidates, in the form of ` + "`" + `allocationCandidates` + "`" + `."
   allocationCandidates(
@@ -5786,7 +5782,7 @@ type AllocationCandidatesChange {
 
 "New sums of capacity."
 type CapacityChange {
-  "A fingerprint of the selected fields. As ` + "`" + `after` + "`" + `, with the same selection and arguments, the next different answer follows. Valid on every server."
+  "A hash of the selected fields, valid on every server. Send it as ` + "`" + `after` + "`" + ` with the same selection and arguments to get the next different answer."
   cursor: String!
   "The sums, in the form of ` + "`" + `capacity` + "`" + `."
   capacity(
@@ -5802,32 +5798,33 @@ type CapacityChange {
 }
 `, BuiltIn: false},
 	{Name: "../../schema/work.graphql", Input: `"""
-The work of a field besides writing its answer. Prices are computed from it. At an
-argument, a member of an input object or a value of an enum it is added to the work
-of the field. ` + "`" + `make generate` + "`" + ` leaves the directive out of the published schema.
+The work of a field besides writing its answer. Prices are computed from it. The
+work of an argument, a member of an input object or a value of an enum is added to
+the work of the field. ` + "`" + `make generate` + "`" + ` leaves the directive out of the published
+schema.
 """
 directive @work(
-  "SQL statements that it runs at most, however many objects have the field."
+  "Maximum number of SQL statements, for any number of objects with the field."
   statements: Int! = 0
-  "Whether those statements run only where memory lacks the answer."
+  "Whether the statements run only if the answer is not in memory."
   fallback: Boolean! = false
   "Whether it reads the placement world in memory."
   world: Boolean! = false
-  "Whether its rows bring along their parts."
+  "Whether its rows come with their parts."
   hands: Boolean! = false
-  "Whether it reads nothing where its row brought the value along."
+  "Whether it reads nothing if its row came with the value."
   held: Boolean! = false
-  "Whether it, a field of Mutation, joins a transaction with others like it."
+  "Whether the field of Mutation shares a transaction with other such fields."
   joins: Boolean! = false
-  "Whether it may take so long that few of its kind run together."
+  "Whether it may take long, so that few such fields run concurrently."
   heavy: Boolean! = false
-  "Work for each object besides statements and rows, in fields of an answer, each 0.1 us."
+  "Work for each object besides statements and rows, in fields of an answer (0.1 us each)."
   tests: Int! = 0
-  "About how long its value is, where its type says too little."
+  "The typical size of its value in bytes, if the type does not determine it."
   bytes: Int! = 0
-  "How many members its list usually has; 0 leaves it to the arguments."
+  "The typical length of its list; 0 means that arguments determine it."
   length: Int! = 0
-  "How many levels above there is a list that it reads once more: 1 is its parent."
+  "The number of levels up to a list that it reads again: 1 is its parent."
   again: Int! = 0
 ) on FIELD_DEFINITION | ARGUMENT_DEFINITION | INPUT_FIELD_DEFINITION | ENUM_VALUE
 `, BuiltIn: false},

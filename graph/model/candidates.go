@@ -18,8 +18,8 @@ type AllocationCandidateConnection struct {
 	page    placement.Page
 	count   func() (candidateCount, error)
 	explain func() *CandidateExplanation
-	// Beside are the connections that were made together with this one, itself
-	// included. It is nil for a single connection.
+	// Beside are the connections of the same batch, including this one. It is
+	// nil for a single connection.
 	Beside []*AllocationCandidateConnection
 }
 
@@ -53,11 +53,12 @@ func CandidatesIn(world *placement.World, request *placement.Request, after *pla
 func tooComplex(err error) error {
 	switch {
 	case errors.Is(err, placement.ErrTooComplex):
-		return problem.Refuse(problem.ErrTooComplex, "the request needs too long a search; ask for less at once").Because(err)
+		return problem.Refuse(problem.ErrTooComplex,
+			"the search takes too many steps; request less at once").Because(err)
 	case errors.Is(err, placement.ErrPositionMismatch):
 		return problem.Invalid("after", "is a cursor of another request or order")
 	case errors.Is(err, placement.ErrPositionGone):
-		return problem.Invalid("after", "stands at providers that are gone; start from the first page")
+		return problem.Invalid("after", "refers to providers that no longer exist; start from the first page")
 	}
 	return err
 }
@@ -86,7 +87,7 @@ func (c *AllocationCandidateConnection) Roots() []*ResourceProvider {
 }
 
 // Nearest returns the providers of the near misses, of this connection and of
-// those in Beside.
+// the connections in Beside.
 func (c *AllocationCandidateConnection) Nearest() []*ResourceProvider {
 	var nearest []*ResourceProvider
 	for _, one := range c.Beside {

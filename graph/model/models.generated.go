@@ -37,7 +37,7 @@ type CreateCapabilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
-	// Whether only administrators and services discover it. The operator sets the default, normally `true`.
+	// Whether only administrators and services may discover it. The operator sets the default, normally `true`.
 	Private graphql.Omittable[*bool] `json:"private,omitempty"`
 }
 
@@ -113,7 +113,7 @@ type CreateResourceTypeInput struct {
 	Name string `json:"name"`
 	// Whether metadata on resources of the type must satisfy its definitions.
 	Strict bool `json:"strict"`
-	// Whether it refuses deletion.
+	// Whether it is protected from deletion.
 	Protected bool `json:"protected"`
 }
 
@@ -175,7 +175,7 @@ type DeleteCapabilityInput struct {
 type DeleteCapabilityPayload struct {
 	// The capability as it was.
 	Capability *resource.Capability `json:"capability"`
-	// The values that were removed with it, by uuid of the resource; the first 1000. The audit log has all of them.
+	// The first 1000 removed values, by uuid of the resource. The audit log has all of them.
 	Removed []*resource.RemovedCapability `json:"removed"`
 	// Number of resources whose value was removed.
 	RemovedCount int `json:"removedCount"`
@@ -197,7 +197,7 @@ type DeleteMetadataPayload struct {
 type DeleteNamespaceContentsInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// What to delete all of, each kind once.
+	// The kinds of contents to delete, each once.
 	Kinds []metadef.ContentKind `json:"kinds"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
@@ -235,7 +235,7 @@ type DeleteObjectInput struct {
 
 // What `deleteObject` returns.
 type DeleteObjectPayload struct {
-	// The object as it was; its properties are gone.
+	// The object as it was, without its properties.
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -359,7 +359,7 @@ type DisassociateResourceTypePayload struct {
 
 // What `importNamespaces` returns.
 type ImportNamespacesPayload struct {
-	// What became of each document, in the order of the documents.
+	// The result for each document, in order.
 	Reports []*metadef.ImportReport `json:"reports"`
 	// The visible resources of the affected types whose metadata would break further
 	// rules. `null` unless `dryRun`.
@@ -435,7 +435,7 @@ type ReplaceMetadataPayload struct {
 type ReshapePayload struct {
 	// The providers as they are now, in the order of the input.
 	ResourceProviders []*ResourceProvider `json:"resourceProviders"`
-	// The consumers that have allocations now, in the order of the input; a cleared one is gone.
+	// The consumers that have allocations now, in the order of the input, without cleared ones.
 	Consumers []*Consumer `json:"consumers"`
 }
 
@@ -467,7 +467,7 @@ type ResourceTypeOrder struct {
 
 // The consumers whose allocations were set.
 type SetAllocationsPayload struct {
-	// The consumers that have allocations now, in the order of the input; a cleared one is gone.
+	// The consumers that have allocations now, in the order of the input, without cleared ones.
 	Consumers []*Consumer `json:"consumers"`
 }
 
@@ -483,7 +483,7 @@ type SetCapabilityVisibilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name.
 	Name string `json:"name"`
-	// Whether only administrators and services discover it.
+	// Whether only administrators and services may discover it.
 	Private bool `json:"private"`
 }
 
@@ -513,7 +513,7 @@ type SetMetadataOnResourcesPayload struct {
 	Results []*SetMetadataOnResourcesResult `json:"results"`
 }
 
-// The outcomes of the metadata of one of several resources.
+// The outcome for one of the resources.
 type SetMetadataOnResourcesResult struct {
 	// The resource as it is now; `null` if the item has problems.
 	Resource *resource.Resource `json:"resource,omitempty"`
@@ -575,7 +575,7 @@ type SetTagsInput struct {
 	Namespace string `json:"namespace"`
 	// The tags; at most 1000.
 	Tags []*metadef.TagInput `json:"tags"`
-	// Whether they replace the tags that are there.
+	// Whether they replace the existing tags or are added to them.
 	Mode SetTagsMode `json:"mode"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
@@ -589,11 +589,11 @@ type SetTagsPayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// A sharing of a namespace.
+// A namespace to share.
 type ShareNamespaceInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The id of the project, 1 to 255 characters; `*` is every project.
+	// The id of the project, 1 to 255 characters; `*` means every project.
 	ProjectID string `json:"projectId"`
 	// The rights of the project on the namespace.
 	Role metadef.MemberRole `json:"role"`
@@ -619,14 +619,14 @@ type ShareNamespacePayload struct {
 // paid from the viewer's budget: while the budget is empty the stream waits, without
 // loss. An event shows one instant, at or after the change. A stream ends when the
 // token expires, the viewer's rights change, the client is too slow or the server
-// stops. Subscribe again with the last cursor. docs/live.md has the protocols and
-// limits.
+// stops. Then subscribe again with the last cursor. docs/live.md has the protocols
+// and limits.
 type Subscription struct {
 }
 
 // What `unloadNamespaces` returns.
 type UnloadNamespacesPayload struct {
-	// What became of each namespace that was chosen, by name, and of each name that there is none of.
+	// The result for each selected namespace and each unknown name, by name.
 	Reports []*metadef.UnloadReport `json:"reports"`
 }
 
@@ -646,11 +646,11 @@ type UnsetCapabilitiesPayload struct {
 	Resource *resource.Resource `json:"resource"`
 }
 
-// A sharing of a namespace to end.
+// A namespace to stop sharing.
 type UnshareNamespaceInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The id of the project; `*` is the sharing with every project, no other.
+	// The id of the project; `*` means only the sharing with every project.
 	ProjectID string `json:"projectId"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
@@ -699,11 +699,11 @@ type UpdatePropertyPayload struct {
 type UpdateResourceInput struct {
 	// The uuid of the resource.
 	UUID string `json:"uuid"`
-	// The new name, 1 to 255 characters; it cannot be cleared.
+	// The new name, 1 to 255 characters; cannot be `null`.
 	NewName graphql.Omittable[*string] `json:"newName,omitempty"`
-	// The description, up to 1023 characters; an empty string clears it.
+	// The description, up to 1023 characters; an empty string means none.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
-	// Who may see it; cleared it is `PRIVATE`.
+	// Who may see it; `null` means `PRIVATE`.
 	Visibility graphql.Omittable[*access.Visibility] `json:"visibility,omitempty"`
 	// The uuid of the parent. `null` removes it, except for built-in types that require one.
 	Parent graphql.Omittable[*string] `json:"parent,omitempty"`
@@ -1152,9 +1152,9 @@ func (e ResourceTypeOrderField) MarshalJSON() ([]byte, error) {
 type SetTagsMode string
 
 const (
-	// Existing tags are deleted unless they are among the new ones.
+	// Existing tags that are not among the new ones are deleted.
 	SetTagsModeReplace SetTagsMode = "REPLACE"
-	// They stay.
+	// Existing tags stay.
 	SetTagsModeAppend SetTagsMode = "APPEND"
 )
 

@@ -106,7 +106,7 @@ func unmarshalInteger(v any, minimum, maximum int64) (int64, error) {
 	case json.Number:
 		parsed, err := strconv.ParseInt(v.String(), 10, 64)
 		if err != nil {
-			return 0, refuseValue("not an integer of 64 bits")
+			return 0, refuseValue("not a 64-bit integer")
 		}
 		n = parsed
 	default:

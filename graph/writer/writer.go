@@ -265,7 +265,7 @@ func (w *Writer) look() {
 // turn begins the next piece.
 func (w *Writer) turn() {
 	if limit := w.options.Bytes; limit > 0 && w.written+len(w.buf) > limit {
-		w.stopped = problem.Refuse(problem.ErrTooComplex, "the answer has more than %d bytes; select less, or ask for smaller pages", limit)
+		w.stopped = problem.Refuse(problem.ErrTooComplex, "the answer has more than %d bytes; select fewer fields or request smaller pages", limit)
 		panic(stop{})
 	}
 	if len(w.buf) >= turnAt {

@@ -86,10 +86,10 @@ func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
 				w.Key(f)
 				w.Null()
 			}
-		}, `{"f0":"\u0001\"é","f1":null}`, "input:1:2: f1 the answer has more than 100000 bytes; select less, or ask for smaller pages\n"},
+		}, `{"f0":"\u0001\"é","f1":null}`, "input:1:2: f1 the answer has more than 100000 bytes; select fewer fields or request smaller pages\n"},
 		{"one long value", t.Context(), nil, func(w *writer.Writer, _ *document.Field) bool {
 			return w.String(strings.Repeat("x", 100_000))
-		}, `{"f0":"\u0001\"é","f1":null}`, "input:1:2: f1 the answer has more than 100000 bytes; select less, or ask for smaller pages\n"},
+		}, `{"f0":"\u0001\"é","f1":null}`, "input:1:2: f1 the answer has more than 100000 bytes; select fewer fields or request smaller pages\n"},
 		{"many bytes that are taken back", t.Context(), nil, func(w *writer.Writer, _ *document.Field) bool {
 			start := w.Mark()
 			for range 100 {
@@ -111,7 +111,7 @@ func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
 		})
 	}
 	long := func(w *writer.Writer, _ *document.Field) bool { return w.String(strings.Repeat("x", 100_000)) }
-	tooLong := "the answer has more than 100000 bytes; select less, or ask for smaller pages\n"
+	tooLong := "the answer has more than 100000 bytes; select fewer fields or request smaller pages\n"
 	if data, errs := answer(t.Context(), nil, long, fine); data != `{"f0":null,"f1":null}` || errs != "input:1:1: f0 "+tooLong+"input:1:2: f1 "+tooLong {
 		t.Errorf("after an end: got %s\n%s", data, errs)
 	}

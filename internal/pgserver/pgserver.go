@@ -44,7 +44,7 @@ func Programs() (string, error) {
 }
 
 // User returns the user to run PostgreSQL as, because PostgreSQL refuses to run
-// as root. If this program runs as root, it returns postgres or nobody, and
+// as root. If this program runs as root, it returns another user, and
 // makes that user the owner of the folder. Otherwise it returns nil: PostgreSQL
 // runs as the current user.
 func User(folder string) (*syscall.Credential, error) {
