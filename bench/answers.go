@@ -86,7 +86,7 @@ func (s *series) sameRowsAs(answer []byte, answers [][]byte) error {
 func sameRows(own, peers []string) error {
 	for i := range min(len(own), len(peers)) {
 		if own[i] != peers[i] {
-			return fmt.Errorf("other rows than Cadastre: %s", difference([]byte(own[i]), []byte(peers[i])))
+			return fmt.Errorf("rows differ from Cadastre's: %s", difference([]byte(own[i]), []byte(peers[i])))
 		}
 	}
 	if len(own) != len(peers) {

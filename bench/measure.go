@@ -233,7 +233,7 @@ func (s *series) requests(count int) func() []local.Call {
 // check returns an error for an answer that differs from the first one.
 func (s *series) check(answer []byte, err error) error {
 	if err == nil && s.exact && s.answer != nil && !bytes.Equal(unpriced(answer), unpriced(s.answer)) {
-		return fmt.Errorf("the answer is another one than at first: %s", difference(s.answer, answer))
+		return fmt.Errorf("the answer differs from the first answer: %s", difference(s.answer, answer))
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 
 // errNoContainer means that the program cannot limit the memory of a process on
 // this machine, because the user may not make a control group.
-var errNoContainer = errors.New("this user may not make a control group with a limit of memory")
+var errNoContainer = errors.New("this user may not create a control group with a memory limit")
 
 // container is a control group of one server. The system kills a process that
 // exceeds the memory limit. Versions 1 and 2 of control groups have different

@@ -16,7 +16,7 @@ import (
 
 // errNoDisk means that the program cannot make a small file system on this
 // machine, because the user may not mount one in a mount namespace.
-var errNoDisk = errors.New("this user may not mount a file system in a namespace of its own")
+var errNoDisk = errors.New("this user may not mount a file system in a separate namespace")
 
 // disk is a small file system that only processes in its namespace see. It
 // disappears when the process stops. Its data is in a file, not in memory,

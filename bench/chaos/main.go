@@ -80,26 +80,26 @@ func parse(args []string, output io.Writer) (options, error) {
 	o := options{args: args, databases: []string{sqlite, postgres}, unavailable: maxOf503}
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(output)
-	flags.StringVar(&o.binary, "binary", "", "server `program`; a build of this tree when absent")
+	flags.StringVar(&o.binary, "binary", "", "server `program` (default: a build of this tree)")
 	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", local.List(&o.databases, o.databases))
 	o.choice.AddFlags(flags, "attacks", "attacks")
-	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the quiet after it")
+	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the pause after it")
 	flags.IntVar(&o.rounds, "rounds", 3, "`number` of rounds")
 	flags.IntVar(&o.size.Resources, "resources", 5000, "`number` of resources")
 	flags.IntVar(&o.size.Items, "items", 20, "`number` of metadata items of each")
 	flags.IntVar(&o.size.Providers, "providers", 2000, "`number` of resource providers")
-	flags.Int64Var(&o.memory, "memory", 512<<20, "`bytes` of memory of a server; 0 is all that there is")
-	flags.DurationVar(&o.faults, "for", time.Minute, "`time` of faults on each database; 0 is none")
-	flags.IntVar(&o.clients, "clients", viewers, "`number` of readers, searchers and writers beside faults")
-	flags.DurationVar(&o.think, "think", 400*time.Millisecond, "`time` of each of them between two requests, on average")
-	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of what is random")
-	flags.Func("server", "a `FLAG` of the servers, once for each", func(text string) error {
+	flags.Int64Var(&o.memory, "memory", 512<<20, "`bytes` of memory of a server; 0 means no limit")
+	flags.DurationVar(&o.faults, "for", time.Minute, "`time` of faults on each database; 0 means no faults")
+	flags.IntVar(&o.clients, "clients", viewers, "`number` of readers, searchers and writers during faults")
+	flags.DurationVar(&o.think, "think", 400*time.Millisecond, "average `time` of each of them between two requests")
+	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of random numbers")
+	flags.Func("server", "a `FLAG` of the servers; can be given several times", func(text string) error {
 		o.flags = append(o.flags, text)
 		return nil
 	})
-	flags.StringVar(&o.json, "json", "", "`file` of JSON lines, where those that are measured again are replaced")
-	flags.BoolVar(&o.loose, "uncontained", false, "limit the memory of servers by GOMEMLIMIT alone, and not by a control group where one can be made")
-	flags.BoolVar(&o.strict, "strict", false, "fail where innocents take longer than they may")
+	flags.StringVar(&o.json, "json", "", "`file` of JSON lines, in which repeated measurements are replaced")
+	flags.BoolVar(&o.loose, "uncontained", false, "limit the memory of servers only by GOMEMLIMIT, never by a control group")
+	flags.BoolVar(&o.strict, "strict", false, "fail if innocent clients are slower than allowed")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "`time` after which the program gives up")
 	if err := flags.Parse(args); err != nil {
 		return o, err

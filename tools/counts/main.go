@@ -1,5 +1,5 @@
-// Counts prints how large the project is and fails where a figure is above its
-// bound in counts/bounds.txt. Whoever raises a bound says why in the commit.
+// Counts prints the size of the project and fails if a figure exceeds its bound
+// in counts/bounds.txt. A commit that raises a bound must explain why.
 package main
 
 import (
