@@ -130,7 +130,7 @@ func isEmpty(data json.RawMessage) bool {
 func (c *Client) stream(ctx context.Context, document string, variables map[string]any, each func(data json.RawMessage, refused error) bool) (opened bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(silence, func() { cancel(errors.New("the server sends nothing")) })
+	silent := time.AfterFunc(silence, func() { cancel(errors.New("the server sent nothing for too long")) })
 	defer silent.Stop()
 	body, err := json.Marshal(map[string]any{"query": document, "variables": variables})
 	if err != nil {

@@ -89,7 +89,7 @@ type Allocation struct {
 	Provider *ProviderName `json:"provider"`
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// How many units.
+	// The number of units.
 	Used int64 `json:"used"`
 	// The consumer.
 	Consumer *ConsumerName `json:"consumer"`
@@ -121,13 +121,13 @@ func (v *AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload)
 	return v.ResourceTypeAssociation
 }
 
-// An association to make.
+// An association to create.
 type AssociateResourceTypeInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
-	// The name of the resource type, 1 to 80 characters; a type that does not exist yet is created.
+	// The name of the resource type, 1 to 80 characters; a missing type is created.
 	ResourceType string `json:"resourceType"`
 	// The prefix of property names on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
 	Prefix optional.Of[string] `json:"prefix,omitempty"`
@@ -154,9 +154,10 @@ func (v *AssociateResourceTypeInput) GetPropertiesTarget() optional.Of[string] {
 
 // AssociateResourceTypeResponse is returned by AssociateResourceType on success.
 type AssociateResourceTypeResponse struct {
-	// Makes the definitions of a namespace apply to a resource type. An unknown type
-	// is created. The same type, prefix and target twice is `ALREADY_EXISTS`, one
-	// association too many (1000) `QUOTA_EXCEEDED`.
+	// Associates a namespace with a resource type, so that its definitions apply to
+	// the type. A missing type is created. An association with the same type, prefix
+	// and target is `ALREADY_EXISTS`. More than 1000 associations of the namespace are
+	// `QUOTA_EXCEEDED`.
 	AssociateResourceType *AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload `json:"associateResourceType"`
 }
 
@@ -175,9 +176,9 @@ type Association struct {
 	ResourceType *NamedType `json:"resourceType"`
 	// The prefix of the namespace's property names on this type, with its separator, for example `hw:`; `null` for none.
 	Prefix *string `json:"prefix"`
-	// The set of key-values of the type, for example `image` on a volume; `null` where the type has only one.
+	// The set of key-values of the type, for example `image` on a volume; `null` if the type has only one.
 	PropertiesTarget *string `json:"propertiesTarget"`
-	// When the association was made.
+	// When the association was created.
 	CreatedAt time.Time `json:"createdAt"`
 	// When the association was last changed.
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -208,11 +209,11 @@ func (v *Association) GetUpdatedAt() time.Time { return v.UpdatedAt }
 type AuditEvent struct {
 	// The global id, for `node`.
 	Id string `json:"id"`
-	// When it was done.
+	// When the mutation ran.
 	CreatedAt time.Time `json:"createdAt"`
-	// Who did it.
+	// The id of the user.
 	UserId string `json:"userId"`
-	// The project it was done for.
+	// The id of the user's project.
 	ProjectId string `json:"projectId"`
 	// The mutation, for example `createNamespace`.
 	Action string `json:"action"`
@@ -256,19 +257,19 @@ func (v *AuditEvent) GetAfter() *json.RawMessage { return v.After }
 
 // Which audit events; all given conditions must hold.
 type AuditFilter struct {
-	// Done by this user.
+	// By this user.
 	UserId optional.Of[string] `json:"userId,omitempty"`
-	// Done for this project.
+	// For this project.
 	ProjectId optional.Of[string] `json:"projectId,omitempty"`
-	// Done by this mutation, for example `createNamespace`.
+	// Of this mutation, for example `createNamespace`.
 	Action optional.Of[string] `json:"action,omitempty"`
 	// On an object of this type.
 	Kind optional.Of[AuditKind] `json:"kind,omitempty"`
 	// On the object with this name or uuid, compared with `key`.
 	Key optional.Of[string] `json:"key,omitempty"`
-	// Done at this time or later.
+	// At this time or later.
 	Since optional.Of[time.Time] `json:"since,omitempty"`
-	// Done before this time.
+	// Before this time.
 	Until optional.Of[time.Time] `json:"until,omitempty"`
 }
 
@@ -369,7 +370,7 @@ func (v *BrokenMetadata) GetNodes() []*BrokenResource { return v.Nodes }
 type BrokenResource struct {
 	// The resource.
 	Resource *NamedResource `json:"resource"`
-	// The problems that the filter leaves, by key; at least one.
+	// The problems that match the filter, by key; at least one.
 	Problems []*BrokenRule `json:"problems"`
 }
 
@@ -483,7 +484,7 @@ func (v *CandidateMappingsGroupMapping) GetSuffix() string { return v.Suffix }
 // GetProviders returns CandidateMappingsGroupMapping.Providers, and is useful for accessing the field via an interface.
 func (v *CandidateMappingsGroupMapping) GetProviders() []*ProviderName { return v.Providers }
 
-// A total order of allocation candidates. Every server and every page has the same.
+// A total order of allocation candidates, the same on every server and page.
 type CandidateOrder string
 
 const (
@@ -545,7 +546,7 @@ type CapabilityCondition struct {
 	Name string `json:"name"`
 	// Whether the resource has the capability.
 	Exists optional.Of[bool] `json:"exists,omitempty"`
-	// The value is this one.
+	// The value equals this one.
 	Equals optional.Of[string] `json:"equals,omitempty"`
 	// The value is one of these; at most 100.
 	In optional.Of[[]string] `json:"in,omitempty"`
@@ -585,9 +586,9 @@ func (v *CapabilityCondition) GetContains() optional.Of[string] { return v.Conta
 type CapableResource struct {
 	// The uuid, lower case with dashes; it never changes.
 	Uuid string `json:"uuid"`
-	// The capabilities of the resource, by name; at most 1000. `null` with `FORBIDDEN`
-	// for all but administrators and services until the operator opens discovery: one error for the
-	// place in the document, however many resources are there.
+	// The capabilities of the resource, by name; at most 1000. Unless the operator
+	// opens discovery, it is `null` with `FORBIDDEN` for all but administrators and
+	// services, with one error for all resources in the answer.
 	Capabilities []*ResourceCapability `json:"capabilities"`
 }
 
@@ -601,11 +602,11 @@ func (v *CapableResource) GetCapabilities() []*ResourceCapability { return v.Cap
 type Capacity struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// The uuid of the aggregate, when grouped by it; `null` for providers without an aggregate.
+	// The uuid of the aggregate, if grouped by it; `null` for providers without an aggregate.
 	Aggregate *string `json:"aggregate"`
-	// The name of the trait, when grouped by it; `null` for providers without a trait.
+	// The name of the trait, if grouped by it; `null` for providers without a trait.
 	Trait *string `json:"trait"`
-	// The root of the tree, when grouped by it; in `treeCapacity` the provider above the subtree.
+	// The root of the tree, if grouped by it; in `treeCapacity` the root of the subtree.
 	Root *ProviderName `json:"root"`
 	// The total amount.
 	Total int64 `json:"total"`
@@ -619,7 +620,7 @@ type Capacity struct {
 	Free int64 `json:"free"`
 	// used / capacity, 0.5 for half; above 1 when overcommitted beyond the capacity, `null` if the capacity is 0.
 	ShareUsed *float64 `json:"shareUsed"`
-	// How many providers have an inventory of the class.
+	// The number of providers with an inventory of the class.
 	Providers int `json:"providers"`
 }
 
@@ -826,7 +827,7 @@ type Consumer struct {
 	Allocations []*Allocation `json:"allocations"`
 	// The resource with the same uuid; `null` for none and for a hidden one.
 	Resource *ResourceName `json:"resource"`
-	// When it got its first allocation.
+	// When the consumer got its first allocation.
 	CreatedAt time.Time `json:"createdAt"`
 	// When its allocations were last written.
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -1019,11 +1020,11 @@ func (v *CreateCapabilityCreateCapabilityCreateCapabilityPayload) GetCapability(
 // CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability includes the requested fields of the GraphQL type Capability.
 // The GraphQL type's documentation follows.
 //
-// What resources of a type can be asked for: a name, registered once for the type.
+// A capability of a resource type: a name that is registered once for the type.
 type CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators and services discover it and its values.
+	// Whether only administrators and services may discover it and its values.
 	Private bool `json:"private"`
 }
 
@@ -1043,7 +1044,7 @@ type CreateCapabilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
-	// Whether only administrators and services discover it. The operator sets the default, normally `true`.
+	// Whether only administrators and services may discover it. The operator sets the default, normally `true`.
 	Private optional.Of[bool] `json:"private,omitempty"`
 }
 
@@ -1086,15 +1087,15 @@ func (v *CreateNamespaceCreateNamespaceCreateNamespacePayload) GetNamespace() *N
 type CreateNamespaceInput struct {
 	// The name, unique in the whole cloud: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// What to show people, up to 80 characters; the name is shown when absent or empty.
+	// The name to display, up to 80 characters (default: the name).
 	DisplayName optional.Of[string] `json:"displayName,omitempty"`
 	// The description, up to 500 characters.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// Who may see it.
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
-	// Whether it refuses deletion.
+	// Whether it is protected from deletion.
 	Protected optional.Of[bool] `json:"protected,omitempty"`
-	// The id of the project that owns it, 1 to 255 characters; the viewer's project when absent.
+	// The id of the project that owns it, 1 to 255 characters (default: the viewer's project).
 	Owner optional.Of[string] `json:"owner,omitempty"`
 	// Properties of the namespace itself, in their order; at most 1000 including properties of objects, else `QUOTA_EXCEEDED`.
 	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
@@ -1102,7 +1103,7 @@ type CreateNamespaceInput struct {
 	Objects optional.Of[[]*ObjectInput] `json:"objects,omitempty"`
 	// Tags; at most 1000, else `QUOTA_EXCEEDED`.
 	Tags optional.Of[[]*TagInput] `json:"tags,omitempty"`
-	// The resource types it applies to; at most 1000, else `QUOTA_EXCEEDED`.
+	// The resource types that it applies to; at most 1000, else `QUOTA_EXCEEDED`.
 	ResourceTypeAssociations optional.Of[[]*ResourceTypeAssociationInput] `json:"resourceTypeAssociations,omitempty"`
 }
 
@@ -1140,12 +1141,12 @@ func (v *CreateNamespaceInput) GetResourceTypeAssociations() optional.Of[[]*Reso
 
 // CreateNamespaceResponse is returned by CreateNamespace on success.
 type CreateNamespaceResponse struct {
-	// Creates a namespace, with everything given for it, in one transaction. Needs
-	// the admin role, or where the server lets owners write the member role for a
-	// namespace of the viewer's own project (`FORBIDDEN`). A name that is taken is
-	// `ALREADY_EXISTS`, by whomever it is taken; one name twice within the request is
-	// `BAD_USER_INPUT`; a project that owns as many as it may, or too much content, is
-	// `QUOTA_EXCEEDED`. A resource type that does not exist yet is created.
+	// Creates a namespace with its contents in one transaction. Needs the admin role
+	// or, if the server lets owners write, the member role for a namespace of the
+	// viewer's project (`FORBIDDEN`). A taken name, even of a hidden namespace, is
+	// `ALREADY_EXISTS`. A duplicate name within the request is `BAD_USER_INPUT`. Too
+	// many namespaces of the project, or too much content, is `QUOTA_EXCEEDED`. A
+	// missing resource type is created.
 	CreateNamespace *CreateNamespaceCreateNamespaceCreateNamespacePayload `json:"createNamespace"`
 }
 
@@ -1168,7 +1169,7 @@ func (v *CreateObjectCreateObjectCreateObjectPayload) GetObjectDefinition() *Obj
 	return v.ObjectDefinition
 }
 
-// An object to define, and where.
+// An object to create.
 type CreateObjectInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
@@ -1204,9 +1205,9 @@ func (v *CreateObjectInput) GetProperties() optional.Of[[]*PropertyInput] { retu
 
 // CreateObjectResponse is returned by CreateObject on success.
 type CreateObjectResponse struct {
-	// Defines an object with its properties, at the end of a namespace. A name that is
-	// taken there is `ALREADY_EXISTS`; an object or a property too many for the
-	// namespace, which holds 1000 of each, is `QUOTA_EXCEEDED`.
+	// Creates an object with its properties at the end of a namespace. A taken name is
+	// `ALREADY_EXISTS`. More than 1000 objects or 1000 properties in the namespace are
+	// `QUOTA_EXCEEDED`.
 	CreateObject *CreateObjectCreateObjectCreateObjectPayload `json:"createObject"`
 }
 
@@ -1229,7 +1230,7 @@ func (v *CreatePropertyCreatePropertyCreatePropertyPayload) GetPropertyDefinitio
 	return v.PropertyDefinition
 }
 
-// A property to define, and where.
+// A property to create.
 type CreatePropertyInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
@@ -1239,41 +1240,41 @@ type CreatePropertyInput struct {
 	Revision optional.Of[int] `json:"revision,omitempty"`
 	// The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// The label for people; not empty.
+	// The label to display; must not be empty.
 	Title string `json:"title"`
 	// The description.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
-	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
+	// The type of each item; required for an `ARRAY`, not allowed for other types. Must not be `ARRAY`.
 	ItemType optional.Of[PropertyType] `json:"itemType,omitempty"`
-	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
+	// The valid values, distinct and of the property's type; at most 1000. For an `ARRAY` use `itemEnum`.
 	Enum optional.Of[[]json.RawMessage] `json:"enum,omitempty"`
-	// The values that each item of an `ARRAY` can have; at most 1000.
+	// The valid values of each item of an `ARRAY`; at most 1000.
 	ItemEnum optional.Of[[]json.RawMessage] `json:"itemEnum,omitempty"`
-	// What to show people in the place of members of `enum` or `itemEnum`, each once; at most 1000.
+	// The labels of members of `enum` or `itemEnum`, each member once; at most 1000.
 	EnumLabels optional.Of[[]*EnumLabelInput] `json:"enumLabels,omitempty"`
-	// The value to offer first; a valid value.
+	// The default value; must be valid.
 	Default optional.Of[json.RawMessage] `json:"default,omitempty"`
-	// The least valid number; only for numbers.
+	// The minimum; only for numbers.
 	Minimum optional.Of[float64] `json:"minimum,omitempty"`
-	// The greatest valid number; only for numbers.
+	// The maximum; only for numbers.
 	Maximum optional.Of[float64] `json:"maximum,omitempty"`
-	// The least number of characters, from 0; only for a `STRING`.
+	// The minimum number of characters, at least 0; only for a `STRING`.
 	MinLength optional.Of[int] `json:"minLength,omitempty"`
-	// The greatest number of characters, from 0; only for a `STRING`.
+	// The maximum number of characters, at least 0; only for a `STRING`.
 	MaxLength optional.Of[int] `json:"maxLength,omitempty"`
-	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
+	// A regular expression (RE2 syntax, at most 1000 characters) that must match a part of a valid string; only for a `STRING`.
 	Pattern optional.Of[string] `json:"pattern,omitempty"`
-	// The least number of items, from 0; only for an `ARRAY`.
+	// The minimum number of items, at least 0; only for an `ARRAY`.
 	MinItems optional.Of[int] `json:"minItems,omitempty"`
-	// The greatest number of items, from 0; only for an `ARRAY`.
+	// The maximum number of items, at least 0; only for an `ARRAY`.
 	MaxItems optional.Of[int] `json:"maxItems,omitempty"`
-	// Whether the items differ; only for an `ARRAY`.
+	// Whether the items must be unique; only for an `ARRAY`.
 	UniqueItems optional.Of[bool] `json:"uniqueItems,omitempty"`
 	// Whether further items are allowed; only for an `ARRAY`.
 	AdditionalItems optional.Of[bool] `json:"additionalItems,omitempty"`
-	// Whether users should not be offered to change the value.
+	// Whether forms should show the value read-only.
 	ReadOnly optional.Of[bool] `json:"readOnly,omitempty"`
 	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
 	Operators optional.Of[[]string] `json:"operators,omitempty"`
@@ -1350,10 +1351,10 @@ func (v *CreatePropertyInput) GetOperators() optional.Of[[]string] { return v.Op
 
 // CreatePropertyResponse is returned by CreateProperty on success.
 type CreatePropertyResponse struct {
-	// Defines a property, at the end of a namespace or of an object in it. A name that
-	// is taken there is `ALREADY_EXISTS`; more properties than 1000 in the namespace,
-	// or a definition of more than 65536 bytes, is `QUOTA_EXCEEDED`. The operator may
-	// set lower limits.
+	// Creates a property at the end of a namespace or of one of its objects. A taken
+	// name is `ALREADY_EXISTS`. More than 1000 properties in the namespace, or a
+	// definition of more than 65536 bytes, is `QUOTA_EXCEEDED`. The operator may set
+	// lower limits.
 	CreateProperty *CreatePropertyCreatePropertyCreatePropertyPayload `json:"createProperty"`
 }
 
@@ -1388,8 +1389,7 @@ func (v *CreateResourceClassInput) GetName() string { return v.Name }
 // CreateResourceClassResponse is returned by CreateResourceClass on success.
 type CreateResourceClassResponse struct {
 	// Creates a custom resource class. Needs the admin or service role (`FORBIDDEN`).
-	// A name that is not `CUSTOM_` and at least one more of A-Z, 0-9 and _ is
-	// `BAD_USER_INPUT`, one that is taken `ALREADY_EXISTS`.
+	// A malformed name is `BAD_USER_INPUT`, a taken one `ALREADY_EXISTS`.
 	CreateResourceClass *CreateResourceClassCreateResourceClassCreateResourceClassPayload `json:"createResourceClass"`
 }
 
@@ -1418,11 +1418,11 @@ type CreateResourceInput struct {
 	Type string `json:"type"`
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
-	// The description, up to 1023 characters; an empty string clears it.
+	// The description, up to 1023 characters; an empty string means none.
 	Description optional.Of[string] `json:"description,omitempty"`
-	// The id of the project that owns it, 1 to 255 characters; the viewer's project when absent.
+	// The id of the project that owns it, 1 to 255 characters (default: the viewer's project).
 	ProjectId optional.Of[string] `json:"projectId,omitempty"`
-	// Who may see it; `PRIVATE` when absent.
+	// Who may see it (default `PRIVATE`).
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// The uuid of the parent. Some built-in types require a parent of one type.
 	Parent optional.Of[string] `json:"parent,omitempty"`
@@ -1430,7 +1430,7 @@ type CreateResourceInput struct {
 	Uuid optional.Of[string] `json:"uuid,omitempty"`
 	// Metadata that users may change; each key once.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
-	// Metadata that only administrators and services change; no key of `metadata` again.
+	// Metadata that only administrators and services may change. Its keys must differ from the keys of `metadata`.
 	ServiceMetadata optional.Of[[]*KeyValueInput] `json:"serviceMetadata,omitempty"`
 	// Capabilities, names 1 to 255 characters, and their values, 0 to 4096 characters; at most 1000, each name once. A value that is a JSON array of strings is a list.
 	Capabilities optional.Of[[]*KeyValueInput] `json:"capabilities,omitempty"`
@@ -1493,17 +1493,17 @@ type CreateResourceProviderInput struct {
 	Name string `json:"name"`
 	// The uuid (default: a new one).
 	Uuid optional.Of[string] `json:"uuid,omitempty"`
-	// The uuid of the provider above; a root when absent.
+	// The uuid of the parent (default: none, a root).
 	Parent optional.Of[string] `json:"parent,omitempty"`
 	// The uuid of the linked resource, for example a `physical:host`.
 	Resource optional.Of[string] `json:"resource,omitempty"`
 	// The name of the parent. Mutually exclusive with `parent`.
 	ParentName optional.Of[string] `json:"parentName,omitempty"`
-	// Its inventories, at most 1000, each class once; none when absent.
+	// Its inventories, at most 1000, each class once (default: none).
 	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
-	// The names of its traits, at most 1000; none when absent. A trait named twice counts once.
+	// The names of its traits, at most 1000 (default: none). Duplicates count once.
 	Traits optional.Of[[]string] `json:"traits,omitempty"`
-	// The uuids of its aggregates, at most 1000, each once; none when absent.
+	// The uuids of its aggregates, at most 1000, each once (default: none).
 	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
 }
 
@@ -1535,11 +1535,11 @@ func (v *CreateResourceProviderInput) GetAggregates() optional.Of[[]string] { re
 
 // CreateResourceProviderResponse is returned by CreateResourceProvider on success.
 type CreateResourceProviderResponse struct {
-	// Creates a resource provider with generation 0, and with the inventories, traits
-	// and aggregates that are given. Needs the admin or service role (`FORBIDDEN`). A
-	// name or uuid that is taken, or a resource that another provider is linked to, is
-	// `ALREADY_EXISTS`; a parent, resource, class or trait that does not exist is
-	// `BAD_USER_INPUT`. The answer lists all problems.
+	// Creates a resource provider with generation 0, with inventories, traits and
+	// aggregates. Needs the admin or service role (`FORBIDDEN`). A taken name or uuid,
+	// or a resource with another linked provider, is `ALREADY_EXISTS`. A missing
+	// parent, resource, class or trait is `BAD_USER_INPUT`. The answer lists all
+	// problems.
 	CreateResourceProvider *CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload `json:"createResourceProvider"`
 }
 
@@ -1653,7 +1653,7 @@ func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPa
 type CreateResourceProvidersInput struct {
 	// The providers, 1 to 1000; parents before children.
 	Items []*CreateResourceProviderInput `json:"items"`
-	// Whether all of them are created or none; otherwise each has its outcome.
+	// Whether to create all or none. Otherwise each item has its own outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
@@ -1683,11 +1683,11 @@ func (v *CreateResourceProvidersResponse) GetCreateResourceProviders() *CreateRe
 type CreateResourceResponse struct {
 	// Creates a resource with metadata, tags and capabilities, in one transaction.
 	// Members create in their own project, administrators and services in any
-	// (`FORBIDDEN`); `capabilities` and `serviceMetadata` need an administrator or a
-	// service. An unknown type is `NOT_FOUND`, a uuid that is taken or reserved
-	// `ALREADY_EXISTS`, a parent that is missing, not visible or of the wrong type
-	// `BAD_USER_INPUT`, and so is metadata that breaks the definitions of a strict
-	// type; the parent of another project is `FORBIDDEN`, too many metadata items are
+	// (`FORBIDDEN`). `capabilities` and `serviceMetadata` need an administrator or a
+	// service. An unknown type is `NOT_FOUND`, a taken or reserved uuid
+	// `ALREADY_EXISTS`. A parent that is missing, hidden or of the wrong type, and
+	// metadata that breaks the definitions of a strict type, is `BAD_USER_INPUT`. A
+	// parent of another project is `FORBIDDEN`, too many metadata items are
 	// `QUOTA_EXCEEDED`.
 	CreateResource *CreateResourceCreateResourceCreateResourcePayload `json:"createResource"`
 }
@@ -1717,7 +1717,7 @@ type CreateResourceTypeInput struct {
 	Name string `json:"name"`
 	// Whether metadata on resources of the type must satisfy its definitions.
 	Strict optional.Of[bool] `json:"strict,omitempty"`
-	// Whether it refuses deletion.
+	// Whether it is protected from deletion.
 	Protected optional.Of[bool] `json:"protected,omitempty"`
 }
 
@@ -1732,7 +1732,7 @@ func (v *CreateResourceTypeInput) GetProtected() optional.Of[bool] { return v.Pr
 
 // CreateResourceTypeResponse is returned by CreateResourceType on success.
 type CreateResourceTypeResponse struct {
-	// Creates a resource type. Needs the admin role (`FORBIDDEN`). A name that is taken is `ALREADY_EXISTS`.
+	// Creates a resource type. Needs the admin role (`FORBIDDEN`). A taken name is `ALREADY_EXISTS`.
 	CreateResourceType *CreateResourceTypeCreateResourceTypeCreateResourceTypePayload `json:"createResourceType"`
 }
 
@@ -1846,7 +1846,7 @@ func (v *CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResour
 type CreateResourcesInput struct {
 	// The resources, 1 to 1000; parents before children.
 	Items []*CreateResourceInput `json:"items"`
-	// Whether all of them are created or none; otherwise each has its outcome.
+	// Whether to create all or none. Otherwise each item has its own outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
@@ -1895,9 +1895,8 @@ func (v *CreateTraitInput) GetName() string { return v.Name }
 
 // CreateTraitResponse is returned by CreateTrait on success.
 type CreateTraitResponse struct {
-	// Creates a custom trait. Needs the admin or service role (`FORBIDDEN`). A name
-	// that is not `CUSTOM_` and at least one more of A-Z, 0-9 and _ is
-	// `BAD_USER_INPUT`, one that is taken `ALREADY_EXISTS`.
+	// Creates a custom trait. Needs the admin or service role (`FORBIDDEN`). A
+	// malformed name is `BAD_USER_INPUT`, a taken one `ALREADY_EXISTS`.
 	CreateTrait *CreateTraitCreateTraitCreateTraitPayload `json:"createTrait"`
 }
 
@@ -1966,11 +1965,11 @@ func (v *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload) GetRemovedCoun
 // DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability includes the requested fields of the GraphQL type Capability.
 // The GraphQL type's documentation follows.
 //
-// What resources of a type can be asked for: a name, registered once for the type.
+// A capability of a resource type: a name that is registered once for the type.
 type DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators and services discover it and its values.
+	// Whether only administrators and services may discover it and its values.
 	Private bool `json:"private"`
 }
 
@@ -2006,9 +2005,9 @@ func (v *DeleteCapabilityInput) GetForce() optional.Of[bool] { return v.Force }
 // DeleteCapabilityResponse is returned by DeleteCapability on success.
 type DeleteCapabilityResponse struct {
 	// Removes a capability from the registry. Needs the admin role (`FORBIDDEN`). An
-	// unknown type or name is `NOT_FOUND`; a capability with values is `IN_USE`,
-	// unless `force` is set: then the values are removed, too, and the revision of
-	// each resource grows by 1.
+	// unknown type or name is `NOT_FOUND`, a capability with values `IN_USE`. With
+	// `force` the values are also removed, and the revision of each resource grows by
+	// 1.
 	DeleteCapability *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload `json:"deleteCapability"`
 }
 
@@ -2143,7 +2142,7 @@ func (v *DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPa
 type DeleteNamespaceContentsInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// What to delete all of, each kind once.
+	// The kinds of contents to delete, each once.
 	Kinds []NamespaceContent `json:"kinds"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
@@ -2200,8 +2199,8 @@ func (v *DeleteNamespaceInput) GetRevision() optional.Of[int] { return v.Revisio
 
 // DeleteNamespaceResponse is returned by DeleteNamespace on success.
 type DeleteNamespaceResponse struct {
-	// Deletes a namespace with everything in it; resource types stay. A protected one
-	// is `PROTECTED`, for administrators too.
+	// Deletes a namespace with everything in it; resource types stay. A protected
+	// namespace is `PROTECTED`, also for administrators.
 	DeleteNamespace *DeleteNamespaceDeleteNamespaceDeleteNamespacePayload `json:"deleteNamespace"`
 }
 
@@ -2215,7 +2214,7 @@ func (v *DeleteNamespaceResponse) GetDeleteNamespace() *DeleteNamespaceDeleteNam
 //
 // What `deleteObject` returns.
 type DeleteObjectDeleteObjectDeleteObjectPayload struct {
-	// The object as it was; its properties are gone.
+	// The object as it was, without its properties.
 	ObjectDefinition *Object `json:"objectDefinition"`
 }
 
@@ -2245,7 +2244,7 @@ func (v *DeleteObjectInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DeleteObjectResponse is returned by DeleteObject on success.
 type DeleteObjectResponse struct {
-	// Deletes an object with its properties. In a protected namespace it is `PROTECTED`.
+	// Deletes an object with its properties. In a protected namespace this is `PROTECTED`.
 	DeleteObject *DeleteObjectDeleteObjectDeleteObjectPayload `json:"deleteObject"`
 }
 
@@ -2294,7 +2293,7 @@ func (v *DeletePropertyInput) GetRevision() optional.Of[int] { return v.Revision
 
 // DeletePropertyResponse is returned by DeleteProperty on success.
 type DeletePropertyResponse struct {
-	// Deletes a property; its object requires it no longer. In a protected namespace it is `PROTECTED`.
+	// Deletes a property and removes it from the `required` of its object. In a protected namespace this is `PROTECTED`.
 	DeleteProperty *DeletePropertyDeletePropertyDeletePropertyPayload `json:"deleteProperty"`
 }
 
@@ -2329,8 +2328,8 @@ func (v *DeleteResourceClassInput) GetName() string { return v.Name }
 // DeleteResourceClassResponse is returned by DeleteResourceClass on success.
 type DeleteResourceClassResponse struct {
 	// Deletes a custom resource class. Needs the admin or service role (`FORBIDDEN`).
-	// A name that is not custom is `BAD_USER_INPUT`, an unknown one `NOT_FOUND`, a
-	// class that a provider has an inventory of `IN_USE`.
+	// A standard class is `BAD_USER_INPUT`, an unknown one `NOT_FOUND`, a class with
+	// inventories `IN_USE`.
 	DeleteResourceClass *DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload `json:"deleteResourceClass"`
 }
 
@@ -2393,8 +2392,8 @@ func (v *DeleteResourceProviderInput) GetProvider() string { return v.Provider }
 // DeleteResourceProviderResponse is returned by DeleteResourceProvider on success.
 type DeleteResourceProviderResponse struct {
 	// Deletes a resource provider with its inventories, traits and aggregates. Needs
-	// the admin or service role (`FORBIDDEN`). An unknown provider is `NOT_FOUND`; one
-	// that has providers below it or allocations is `IN_USE`.
+	// the admin or service role (`FORBIDDEN`). An unknown provider is `NOT_FOUND`, a
+	// provider with children or allocations `IN_USE`.
 	DeleteResourceProvider *DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload `json:"deleteResourceProvider"`
 }
 
@@ -2405,8 +2404,8 @@ func (v *DeleteResourceProviderResponse) GetDeleteResourceProvider() *DeleteReso
 
 // DeleteResourceResponse is returned by DeleteResource on success.
 type DeleteResourceResponse struct {
-	// Deletes a resource with its metadata, capabilities and tags. One that has
-	// children, or that a resource provider is linked to, is `IN_USE`.
+	// Deletes a resource with its metadata, capabilities and tags. A resource with
+	// children or with a linked resource provider is `IN_USE`.
 	DeleteResource *DeleteResourceDeleteResourceDeleteResourcePayload `json:"deleteResource"`
 }
 
@@ -2441,8 +2440,7 @@ func (v *DeleteResourceTypeInput) GetName() string { return v.Name }
 // DeleteResourceTypeResponse is returned by DeleteResourceType on success.
 type DeleteResourceTypeResponse struct {
 	// Deletes a resource type. Needs the admin role (`FORBIDDEN`). A protected type is
-	// `PROTECTED`; one that an association, a resource or a capability refers to is
-	// `IN_USE`.
+	// `PROTECTED`. A type with an association, a resource or a capability is `IN_USE`.
 	DeleteResourceType *DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload `json:"deleteResourceType"`
 }
 
@@ -2484,7 +2482,7 @@ func (v *DeleteTagInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DeleteTagResponse is returned by DeleteTag on success.
 type DeleteTagResponse struct {
-	// Deletes a tag; those directly below it have no parent then. In a protected namespace it is `PROTECTED`.
+	// Deletes a tag. Its children then have no parent. In a protected namespace this is `PROTECTED`.
 	DeleteTag *DeleteTagDeleteTagDeleteTagPayload `json:"deleteTag"`
 }
 
@@ -2514,9 +2512,9 @@ func (v *DeleteTraitInput) GetName() string { return v.Name }
 
 // DeleteTraitResponse is returned by DeleteTrait on success.
 type DeleteTraitResponse struct {
-	// Deletes a custom trait. Needs the admin or service role (`FORBIDDEN`). A name
-	// that is not custom is `BAD_USER_INPUT`, an unknown one `NOT_FOUND`, a trait that
-	// a provider has `IN_USE`.
+	// Deletes a custom trait. Needs the admin or service role (`FORBIDDEN`). A
+	// standard trait is `BAD_USER_INPUT`, an unknown one `NOT_FOUND`, a trait of a
+	// provider `IN_USE`.
 	DeleteTrait *DeleteTraitDeleteTraitDeleteTraitPayload `json:"deleteTrait"`
 }
 
@@ -2555,7 +2553,7 @@ func (v *DisassociateResourceTypeInput) GetRevision() optional.Of[int] { return 
 
 // DisassociateResourceTypeResponse is returned by DisassociateResourceType on success.
 type DisassociateResourceTypeResponse struct {
-	// Deletes an association; the resource type stays. In a protected namespace it is `PROTECTED`.
+	// Deletes an association; the resource type stays. In a protected namespace this is `PROTECTED`.
 	DisassociateResourceType *DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload `json:"disassociateResourceType"`
 }
 
@@ -2564,7 +2562,7 @@ func (v *DisassociateResourceTypeResponse) GetDisassociateResourceType() *Disass
 	return v.DisassociateResourceType
 }
 
-// What to show people in the place of a member of an enum.
+// A label for a member of an enum.
 type EnumLabelInput struct {
 	// The member as in metadata: a string unchanged, any other value as JSON, for example `4` or `true`.
 	Value string `json:"value"`
@@ -2624,12 +2622,12 @@ func (v *ExplanationStep) GetRemaining() int { return v.Remaining }
 
 // ExportNamespacesResponse is returned by ExportNamespaces on success.
 type ExportNamespacesResponse struct {
-	// Namespaces as definition files, the text of one file each, by name. Equal
-	// namespaces give equal bytes, and importing them gives the same definitions.
-	// Members and the origin are no part of a file. At most 1000 namespaces, more are
-	// `BAD_USER_INPUT`, and so is one name twice; a name that there is none of is
-	// `NOT_FOUND`. More than 8 MiB of definitions are `QUERY_TOO_COMPLEX`: ask for
-	// fewer namespaces, or for one by `GET /export?name=...`.
+	// The text of one definition file for each namespace, by name. Equal namespaces
+	// have equal files, and importing a file results in the same definitions. Files do
+	// not contain members and the origin. More than 1000 namespaces and a duplicate
+	// name are `BAD_USER_INPUT`, an unknown name is `NOT_FOUND`. More than 8 MiB of
+	// definitions are `QUERY_TOO_COMPLEX`: request fewer namespaces, or a single one
+	// by `GET /export?name=...`.
 	ExportNamespaces []string `json:"exportNamespaces"`
 }
 
@@ -2643,10 +2641,10 @@ func (v *ExportNamespacesResponse) GetExportNamespaces() []string { return v.Exp
 type FindCandidatesOfResource struct {
 	// The candidates for the `placementRequest` of this resource. If the request has
 	// problems, the field is `null` and each problem is a `BAD_USER_INPUT` at
-	// `metadata['KEY']`. A request with too long a search is `QUERY_TOO_COMPLEX`.
+	// `metadata['KEY']`. A search with too many steps is `QUERY_TOO_COMPLEX`.
 	// `null` for a resource without a request, and for a viewer who may not read
 	// placement. Each resource is a separate search: select few. The resources of one
-	// operation may have at most 100 distinct requirements of capabilities
+	// operation may have at most 100 distinct lists of requirements on capabilities
 	// (`QUERY_TOO_COMPLEX`).
 	AllocationCandidates *Candidates `json:"allocationCandidates"`
 }
@@ -2658,7 +2656,7 @@ func (v *FindCandidatesOfResource) GetAllocationCandidates() *Candidates {
 
 // FindCandidatesOfResponse is returned by FindCandidatesOf on success.
 type FindCandidatesOfResponse struct {
-	// The resource with this uuid; `null` when there is none or it is not visible.
+	// The resource with this uuid; `null` if it is missing or hidden.
 	Resource *FindCandidatesOfResource `json:"resource"`
 }
 
@@ -2674,8 +2672,8 @@ type FindCandidatesResponse struct {
 	//
 	// Candidates have one total order, `orderBy`. The answer shows one instant, except
 	// `resource` of a provider. It reserves nothing: the claim checks again. Only
-	// `hosts` runs SQL, in one statement. Needs any role (`FORBIDDEN`). A request with
-	// too long a search is `QUERY_TOO_COMPLEX`.
+	// `hosts` runs SQL, in one statement. Needs any role (`FORBIDDEN`). A request
+	// whose search takes too many steps is `QUERY_TOO_COMPLEX`.
 	AllocationCandidates *Candidates `json:"allocationCandidates"`
 }
 
@@ -2700,9 +2698,9 @@ func (v *GroupMappingInput) GetProviders() []string { return v.Providers }
 type GroupPolicy string
 
 const (
-	// They may.
+	// Groups may share a provider.
 	GroupPolicyNone GroupPolicy = "NONE"
-	// Each must have a different provider.
+	// Each group must have a different provider.
 	GroupPolicyIsolate GroupPolicy = "ISOLATE"
 )
 
@@ -2733,13 +2731,13 @@ var AllIgnoredKeyReason = []IgnoredKeyReason{
 type ImportMode string
 
 const (
-	// Leave it as it is.
+	// Leave it unchanged.
 	ImportModeSkip ImportMode = "SKIP"
-	// Add missing contents, change nothing.
+	// Add missing contents, and change nothing else.
 	ImportModeMerge ImportMode = "MERGE"
 	// Add missing contents and replace existing ones by the contents of the file. Contents that are not in the file stay.
 	ImportModePreferNew ImportMode = "PREFER_NEW"
-	// Make the namespace equal to the file. A change of a protected namespace fails unless protected ones are included.
+	// Make the namespace equal to the file. For a protected namespace this requires `includeProtected`.
 	ImportModeOverwrite ImportMode = "OVERWRITE"
 )
 
@@ -2758,7 +2756,7 @@ type ImportNamespacesImportNamespacesImportNamespacesPayload struct {
 	// The visible resources of the affected types whose metadata would break further
 	// rules. `null` unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
-	// What became of each document, in the order of the documents.
+	// The result for each document, in order.
 	Reports []*ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport `json:"reports"`
 }
 
@@ -2775,15 +2773,15 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayload) GetReports() [
 // ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport includes the requested fields of the GraphQL type ImportReport.
 // The GraphQL type's documentation follows.
 //
-// What became of one document.
+// The result for one document.
 type ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport struct {
-	// The name of the namespace; empty where the document does not even say it.
+	// The name of the namespace; empty if the document has none.
 	Namespace string `json:"namespace"`
-	// The outcome, in a dry run the outcome it would have.
+	// The outcome; in a dry run the expected one.
 	Outcome ImportOutcome `json:"outcome"`
-	// Accepted oddities, repairs and, after an upgrade, local edits, each with its path in the document.
+	// Accepted problems, repairs and, after an upgrade, local edits, each with its path in the document.
 	Warnings []string `json:"warnings"`
-	// Why the document failed, each with its path in the document; empty unless `outcome` is `FAILED`.
+	// The reasons for a failure, each with its path in the document; empty unless `outcome` is `FAILED`.
 	Errors []string `json:"errors"`
 	// The differences from the existing namespace, one per line, for example `changed $.properties.x.default: 5 -> 6`; at most 1001.
 	Differences []string `json:"differences"`
@@ -2816,25 +2814,25 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportRep
 
 // Documents to import.
 type ImportNamespacesInput struct {
-	// Definition files, at most 1000, together at most the limit of a request. `POST /import` takes 64 MiB of them as its body.
+	// Definition files, at most 1000. The limit of a request body applies; `POST /import` accepts a body of 64 MiB.
 	Documents optional.Of[[]string] `json:"documents,omitempty"`
 	// Whether all documents are stored in one transaction. If one fails, none is stored, and every report is `FAILED`. `POST /import` sets it.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
-	// What to do with a namespace that exists. A new one is created in every mode.
+	// What to do with an existing namespace. A new one is created in every mode.
 	Mode optional.Of[ImportMode] `json:"mode,omitempty"`
-	// Whether `OVERWRITE` overwrites protected namespaces, and `PREFER_NEW` replaces objects in them by ones with fewer properties. Without it that is `PROTECTED` in the report.
+	// Whether `OVERWRITE` may overwrite protected namespaces, and `PREFER_NEW` may remove properties from their objects. Otherwise this is `PROTECTED` in the report.
 	IncludeProtected optional.Of[bool] `json:"includeProtected,omitempty"`
-	// Whether nothing is stored and the payload says what would be: what would become
-	// of each document after those before it, and in `problems` what would break.
+	// Whether to store nothing, and to return the expected result of each document
+	// after the documents before it, and in `problems` the metadata that would break.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
-	// The name of the bundle that the documents come from, 1 to 255 characters;
-	// `cadastre` is the product's own and takes an administrator. A namespace that the
-	// same bundle brought is, in the mode `SKIP`, upgraded three ways: what only the
-	// bundle changed since is changed, local edits stay and are reported as warnings.
+	// The name of the bundle that the documents come from, 1 to 255 characters.
+	// `cadastre` means the built-in definitions and needs an administrator. In the
+	// mode `SKIP`, a namespace with the same origin gets a three-way upgrade: changes
+	// of the bundle are applied, and local edits stay and are reported as warnings.
 	Origin optional.Of[string] `json:"origin,omitempty"`
-	// Whether namespaces that `cadastre` brought and that were unloaded or deleted
-	// since are created again. Without it they are `UNLOADED` in the report. It makes
-	// no difference for other bundles and for documents without one.
+	// Whether to create namespaces of the origin `cadastre` again that were unloaded
+	// or deleted. Otherwise they are `UNLOADED` in the report. It has no effect on
+	// other origins and on documents without one.
 	IncludeUnloaded optional.Of[bool] `json:"includeUnloaded,omitempty"`
 }
 
@@ -2861,15 +2859,14 @@ func (v *ImportNamespacesInput) GetIncludeUnloaded() optional.Of[bool] { return 
 
 // ImportNamespacesResponse is returned by ImportNamespaces on success.
 type ImportNamespacesResponse struct {
-	// Imports definition files. Each document is read and judged for itself, and is
-	// stored as a whole or not at all; a bad one stops the others only of an import
-	// that is `atomic`. Of several
-	// sound ones for one namespace the first is taken, and the others fail. Needs the
-	// admin role or the member role (`FORBIDDEN`). Members import into namespaces that
-	// their project edits, without an origin and without changes of visibility,
-	// protection, owner and associations. If the server lets owners write, members
-	// also create namespaces of their project and import into them without these
-	// limits. Refusals for single namespaces are in the reports.
+	// Imports definition files. Each document is checked separately, and is stored
+	// completely or not at all. A document that fails stops the others only with
+	// `atomic`. If several valid documents define one namespace, the first is used and
+	// the others fail. Needs the admin role or the member role (`FORBIDDEN`). Members
+	// import into namespaces that their project edits, without an origin and without
+	// changes of visibility, protection, owner and associations. If the server lets
+	// owners write, members also create namespaces of their project and import into
+	// them without these limits. Refusals for single namespaces are in the reports.
 	ImportNamespaces *ImportNamespacesImportNamespacesImportNamespacesPayload `json:"importNamespaces"`
 }
 
@@ -2886,11 +2883,11 @@ const (
 	ImportOutcomeCreated ImportOutcome = "CREATED"
 	// The namespace existed and was changed.
 	ImportOutcomeUpdated ImportOutcome = "UPDATED"
-	// The namespace existed and there was nothing to change.
+	// The namespace existed and equals the document.
 	ImportOutcomeUnchanged ImportOutcome = "UNCHANGED"
-	// The namespace existed, differs from the document and was left as it is.
+	// The namespace existed, differs from the document and was left unchanged.
 	ImportOutcomeSkipped ImportOutcome = "SKIPPED"
-	// The namespace came with `cadastre`, was unloaded or deleted since, and stays away; see `includeUnloaded`.
+	// The namespace has the origin `cadastre`, was unloaded or deleted, and was not created again; see `includeUnloaded`.
 	ImportOutcomeUnloaded ImportOutcome = "UNLOADED"
 	// The document cannot be imported, see `errors`.
 	ImportOutcomeFailed ImportOutcome = "FAILED"
@@ -3004,7 +3001,7 @@ type Item struct {
 	Key string `json:"key"`
 	// The value, 1 to 1023 characters.
 	Value string `json:"value"`
-	// Whether users may change and delete the item; `false` leaves that to administrators and services.
+	// Whether users may change and delete the item; `false` reserves it to administrators and services.
 	UserModifiable bool `json:"userModifiable"`
 }
 
@@ -3024,7 +3021,7 @@ func (v *Item) GetUserModifiable() bool { return v.UserModifiable }
 type KeyInUse struct {
 	// The key.
 	Key string `json:"key"`
-	// How many of the resources that the viewer may see have it.
+	// The number of visible resources with the key.
 	ResourceCount int `json:"resourceCount"`
 }
 
@@ -3132,7 +3129,7 @@ func (v *ListAllocationsOfResourceProviderAllocationsAllocationConnection) GetPa
 
 // ListAllocationsOfResponse is returned by ListAllocationsOf on success.
 type ListAllocationsOfResponse struct {
-	// The resource provider with this uuid or this name; `null` when there is none.
+	// The resource provider with this uuid or this name; `null` if there is none.
 	// Exactly one of the two must be given, else `BAD_USER_INPUT`. Needs any role
 	// (`FORBIDDEN`).
 	ResourceProvider *ListAllocationsOfResourceProvider `json:"resourceProvider"`
@@ -3146,9 +3143,8 @@ func (v *ListAllocationsOfResponse) GetResourceProvider() *ListAllocationsOfReso
 // ListAssociationsNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ListAssociationsNamespace struct {
 	// The resource types that the namespace applies to, by type, prefix and target; at most 1000.
 	ResourceTypeAssociations []*Association `json:"resourceTypeAssociations"`
@@ -3196,7 +3192,7 @@ func (v *ListAssociationsOfTypeResourceTypeAssociationsResourceTypeAssociationCo
 
 // ListAssociationsOfTypeResponse is returned by ListAssociationsOfType on success.
 type ListAssociationsOfTypeResponse struct {
-	// The resource type with this name; `null` when there is none or it is not visible.
+	// The resource type with this name; `null` if it is missing or hidden.
 	ResourceType *ListAssociationsOfTypeResourceType `json:"resourceType"`
 }
 
@@ -3207,7 +3203,7 @@ func (v *ListAssociationsOfTypeResponse) GetResourceType() *ListAssociationsOfTy
 
 // ListAssociationsResponse is returned by ListAssociations on success.
 type ListAssociationsResponse struct {
-	// The namespace with this name; `null` when there is none or it is not visible.
+	// The namespace with this name; `null` if it is missing or hidden.
 	Namespace *ListAssociationsNamespace `json:"namespace"`
 }
 
@@ -3250,10 +3246,9 @@ func (v *ListAuditEventsResponse) GetAuditEvents() *ListAuditEventsAuditEventsAu
 // A kind of resource, named as in Heat where Heat has it.
 type ListCapabilitiesResourceType struct {
 	// The capabilities of the type, by name: every capability with a value on at least
-	// one resource of the type, visible or hidden. `null` with `FORBIDDEN` for all but
-	// administrators and services until the operator opens discovery: one error for the place in
-	// the document, however many types are there. At most as many as are registered
-	// for the type.
+	// one resource of the type, visible or hidden. Unless the operator opens
+	// discovery, it is `null` with `FORBIDDEN` for all but administrators and
+	// services, with one error for all types in the answer.
 	Capabilities []*ListCapabilitiesResourceTypeCapabilitiesCapability `json:"capabilities"`
 }
 
@@ -3265,13 +3260,13 @@ func (v *ListCapabilitiesResourceType) GetCapabilities() []*ListCapabilitiesReso
 // ListCapabilitiesResourceTypeCapabilitiesCapability includes the requested fields of the GraphQL type Capability.
 // The GraphQL type's documentation follows.
 //
-// What resources of a type can be asked for: a name, registered once for the type.
+// A capability of a resource type: a name that is registered once for the type.
 type ListCapabilitiesResourceTypeCapabilitiesCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators and services discover it and its values.
+	// Whether only administrators and services may discover it and its values.
 	Private bool `json:"private"`
-	// How many different values are in use.
+	// The number of distinct values in use.
 	ValueCount int `json:"valueCount"`
 	// The values in use, by code point, each with the number of resources that have
 	// it. Every member of a list is a value. Hidden resources count, too.
@@ -3336,7 +3331,7 @@ func (v *ListCapabilitiesResourceTypeCapabilitiesCapabilityValuesCapabilityValue
 
 // ListCapabilitiesResponse is returned by ListCapabilities on success.
 type ListCapabilitiesResponse struct {
-	// The resource type with this name; `null` when there is none or it is not visible.
+	// The resource type with this name; `null` if it is missing or hidden.
 	ResourceType *ListCapabilitiesResourceType `json:"resourceType"`
 }
 
@@ -3512,9 +3507,8 @@ func (v *ListNamespacesResponse) GetNamespaces() *ListNamespacesNamespacesNamesp
 // ListObjectsNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ListObjectsNamespace struct {
 	// The same as `objects`, by name, in pages.
 	ObjectConnection *ListObjectsNamespaceObjectConnectionObjectDefinitionConnection `json:"objectConnection"`
@@ -3548,7 +3542,7 @@ func (v *ListObjectsNamespaceObjectConnectionObjectDefinitionConnection) GetPage
 
 // ListObjectsResponse is returned by ListObjects on success.
 type ListObjectsResponse struct {
-	// The namespace with this name; `null` when there is none or it is not visible.
+	// The namespace with this name; `null` if it is missing or hidden.
 	Namespace *ListObjectsNamespace `json:"namespace"`
 }
 
@@ -3558,9 +3552,8 @@ func (v *ListObjectsResponse) GetNamespace() *ListObjectsNamespace { return v.Na
 // ListPropertiesNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ListPropertiesNamespace struct {
 	// The same as `properties`, by name, in pages.
 	PropertyConnection *ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection `json:"propertyConnection"`
@@ -3594,7 +3587,7 @@ func (v *ListPropertiesNamespacePropertyConnectionPropertyDefinitionConnection) 
 
 // ListPropertiesResponse is returned by ListProperties on success.
 type ListPropertiesResponse struct {
-	// The namespace with this name; `null` when there is none or it is not visible.
+	// The namespace with this name; `null` if it is missing or hidden.
 	Namespace *ListPropertiesNamespace `json:"namespace"`
 }
 
@@ -3625,8 +3618,8 @@ func (v *ListProviderNamesResourceProvidersResourceProviderConnection) GetPageIn
 // ListProviderNamesResponse is returned by ListProviderNames on success.
 type ListProviderNamesResponse struct {
 	// The resource providers. Conditions apply to the inventories, traits and
-	// aggregates of the provider alone, without its tree and sharing providers. Only
-	// the filter's `resource` applies to the root of the tree. Needs any role
+	// aggregates of the provider alone, not to its tree or sharing providers. Only the
+	// filter's `resource` applies to the root of the tree. Needs any role
 	// (`FORBIDDEN`). Answered from memory: without `resource`, no SQL runs.
 	ResourceProviders *ListProviderNamesResourceProvidersResourceProviderConnection `json:"resourceProviders"`
 }
@@ -3660,8 +3653,8 @@ func (v *ListProvidersResourceProvidersResourceProviderConnection) GetPageInfo()
 // ListProvidersResponse is returned by ListProviders on success.
 type ListProvidersResponse struct {
 	// The resource providers. Conditions apply to the inventories, traits and
-	// aggregates of the provider alone, without its tree and sharing providers. Only
-	// the filter's `resource` applies to the root of the tree. Needs any role
+	// aggregates of the provider alone, not to its tree or sharing providers. Only the
+	// filter's `resource` applies to the root of the tree. Needs any role
 	// (`FORBIDDEN`). Answered from memory: without `resource`, no SQL runs.
 	ResourceProviders *ListProvidersResourceProvidersResourceProviderConnection `json:"resourceProviders"`
 }
@@ -3768,9 +3761,8 @@ func (v *ListResourcesResponse) GetResources() *ListResourcesResourcesResourceCo
 // ListTagsOfNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ListTagsOfNamespace struct {
 	// The same as `tags`, by name without regard to case, in pages.
 	TagConnection *ListTagsOfNamespaceTagConnection `json:"tagConnection"`
@@ -3800,7 +3792,7 @@ func (v *ListTagsOfNamespaceTagConnection) GetPageInfo() *PageInfo { return v.Pa
 
 // ListTagsOfResponse is returned by ListTagsOf on success.
 type ListTagsOfResponse struct {
-	// The namespace with this name; `null` when there is none or it is not visible.
+	// The namespace with this name; `null` if it is missing or hidden.
 	Namespace *ListTagsOfNamespace `json:"namespace"`
 }
 
@@ -3809,8 +3801,8 @@ func (v *ListTagsOfResponse) GetNamespace() *ListTagsOfNamespace { return v.Name
 
 // ListTagsResponse is returned by ListTags on success.
 type ListTagsResponse struct {
-	// The tags of all namespaces that the viewer may see, by name without regard to
-	// case: which tags exist. The same name in two namespaces is two tags.
+	// The tags of all visible namespaces, by name, case-insensitive. The same name in
+	// two namespaces is two tags.
 	Tags *ListTagsTagsTagConnection `json:"tags"`
 }
 
@@ -3862,11 +3854,11 @@ func (v *ListTraitsTraitsTraitConnection) GetPageInfo() *PageInfo { return v.Pag
 
 // ListUsagesResponse is returned by ListUsages on success.
 type ListUsagesResponse struct {
-	// The use of consumers, summed by `groupBy`. Groups are in the order of their keys
-	// by code point: project id, user id, or consumer type with the group without a
-	// type first. Projects and users without use have no group. Only administrators
-	// and services see the use of other projects. One statement, in the snapshot of
-	// the whole answer. Needs any role (`FORBIDDEN`).
+	// The usage of consumers, summed by `groupBy`. Groups are in the order of their
+	// keys by code point: project id, user id, or consumer type with the group without
+	// a type first. Projects and users without usage have no group. Only
+	// administrators and services see the usage of other projects. Needs any role
+	// (`FORBIDDEN`).
 	Usages []*Usage `json:"usages"`
 }
 
@@ -4021,7 +4013,7 @@ type MemberRole string
 const (
 	// See and use the definitions.
 	MemberRoleReader MemberRole = "READER"
-	// Define in it, too: properties, objects and tags, display name and description. Takes the member role in the project.
+	// Also write properties, objects, tags, display name and description. Requires the member role in the project.
 	MemberRoleEditor MemberRole = "EDITOR"
 )
 
@@ -4036,7 +4028,7 @@ type MetadataCondition struct {
 	Key string `json:"key"`
 	// Whether the resource has the key.
 	Exists optional.Of[bool] `json:"exists,omitempty"`
-	// The value is this one.
+	// The value equals this one.
 	Equals optional.Of[string] `json:"equals,omitempty"`
 	// The value is one of these; at most 100.
 	In optional.Of[[]string] `json:"in,omitempty"`
@@ -4115,12 +4107,12 @@ func (v *MetadataProblemScan) GetScan() optional.Of[int] { return v.Scan }
 // MetadataProblemsResponse is returned by MetadataProblems on success.
 type MetadataProblemsResponse struct {
 	// The resources whose metadata breaks the current definitions, by uuid: the
-	// violations of `metadataReport`, for the viewer's project, and for administrators
-	// and services for all resources. It happens after definitions change, and on
-	// types that are not strict. Each answer scans up to `scan` resources by uuid, so
-	// it may have few nodes or none. Continue with `after: pageInfo.endCursor` while
-	// there is a next page. An unknown cursor and a size out of range are
-	// `BAD_USER_INPUT`.
+	// violations of `metadataReport`. The scan covers the viewer's project or, for
+	// administrators and services, all resources. Metadata breaks when definitions
+	// change, and on types that are not strict. Each answer scans up to `scan`
+	// resources by uuid, so it may have few nodes or none. Continue with `after:
+	// pageInfo.endCursor` while there is a next page. An unknown cursor and a size out
+	// of range are `BAD_USER_INPUT`.
 	MetadataProblems *BrokenMetadata `json:"metadataProblems"`
 }
 
@@ -4165,7 +4157,7 @@ func (v *NamedType) GetName() string { return v.Name }
 type Namespace struct {
 	// The name, unique in the whole cloud, 1 to 80 characters.
 	Name string `json:"name"`
-	// What to show people, 1 to 80 characters; the name where none was given.
+	// The name to display, 1 to 80 characters (default: the name).
 	DisplayName string `json:"displayName"`
 	// The description, up to 500 characters.
 	Description *string `json:"description"`
@@ -4175,7 +4167,7 @@ type Namespace struct {
 	Protected bool `json:"protected"`
 	// The id of the project that owns the namespace.
 	Owner string `json:"owner"`
-	// The bundle that an import brought the namespace with, `cadastre` for the product's own definitions; `null` for none.
+	// The bundle from which the namespace was imported, `cadastre` for built-in definitions; `null` for none.
 	Origin *string `json:"origin"`
 	// A counter of changes of the namespace and its contents. Send it with an update to detect concurrent changes.
 	Revision int `json:"revision"`
@@ -4233,7 +4225,7 @@ var AllNamespaceContent = []NamespaceContent{
 	NamespaceContentTags,
 }
 
-// Which namespaces; all given conditions must hold. Those on associations hold for one and the same association.
+// Which namespaces; all given conditions must hold. Conditions on associations must hold for the same association.
 type NamespaceFilter struct {
 	// Associated with any of these resource types, at most 250, compared exactly. An empty list matches nothing.
 	ResourceTypes optional.Of[[]string] `json:"resourceTypes,omitempty"`
@@ -4245,7 +4237,7 @@ type NamespaceFilter struct {
 	Search optional.Of[string] `json:"search,omitempty"`
 	// Associated with this properties target; `""` is an association without one.
 	PropertiesTarget optional.Of[string] `json:"propertiesTarget,omitempty"`
-	// Defining a property of this key: by its own name, or by its name under the prefix of an association; at most 255 characters.
+	// Defining a property with this key: its name, or its name with the prefix of an association; at most 255 characters.
 	DefinesKey optional.Of[string] `json:"definesKey,omitempty"`
 	// Having a tag of this name, case-insensitive.
 	Tag optional.Of[string] `json:"tag,omitempty"`
@@ -4275,9 +4267,8 @@ func (v *NamespaceFilter) GetTag() optional.Of[string] { return v.Tag }
 // NamespaceName includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type NamespaceName struct {
 	// The name, unique in the whole cloud, 1 to 80 characters.
 	Name string `json:"name"`
@@ -4310,9 +4301,8 @@ func (v *NamespaceNamesNamespacesNamespaceConnection) GetPageInfo() *NamespaceNa
 // NamespaceNamesNamespacesNamespaceConnectionNodesNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type NamespaceNamesNamespacesNamespaceConnectionNodesNamespace struct {
 	// The name, unique in the whole cloud, 1 to 80 characters.
 	Name string `json:"name"`
@@ -4432,11 +4422,11 @@ func (v *NearMissMissingShortage) GetShort() int64 { return v.Short }
 type Object struct {
 	// The global id, for `node`.
 	Id string `json:"id"`
-	// The name, unique in its namespace, 1 to 80 characters. It takes no prefix.
+	// The name, unique in its namespace, 1 to 80 characters. It has no prefix.
 	Name string `json:"name"`
 	// The description.
 	Description *string `json:"description"`
-	// The names of the required properties; with the prefix when seen through an association.
+	// The names of the required properties; through an association with its prefix.
 	Required []string `json:"required"`
 	// The properties of the object, in their order; at most 1000.
 	Properties []*PropertyName `json:"properties"`
@@ -4511,9 +4501,9 @@ func (v *ObjectInput) GetProperties() optional.Of[[]*PropertyInput] { return v.P
 // ObjectName includes the requested fields of the GraphQL type ObjectDefinition.
 // The GraphQL type's documentation follows.
 //
-// Defines a group of properties that belong together.
+// A group of properties that belong together.
 type ObjectName struct {
-	// The name, unique in its namespace, 1 to 80 characters. It takes no prefix.
+	// The name, unique in its namespace, 1 to 80 characters. It has no prefix.
 	Name string `json:"name"`
 }
 
@@ -4553,11 +4543,11 @@ func (v *PageInfo) GetEndCursor() *string { return v.EndCursor }
 type Property struct {
 	// The global id, for `node`.
 	Id string `json:"id"`
-	// The key to use on a resource; seen through an association it carries the association's prefix.
+	// The key to use on a resource. Through an association it has the association's prefix.
 	Name string `json:"name"`
-	// The name as defined, without any prefix; unique in its namespace or object, 1 to 80 characters.
+	// The name without prefix, unique in its namespace or object, 1 to 80 characters.
 	BaseName string `json:"baseName"`
-	// What to show people.
+	// The label to display.
 	Title string `json:"title"`
 	// The description.
 	Description *string `json:"description"`
@@ -4565,27 +4555,27 @@ type Property struct {
 	Type PropertyType `json:"type"`
 	// The type of each value of an `ARRAY`; `null` for every other type.
 	ItemType *PropertyType `json:"itemType"`
-	// The valid values; `null` where any value of the type is valid, and for an `ARRAY`, which has `itemEnum`.
+	// The valid values; `null` if every value of the type is valid, and for an `ARRAY`, which has `itemEnum`.
 	Enum []json.RawMessage `json:"enum"`
-	// The values that each item of an `ARRAY` can have; `null` where any is valid.
+	// The valid values of each item of an `ARRAY`; `null` if every value is valid.
 	ItemEnum []json.RawMessage `json:"itemEnum"`
 	// The default value, of the property's type; `null` for none.
 	Default *json.RawMessage `json:"default"`
-	// The least valid number.
+	// The minimum of a valid number.
 	Minimum *float64 `json:"minimum"`
-	// The greatest valid number.
+	// The maximum of a valid number.
 	Maximum *float64 `json:"maximum"`
-	// The least number of characters of a valid text.
+	// The minimum number of characters of a valid string.
 	MinLength *int `json:"minLength"`
-	// The greatest number of characters of a valid text.
+	// The maximum number of characters of a valid string.
 	MaxLength *int `json:"maxLength"`
-	// A regular expression that a valid text matches somewhere.
+	// A regular expression that must match a part of a valid string.
 	Pattern *string `json:"pattern"`
-	// The least number of items of a valid array.
+	// The minimum number of items of a valid array.
 	MinItems *int `json:"minItems"`
-	// The greatest number of items of a valid array.
+	// The maximum number of items of a valid array.
 	MaxItems *int `json:"maxItems"`
-	// Whether the items of a valid array differ; `null` if not set.
+	// Whether the items of a valid array must be unique; `null` if not set.
 	UniqueItems *bool `json:"uniqueItems"`
 	// Whether an array may have further items; `null` if not set.
 	AdditionalItems *bool `json:"additionalItems"`
@@ -4593,7 +4583,7 @@ type Property struct {
 	ReadOnly *bool `json:"readOnly"`
 	// Whether the object requires the property: the object's `required` names it. Always false outside an object.
 	Required bool `json:"required"`
-	// The operators that a requirement on the property can use, for example `<or>`, verbatim and in their order; empty when absent.
+	// The operators that a requirement on the property can use, for example `<or>`, verbatim and in order; empty if absent.
 	Operators []string `json:"operators"`
 	// When the property was created.
 	CreatedAt time.Time `json:"createdAt"`
@@ -4699,41 +4689,41 @@ func (v *PropertyCount) GetTotalCount() int { return v.TotalCount }
 type PropertyInput struct {
 	// The name, unique in its namespace or object: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// The label for people; not empty.
+	// The label to display; must not be empty.
 	Title string `json:"title"`
 	// The description.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
-	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
+	// The type of each item; required for an `ARRAY`, not allowed for other types. Must not be `ARRAY`.
 	ItemType optional.Of[PropertyType] `json:"itemType,omitempty"`
-	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
+	// The valid values, distinct and of the property's type; at most 1000. For an `ARRAY` use `itemEnum`.
 	Enum optional.Of[[]json.RawMessage] `json:"enum,omitempty"`
-	// The values that each item of an `ARRAY` can have; at most 1000.
+	// The valid values of each item of an `ARRAY`; at most 1000.
 	ItemEnum optional.Of[[]json.RawMessage] `json:"itemEnum,omitempty"`
-	// What to show people in the place of members of `enum` or `itemEnum`, each once; at most 1000.
+	// The labels of members of `enum` or `itemEnum`, each member once; at most 1000.
 	EnumLabels optional.Of[[]*EnumLabelInput] `json:"enumLabels,omitempty"`
-	// The value to offer first; a valid value.
+	// The default value; must be valid.
 	Default optional.Of[json.RawMessage] `json:"default,omitempty"`
-	// The least valid number; only for numbers.
+	// The minimum; only for numbers.
 	Minimum optional.Of[float64] `json:"minimum,omitempty"`
-	// The greatest valid number; only for numbers.
+	// The maximum; only for numbers.
 	Maximum optional.Of[float64] `json:"maximum,omitempty"`
-	// The least number of characters, from 0; only for a `STRING`.
+	// The minimum number of characters, at least 0; only for a `STRING`.
 	MinLength optional.Of[int] `json:"minLength,omitempty"`
-	// The greatest number of characters, from 0; only for a `STRING`.
+	// The maximum number of characters, at least 0; only for a `STRING`.
 	MaxLength optional.Of[int] `json:"maxLength,omitempty"`
-	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
+	// A regular expression (RE2 syntax, at most 1000 characters) that must match a part of a valid string; only for a `STRING`.
 	Pattern optional.Of[string] `json:"pattern,omitempty"`
-	// The least number of items, from 0; only for an `ARRAY`.
+	// The minimum number of items, at least 0; only for an `ARRAY`.
 	MinItems optional.Of[int] `json:"minItems,omitempty"`
-	// The greatest number of items, from 0; only for an `ARRAY`.
+	// The maximum number of items, at least 0; only for an `ARRAY`.
 	MaxItems optional.Of[int] `json:"maxItems,omitempty"`
-	// Whether the items differ; only for an `ARRAY`.
+	// Whether the items must be unique; only for an `ARRAY`.
 	UniqueItems optional.Of[bool] `json:"uniqueItems,omitempty"`
 	// Whether further items are allowed; only for an `ARRAY`.
 	AdditionalItems optional.Of[bool] `json:"additionalItems,omitempty"`
-	// Whether users should not be offered to change the value.
+	// Whether forms should show the value read-only.
 	ReadOnly optional.Of[bool] `json:"readOnly,omitempty"`
 	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
 	Operators optional.Of[[]string] `json:"operators,omitempty"`
@@ -4802,20 +4792,20 @@ func (v *PropertyInput) GetOperators() optional.Of[[]string] { return v.Operator
 // PropertyName includes the requested fields of the GraphQL type PropertyDefinition.
 // The GraphQL type's documentation follows.
 //
-// Defines a property: its key, its type, and which values are valid.
+// A property: a metadata key with its type and valid values.
 type PropertyName struct {
-	// The key to use on a resource; seen through an association it carries the association's prefix.
+	// The key to use on a resource. Through an association it has the association's prefix.
 	Name string `json:"name"`
 }
 
 // GetName returns PropertyName.Name, and is useful for accessing the field via an interface.
 func (v *PropertyName) GetName() string { return v.Name }
 
-// The type of a property's values. Values are always sent and stored as text; the type says how to read them.
+// The type of a property's values. Values are sent and stored as strings; the type determines how they are read.
 type PropertyType string
 
 const (
-	// Any text.
+	// Any string.
 	PropertyTypeString PropertyType = "STRING"
 	// A whole number.
 	PropertyTypeInteger PropertyType = "INTEGER"
@@ -4837,13 +4827,13 @@ var AllPropertyType = []PropertyType{
 
 // A provider.
 type Provider struct {
-	// The uuid, for good.
+	// The uuid. It never changes.
 	Uuid string `json:"uuid"`
 	// The name, unique, 1 to 200 characters.
 	Name string `json:"name"`
 	// A counter of changes. A mutation with a stale generation is refused.
 	Generation int `json:"generation"`
-	// The provider directly above; `null` for a root.
+	// The parent; `null` for a root.
 	Parent *ProviderName `json:"parent"`
 	// The root of the tree; the provider itself if it has no parent.
 	Root *ProviderName `json:"root"`
@@ -4905,7 +4895,7 @@ func (v *ProviderAllocationInput) GetResources() []*ResourceAmountInput { return
 
 // The name of a provider.
 type ProviderName struct {
-	// The uuid, for good.
+	// The uuid. It never changes.
 	Uuid string `json:"uuid"`
 	// The name, unique, 1 to 200 characters.
 	Name string `json:"name"`
@@ -5241,7 +5231,7 @@ func (v *ReadAuditEventNodeAuditEvent) __premarshalJSON() (*__premarshalReadAudi
 // ReadAuditEventNodeCapability includes the requested fields of the GraphQL type Capability.
 // The GraphQL type's documentation follows.
 //
-// What resources of a type can be asked for: a name, registered once for the type.
+// A capability of a resource type: a name that is registered once for the type.
 type ReadAuditEventNodeCapability struct {
 	Typename *string `json:"__typename"`
 }
@@ -5274,9 +5264,8 @@ func (v *ReadAuditEventNodeMetadataItem) GetTypename() *string { return v.Typena
 // ReadAuditEventNodeNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ReadAuditEventNodeNamespace struct {
 	Typename *string `json:"__typename"`
 }
@@ -5287,7 +5276,7 @@ func (v *ReadAuditEventNodeNamespace) GetTypename() *string { return v.Typename 
 // ReadAuditEventNodeObjectDefinition includes the requested fields of the GraphQL type ObjectDefinition.
 // The GraphQL type's documentation follows.
 //
-// Defines a group of properties that belong together.
+// A group of properties that belong together.
 type ReadAuditEventNodeObjectDefinition struct {
 	Typename *string `json:"__typename"`
 }
@@ -5298,7 +5287,7 @@ func (v *ReadAuditEventNodeObjectDefinition) GetTypename() *string { return v.Ty
 // ReadAuditEventNodePropertyDefinition includes the requested fields of the GraphQL type PropertyDefinition.
 // The GraphQL type's documentation follows.
 //
-// Defines a property: its key, its type, and which values are valid.
+// A property: a metadata key with its type and valid values.
 type ReadAuditEventNodePropertyDefinition struct {
 	Typename *string `json:"__typename"`
 }
@@ -5356,7 +5345,7 @@ func (v *ReadAuditEventNodeResourceTypeAssociation) GetTypename() *string { retu
 // ReadAuditEventNodeTag includes the requested fields of the GraphQL type Tag.
 // The GraphQL type's documentation follows.
 //
-// A name to tag resources with. Names keep their case and are compared without it: `BigData` is `bigdata`, and not `Big-Data`.
+// A name to tag resources with. Names keep their case and are compared case-insensitively: `BigData` equals `bigdata` but not `Big-Data`.
 type ReadAuditEventNodeTag struct {
 	Typename *string `json:"__typename"`
 }
@@ -5445,9 +5434,9 @@ func (v *ReadAuditEventResponse) __premarshalJSON() (*__premarshalReadAuditEvent
 //
 // A kind of resource, named as in Heat where Heat has it.
 type ReadCapabilityResourceType struct {
-	// One capability; `null` where the type has none of that name. A private one is
-	// `FORBIDDEN` for all but administrators and services. While discovery is closed, every name
-	// is.
+	// One capability; `null` if the type has no capability with this name. A private
+	// one is `FORBIDDEN` for all but administrators and services. Unless the operator
+	// opens discovery, so is every name.
 	Capability *ReadCapabilityResourceTypeCapability `json:"capability"`
 }
 
@@ -5459,13 +5448,13 @@ func (v *ReadCapabilityResourceType) GetCapability() *ReadCapabilityResourceType
 // ReadCapabilityResourceTypeCapability includes the requested fields of the GraphQL type Capability.
 // The GraphQL type's documentation follows.
 //
-// What resources of a type can be asked for: a name, registered once for the type.
+// A capability of a resource type: a name that is registered once for the type.
 type ReadCapabilityResourceTypeCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators and services discover it and its values.
+	// Whether only administrators and services may discover it and its values.
 	Private bool `json:"private"`
-	// How many different values are in use.
+	// The number of distinct values in use.
 	ValueCount int `json:"valueCount"`
 	// The values in use, by code point, each with the number of resources that have
 	// it. Every member of a list is a value. Hidden resources count, too.
@@ -5530,7 +5519,7 @@ func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPage
 
 // ReadCapabilityResponse is returned by ReadCapability on success.
 type ReadCapabilityResponse struct {
-	// The resource type with this name; `null` when there is none or it is not visible.
+	// The resource type with this name; `null` if it is missing or hidden.
 	ResourceType *ReadCapabilityResourceType `json:"resourceType"`
 }
 
@@ -5551,15 +5540,15 @@ func (v *ReadConsumerResponse) GetConsumer() *Consumer { return v.Consumer }
 // ReadDefinitionsDefinitionsAppliedNamespace includes the requested fields of the GraphQL type AppliedNamespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace as one of its associations makes it applicable to a resource type.
+// A namespace as it applies to a resource type through one of its associations.
 type ReadDefinitionsDefinitionsAppliedNamespace struct {
 	// The namespace.
 	Namespace *Namespace `json:"namespace"`
 	// The association through which it applies.
 	Association *Association `json:"association"`
-	// The properties of the namespace itself, with the names that they have on the resource type.
+	// The properties of the namespace itself, with their names on the resource type.
 	Properties []*Property `json:"properties"`
-	// Its objects, the names of whose properties carry the association's prefix.
+	// The objects. The names of their properties have the association's prefix.
 	Objects []*Object `json:"objects"`
 }
 
@@ -5579,10 +5568,9 @@ func (v *ReadDefinitionsDefinitionsAppliedNamespace) GetObjects() []*Object { re
 
 // ReadDefinitionsResponse is returned by ReadDefinitions on success.
 type ReadDefinitionsResponse struct {
-	// Everything that a metadata dialog shows for a resource type: the namespaces that
-	// apply to it, once for each of their associations with it, by display name, with
-	// the names that their definitions have on it; at most as many as the type has
-	// associations.
+	// The definitions that apply to a resource type, as a metadata dialog shows them:
+	// one entry for each association of the type with a visible namespace, by display
+	// name. The names of definitions are those on the resource type.
 	Definitions []*ReadDefinitionsDefinitionsAppliedNamespace `json:"definitions"`
 }
 
@@ -5605,7 +5593,7 @@ func (v *ReadMetadataResource) GetMetadata() []*Item { return v.Metadata }
 
 // ReadMetadataResponse is returned by ReadMetadata on success.
 type ReadMetadataResponse struct {
-	// The resource with this uuid; `null` when there is none or it is not visible.
+	// The resource with this uuid; `null` if it is missing or hidden.
 	Resource *ReadMetadataResource `json:"resource"`
 }
 
@@ -5615,9 +5603,8 @@ func (v *ReadMetadataResponse) GetResource() *ReadMetadataResource { return v.Re
 // ReadNamespaceNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ReadNamespaceNamespace struct {
 	Namespace `json:"-"`
 	// The projects that the namespace is shared with, by id. Administrators and the
@@ -5768,7 +5755,7 @@ func (v *ReadNamespaceNamespace) __premarshalJSON() (*__premarshalReadNamespaceN
 
 // ReadNamespaceResponse is returned by ReadNamespace on success.
 type ReadNamespaceResponse struct {
-	// The namespace with this name; `null` when there is none or it is not visible.
+	// The namespace with this name; `null` if it is missing or hidden.
 	Namespace *ReadNamespaceNamespace `json:"namespace"`
 }
 
@@ -5778,13 +5765,12 @@ func (v *ReadNamespaceResponse) GetNamespace() *ReadNamespaceNamespace { return 
 // ReadObjectNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ReadObjectNamespace struct {
-	// One object; `null` when there is none. With `resourceType` it is seen through
-	// the first association of the type, and the answer is `null` where the type is
-	// not associated.
+	// One object; `null` if there is none. With `resourceType` its properties have the
+	// prefix of the first association with the type, and the answer is `null` if the
+	// type is not associated.
 	Object *Object `json:"object"`
 }
 
@@ -5794,13 +5780,12 @@ func (v *ReadObjectNamespace) GetObject() *Object { return v.Object }
 // ReadObjectPropertiesNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ReadObjectPropertiesNamespace struct {
-	// One object; `null` when there is none. With `resourceType` it is seen through
-	// the first association of the type, and the answer is `null` where the type is
-	// not associated.
+	// One object; `null` if there is none. With `resourceType` its properties have the
+	// prefix of the first association with the type, and the answer is `null` if the
+	// type is not associated.
 	Object *ReadObjectPropertiesNamespaceObjectObjectDefinition `json:"object"`
 }
 
@@ -5812,7 +5797,7 @@ func (v *ReadObjectPropertiesNamespace) GetObject() *ReadObjectPropertiesNamespa
 // ReadObjectPropertiesNamespaceObjectObjectDefinition includes the requested fields of the GraphQL type ObjectDefinition.
 // The GraphQL type's documentation follows.
 //
-// Defines a group of properties that belong together.
+// A group of properties that belong together.
 type ReadObjectPropertiesNamespaceObjectObjectDefinition struct {
 	// The properties of the object, in their order; at most 1000.
 	Properties []*Property `json:"properties"`
@@ -5825,7 +5810,7 @@ func (v *ReadObjectPropertiesNamespaceObjectObjectDefinition) GetProperties() []
 
 // ReadObjectPropertiesResponse is returned by ReadObjectProperties on success.
 type ReadObjectPropertiesResponse struct {
-	// The namespace with this name; `null` when there is none or it is not visible.
+	// The namespace with this name; `null` if it is missing or hidden.
 	Namespace *ReadObjectPropertiesNamespace `json:"namespace"`
 }
 
@@ -5836,7 +5821,7 @@ func (v *ReadObjectPropertiesResponse) GetNamespace() *ReadObjectPropertiesNames
 
 // ReadObjectResponse is returned by ReadObject on success.
 type ReadObjectResponse struct {
-	// The namespace with this name; `null` when there is none or it is not visible.
+	// The namespace with this name; `null` if it is missing or hidden.
 	Namespace *ReadObjectNamespace `json:"namespace"`
 }
 
@@ -5968,13 +5953,12 @@ func (v *ReadPlacementRequestResponse) GetPlacementRequest() *ReadPlacementReque
 // ReadPropertyNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ReadPropertyNamespace struct {
-	// One property that the namespace itself defines; `null` when there is none. With
-	// `resourceType` the name is the prefixed one, and the answer is `null` where the
-	// type is not associated.
+	// One property that the namespace itself defines; `null` if there is none. With
+	// `resourceType` the name has the prefix, and the answer is `null` if the type is
+	// not associated.
 	Property *Property `json:"property"`
 }
 
@@ -5983,7 +5967,7 @@ func (v *ReadPropertyNamespace) GetProperty() *Property { return v.Property }
 
 // ReadPropertyResponse is returned by ReadProperty on success.
 type ReadPropertyResponse struct {
-	// The namespace with this name; `null` when there is none or it is not visible.
+	// The namespace with this name; `null` if it is missing or hidden.
 	Namespace *ReadPropertyNamespace `json:"namespace"`
 }
 
@@ -6112,7 +6096,7 @@ func (v *ReadProviderResourceProvider) __premarshalJSON() (*__premarshalReadProv
 
 // ReadProviderResponse is returned by ReadProvider on success.
 type ReadProviderResponse struct {
-	// The resource provider with this uuid or this name; `null` when there is none.
+	// The resource provider with this uuid or this name; `null` if there is none.
 	// Exactly one of the two must be given, else `BAD_USER_INPUT`. Needs any role
 	// (`FORBIDDEN`).
 	ResourceProvider *ReadProviderResourceProvider `json:"resourceProvider"`
@@ -6128,9 +6112,9 @@ func (v *ReadProviderResponse) GetResourceProvider() *ReadProviderResourceProvid
 //
 // An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReadResourceCapabilitiesResource struct {
-	// The capabilities of the resource, by name; at most 1000. `null` with `FORBIDDEN`
-	// for all but administrators and services until the operator opens discovery: one error for the
-	// place in the document, however many resources are there.
+	// The capabilities of the resource, by name; at most 1000. Unless the operator
+	// opens discovery, it is `null` with `FORBIDDEN` for all but administrators and
+	// services, with one error for all resources in the answer.
 	Capabilities []*ResourceCapability `json:"capabilities"`
 }
 
@@ -6141,7 +6125,7 @@ func (v *ReadResourceCapabilitiesResource) GetCapabilities() []*ResourceCapabili
 
 // ReadResourceCapabilitiesResponse is returned by ReadResourceCapabilities on success.
 type ReadResourceCapabilitiesResponse struct {
-	// The resource with this uuid; `null` when there is none or it is not visible.
+	// The resource with this uuid; `null` if it is missing or hidden.
 	Resource *ReadResourceCapabilitiesResource `json:"resource"`
 }
 
@@ -6158,7 +6142,7 @@ type ReadResourceResource struct {
 	Resource `json:"-"`
 	// The metadata, by key; at most 128 items by default.
 	Metadata []*Item `json:"metadata"`
-	// The provider linked to the resource; `null` for none, and for a viewer without any role.
+	// The provider linked to the resource; `null` for none, and for a viewer without a role.
 	Provider *ProviderName `json:"provider"`
 	// The consumer with the same uuid, for example an instance. `null` while it has no
 	// allocations, and for a viewer without any role. Only administrators and services
@@ -6305,7 +6289,7 @@ func (v *ReadResourceResourceConsumer) GetUuid() string { return v.Uuid }
 
 // ReadResourceResponse is returned by ReadResource on success.
 type ReadResourceResponse struct {
-	// The resource with this uuid; `null` when there is none or it is not visible.
+	// The resource with this uuid; `null` if it is missing or hidden.
 	Resource *ReadResourceResource `json:"resource"`
 }
 
@@ -6314,7 +6298,7 @@ func (v *ReadResourceResponse) GetResource() *ReadResourceResource { return v.Re
 
 // ReadResourceTypeResponse is returned by ReadResourceType on success.
 type ReadResourceTypeResponse struct {
-	// The resource type with this name; `null` when there is none or it is not visible.
+	// The resource type with this name; `null` if it is missing or hidden.
 	ResourceType *ResourceType `json:"resourceType"`
 }
 
@@ -6324,11 +6308,10 @@ func (v *ReadResourceTypeResponse) GetResourceType() *ResourceType { return v.Re
 // ReadTagNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
-// A namespace holds definitions - properties, objects, tags - and says to which
-// resource types they apply. Everything in it is referred to by the namespace's
-// name and its own.
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
 type ReadTagNamespace struct {
-	// One tag; `null` when there is none.
+	// One tag; `null` if there is none.
 	Tag *ReadTagNamespaceTag `json:"tag"`
 }
 
@@ -6338,10 +6321,10 @@ func (v *ReadTagNamespace) GetTag() *ReadTagNamespaceTag { return v.Tag }
 // ReadTagNamespaceTag includes the requested fields of the GraphQL type Tag.
 // The GraphQL type's documentation follows.
 //
-// A name to tag resources with. Names keep their case and are compared without it: `BigData` is `bigdata`, and not `Big-Data`.
+// A name to tag resources with. Names keep their case and are compared case-insensitively: `BigData` equals `bigdata` but not `Big-Data`.
 type ReadTagNamespaceTag struct {
 	Tag `json:"-"`
-	// The tags directly below this one, by name; at most 1000.
+	// The child tags, by name; at most 1000.
 	Children []*TagName `json:"children"`
 }
 
@@ -6430,7 +6413,7 @@ func (v *ReadTagNamespaceTag) __premarshalJSON() (*__premarshalReadTagNamespaceT
 
 // ReadTagResponse is returned by ReadTag on success.
 type ReadTagResponse struct {
-	// The namespace with this name; `null` when there is none or it is not visible.
+	// The namespace with this name; `null` if it is missing or hidden.
 	Namespace *ReadTagNamespace `json:"namespace"`
 }
 
@@ -6454,7 +6437,7 @@ type ReplaceMetadataInput struct {
 	Items []*KeyValueInput `json:"items"`
 	// Whether users may change these items; only administrators and services may set it (`FORBIDDEN`). Default: unchanged, `true` for new items.
 	UserModifiable optional.Of[bool] `json:"userModifiable,omitempty"`
-	// Whether to replace items reserved to administrators and services, too; only they may set it (`FORBIDDEN`).
+	// Whether to also replace items reserved to administrators and services; only they may set it (`FORBIDDEN`).
 	IncludeServiceOwned optional.Of[bool] `json:"includeServiceOwned,omitempty"`
 	// The expected revision of the resource (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
@@ -6581,10 +6564,10 @@ type RequirementInput struct {
 	// or `<or> A,B` one of the operands, `<all-in> A B` all of them. `<in>` and
 	// `<all-in>` look for members of a list or substrings of a string. Without an
 	// operator the value must be equal; numbers are compared as numbers. An operand
-	// with blanks needs quotation marks, `s== "NVIDIA A2"`, or a place between
-	// `<or>`s. One matching member of a list is enough, except for `<all-in>`. An
-	// absent capability never matches. A malformed requirement of a known capability,
-	// and more than 4096 characters, is `BAD_USER_INPUT` with a hint.
+	// with spaces needs quotation marks, `s== "NVIDIA A2"`, except after `<or>`. One
+	// matching member of a list is enough, except for `<all-in>`. An absent capability
+	// never matches. A malformed requirement of a known capability, and more than 4096
+	// characters, is `BAD_USER_INPUT`.
 	Requirement string `json:"requirement"`
 }
 
@@ -6615,7 +6598,7 @@ func (v *ReshapeInput) GetConsumers() optional.Of[[]*ConsumerAllocationsInput] {
 type ReshapeReshapeReshapePayload struct {
 	// The providers as they are now, in the order of the input.
 	ResourceProviders []*Provider `json:"resourceProviders"`
-	// The consumers that have allocations now, in the order of the input; a cleared one is gone.
+	// The consumers that have allocations now, in the order of the input, without cleared ones.
 	Consumers []*Consumer `json:"consumers"`
 }
 
@@ -6631,9 +6614,9 @@ type ReshapeResponse struct {
 	// Allocations must fit the union of old and new inventories. The generation of a
 	// listed provider grows by 1, by 1 more if its new inventories are not empty, and
 	// by 1 more if the allocations touch it. Needs the admin or service role
-	// (`FORBIDDEN`).   Fails like `setInventories` and `setAllocations`, except
-	// that an unknown provider is `BAD_USER_INPUT`. Leaving out a class that is still
-	// used afterwards is `IN_USE`.
+	// (`FORBIDDEN`). Fails like `setInventories` and `setAllocations`, except that an
+	// unknown provider is `BAD_USER_INPUT`. Removing an inventory that still has
+	// allocations afterwards is `IN_USE`.
 	Reshape *ReshapeReshapeReshapePayload `json:"reshape"`
 }
 
@@ -6658,7 +6641,7 @@ type Resource struct {
 	Revision int `json:"revision"`
 	// The parent; `null` for none and for a hidden one.
 	Parent *ResourceName `json:"parent"`
-	// The tags, by name without regard to case; at most 128.
+	// The tags, by name, case-insensitive; at most 128.
 	Tags []string `json:"tags"`
 	// When the resource was created.
 	CreatedAt time.Time `json:"createdAt"`
@@ -6706,7 +6689,7 @@ func (v *Resource) GetUpdatedAt() time.Time { return v.UpdatedAt }
 type ResourceAmount struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// How many units, 1 to 2147483647.
+	// The number of units, 1 to 2147483647.
 	Amount int `json:"amount"`
 }
 
@@ -6720,7 +6703,7 @@ func (v *ResourceAmount) GetAmount() int { return v.Amount }
 type ResourceAmountInput struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// How many units, 1 to 2147483647.
+	// The number of units, 1 to 2147483647.
 	Amount int `json:"amount"`
 }
 
@@ -6736,7 +6719,7 @@ type ResourceCapability struct {
 	Name string `json:"name"`
 	// The value; a JSON array of strings is a list.
 	Value string `json:"value"`
-	// Whether only administrators and services discover it.
+	// Whether only administrators and services may discover it.
 	Private bool `json:"private"`
 }
 
@@ -6767,7 +6750,7 @@ func (v *ResourceClass) GetCustom() bool { return v.Custom }
 type ResourceClassFilter struct {
 	// With one of these names, at most 250. An empty list matches nothing.
 	Names optional.Of[[]string] `json:"names,omitempty"`
-	// Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are `BAD_USER_INPUT`.
+	// Whether to ignore unknown names, so that the list returns the existing ones. Otherwise they are `BAD_USER_INPUT`.
 	IgnoreUnknown optional.Of[bool] `json:"ignoreUnknown,omitempty"`
 	// `true` for custom ones, `false` for standard ones.
 	Custom optional.Of[bool] `json:"custom,omitempty"`
@@ -6789,9 +6772,9 @@ func (v *ResourceClassFilter) GetCustom() optional.Of[bool] { return v.Custom }
 type ResourceClause struct {
 	// The field of the filter that the condition comes from.
 	Kind ResourceClauseKind `json:"kind"`
-	// The path of the argument that the condition is about, for example `filter.tags[0]`.
+	// The path of the argument, for example `filter.tags[0]`.
 	Path string `json:"path"`
-	// The condition, by its field in the filter and its place there.
+	// The condition as text: its field in the filter and its index.
 	Clause string `json:"clause"`
 	// Number of resources that pass it alone.
 	Passing int `json:"passing"`
@@ -6799,7 +6782,7 @@ type ResourceClause struct {
 	Remaining int `json:"remaining"`
 	// Whether it was ignored because it names no capability.
 	Ignored bool `json:"ignored"`
-	// Number of resources that fail because their value is no number and the condition compares numbers.
+	// Number of resources that fail because the condition compares numbers and their value is not a number.
 	NotNumbers int `json:"notNumbers"`
 }
 
@@ -6836,19 +6819,19 @@ const (
 	ResourceClauseKindProjectIds ResourceClauseKind = "PROJECT_IDS"
 	// `visibility`: of this visibility.
 	ResourceClauseKindVisibility ResourceClauseKind = "VISIBILITY"
-	// `search`: with this text in the name, the description or a value.
+	// `search`: with this string in the name, the description or a value.
 	ResourceClauseKindSearch ResourceClauseKind = "SEARCH"
 	// `updatedSince`: changed at this time or later.
 	ResourceClauseKindUpdatedSince ResourceClauseKind = "UPDATED_SINCE"
-	// `ancestor`: somewhere below this resource.
+	// `ancestor`: a descendant of this resource.
 	ResourceClauseKindAncestor ResourceClauseKind = "ANCESTOR"
 	// `name`: with this name.
 	ResourceClauseKindName ResourceClauseKind = "NAME"
-	// `nameContains`: with this text in the name.
+	// `nameContains`: with this string in the name.
 	ResourceClauseKindNameContains ResourceClauseKind = "NAME_CONTAINS"
 	// `uuids`: with one of these uuids.
 	ResourceClauseKindUuids ResourceClauseKind = "UUIDS"
-	// `parent`: directly below this resource.
+	// `parent`: a child of this resource.
 	ResourceClauseKindParent ResourceClauseKind = "PARENT"
 	// `tags`: with this tag.
 	ResourceClauseKindTags ResourceClauseKind = "TAGS"
@@ -6884,11 +6867,11 @@ var AllResourceClauseKind = []ResourceClauseKind{
 	ResourceClauseKindWhere,
 }
 
-// A tree of conditions: exactly one field is given. At most 5 of `all`, `any` and `not` within one another, with 50 tests; more is `BAD_USER_INPUT`.
+// A tree of conditions with exactly one field at each level. At most 5 nested levels of `all`, `any` and `not`, and at most 50 tests; more is `BAD_USER_INPUT`.
 type ResourceCondition struct {
-	// Every one of these holds; an empty list always does.
+	// All of these hold; an empty list always holds.
 	All optional.Of[[]*ResourceCondition] `json:"all,omitempty"`
-	// At least one of these holds; an empty list never does.
+	// At least one of these holds; an empty list never holds.
 	Any optional.Of[[]*ResourceCondition] `json:"any,omitempty"`
 	// The condition does not hold. Includes resources without the tested key.
 	Not optional.Of[ResourceCondition] `json:"not,omitempty"`
@@ -6920,7 +6903,7 @@ func (v *ResourceCondition) GetCapability() optional.Of[CapabilityCondition] { r
 type ResourceExplanation struct {
 	// Number of visible resources.
 	Considered int `json:"considered"`
-	// The conditions, in the order in which they are counted; at most as many as the filter has.
+	// The conditions of the filter, in the order of counting.
 	Clauses []*ResourceClause `json:"clauses"`
 }
 
@@ -6967,16 +6950,16 @@ type ResourceFilter struct {
 	// condition.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
 	// Meeting all of these requirements on capabilities, in the syntax of extra specs;
-	// at most 64. `unknownKeys` says what becomes of a key that names no capability.
+	// at most 64. `unknownKeys` applies to keys that name no capability.
 	Requirements optional.Of[[]*RequirementInput] `json:"requirements,omitempty"`
-	// What becomes of keys of `requirements` that name no visible capability.
+	// What to do with keys of `requirements` that name no visible capability.
 	UnknownKeys optional.Of[UnknownKeys] `json:"unknownKeys,omitempty"`
 	// Meeting this expression on capabilities, in the JSON syntax of reservations:
-	// `["==", "$arch", "x86_64"]`, and `["and", A, B, ...]`, `["or", A, B, ...]`,
-	// `["not", A]` of such. The operators are `= == != >= <= > <`; numbers are
-	// compared as numbers when both are. An unknown or hidden name is
-	// `BAD_USER_INPUT`. The empty string and `[]` are no condition. At most 65536
-	// characters, with the depth and number of tests of `where`.
+	// `["==", "$arch", "x86_64"]`, and combinations with `["and", A, B, ...]`,
+	// `["or", A, B, ...]` and `["not", A]`. The operators are `= == != >= <= > <`; two
+	// numbers are compared as numbers. An unknown or hidden name is `BAD_USER_INPUT`.
+	// The empty string and `[]` are no condition. At most 65536 characters, with the
+	// limits of depth and tests of `where`.
 	Matching optional.Of[string] `json:"matching,omitempty"`
 	// Meeting this tree of conditions on metadata and capabilities.
 	Where optional.Of[ResourceCondition] `json:"where,omitempty"`
@@ -7273,9 +7256,9 @@ func (v *ResourceTypeAssociationFilter) GetPropertiesTarget() optional.Of[string
 	return v.PropertiesTarget
 }
 
-// An association of the namespace with a resource type. The same type can be there several times with different prefixes or targets.
+// An association of the namespace with a resource type. Several associations with one type must have different prefixes or targets.
 type ResourceTypeAssociationInput struct {
-	// The name of the resource type, 1 to 80 characters; a type that does not exist yet is created.
+	// The name of the resource type, 1 to 80 characters; a missing type is created.
 	ResourceType string `json:"resourceType"`
 	// The prefix of property names on this type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
 	Prefix optional.Of[string] `json:"prefix,omitempty"`
@@ -7298,7 +7281,7 @@ func (v *ResourceTypeAssociationInput) GetPropertiesTarget() optional.Of[string]
 type ResourceTypeFilter struct {
 	// With any of these names, at most 250, compared exactly. An empty list matches nothing.
 	Names optional.Of[[]string] `json:"names,omitempty"`
-	// Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are `BAD_USER_INPUT`.
+	// Whether to ignore unknown names, so that the list returns the existing ones. Otherwise they are `BAD_USER_INPUT`.
 	IgnoreUnknown optional.Of[bool] `json:"ignoreUnknown,omitempty"`
 }
 
@@ -7343,11 +7326,11 @@ var AllResourceTypeOrderField = []ResourceTypeOrderField{
 // ResourceUsage includes the requested fields of the GraphQL type ResourceUsage.
 // The GraphQL type's documentation follows.
 //
-// How much of a resource class is used.
+// The used amount of a resource class.
 type ResourceUsage struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// How many units.
+	// The number of units.
 	Used int64 `json:"used"`
 }
 
@@ -7441,11 +7424,11 @@ type SetAllocationsResponse struct {
 	// Replaces the allocations of consumers, all of them or none. Needs the admin or
 	// service role (`FORBIDDEN`). The generations of the new providers, of the
 	// providers of a cleared consumer, and of each consumer grow by 1; a consumer
-	// starts at 1. A concurrent claim is no conflict unless it took the capacity: an
-	// amount beyond the free capacity, or against minUnit, maxUnit or stepSize, and a
-	// class without an inventory, is `CAPACITY_EXCEEDED`. An overcommitted inventory
-	// accepts a claim that does not raise its use. A stale consumer generation is
-	// `CONCURRENT_UPDATE`, an unknown provider or class `BAD_USER_INPUT`.
+	// starts at 1. Concurrent claims do not conflict while there is enough capacity.
+	// `CAPACITY_EXCEEDED` means that an amount exceeds the free capacity, violates
+	// minUnit, maxUnit or stepSize, or has no inventory. An overcommitted inventory
+	// accepts a claim that does not raise its used amount. A stale consumer generation
+	// is `CONCURRENT_UPDATE`, an unknown provider or class `BAD_USER_INPUT`.
 	SetAllocations *SetAllocationsSetAllocationsSetAllocationsPayload `json:"setAllocations"`
 }
 
@@ -7459,7 +7442,7 @@ func (v *SetAllocationsResponse) GetSetAllocations() *SetAllocationsSetAllocatio
 //
 // The consumers whose allocations were set.
 type SetAllocationsSetAllocationsSetAllocationsPayload struct {
-	// The consumers that have allocations now, in the order of the input; a cleared one is gone.
+	// The consumers that have allocations now, in the order of the input, without cleared ones.
 	Consumers []*Consumer `json:"consumers"`
 }
 
@@ -7489,10 +7472,10 @@ func (v *SetCapabilitiesInput) GetRevision() optional.Of[int] { return v.Revisio
 
 // SetCapabilitiesResponse is returned by SetCapabilities on success.
 type SetCapabilitiesResponse struct {
-	// Sets capabilities of a resource and leaves all others as they are. Needs an
-	// administrator or a service (`FORBIDDEN`). A name that the resource's type does
-	// not know is registered, with the visibility that the operator chose, or is
-	// `BAD_USER_INPUT` where names are registered explicitly. More than 1000 on the
+	// Sets capabilities of a resource; its other capabilities stay. Needs an
+	// administrator or a service (`FORBIDDEN`). A name that is not registered for the
+	// type is registered with the operator's default visibility or, if names must be
+	// registered explicitly, is `BAD_USER_INPUT`. More than 1000 capabilities of the
 	// resource are `QUOTA_EXCEEDED`.
 	SetCapabilities *SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload `json:"setCapabilities"`
 }
@@ -7522,7 +7505,7 @@ type SetCapabilityVisibilityInput struct {
 	ResourceType string `json:"resourceType"`
 	// The name.
 	Name string `json:"name"`
-	// Whether only administrators and services discover it.
+	// Whether only administrators and services may discover it.
 	Private bool `json:"private"`
 }
 
@@ -7564,11 +7547,11 @@ func (v *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPa
 // SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability includes the requested fields of the GraphQL type Capability.
 // The GraphQL type's documentation follows.
 //
-// What resources of a type can be asked for: a name, registered once for the type.
+// A capability of a resource type: a name that is registered once for the type.
 type SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability struct {
 	// The name, case-sensitive, 1 to 255 characters, for example `cpu_info:features`.
 	Name string `json:"name"`
-	// Whether only administrators and services discover it and its values.
+	// Whether only administrators and services may discover it and its values.
 	Private bool `json:"private"`
 }
 
@@ -7603,11 +7586,11 @@ func (v *SetInventoriesInput) GetInventories() []*InventoryInput { return v.Inve
 
 // SetInventoriesResponse is returned by SetInventories on success.
 type SetInventoriesResponse struct {
-	// Replaces all inventories of a provider; its generation grows by 1, even when
+	// Replaces all inventories of a provider; its generation grows by 1, even if
 	// nothing changes. Needs the admin or service role (`FORBIDDEN`). An unknown
 	// provider is `NOT_FOUND`, an unknown class `BAD_USER_INPUT`, a stale generation
-	// `CONCURRENT_UPDATE`, a class left out that has allocations `IN_USE`. An
-	// inventory may shrink below its use; allocations stay.
+	// `CONCURRENT_UPDATE`. Removing an inventory with allocations is `IN_USE`. An
+	// inventory may become smaller than its allocations, which stay.
 	SetInventories *SetInventoriesSetInventoriesSetInventoriesPayload `json:"setInventories"`
 }
 
@@ -7737,7 +7720,7 @@ func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload) G
 // SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult includes the requested fields of the GraphQL type SetMetadataOnResourcesResult.
 // The GraphQL type's documentation follows.
 //
-// The outcomes of the metadata of one of several resources.
+// The outcome for one of the resources.
 type SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult struct {
 	// The problems of the item; empty if the resource was changed.
 	Errors []*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError `json:"errors"`
@@ -7823,9 +7806,9 @@ func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadRes
 
 // Metadata items to set on several resources.
 type SetMetadataOnResourcesInput struct {
-	// What to set on which resource; at most 1000, each resource once.
+	// The items to set on each resource; at most 1000 resources, each once.
 	Items []*SetMetadataInput `json:"items"`
-	// Whether all of them are changed or none; otherwise each has its outcome.
+	// Whether to change all or none. Otherwise each item has its own outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
@@ -7917,7 +7900,7 @@ type SetOnResourceProviderInput struct {
 	Generation optional.Of[int] `json:"generation,omitempty"`
 	// All its inventories, at most 1000, each class once; `[]` removes all.
 	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
-	// The names of all its traits, at most 1000; `[]` removes all. A trait named twice counts once.
+	// The names of all its traits, at most 1000; `[]` removes all. Duplicates count once.
 	Traits optional.Of[[]string] `json:"traits,omitempty"`
 	// The uuids of all its aggregates, at most 1000, each once; `[]` removes all.
 	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
@@ -7947,7 +7930,7 @@ func (v *SetOnResourceProviderInput) GetAggregates() optional.Of[[]string] { ret
 type SetOnResourceProvidersInput struct {
 	// The providers, 1 to 1000, each once.
 	Items []*SetOnResourceProviderInput `json:"items"`
-	// Whether all of them are written or none; otherwise each has its outcome.
+	// Whether to write all or none. Otherwise each item has its own outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 }
 
@@ -8098,9 +8081,9 @@ func (v *SetProviderAggregatesInput) GetAggregates() []string { return v.Aggrega
 
 // SetProviderAggregatesResponse is returned by SetProviderAggregates on success.
 type SetProviderAggregatesResponse struct {
-	// Replaces the aggregates of a provider; its generation grows by 1, even when
+	// Replaces the aggregates of a provider; its generation grows by 1, even if
 	// nothing changes. Needs the admin or service role (`FORBIDDEN`). An unknown
-	// provider is `NOT_FOUND`, an aggregate named twice `BAD_USER_INPUT`, a stale
+	// provider is `NOT_FOUND`, a duplicate aggregate `BAD_USER_INPUT`, a stale
 	// generation `CONCURRENT_UPDATE`.
 	SetProviderAggregates *SetProviderAggregatesSetProviderAggregatesSetProviderAggregatesPayload `json:"setProviderAggregates"`
 }
@@ -8145,10 +8128,10 @@ func (v *SetProviderTraitsInput) GetTraits() []string { return v.Traits }
 
 // SetProviderTraitsResponse is returned by SetProviderTraits on success.
 type SetProviderTraitsResponse struct {
-	// Replaces the traits of a provider; its generation grows by 1 if that changes
-	// any. Needs the admin or service role (`FORBIDDEN`). An unknown provider is
+	// Replaces the traits of a provider; its generation grows by 1 if a trait changes.
+	// Needs the admin or service role (`FORBIDDEN`). An unknown provider is
 	// `NOT_FOUND`, an unknown trait `BAD_USER_INPUT`, a stale generation
-	// `CONCURRENT_UPDATE`. A trait named twice counts once.
+	// `CONCURRENT_UPDATE`. Duplicates count once.
 	SetProviderTraits *SetProviderTraitsSetProviderTraitsSetProviderTraitsPayload `json:"setProviderTraits"`
 }
 
@@ -8221,7 +8204,7 @@ type SetTagsInput struct {
 	Namespace string `json:"namespace"`
 	// The tags; at most 1000.
 	Tags []*TagInput `json:"tags"`
-	// Whether they replace the tags that are there.
+	// Whether they replace the existing tags or are added to them.
 	Mode optional.Of[SetTagsMode] `json:"mode,omitempty"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
@@ -8243,9 +8226,9 @@ func (v *SetTagsInput) GetRevision() optional.Of[int] { return v.Revision }
 type SetTagsMode string
 
 const (
-	// Existing tags are deleted unless they are among the new ones.
+	// Existing tags that are not among the new ones are deleted.
 	SetTagsModeReplace SetTagsMode = "REPLACE"
-	// They stay.
+	// Existing tags stay.
 	SetTagsModeAppend SetTagsMode = "APPEND"
 )
 
@@ -8256,11 +8239,11 @@ var AllSetTagsMode = []SetTagsMode{
 
 // SetTagsResponse is returned by SetTags on success.
 type SetTagsResponse struct {
-	// Sets the tags of a namespace, all or none: instead of those it has, which is
-	// `PROTECTED` where a protected namespace would lose one, or besides them, where a
-	// name that exists is `ALREADY_EXISTS`. An empty list with `REPLACE` clears. A
-	// duplicate name, case-insensitive, a parent that is no tag of the namespace, and
-	// a cycle are `BAD_USER_INPUT`; more than 1000 in the namespace are
+	// Replaces the tags of a namespace, or adds tags to it; all or none. With
+	// `REPLACE` an empty list removes all tags; removing a tag from a protected
+	// namespace is `PROTECTED`. With `APPEND` an existing name is `ALREADY_EXISTS`. A
+	// duplicate name (case-insensitive), a parent that is not a tag of the namespace,
+	// and a cycle are `BAD_USER_INPUT`. More than 1000 tags in the namespace are
 	// `QUOTA_EXCEEDED`.
 	SetTags *SetTagsSetTagsSetTagsPayload `json:"setTags"`
 }
@@ -8280,11 +8263,11 @@ type SetTagsSetTagsSetTagsPayload struct {
 // GetTags returns SetTagsSetTagsSetTagsPayload.Tags, and is useful for accessing the field via an interface.
 func (v *SetTagsSetTagsSetTagsPayload) GetTags() []*Tag { return v.Tags }
 
-// A sharing of a namespace.
+// A namespace to share.
 type ShareNamespaceInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The id of the project, 1 to 255 characters; `*` is every project.
+	// The id of the project, 1 to 255 characters; `*` means every project.
 	ProjectId string `json:"projectId"`
 	// The rights of the project on the namespace.
 	Role optional.Of[MemberRole] `json:"role,omitempty"`
@@ -8306,7 +8289,7 @@ func (v *ShareNamespaceInput) GetRevision() optional.Of[int] { return v.Revision
 
 // ShareNamespaceResponse is returned by ShareNamespace on success.
 type ShareNamespaceResponse struct {
-	// Shares a namespace with a project, or changes the role of one that it is shared with.
+	// Shares a namespace with a project, or changes the role of the project.
 	ShareNamespace *ShareNamespaceShareNamespaceShareNamespacePayload `json:"shareNamespace"`
 }
 
@@ -8342,9 +8325,9 @@ func (v *SubtreeInput) GetSuffixes() []string { return v.Suffixes }
 type Tag struct {
 	// The global id, for `node`.
 	Id string `json:"id"`
-	// The name, unique in its namespace without regard to case, 1 to 80 characters.
+	// The name, unique in its namespace, case-insensitive, 1 to 80 characters.
 	Name string `json:"name"`
-	// The tag that this one is a kind of, in the same namespace; `null` at the top.
+	// The parent in the same namespace; `null` for a tag without a parent.
 	Parent *TagName `json:"parent"`
 	// The namespace that defines the tag.
 	Namespace *NamespaceName `json:"namespace"`
@@ -8400,9 +8383,9 @@ func (v *TagFilter) GetIncludeDescendants() optional.Of[bool] { return v.Include
 
 // A tag to define.
 type TagInput struct {
-	// The name, unique in its namespace without regard to case: 1 to 80 characters, no slash and no control characters.
+	// The name, unique in its namespace, case-insensitive: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// The name of the tag that this one is a kind of, in the same namespace; no circles.
+	// The name of the parent in the same namespace. Cycles are not allowed.
 	Parent optional.Of[string] `json:"parent,omitempty"`
 }
 
@@ -8415,9 +8398,9 @@ func (v *TagInput) GetParent() optional.Of[string] { return v.Parent }
 // TagName includes the requested fields of the GraphQL type Tag.
 // The GraphQL type's documentation follows.
 //
-// A name to tag resources with. Names keep their case and are compared without it: `BigData` is `bigdata`, and not `Big-Data`.
+// A name to tag resources with. Names keep their case and are compared case-insensitively: `BigData` equals `bigdata` but not `Big-Data`.
 type TagName struct {
-	// The name, unique in its namespace without regard to case, 1 to 80 characters.
+	// The name, unique in its namespace, case-insensitive, 1 to 80 characters.
 	Name string `json:"name"`
 }
 
@@ -8444,7 +8427,7 @@ type TraitFilter struct {
 	StartsWith optional.Of[string] `json:"startsWith,omitempty"`
 	// With one of these names, at most 250. An empty list matches nothing.
 	Names optional.Of[[]string] `json:"names,omitempty"`
-	// Whether names that do not exist are ignored, so that the list answers which exist; otherwise they are `BAD_USER_INPUT`.
+	// Whether to ignore unknown names, so that the list returns the existing ones. Otherwise they are `BAD_USER_INPUT`.
 	IgnoreUnknown optional.Of[bool] `json:"ignoreUnknown,omitempty"`
 	// `true` for traits of at least one provider, `false` for traits of none.
 	Associated optional.Of[bool] `json:"associated,omitempty"`
@@ -8476,7 +8459,7 @@ type TraitSetInput struct {
 // GetAnyOf returns TraitSetInput.AnyOf, and is useful for accessing the field via an interface.
 func (v *TraitSetInput) GetAnyOf() []string { return v.AnyOf }
 
-// What becomes of a key that names no capability which the viewer may see.
+// What to do with a key that names no visible capability.
 type UnknownKeys string
 
 const (
@@ -8492,17 +8475,17 @@ var AllUnknownKeys = []UnknownKeys{
 	UnknownKeysIgnore,
 }
 
-// Which namespaces to delete: all, or those for which every condition given holds. To choose nothing is `BAD_USER_INPUT`.
+// Which namespaces to delete: all, or all that match every given condition. Without `all` and conditions it is `BAD_USER_INPUT`.
 type UnloadNamespacesInput struct {
 	// With any of these names, each once; at most 1000.
 	Names optional.Of[[]string] `json:"names,omitempty"`
 	// Associated with any of these resource types, each once; at most 1000.
 	ResourceTypes optional.Of[[]string] `json:"resourceTypes,omitempty"`
-	// Brought by this bundle, see `importNamespaces`.
+	// With this origin, see `importNamespaces`.
 	Origin optional.Of[string] `json:"origin,omitempty"`
-	// All that the viewer may see; not together with a condition.
+	// All visible namespaces. Mutually exclusive with conditions.
 	All optional.Of[bool] `json:"all,omitempty"`
-	// Whether protected namespaces are deleted, too.
+	// Whether to also delete protected namespaces.
 	IncludeProtected optional.Of[bool] `json:"includeProtected,omitempty"`
 }
 
@@ -8523,8 +8506,8 @@ func (v *UnloadNamespacesInput) GetIncludeProtected() optional.Of[bool] { return
 
 // UnloadNamespacesResponse is returned by UnloadNamespaces on success.
 type UnloadNamespacesResponse struct {
-	// Deletes namespaces with everything in them, in one transaction. Protected ones
-	// stay and are reported, unless they are included.
+	// Deletes namespaces with everything in them, in one transaction. Without
+	// `includeProtected`, protected namespaces stay and are reported.
 	UnloadNamespaces *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload `json:"unloadNamespaces"`
 }
 
@@ -8538,7 +8521,7 @@ func (v *UnloadNamespacesResponse) GetUnloadNamespaces() *UnloadNamespacesUnload
 //
 // What `unloadNamespaces` returns.
 type UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload struct {
-	// What became of each namespace that was chosen, by name, and of each name that there is none of.
+	// The result for each selected namespace and each unknown name, by name.
 	Reports []*UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport `json:"reports"`
 }
 
@@ -8550,13 +8533,13 @@ func (v *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload) GetReports() [
 // UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport includes the requested fields of the GraphQL type UnloadReport.
 // The GraphQL type's documentation follows.
 //
-// What became of one namespace.
+// The result for one namespace.
 type UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
 	// The outcome.
 	Outcome UnloadOutcome `json:"outcome"`
-	// Why it was not deleted, each starting with a code such as `PROTECTED`; empty unless `outcome` is `FAILED`.
+	// The reasons for a failure, each starting with a code such as `PROTECTED`; empty unless `outcome` is `FAILED`.
 	Errors []string `json:"errors"`
 }
 
@@ -8581,7 +8564,7 @@ type UnloadOutcome string
 const (
 	// The namespace is deleted with everything in it.
 	UnloadOutcomeUnloaded UnloadOutcome = "UNLOADED"
-	// The namespace is as it was, see `errors`.
+	// The namespace is unchanged, see `errors`.
 	UnloadOutcomeFailed UnloadOutcome = "FAILED"
 )
 
@@ -8636,11 +8619,11 @@ func (v *UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload) GetResource
 	return v.Resource
 }
 
-// A sharing of a namespace to end.
+// A namespace to stop sharing.
 type UnshareNamespaceInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The id of the project; `*` is the sharing with every project, no other.
+	// The id of the project; `*` means only the sharing with every project.
 	ProjectId string `json:"projectId"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
@@ -8657,7 +8640,7 @@ func (v *UnshareNamespaceInput) GetRevision() optional.Of[int] { return v.Revisi
 
 // UnshareNamespaceResponse is returned by UnshareNamespace on success.
 type UnshareNamespaceResponse struct {
-	// Ends the sharing of a namespace with a project; `NOT_FOUND` where it is not shared with it.
+	// Stops sharing a namespace with a project. `NOT_FOUND` if it is not shared with the project.
 	UnshareNamespace *UnshareNamespaceUnshareNamespaceUnshareNamespacePayload `json:"unshareNamespace"`
 }
 
@@ -8686,21 +8669,21 @@ type UpdateNamespaceInput struct {
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
 	NewName optional.Of[string] `json:"newName,omitempty"`
-	// What to show people, up to 80 characters; `null` or an empty text shows the name.
+	// The name to display, up to 80 characters; `null` or an empty string means the name.
 	DisplayName optional.Of[string] `json:"displayName,omitempty"`
 	// The description, up to 500 characters.
 	Description optional.Of[string] `json:"description,omitempty"`
-	// Who may see it; `null` is `PRIVATE`.
+	// Who may see it; `null` means `PRIVATE`.
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
-	// Whether it refuses deletion; `null` is false.
+	// Whether it is protected from deletion; `null` means `false`.
 	Protected optional.Of[bool] `json:"protected,omitempty"`
-	// The id of the project that is to own it; cannot be `null`. To give it to another project takes the admin role.
+	// The id of the owning project; cannot be `null`. Another project than the viewer's requires the admin role.
 	Owner optional.Of[string] `json:"owner,omitempty"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
-	// Whether nothing is stored and the payload says in `problems` what would break.
-	// What would be changed is `null` there: normalised caches would keep it under its
-	// id with content that it does not have. Refused as the change itself would be.
+	// Whether to store nothing, and to return in `problems` the metadata that would
+	// break. The changed objects are `null`, so that normalised caches do not store
+	// content that does not exist. The dry run is refused like the change itself.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
@@ -8783,9 +8766,9 @@ type UpdateObjectInput struct {
 	Properties optional.Of[[]*PropertyInput] `json:"properties,omitempty"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
-	// Whether nothing is stored and the payload says in `problems` what would break.
-	// What would be changed is `null` there: normalised caches would keep it under its
-	// id with content that it does not have. Refused as the change itself would be.
+	// Whether to store nothing, and to return in `problems` the metadata that would
+	// break. The changed objects are `null`, so that normalised caches do not store
+	// content that does not exist. The dry run is refused like the change itself.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
@@ -8861,47 +8844,47 @@ type UpdatePropertyInput struct {
 	NewName optional.Of[string] `json:"newName,omitempty"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
-	// The label for people; not empty, and cannot be cleared.
+	// The label to display; must not be empty or `null`.
 	Title optional.Of[string] `json:"title,omitempty"`
 	// The description.
 	Description optional.Of[string] `json:"description,omitempty"`
-	// The type of its values; cannot be cleared.
+	// The type of its values; must not be `null`.
 	Type optional.Of[PropertyType] `json:"type,omitempty"`
-	// The type of each value; required for an `ARRAY`, refused elsewhere. Not `ARRAY` itself.
+	// The type of each item; required for an `ARRAY`, not allowed for other types. Must not be `ARRAY`.
 	ItemType optional.Of[PropertyType] `json:"itemType,omitempty"`
-	// The valid values, each of the property's type and none twice; at most 1000. For an `ARRAY` use `itemEnum`.
+	// The valid values, distinct and of the property's type; at most 1000. For an `ARRAY` use `itemEnum`.
 	Enum optional.Of[[]json.RawMessage] `json:"enum,omitempty"`
-	// The values that each item of an `ARRAY` can have; at most 1000.
+	// The valid values of each item of an `ARRAY`; at most 1000.
 	ItemEnum optional.Of[[]json.RawMessage] `json:"itemEnum,omitempty"`
-	// What to show people in the place of members of `enum` or `itemEnum`, each once; at most 1000.
+	// The labels of members of `enum` or `itemEnum`, each member once; at most 1000.
 	EnumLabels optional.Of[[]*EnumLabelInput] `json:"enumLabels,omitempty"`
-	// The value to offer first; a valid value.
+	// The default value; must be valid.
 	Default optional.Of[json.RawMessage] `json:"default,omitempty"`
-	// The least valid number; only for numbers.
+	// The minimum; only for numbers.
 	Minimum optional.Of[float64] `json:"minimum,omitempty"`
-	// The greatest valid number; only for numbers.
+	// The maximum; only for numbers.
 	Maximum optional.Of[float64] `json:"maximum,omitempty"`
-	// The least number of characters, from 0; only for a `STRING`.
+	// The minimum number of characters, at least 0; only for a `STRING`.
 	MinLength optional.Of[int] `json:"minLength,omitempty"`
-	// The greatest number of characters, from 0; only for a `STRING`.
+	// The maximum number of characters, at least 0; only for a `STRING`.
 	MaxLength optional.Of[int] `json:"maxLength,omitempty"`
-	// A regular expression (RE2 syntax, at most 1000 characters) that a valid text matches somewhere; only for a `STRING`.
+	// A regular expression (RE2 syntax, at most 1000 characters) that must match a part of a valid string; only for a `STRING`.
 	Pattern optional.Of[string] `json:"pattern,omitempty"`
-	// The least number of items, from 0; only for an `ARRAY`.
+	// The minimum number of items, at least 0; only for an `ARRAY`.
 	MinItems optional.Of[int] `json:"minItems,omitempty"`
-	// The greatest number of items, from 0; only for an `ARRAY`.
+	// The maximum number of items, at least 0; only for an `ARRAY`.
 	MaxItems optional.Of[int] `json:"maxItems,omitempty"`
-	// Whether the items differ; only for an `ARRAY`.
+	// Whether the items must be unique; only for an `ARRAY`.
 	UniqueItems optional.Of[bool] `json:"uniqueItems,omitempty"`
 	// Whether further items are allowed; only for an `ARRAY`.
 	AdditionalItems optional.Of[bool] `json:"additionalItems,omitempty"`
-	// Whether users should not be offered to change the value.
+	// Whether forms should show the value read-only.
 	ReadOnly optional.Of[bool] `json:"readOnly,omitempty"`
 	// The operators that a requirement on the property can use, at most 1000. Their content is not checked.
 	Operators optional.Of[[]string] `json:"operators,omitempty"`
-	// Whether nothing is stored and the payload says in `problems` what would break.
-	// What would be changed is `null` there: normalised caches would keep it under its
-	// id with content that it does not have. Refused as the change itself would be.
+	// Whether to store nothing, and to return in `problems` the metadata that would
+	// break. The changed objects are `null`, so that normalised caches do not store
+	// content that does not exist. The dry run is refused like the change itself.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
@@ -8982,9 +8965,9 @@ func (v *UpdatePropertyInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // UpdatePropertyResponse is returned by UpdateProperty on success.
 type UpdatePropertyResponse struct {
-	// Changes a property, field by field. A new name is changed in its object's
-	// `required`, too; one that is taken is `ALREADY_EXISTS`. A definition that grows
-	// too large is `QUOTA_EXCEEDED`.
+	// Changes fields of a property. A new name also replaces the old one in `required`
+	// of its object. A taken name is `ALREADY_EXISTS`, a definition that is too large
+	// `QUOTA_EXCEEDED`.
 	UpdateProperty *UpdatePropertyUpdatePropertyUpdatePropertyPayload `json:"updateProperty"`
 }
 
@@ -9019,11 +9002,11 @@ func (v *UpdatePropertyUpdatePropertyUpdatePropertyPayload) GetProblems() *Broke
 type UpdateResourceInput struct {
 	// The uuid of the resource.
 	Uuid string `json:"uuid"`
-	// The new name, 1 to 255 characters; it cannot be cleared.
+	// The new name, 1 to 255 characters; cannot be `null`.
 	NewName optional.Of[string] `json:"newName,omitempty"`
-	// The description, up to 1023 characters; an empty string clears it.
+	// The description, up to 1023 characters; an empty string means none.
 	Description optional.Of[string] `json:"description,omitempty"`
-	// Who may see it; cleared it is `PRIVATE`.
+	// Who may see it; `null` means `PRIVATE`.
 	Visibility optional.Of[Visibility] `json:"visibility,omitempty"`
 	// The uuid of the parent. `null` removes it, except for built-in types that require one.
 	Parent optional.Of[string] `json:"parent,omitempty"`
@@ -9108,7 +9091,7 @@ type UpdateResourceResponse struct {
 	// Changes fields of a resource. Absent fields keep their values. The revision
 	// grows only if something changes. Members change resources of their project (else
 	// `FORBIDDEN`, or `NOT_FOUND` for hidden ones). A parent that is missing, of the
-	// wrong type, or the resource itself or below it is `BAD_USER_INPUT`; a stale
+	// wrong type, the resource itself or its descendant is `BAD_USER_INPUT`. A stale
 	// `revision` is `CONCURRENT_UPDATE`.
 	UpdateResource *UpdateResourceUpdateResourceUpdateResourcePayload `json:"updateResource"`
 }
@@ -9146,7 +9129,7 @@ func (v *UpdateResourceTypeAssociationInput) GetRevision() optional.Of[int] { re
 
 // UpdateResourceTypeAssociationResponse is returned by UpdateResourceTypeAssociation on success.
 type UpdateResourceTypeAssociationResponse struct {
-	// Changes the prefix or the properties target of an association in its place.
+	// Changes the prefix or the properties target of an association.
 	UpdateResourceTypeAssociation *UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload `json:"updateResourceTypeAssociation"`
 }
 
@@ -9169,7 +9152,7 @@ func (v *UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourc
 	return v.ResourceTypeAssociation
 }
 
-// The changes of a resource type. Absent fields keep their values, `null` is false.
+// The changes of a resource type. Absent fields keep their values, `null` means `false`.
 type UpdateResourceTypeInput struct {
 	// The name of the resource type.
 	Name string `json:"name"`
@@ -9177,11 +9160,11 @@ type UpdateResourceTypeInput struct {
 	NewName optional.Of[string] `json:"newName,omitempty"`
 	// Whether metadata on resources of the type must satisfy its definitions.
 	Strict optional.Of[bool] `json:"strict,omitempty"`
-	// Whether it refuses deletion.
+	// Whether it is protected from deletion.
 	Protected optional.Of[bool] `json:"protected,omitempty"`
-	// Whether nothing is stored and the payload says in `problems` what would break.
-	// What would be changed is `null` there: normalised caches would keep it under its
-	// id with content that it does not have. Refused as the change itself would be.
+	// Whether to store nothing, and to return in `problems` the metadata that would
+	// break. The changed objects are `null`, so that normalised caches do not store
+	// content that does not exist. The dry run is refused like the change itself.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
@@ -9202,8 +9185,8 @@ func (v *UpdateResourceTypeInput) GetDryRun() optional.Of[bool] { return v.DryRu
 
 // UpdateResourceTypeResponse is returned by UpdateResourceType on success.
 type UpdateResourceTypeResponse struct {
-	// Changes a resource type. Needs the admin role (`FORBIDDEN`). The built-in types
-	// keep their name and their protection (`PROTECTED`).
+	// Changes a resource type. Needs the admin role (`FORBIDDEN`). Changing the name
+	// or protection of a built-in type is `PROTECTED`.
 	UpdateResourceType *UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload `json:"updateResourceType"`
 }
 
@@ -9256,7 +9239,7 @@ type UpdateTagInput struct {
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
 	NewName optional.Of[string] `json:"newName,omitempty"`
-	// The name of the tag that this one is to be a kind of, in the same namespace; no circles.
+	// The name of the new parent in the same namespace. Cycles are not allowed.
 	Parent optional.Of[string] `json:"parent,omitempty"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
@@ -9279,7 +9262,7 @@ func (v *UpdateTagInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // UpdateTagResponse is returned by UpdateTag on success.
 type UpdateTagResponse struct {
-	// Changes the name or the parent of a tag. A name that is taken is `ALREADY_EXISTS`.
+	// Changes the name or the parent of a tag. A taken name is `ALREADY_EXISTS`.
 	UpdateTag *UpdateTagUpdateTagUpdateTagPayload `json:"updateTag"`
 }
 
@@ -9300,15 +9283,15 @@ func (v *UpdateTagUpdateTagUpdateTagPayload) GetTag() *Tag { return v.Tag }
 
 // What a group of consumers uses.
 type Usage struct {
-	// The id of the project, when grouped by it; else `null`.
+	// The id of the project; `null` if not grouped by project.
 	ProjectId *string `json:"projectId"`
-	// The id of the user, when grouped by it; else `null`.
+	// The id of the user; `null` if not grouped by user.
 	UserId *string `json:"userId"`
-	// The type, when grouped by it; `null` for consumers that never had one, and when grouped by another.
+	// The type, if grouped by it; `null` for consumers without a type, and if not grouped by type.
 	ConsumerType *string `json:"consumerType"`
-	// How many consumers there are.
+	// The number of consumers.
 	ConsumerCount int `json:"consumerCount"`
-	// Their total use, by resource class.
+	// Their total usage, by resource class.
 	Usages []*ResourceUsage `json:"usages"`
 }
 
@@ -9372,7 +9355,7 @@ type ValidateMetadataValidateMetadataMetadataReport struct {
 	Accepted bool `json:"accepted"`
 	// Whether the type is strict: a write that breaks its definitions is refused.
 	Strict bool `json:"strict"`
-	// One for each key and value, in their order.
+	// One for each key and value, in order.
 	Items []*ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem `json:"items"`
 }
 
@@ -9395,15 +9378,15 @@ func (v *ValidateMetadataValidateMetadataMetadataReport) GetItems() []*ValidateM
 //
 // The report on one key and its value.
 type ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem struct {
-	// The key as it was given.
+	// The key as given.
 	Key string `json:"key"`
-	// Whether no definition fits, not even as a candidate.
+	// Whether no definition matches, not even as a candidate.
 	IsCustom bool `json:"isCustom"`
-	// The spelling of the candidates, or for a custom key the known one that it may mean; `null` when the key is known or nothing is like it.
+	// The spelling of the candidates or, for a custom key, the nearest known key; `null` if the key is known or no known key is similar.
 	Suggestion *string `json:"suggestion"`
 	// Whether a write of the item is accepted.
 	Accepted bool `json:"accepted"`
-	// Every rule of the definition that the value breaks; where definitions are in conflict, of the one that has the least against it.
+	// The violated rules of the definition; if definitions conflict, of the definition with the fewest violations.
 	Violations []*ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation `json:"violations"`
 }
 
@@ -9437,7 +9420,7 @@ func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem) 
 //
 // A rule that a value breaks.
 type ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation struct {
-	// The field of the definition that is not met, or what else is wrong.
+	// The violated field of the definition, or another rule.
 	Rule ViolationRule `json:"rule"`
 	// The message.
 	Message string `json:"message"`
@@ -9457,7 +9440,7 @@ func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemVi
 type ValueInUse struct {
 	// The value, or one member of a list.
 	Value string `json:"value"`
-	// How many resources of the type have it.
+	// The number of resources of the type with the value.
 	ResourceCount int `json:"resourceCount"`
 }
 
@@ -9504,37 +9487,37 @@ type ViolationRule string
 const (
 	// `type`: the value is of another type.
 	ViolationRuleType ViolationRule = "TYPE"
-	// `enum`: the value is none of the valid ones.
+	// `enum`: the value is not one of the valid values.
 	ViolationRuleEnum ViolationRule = "ENUM"
 	// `itemType`: an item is of another type.
 	ViolationRuleItemType ViolationRule = "ITEM_TYPE"
-	// `itemEnum`: an item is none of the valid ones.
+	// `itemEnum`: an item is not one of the valid values.
 	ViolationRuleItemEnum ViolationRule = "ITEM_ENUM"
 	// `minimum`: the number is too small.
 	ViolationRuleMinimum ViolationRule = "MINIMUM"
-	// `maximum`: the number is too great.
+	// `maximum`: the number is too large.
 	ViolationRuleMaximum ViolationRule = "MAXIMUM"
-	// `minLength`: the text is too short.
+	// `minLength`: the string is too short.
 	ViolationRuleMinLength ViolationRule = "MIN_LENGTH"
-	// `maxLength`: the text is too long.
+	// `maxLength`: the string is too long.
 	ViolationRuleMaxLength ViolationRule = "MAX_LENGTH"
-	// `pattern`: the text does not match.
+	// `pattern`: the string does not match.
 	ViolationRulePattern ViolationRule = "PATTERN"
 	// `minItems`: there are too few items.
 	ViolationRuleMinItems ViolationRule = "MIN_ITEMS"
 	// `maxItems`: there are too many items.
 	ViolationRuleMaxItems ViolationRule = "MAX_ITEMS"
-	// `uniqueItems`: an item is there twice.
+	// `uniqueItems`: an item occurs twice.
 	ViolationRuleUniqueItems ViolationRule = "UNIQUE_ITEMS"
-	// `operators`: the operator is not offered, or malformed.
+	// `operators`: the operator is not allowed, or the expression is malformed.
 	ViolationRuleOperators ViolationRule = "OPERATORS"
 	// The key is empty, too long, or not defined for a strict type.
 	ViolationRuleKey ViolationRule = "KEY"
 	// The value is empty or too long.
 	ViolationRuleValue ViolationRule = "VALUE"
-	// A property is missing that the object of the key requires.
+	// Another property that the object of the key requires is missing.
 	ViolationRuleRequired ViolationRule = "REQUIRED"
-	// Only administrators and services change the item.
+	// Only administrators and services may change the item.
 	ViolationRuleUserModifiable ViolationRule = "USER_MODIFIABLE"
 	// A definition that the viewer may not see refuses the value.
 	ViolationRuleHidden ViolationRule = "HIDDEN"
@@ -9561,7 +9544,7 @@ var AllViolationRule = []ViolationRule{
 	ViolationRuleHidden,
 }
 
-// Who may see a thing.
+// Who may see an object.
 type Visibility string
 
 const (
