@@ -128,7 +128,7 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 		options.MCP = "on"
 	}
 	if options.MCP = cmp.Or(options.MCP, "off"); options.MCPWrite && options.MCP == "off" {
-		errs = append(errs, fmt.Errorf("%s needs %s on", options.Named("mcp-write"), options.Named("mcp")))
+		errs = append(errs, fmt.Errorf("%s requires %s on", options.Named("mcp-write"), options.Named("mcp")))
 	}
 	if (options.TLSCert == "") != (options.TLSKey == "") {
 		errs = append(errs, fmt.Errorf("%s and %s must be set together", options.Named("tls-cert"),

@@ -220,7 +220,7 @@ func TestArguments(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for _, of := range []struct{ tool, arguments, want string }{
 		{"capacity", `[]`, "not an object"},
-		{"capacity", `{"resource_clases": ["VCPU"]}`, "resource_clases: no such argument; the arguments are resource_classes, group_by"},
+		{"capacity", `{"resource_clases": ["VCPU"]}`, "resource_clases: unknown argument; the arguments are resource_classes, group_by"},
 		{"capacity", `{"limit": 51}`, "limit: must be an integer, 1 to 50"},
 		{"capacity", `{"limit": 1.5}`, "limit: must be an integer"},
 		{"capacity", `{"resource_classes": "VCPU"}`, "resource_classes: must be a list of at most 32 strings"},

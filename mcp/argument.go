@@ -132,14 +132,14 @@ func (t *Tool) read(arguments json.RawMessage) (given, variables map[string]any,
 		decoder := json.NewDecoder(bytes.NewReader(arguments))
 		decoder.UseNumber()
 		if err := decoder.Decode(&given); err != nil {
-			return nil, nil, []Problem{{Message: "the arguments are not an object of JSON"}}
+			return nil, nil, []Problem{{Message: "the arguments are not a JSON object"}}
 		}
 	}
 	wrong := func(name, message string) { problems = append(problems, Problem{Field: name, Message: message}) }
 	names := lists.Map(t.Arguments, func(a Argument) string { return a.Name })
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(names, name) {
-			wrong(clip(name, 100), "no such argument; the arguments are "+strings.Join(names, ", "))
+			wrong(clip(name, 100), "unknown argument; the arguments are "+strings.Join(names, ", "))
 		}
 	}
 	for _, a := range t.Arguments {
