@@ -64,7 +64,7 @@ func pick[T any](c *checker, path string, base, local, shipped T, write func(T) 
 	case here == was:
 		return shipped
 	}
-	c.edit(path, was, here, now, "was edited locally; the shipped value is %s", Shorten(cmp.Or(string(now), "nothing")))
+	c.edit(path, was, here, now, "was edited here; the shipped value is %s", Shorten(cmp.Or(string(now), "nothing")))
 	return local
 }
 
@@ -101,7 +101,7 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 			p.noteEdit(c, at, p.written(old, wasThere), p.write(mine), p.written(theirs, comes))
 			result = append(result, mine)
 		case wasThere:
-			c.edit(at, p.write(old), "", p.written(theirs, comes), "was removed locally; not added again")
+			c.edit(at, p.write(old), "", p.written(theirs, comes), "was removed here; not added again")
 		default:
 			result = append(result, theirs)
 		}
@@ -132,11 +132,11 @@ func (p parts[T]) written(thing T, ok bool) text.JSON {
 func (p parts[T]) noteEdit(c *checker, path string, base, here, shipped text.JSON) {
 	switch {
 	case base != "":
-		c.edit(path, base, here, shipped, "was edited locally and is no longer shipped; kept")
+		c.edit(path, base, here, shipped, "was edited here and is no longer shipped; kept")
 	case shipped == "":
-		c.edit(path, base, here, shipped, "was added locally")
+		c.edit(path, base, here, shipped, "was added here")
 	case here != shipped:
-		c.edit(path, base, here, shipped, "was added locally; a different one is shipped")
+		c.edit(path, base, here, shipped, "was added here; a different one is shipped")
 	}
 }
 
@@ -153,7 +153,7 @@ func upgradeProperty(c *checker, path string, base, local, shipped DocumentPrope
 	isNew := func(p problem.Problem) bool { return !slices.Contains(before, p) && !slices.Contains(after, p) }
 	if len(problems) > 0 || slices.ContainsFunc(warnings, isNew) {
 		c.edit(path, base.Keywords, local.Keywords, shipped.Keywords,
-			"was edited locally and does not fit the shipped definition; kept unchanged")
+			"was edited here and does not fit the shipped definition; kept unchanged")
 		return local
 	}
 	c.warned = append(c.warned, merged.warned...)
