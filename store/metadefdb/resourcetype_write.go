@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	entsql "entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/change"
@@ -252,20 +252,18 @@ func (s *MetadefStore) InsertResourceTypes(ctx context.Context, tx *sqldb.Tx, na
 	if len(names) == 0 {
 		return nil
 	}
-	now := s.Now()
-	creates := make([]*ent.ResourceTypeCreate, len(names))
-	for i, name := range names {
-		creates[i] = tx.ResourceType.Create().SetName(name).SetProtected(origin == BuiltInType).SetStrict(false).
-			SetCreatedAt(now).SetUpdatedAt(now)
-		if origin == impliedType {
-			creates[i].SetImplied(true)
-		}
+	protected, implied := origin == BuiltInType, "NULL"
+	if origin == impliedType {
+		implied = "TRUE"
 	}
+	rows := lists.Map(names, func(name string) []any { return []any{uuid.Must(uuid.NewV7()).String(), name} })
 	tx.Created("ResourceType", names...)
 	if origin != impliedType {
 		for _, name := range names {
 			tx.SeenBy("ResourceType", name, change.ToEveryone())
 		}
 	}
-	return tx.ResourceType.CreateBulk(creates...).OnConflict(entsql.ConflictColumns(resourcetype.FieldName), entsql.DoNothing()).Exec(ctx)
+	return s.Execute(ctx, tx, fmt.Sprintf(`INSERT INTO resource_types (uuid, name, protected, strict, implied, created_at, updated_at)
+		SELECT d.uuid, d.name, %t, FALSE, %s, %[3]s, %[3]s FROM %[4]s WHERE TRUE ON CONFLICT (name) DO NOTHING`,
+		protected, implied, s.Time("$2"), s.Rows("$1", "d", "uuid text", "name text")), sqldb.JSONOf(rows), s.Now())
 }

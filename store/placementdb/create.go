@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	entsql "entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
-	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -193,7 +193,11 @@ func (s *PlacementStore) linkedResources(ctx context.Context, tx *sqldb.Tx, uuid
 	if len(uuids) == 0 {
 		return nil, nil
 	}
-	seen, err := tx.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids)).Select(entresource.FieldID).Ints(ctx)
+	selector := entsql.Dialect(s.Pool.Dialect()).Select("id").From(entsql.Table("resources"))
+	visible.Resources(ctx)(selector)
+	paging.Among("uuid", uuids)(selector)
+	query, args := selector.Query()
+	seen, err := sqldb.Column[int64](ctx, s.DB, tx, query, args...)
 	if err != nil || len(seen) == 0 {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 		if err := insertCapabilityValues(ctx, tx, planned.writes, changes, now); err != nil {
 			return err
 		}
-		if err := changes.apply(ctx, tx); err != nil {
+		if err := changes.apply(ctx, s.DB, tx); err != nil {
 			return err
 		}
 		if len(planned.gone)+len(planned.writes) > 0 {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	entsql "entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -166,7 +165,7 @@ func (c countChanges) add(capabilityID int64, value string, by int) {
 
 // apply updates the stored counts, in the same order for every writer, and
 // deletes the counts that reach 0.
-func (c countChanges) apply(ctx context.Context, tx *sqldb.Tx) error {
+func (c countChanges) apply(ctx context.Context, d *sqldb.DB, tx *sqldb.Tx) error {
 	maps.DeleteFunc(c, func(_ countKey, by int) bool { return by == 0 })
 	keys := slices.SortedFunc(maps.Keys(c), func(a, b countKey) int {
 		return cmp.Or(cmp.Compare(a.capabilityID, b.capabilityID), cmp.Compare(a.value, b.value))
@@ -174,23 +173,17 @@ func (c countChanges) apply(ctx context.Context, tx *sqldb.Tx) error {
 	var capabilities []int64
 	var digests []string
 	for chunk := range slices.Chunk(keys, paging.RowsAtOnce) {
-		creates := make([]*ent.CapabilityCountCreate, len(chunk))
-		for i, key := range chunk {
+		rows := lists.Map(chunk, func(key countKey) []any {
 			digest := sqldb.DigestOf(key.value)
-			creates[i] = tx.CapabilityCount.Create().SetCapabilityID(key.capabilityID).SetValue(key.value).
-				SetValueDigest(digest).SetValuePrefix(sqldb.PrefixOf(key.value)).SetResourceCount(c[key])
 			if c[key] < 0 {
 				capabilities, digests = append(capabilities, key.capabilityID), append(digests, digest)
 			}
-		}
-		err := tx.CapabilityCount.CreateBulk(creates...).
-			OnConflict(entsql.ConflictColumns(capabilitycount.FieldCapabilityID, capabilitycount.FieldValueDigest),
-				entsql.ResolveWith(func(u *entsql.UpdateSet) {
-					u.Set(capabilitycount.FieldResourceCount, entsql.ExprFunc(func(b *entsql.Builder) {
-						b.Ident(entsql.Table(capabilitycount.Table).C(capabilitycount.FieldResourceCount)).WriteString(" + excluded.").
-							Ident(capabilitycount.FieldResourceCount)
-					}))
-				})).Exec(ctx)
+			return []any{key.capabilityID, key.value, digest, sqldb.PrefixOf(key.value), c[key]}
+		})
+		err := d.Execute(ctx, tx, `INSERT INTO capability_counts (capability_id, value, value_digest, value_prefix, resource_count)
+			SELECT n.* FROM `+d.Rows("$1", "n", "capability_id bigint", "value text", "value_digest text", "value_prefix text", "resource_count bigint")+`
+			WHERE TRUE ON CONFLICT (capability_id, value_digest)
+			DO UPDATE SET resource_count = capability_counts.resource_count + excluded.resource_count`, sqldb.JSONOf(rows))
 		if err != nil {
 			return err
 		}

@@ -189,5 +189,5 @@ func (s *ResourceStore) insertCapabilitiesOf(ctx context.Context, tx *sqldb.Tx, 
 	if err := insertCapabilityValues(ctx, tx, writes, changes, now); err != nil {
 		return err
 	}
-	return changes.apply(ctx, tx)
+	return changes.apply(ctx, s.DB, tx)
 }

@@ -196,7 +196,7 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 	if err := deleteCapabilityValues(ctx, tx, values, changes); err != nil {
 		return err
 	}
-	if err := changes.apply(ctx, tx); err != nil {
+	if err := changes.apply(ctx, s.DB, tx); err != nil {
 		return err
 	}
 	before, _, err := fieldsOf(ctx, tx, row, row)

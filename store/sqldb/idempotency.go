@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	entsql "entgo.io/ent/dialect/sql"
-
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent/idempotencykey"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -272,8 +270,7 @@ func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 	if err := encoder.Encode(append([]any{}, results...)); err != nil {
 		return fmt.Errorf("store the result of %q: %w", tx.Mutation, err)
 	}
-	tx.kept = append(tx.kept, tx.IdempotencyKey.Create().SetRequest(place.request).SetField(place.field).SetStep(place.step).
-		SetFingerprint(place.fingerprint).SetProjectID(place.project).SetOutcome(outcome.String()).SetCreatedAt(tx.db.Now()))
+	tx.kept = append(tx.kept, []any{place.request, place.field, place.step, place.fingerprint, place.project, outcome.String(), tx.db.Now()})
 	tx.keptOf = append(tx.keptOf, place.project)
 	return nil
 }
@@ -284,12 +281,10 @@ func (tx *Tx) writeKept(ctx context.Context) error {
 	if len(tx.kept) == 0 {
 		return nil
 	}
-	err := tx.IdempotencyKey.CreateBulk(tx.kept...).
-		OnConflict(entsql.ConflictColumns(idempotencykey.FieldRequest, idempotencykey.FieldField, idempotencykey.FieldStep), entsql.ResolveWith(func(u *entsql.UpdateSet) {
-			for _, column := range []string{idempotencykey.FieldFingerprint, idempotencykey.FieldProjectID, idempotencykey.FieldOutcome, idempotencykey.FieldCreatedAt} {
-				u.SetExcluded(column)
-			}
-		})).Exec(Uncounted(ctx))
+	var args []any
+	err := tx.db.Execute(Uncounted(ctx), tx, `INSERT INTO idempotency_keys (request, field, step, fingerprint, project_id, outcome, created_at)
+		VALUES `+valuesOf(&args, "", tx.kept)+` ON CONFLICT (request, field, step) DO UPDATE SET fingerprint = excluded.fingerprint,
+		project_id = excluded.project_id, outcome = excluded.outcome, created_at = excluded.created_at`, args...)
 	if err != nil {
 		return fmt.Errorf("store the result of %q: %w", tx.Mutation, err)
 	}

@@ -50,7 +50,7 @@ type Tx struct {
 	changesBegun bool              // whether some changes are written already
 	last         timedParts        // written together with the changes
 	afterCommit  []func(ctx context.Context, outcome Outcome) error
-	kept         []*ent.IdempotencyKeyCreate
+	kept         [][]any  // rows of idempotency_keys
 	keptOf       []string // the projects of kept
 	// ID identifies the transaction in the log of changes, once it has written
 	// there.
