@@ -17,8 +17,8 @@ import (
 // TestTheDoorsFollowTheirScripts plays the scripts in testdata/doors against a
 // server with the APIs of OpenStack's services. A script has steps: a line with
 // the token, the method, the path and the body, and a line with the status and
-// what the answer must have, or must not have after !. NAME=PATTERN keeps what
-// the group of a pattern finds in the answer, for ${NAME} in later lines. A
+// the strings that the answer must have, or must not have after !. NAME=PATTERN
+// keeps the match of the group in the pattern, for ${NAME} in later lines. A
 // token may carry headers: token+Name:value.
 func TestTheDoorsFollowTheirScripts(t *testing.T) {
 	t.Parallel()

@@ -305,8 +305,8 @@ var statuses = []struct {
 	{context.Canceled, http.StatusServiceUnavailable, ""},
 }
 
-// FaultOf returns the fault of an error: a fault itself, or that of a refusal.
-// It reports false for an internal error.
+// FaultOf returns the fault of an error, which is a fault itself or a refusal. It
+// reports false for an internal error.
 func FaultOf(err error) (*Fault, bool) {
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		return fault, true

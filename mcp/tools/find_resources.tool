@@ -1,4 +1,4 @@
-Finds resources (images, flavors, volumes, shares, instances, hosts and all other types) by conditions, all of which must hold. Returns names, uuids, types and projects; show has the rest.
+Finds resources (images, flavors, volumes, shares, instances, hosts and all other types) by conditions that must all hold. Returns names, uuids, types and projects; show has the rest.
 - type string 255 also=types | Only of this type, such as OS::Nova::Flavor or physical:host.
 - name string 255 | With exactly this name.
 - name_contains string 255 | With this text in the name, ignoring case.

@@ -18,8 +18,8 @@ import (
 type door struct {
 	store   *store.Store
 	schemas map[string]object
-	// asReference makes answers equal those of the reference where it loses
-	// types: the defaults of properties are strings.
+	// asReference makes answers lose types where the reference does: the
+	// defaults of properties are strings.
 	asReference bool
 }
 

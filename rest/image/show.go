@@ -151,7 +151,7 @@ func (d *door) formsOf(properties []*metadef.PropertyDefinition) propertyForms {
 }
 
 // keywordsOf returns the keywords of a definition. The reference returns the
-// default of a property as a string, whatever its type.
+// default of a property as a string.
 func (d *door) keywordsOf(keywords text.JSON) json.RawMessage {
 	if !d.asReference {
 		return json.RawMessage(keywords)

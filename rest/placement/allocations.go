@@ -139,7 +139,7 @@ type consumerBody struct {
 	Mappings    map[string][]string `json:"mappings"`
 }
 
-// claimed is what a consumer uses of one provider, in a body.
+// claimed has the amounts that a consumer uses of one provider, in a body.
 type claimed struct {
 	Provider struct {
 		UUID string `json:"uuid"`

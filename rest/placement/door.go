@@ -136,8 +136,8 @@ func (d *door) find(ctx context.Context, r *rest.Request) (*placement.World, *pl
 	return world, provider, nil
 }
 
-// findAt is find for a request with a generation. It refuses an earlier one than
-// that of the provider. The store decides about a later one, which another
+// findAt is find for a request with a generation. It refuses a generation
+// before the provider's. The store decides about a later one, which another
 // server may have made.
 func (d *door) findAt(ctx context.Context, r *rest.Request, generation int64) (*placement.Provider, error) {
 	_, provider, err := d.find(ctx, r)

@@ -1,4 +1,4 @@
-// Release builds what a version consists of: an archive of the program for each
+// Release builds the files of a version: an archive of the program for each
 // platform with its software bill of materials, the package of the TypeScript
 // client, and the checksums of all files. It builds the commit HEAD, not the
 // files of the working tree.
@@ -6,7 +6,7 @@
 //	make release VERSION=1.0.0
 //
 // Everything is built twice, in two folders, and must be equal. The second build
-// has a build cache of its own, so that it compiles every package again; -once
+// has a separate build cache, so that it compiles every package again; -once
 // omits it.
 package main
 
@@ -151,7 +151,7 @@ func (o options) pack(ctx context.Context, folder, out string) (string, error) {
 	return "cadastre-client-" + o.version + ".tgz", nil
 }
 
-// run runs a program in a folder and returns what it prints.
+// run runs a program in a folder and returns its output.
 func (o options) run(ctx context.Context, folder string, environment []string, program string, args ...string) (
 	string, error,
 ) {
