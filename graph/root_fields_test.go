@@ -126,11 +126,11 @@ func TestEveryRootFieldThatFailedHasAnError(t *testing.T) {
 		if errs := errorsOf(response); len(errs) != 60 || len(slices.Compact(errs)) != 60 {
 			t.Errorf("60 fields failed: %q", errs)
 		}
-		// One field with 30 errors and two fields with one each: 20 errors, and
-		// one for each of the two.
+		// One field with 30 errors and two fields with one each: 20 errors, one
+		// with the number of the others, and one for each of the two.
 		bad := strings.Repeat(`"bad" `, 30)
 		response = executor.Execute(ctx, &graphql.RawParams{Query: `{ a: nodes(ids: [` + bad + `]) { id } b: node(id: "bad") { id } c: node(id: "bad") { id } }`})
-		if errs := errorsOf(response); len(errs) != 22 || errs[19] != "a BAD_USER_INPUT" || errs[20] != "b BAD_USER_INPUT" || errs[21] != "c BAD_USER_INPUT" {
+		if errs := errorsOf(response); len(errs) != 23 || errs[20] != "a BAD_USER_INPUT" || errs[21] != "b BAD_USER_INPUT" || errs[22] != "c BAD_USER_INPUT" {
 			t.Errorf("30 errors, 1 and 1: %q", errs)
 		}
 	})

@@ -219,7 +219,7 @@ func TestArguments(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 5000)
 	for _, of := range []struct{ tool, arguments, want string }{
-		{"capacity", `[]`, "not an object"},
+		{"capacity", `[]`, "not a JSON object"},
 		{"capacity", `{"resource_clases": ["VCPU"]}`, "resource_clases: unknown argument; the arguments are resource_classes, group_by"},
 		{"capacity", `{"limit": 51}`, "limit: must be an integer, 1 to 50"},
 		{"capacity", `{"limit": 1.5}`, "limit: must be an integer"},

@@ -175,7 +175,7 @@ func TestABodyThatIsCutOffStoresNothing(t *testing.T) {
 				if strings.HasPrefix(header, "Transfer") {
 					text = fmt.Sprintf("%x\r\n%s\r\n", sent, text)
 				}
-				_, err = fmt.Fprintf(connection, "POST /import HTTP/1.1\r\nHost: cadastre\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\n%s\r\n\r\n%s", header, text)
+				_, err = fmt.Fprintf(connection, "POST /import HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\n%s\r\n\r\n%s", header, text)
 				if err := errors.Join(err, connection.(*net.TCPConn).CloseWrite()); err != nil {
 					t.Fatal(err)
 				}
@@ -249,7 +249,7 @@ func TestFilesTakeRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
-	_, err = io.WriteString(connection, "POST /import HTTP/1.1\r\nHost: cadastre\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{")
+	_, err = io.WriteString(connection, "POST /import HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{")
 	if err != nil {
 		t.Fatal(err)
 	}

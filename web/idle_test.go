@@ -182,7 +182,7 @@ func alive(t *testing.T, connection net.Conn) error {
 	if err := connection.SetDeadline(time.Now().Add(patience.Of(t, 30*time.Second))); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(connection, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(connection, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		return err
 	}
 	response, err := http.ReadResponse(bufio.NewReader(connection), nil)

@@ -524,7 +524,7 @@ func TestStrangersTakeNoSocketOfAViewer(t *testing.T) {
 	silent["192.0.2.1"][0].expectClose(1013, "too many WebSockets are open without a token")
 	silent["192.0.2.1"][1].say(asAdmin).expect(ack)
 	if began := time.Now(); s.connect("X-Forwarded-For", "192.0.2.4") != nil {
-		silent["192.0.2.1"][2].expectClose(4408, "no connection_init")
+		silent["192.0.2.1"][2].expectClose(4408, "connection_init was not received in time")
 		if took := time.Since(began); took > patience.Of(t, 8*time.Second) {
 			t.Errorf("a silent socket lasted %v", took)
 		}

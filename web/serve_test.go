@@ -57,8 +57,8 @@ func TestClientsThatAreSlowLoseTheirConnection(t *testing.T) {
 		HeaderTime: patience.Of(t, 500*time.Millisecond), ReadTime: patience.Of(t, time.Second), IdleTime: patience.Of(t, 5*time.Second),
 	})
 	for name, text := range map[string]string{
-		"half of the headers": "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Slow: ",
-		"half of a body":      "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{",
+		"half of the headers": "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+		"half of a body":      "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{",
 		"nothing":             "",
 	} {
 		connection := s.dial()
@@ -173,7 +173,7 @@ func TestAServerLeavesNothingBehind(t *testing.T) {
 			s.query("{ namespaces { nodes { name } } }")
 		}
 		connection := s.dial()
-		if _, err := io.WriteString(connection, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(connection, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := http.ReadResponse(bufio.NewReader(connection), nil); err != nil {

@@ -31,7 +31,7 @@ func long(bytes int) string {
 func (s *server) unread(document, token string) (read func() string) {
 	connection := s.dial()
 	body := fmt.Sprintf(`{"query": %q}`, document)
-	_, err := fmt.Fprintf(connection, "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Auth-Token: %s\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	_, err := fmt.Fprintf(connection, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: %s\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		token, len(body), body)
 	if err != nil {
 		s.t.Error(err)
@@ -113,7 +113,7 @@ func TestLongRequestsHaveRoomApart(t *testing.T) {
 	}, web.ServeOptions{})
 	body := fmt.Sprintf(`{"query": "{ __typename }", "variables": {"unused": %q}}`, strings.Repeat("x", length))
 	begun := s.dial()
-	if _, err := fmt.Fprintf(begun, "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Auth-Token: reader-token\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	if _, err := fmt.Fprintf(begun, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: reader-token\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		len(body), body[:1000]); err != nil {
 		t.Fatal(err)
 	}

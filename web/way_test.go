@@ -53,7 +53,11 @@ func TestAnOperationTakesTwoCalls(t *testing.T) {
 		}
 	}
 	for _, name := range way {
-		if uses[name] != 1 {
+		want := 1
+		if strings.HasSuffix(name, "Preparer).Prepare") {
+			want = 2 // for GraphQL, and for the documents of agents' tools
+		}
+		if uses[name] != want {
 			t.Errorf("%s is called at %d places", name, uses[name])
 		}
 	}

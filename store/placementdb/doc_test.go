@@ -17,7 +17,11 @@ func TestTheProtocolNamesItsTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
+	below, err := filepath.Glob("../*/*/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, below...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

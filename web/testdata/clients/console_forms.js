@@ -193,7 +193,7 @@ async function contents(context) {
   await page.getByRole("link", { name: "Programs" }).waitFor({ state: "detached" });
 
   await press("Share with a project");
-  await page.getByLabel("Project").fill("neighbours");
+  await page.getByRole("textbox", { name: "Project" }).fill("neighbours");
   await press("Share");
   await page.getByText("sees and uses it").waitFor();
   await press("Change the role of neighbours");
