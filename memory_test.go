@@ -31,8 +31,7 @@ func TestMemoryReturnsWhenItIsNoLongerInUse(t *testing.T) {
 	}) {
 		t.Fatal("memory was never collected")
 	}
-	runtime.KeepAlive(answer)
-	answer = nil
+	runtime.KeepAlive(answer) // until here
 	if !patience.Until(t, 20*time.Second, func() bool {
 		_, held := heldMemory()
 		return held < before+size/2

@@ -130,6 +130,11 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	if options.MCP = cmp.Or(options.MCP, "off"); options.MCPWrite && options.MCP == "off" {
 		errs = append(errs, fmt.Errorf("%s requires %s on", options.Named("mcp-write"), options.Named("mcp")))
 	}
+	return options, errors.Join(append(errs, conflicts(options)...)...)
+}
+
+// conflicts returns the errors of options that need others or name nothing.
+func conflicts(options cli.ServeOptions) (errs []error) {
 	if (options.TLSCert == "") != (options.TLSKey == "") {
 		errs = append(errs, fmt.Errorf("%s and %s must be set together", options.Named("tls-cert"),
 			options.Named("tls-key")))
@@ -143,7 +148,7 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 			errs = append(errs, fmt.Errorf("%s: there is no API of %q, only of %s", options.Named("openstack-api"), service, strings.Join(services, ", ")))
 		}
 	}
-	return options, errors.Join(errs...)
+	return errs
 }
 
 // services are the OpenStack services whose APIs a server can have.

@@ -222,14 +222,14 @@ func Reference() (string, error) {
 	for _, of := range parser.Model.Children {
 		if of.Group.Title != group {
 			group = of.Group.Title
-			fmt.Fprintf(&r, "\n## %s\n", group)
+			fmt.Fprintf(&r.Builder, "\n## %s\n", group)
 		}
-		fmt.Fprintf(&r, "\n### %s\n\n%s\n", of.Name, of.Help)
+		fmt.Fprintf(&r.Builder, "\n### %s\n\n%s\n", of.Name, of.Help)
 		if len(of.Children) == 0 {
 			r.command(of.Name, of)
 		}
 		for _, command := range of.Children {
-			fmt.Fprintf(&r, "\n#### %s %s\n\n%s\n", of.Name, command.Name, command.Help)
+			fmt.Fprintf(&r.Builder, "\n#### %s %s\n\n%s\n", of.Name, command.Name, command.Help)
 			r.command(of.Name+" "+command.Name, command)
 		}
 	}
@@ -260,7 +260,7 @@ type commandPage struct {
 // command writes the examples of a command and its arguments and flags. README
 // and other pages explain the flags of serve.
 func (r *commandPage) command(path string, command *kong.Node) {
-	fmt.Fprintf(r, "\n```sh\n%s\n```\n", strings.Join(examplesOf(path), "\n"))
+	fmt.Fprintf(&r.Builder, "\n```sh\n%s\n```\n", strings.Join(examplesOf(path), "\n"))
 	if path == "serve" {
 		return
 	}
@@ -275,7 +275,7 @@ func (r *commandPage) command(path string, command *kong.Node) {
 	}
 	r.list(rest)
 	if common != nil {
-		fmt.Fprintf(r, "\nCommon: %s.\n", strings.Join(common, ", "))
+		fmt.Fprintf(&r.Builder, "\nCommon: %s.\n", strings.Join(common, ", "))
 	}
 }
 
@@ -285,6 +285,6 @@ func (r *commandPage) list(parameters []parameter) {
 		r.WriteString("\n")
 	}
 	for _, one := range parameters {
-		fmt.Fprintf(r, "- `%s`: %s\n", one.name, one.help)
+		fmt.Fprintf(&r.Builder, "- `%s`: %s\n", one.name, one.help)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/allocation"
@@ -21,7 +20,6 @@ type AllocationCreate struct {
 	config
 	mutation *AllocationMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetConsumerID sets the "consumer_id" field.
@@ -152,7 +150,6 @@ func (_c *AllocationCreate) createSpec() (*Allocation, *sqlgraph.CreateSpec) {
 		_node = &Allocation{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(allocation.Table, sqlgraph.NewFieldSpec(allocation.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -215,190 +212,11 @@ func (_c *AllocationCreate) createSpec() (*Allocation, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Allocation.Create().
-//		SetConsumerID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.AllocationUpsert) {
-//			SetConsumerID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *AllocationCreate) OnConflict(opts ...sql.ConflictOption) *AllocationUpsertOne {
-	_c.conflict = opts
-	return &AllocationUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Allocation.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *AllocationCreate) OnConflictColumns(columns ...string) *AllocationUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &AllocationUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// AllocationUpsertOne is the builder for "upsert"-ing
-	//  one Allocation node.
-	AllocationUpsertOne struct {
-		create *AllocationCreate
-	}
-
-	// AllocationUpsert is the "OnConflict" setter.
-	AllocationUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetUsed sets the "used" field.
-func (u *AllocationUpsert) SetUsed(v int64) *AllocationUpsert {
-	u.Set(allocation.FieldUsed, v)
-	return u
-}
-
-// UpdateUsed sets the "used" field to the value that was provided on create.
-func (u *AllocationUpsert) UpdateUsed() *AllocationUpsert {
-	u.SetExcluded(allocation.FieldUsed)
-	return u
-}
-
-// AddUsed adds v to the "used" field.
-func (u *AllocationUpsert) AddUsed(v int64) *AllocationUpsert {
-	u.Add(allocation.FieldUsed, v)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.Allocation.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(allocation.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *AllocationUpsertOne) UpdateNewValues() *AllocationUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(allocation.FieldID)
-		}
-		if _, exists := u.create.mutation.ConsumerID(); exists {
-			s.SetIgnore(allocation.FieldConsumerID)
-		}
-		if _, exists := u.create.mutation.ProviderID(); exists {
-			s.SetIgnore(allocation.FieldProviderID)
-		}
-		if _, exists := u.create.mutation.ResourceClassID(); exists {
-			s.SetIgnore(allocation.FieldResourceClassID)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Allocation.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *AllocationUpsertOne) Ignore() *AllocationUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *AllocationUpsertOne) DoNothing() *AllocationUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the AllocationCreate.OnConflict
-// documentation for more info.
-func (u *AllocationUpsertOne) Update(set func(*AllocationUpsert)) *AllocationUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&AllocationUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUsed sets the "used" field.
-func (u *AllocationUpsertOne) SetUsed(v int64) *AllocationUpsertOne {
-	return u.Update(func(s *AllocationUpsert) {
-		s.SetUsed(v)
-	})
-}
-
-// AddUsed adds v to the "used" field.
-func (u *AllocationUpsertOne) AddUsed(v int64) *AllocationUpsertOne {
-	return u.Update(func(s *AllocationUpsert) {
-		s.AddUsed(v)
-	})
-}
-
-// UpdateUsed sets the "used" field to the value that was provided on create.
-func (u *AllocationUpsertOne) UpdateUsed() *AllocationUpsertOne {
-	return u.Update(func(s *AllocationUpsert) {
-		s.UpdateUsed()
-	})
-}
-
-// Exec executes the query.
-func (u *AllocationUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for AllocationCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *AllocationUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *AllocationUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *AllocationUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // AllocationCreateBulk is the builder for creating many Allocation entities in bulk.
 type AllocationCreateBulk struct {
 	config
 	err      error
 	builders []*AllocationCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the Allocation entities in the database.
@@ -427,7 +245,6 @@ func (_c *AllocationCreateBulk) Save(ctx context.Context) ([]*Allocation, error)
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -478,150 +295,6 @@ func (_c *AllocationCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *AllocationCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Allocation.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.AllocationUpsert) {
-//			SetConsumerID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *AllocationCreateBulk) OnConflict(opts ...sql.ConflictOption) *AllocationUpsertBulk {
-	_c.conflict = opts
-	return &AllocationUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Allocation.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *AllocationCreateBulk) OnConflictColumns(columns ...string) *AllocationUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &AllocationUpsertBulk{
-		create: _c,
-	}
-}
-
-// AllocationUpsertBulk is the builder for "upsert"-ing
-// a bulk of Allocation nodes.
-type AllocationUpsertBulk struct {
-	create *AllocationCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.Allocation.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(allocation.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *AllocationUpsertBulk) UpdateNewValues() *AllocationUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(allocation.FieldID)
-			}
-			if _, exists := b.mutation.ConsumerID(); exists {
-				s.SetIgnore(allocation.FieldConsumerID)
-			}
-			if _, exists := b.mutation.ProviderID(); exists {
-				s.SetIgnore(allocation.FieldProviderID)
-			}
-			if _, exists := b.mutation.ResourceClassID(); exists {
-				s.SetIgnore(allocation.FieldResourceClassID)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Allocation.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *AllocationUpsertBulk) Ignore() *AllocationUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *AllocationUpsertBulk) DoNothing() *AllocationUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the AllocationCreateBulk.OnConflict
-// documentation for more info.
-func (u *AllocationUpsertBulk) Update(set func(*AllocationUpsert)) *AllocationUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&AllocationUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUsed sets the "used" field.
-func (u *AllocationUpsertBulk) SetUsed(v int64) *AllocationUpsertBulk {
-	return u.Update(func(s *AllocationUpsert) {
-		s.SetUsed(v)
-	})
-}
-
-// AddUsed adds v to the "used" field.
-func (u *AllocationUpsertBulk) AddUsed(v int64) *AllocationUpsertBulk {
-	return u.Update(func(s *AllocationUpsert) {
-		s.AddUsed(v)
-	})
-}
-
-// UpdateUsed sets the "used" field to the value that was provided on create.
-func (u *AllocationUpsertBulk) UpdateUsed() *AllocationUpsertBulk {
-	return u.Update(func(s *AllocationUpsert) {
-		s.UpdateUsed()
-	})
-}
-
-// Exec executes the query.
-func (u *AllocationUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the AllocationCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for AllocationCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *AllocationUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -27,13 +27,13 @@ type AuditEvent struct {
 	ProjectID string `json:"project_id,omitempty"`
 	// the name of the mutation
 	Action string `json:"action,omitempty"`
-	// the type of what was changed
+	// the type of the changed object
 	Kind string `json:"kind,omitempty"`
 	// its name or uuid
 	Key string `json:"key,omitempty"`
-	// what it was, as JSON
+	// the content before, as JSON
 	Before *string `json:"before,omitempty"`
-	// what it became, as JSON
+	// the content after, as JSON
 	After        *string `json:"after,omitempty"`
 	selectValues sql.SelectValues
 }

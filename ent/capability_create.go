@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/capability"
@@ -23,7 +22,6 @@ type CapabilityCreate struct {
 	config
 	mutation *CapabilityMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetUUID sets the "uuid" field.
@@ -215,7 +213,6 @@ func (_c *CapabilityCreate) createSpec() (*Capability, *sqlgraph.CreateSpec) {
 		_node = &Capability{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(capability.Table, sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -308,206 +305,11 @@ func (_c *CapabilityCreate) createSpec() (*Capability, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Capability.Create().
-//		SetUUID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CapabilityUpsert) {
-//			SetUUID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CapabilityCreate) OnConflict(opts ...sql.ConflictOption) *CapabilityUpsertOne {
-	_c.conflict = opts
-	return &CapabilityUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Capability.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CapabilityCreate) OnConflictColumns(columns ...string) *CapabilityUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CapabilityUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// CapabilityUpsertOne is the builder for "upsert"-ing
-	//  one Capability node.
-	CapabilityUpsertOne struct {
-		create *CapabilityCreate
-	}
-
-	// CapabilityUpsert is the "OnConflict" setter.
-	CapabilityUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *CapabilityUpsert) SetUpdatedAt(v time.Time) *CapabilityUpsert {
-	u.Set(capability.FieldUpdatedAt, v)
-	return u
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *CapabilityUpsert) UpdateUpdatedAt() *CapabilityUpsert {
-	u.SetExcluded(capability.FieldUpdatedAt)
-	return u
-}
-
-// SetPrivate sets the "private" field.
-func (u *CapabilityUpsert) SetPrivate(v bool) *CapabilityUpsert {
-	u.Set(capability.FieldPrivate, v)
-	return u
-}
-
-// UpdatePrivate sets the "private" field to the value that was provided on create.
-func (u *CapabilityUpsert) UpdatePrivate() *CapabilityUpsert {
-	u.SetExcluded(capability.FieldPrivate)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.Capability.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(capability.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CapabilityUpsertOne) UpdateNewValues() *CapabilityUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(capability.FieldID)
-		}
-		if _, exists := u.create.mutation.UUID(); exists {
-			s.SetIgnore(capability.FieldUUID)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(capability.FieldCreatedAt)
-		}
-		if _, exists := u.create.mutation.ResourceTypeID(); exists {
-			s.SetIgnore(capability.FieldResourceTypeID)
-		}
-		if _, exists := u.create.mutation.Name(); exists {
-			s.SetIgnore(capability.FieldName)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Capability.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *CapabilityUpsertOne) Ignore() *CapabilityUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CapabilityUpsertOne) DoNothing() *CapabilityUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CapabilityCreate.OnConflict
-// documentation for more info.
-func (u *CapabilityUpsertOne) Update(set func(*CapabilityUpsert)) *CapabilityUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CapabilityUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *CapabilityUpsertOne) SetUpdatedAt(v time.Time) *CapabilityUpsertOne {
-	return u.Update(func(s *CapabilityUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *CapabilityUpsertOne) UpdateUpdatedAt() *CapabilityUpsertOne {
-	return u.Update(func(s *CapabilityUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// SetPrivate sets the "private" field.
-func (u *CapabilityUpsertOne) SetPrivate(v bool) *CapabilityUpsertOne {
-	return u.Update(func(s *CapabilityUpsert) {
-		s.SetPrivate(v)
-	})
-}
-
-// UpdatePrivate sets the "private" field to the value that was provided on create.
-func (u *CapabilityUpsertOne) UpdatePrivate() *CapabilityUpsertOne {
-	return u.Update(func(s *CapabilityUpsert) {
-		s.UpdatePrivate()
-	})
-}
-
-// Exec executes the query.
-func (u *CapabilityUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CapabilityCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CapabilityUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *CapabilityUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *CapabilityUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // CapabilityCreateBulk is the builder for creating many Capability entities in bulk.
 type CapabilityCreateBulk struct {
 	config
 	err      error
 	builders []*CapabilityCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the Capability entities in the database.
@@ -537,7 +339,6 @@ func (_c *CapabilityCreateBulk) Save(ctx context.Context) ([]*Capability, error)
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -588,160 +389,6 @@ func (_c *CapabilityCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *CapabilityCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Capability.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CapabilityUpsert) {
-//			SetUUID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CapabilityCreateBulk) OnConflict(opts ...sql.ConflictOption) *CapabilityUpsertBulk {
-	_c.conflict = opts
-	return &CapabilityUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Capability.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CapabilityCreateBulk) OnConflictColumns(columns ...string) *CapabilityUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CapabilityUpsertBulk{
-		create: _c,
-	}
-}
-
-// CapabilityUpsertBulk is the builder for "upsert"-ing
-// a bulk of Capability nodes.
-type CapabilityUpsertBulk struct {
-	create *CapabilityCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.Capability.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(capability.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CapabilityUpsertBulk) UpdateNewValues() *CapabilityUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(capability.FieldID)
-			}
-			if _, exists := b.mutation.UUID(); exists {
-				s.SetIgnore(capability.FieldUUID)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(capability.FieldCreatedAt)
-			}
-			if _, exists := b.mutation.ResourceTypeID(); exists {
-				s.SetIgnore(capability.FieldResourceTypeID)
-			}
-			if _, exists := b.mutation.Name(); exists {
-				s.SetIgnore(capability.FieldName)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Capability.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *CapabilityUpsertBulk) Ignore() *CapabilityUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CapabilityUpsertBulk) DoNothing() *CapabilityUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CapabilityCreateBulk.OnConflict
-// documentation for more info.
-func (u *CapabilityUpsertBulk) Update(set func(*CapabilityUpsert)) *CapabilityUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CapabilityUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *CapabilityUpsertBulk) SetUpdatedAt(v time.Time) *CapabilityUpsertBulk {
-	return u.Update(func(s *CapabilityUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *CapabilityUpsertBulk) UpdateUpdatedAt() *CapabilityUpsertBulk {
-	return u.Update(func(s *CapabilityUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// SetPrivate sets the "private" field.
-func (u *CapabilityUpsertBulk) SetPrivate(v bool) *CapabilityUpsertBulk {
-	return u.Update(func(s *CapabilityUpsert) {
-		s.SetPrivate(v)
-	})
-}
-
-// UpdatePrivate sets the "private" field to the value that was provided on create.
-func (u *CapabilityUpsertBulk) UpdatePrivate() *CapabilityUpsertBulk {
-	return u.Update(func(s *CapabilityUpsert) {
-		s.UpdatePrivate()
-	})
-}
-
-// Exec executes the query.
-func (u *CapabilityUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the CapabilityCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CapabilityCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CapabilityUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/capability"
@@ -19,7 +18,6 @@ type CapabilityCountCreate struct {
 	config
 	mutation *CapabilityCountMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetCapabilityID sets the "capability_id" field.
@@ -143,7 +141,6 @@ func (_c *CapabilityCountCreate) createSpec() (*CapabilityCount, *sqlgraph.Creat
 		_node = &CapabilityCount{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(capabilitycount.Table, sqlgraph.NewFieldSpec(capabilitycount.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -184,193 +181,11 @@ func (_c *CapabilityCountCreate) createSpec() (*CapabilityCount, *sqlgraph.Creat
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.CapabilityCount.Create().
-//		SetCapabilityID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CapabilityCountUpsert) {
-//			SetCapabilityID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CapabilityCountCreate) OnConflict(opts ...sql.ConflictOption) *CapabilityCountUpsertOne {
-	_c.conflict = opts
-	return &CapabilityCountUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.CapabilityCount.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CapabilityCountCreate) OnConflictColumns(columns ...string) *CapabilityCountUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CapabilityCountUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// CapabilityCountUpsertOne is the builder for "upsert"-ing
-	//  one CapabilityCount node.
-	CapabilityCountUpsertOne struct {
-		create *CapabilityCountCreate
-	}
-
-	// CapabilityCountUpsert is the "OnConflict" setter.
-	CapabilityCountUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetResourceCount sets the "resource_count" field.
-func (u *CapabilityCountUpsert) SetResourceCount(v int) *CapabilityCountUpsert {
-	u.Set(capabilitycount.FieldResourceCount, v)
-	return u
-}
-
-// UpdateResourceCount sets the "resource_count" field to the value that was provided on create.
-func (u *CapabilityCountUpsert) UpdateResourceCount() *CapabilityCountUpsert {
-	u.SetExcluded(capabilitycount.FieldResourceCount)
-	return u
-}
-
-// AddResourceCount adds v to the "resource_count" field.
-func (u *CapabilityCountUpsert) AddResourceCount(v int) *CapabilityCountUpsert {
-	u.Add(capabilitycount.FieldResourceCount, v)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.CapabilityCount.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(capabilitycount.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CapabilityCountUpsertOne) UpdateNewValues() *CapabilityCountUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(capabilitycount.FieldID)
-		}
-		if _, exists := u.create.mutation.CapabilityID(); exists {
-			s.SetIgnore(capabilitycount.FieldCapabilityID)
-		}
-		if _, exists := u.create.mutation.Value(); exists {
-			s.SetIgnore(capabilitycount.FieldValue)
-		}
-		if _, exists := u.create.mutation.ValueDigest(); exists {
-			s.SetIgnore(capabilitycount.FieldValueDigest)
-		}
-		if _, exists := u.create.mutation.ValuePrefix(); exists {
-			s.SetIgnore(capabilitycount.FieldValuePrefix)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.CapabilityCount.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *CapabilityCountUpsertOne) Ignore() *CapabilityCountUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CapabilityCountUpsertOne) DoNothing() *CapabilityCountUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CapabilityCountCreate.OnConflict
-// documentation for more info.
-func (u *CapabilityCountUpsertOne) Update(set func(*CapabilityCountUpsert)) *CapabilityCountUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CapabilityCountUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetResourceCount sets the "resource_count" field.
-func (u *CapabilityCountUpsertOne) SetResourceCount(v int) *CapabilityCountUpsertOne {
-	return u.Update(func(s *CapabilityCountUpsert) {
-		s.SetResourceCount(v)
-	})
-}
-
-// AddResourceCount adds v to the "resource_count" field.
-func (u *CapabilityCountUpsertOne) AddResourceCount(v int) *CapabilityCountUpsertOne {
-	return u.Update(func(s *CapabilityCountUpsert) {
-		s.AddResourceCount(v)
-	})
-}
-
-// UpdateResourceCount sets the "resource_count" field to the value that was provided on create.
-func (u *CapabilityCountUpsertOne) UpdateResourceCount() *CapabilityCountUpsertOne {
-	return u.Update(func(s *CapabilityCountUpsert) {
-		s.UpdateResourceCount()
-	})
-}
-
-// Exec executes the query.
-func (u *CapabilityCountUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CapabilityCountCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CapabilityCountUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *CapabilityCountUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *CapabilityCountUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // CapabilityCountCreateBulk is the builder for creating many CapabilityCount entities in bulk.
 type CapabilityCountCreateBulk struct {
 	config
 	err      error
 	builders []*CapabilityCountCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the CapabilityCount entities in the database.
@@ -399,7 +214,6 @@ func (_c *CapabilityCountCreateBulk) Save(ctx context.Context) ([]*CapabilityCou
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -450,153 +264,6 @@ func (_c *CapabilityCountCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *CapabilityCountCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.CapabilityCount.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CapabilityCountUpsert) {
-//			SetCapabilityID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CapabilityCountCreateBulk) OnConflict(opts ...sql.ConflictOption) *CapabilityCountUpsertBulk {
-	_c.conflict = opts
-	return &CapabilityCountUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.CapabilityCount.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CapabilityCountCreateBulk) OnConflictColumns(columns ...string) *CapabilityCountUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CapabilityCountUpsertBulk{
-		create: _c,
-	}
-}
-
-// CapabilityCountUpsertBulk is the builder for "upsert"-ing
-// a bulk of CapabilityCount nodes.
-type CapabilityCountUpsertBulk struct {
-	create *CapabilityCountCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.CapabilityCount.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(capabilitycount.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CapabilityCountUpsertBulk) UpdateNewValues() *CapabilityCountUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(capabilitycount.FieldID)
-			}
-			if _, exists := b.mutation.CapabilityID(); exists {
-				s.SetIgnore(capabilitycount.FieldCapabilityID)
-			}
-			if _, exists := b.mutation.Value(); exists {
-				s.SetIgnore(capabilitycount.FieldValue)
-			}
-			if _, exists := b.mutation.ValueDigest(); exists {
-				s.SetIgnore(capabilitycount.FieldValueDigest)
-			}
-			if _, exists := b.mutation.ValuePrefix(); exists {
-				s.SetIgnore(capabilitycount.FieldValuePrefix)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.CapabilityCount.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *CapabilityCountUpsertBulk) Ignore() *CapabilityCountUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CapabilityCountUpsertBulk) DoNothing() *CapabilityCountUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CapabilityCountCreateBulk.OnConflict
-// documentation for more info.
-func (u *CapabilityCountUpsertBulk) Update(set func(*CapabilityCountUpsert)) *CapabilityCountUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CapabilityCountUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetResourceCount sets the "resource_count" field.
-func (u *CapabilityCountUpsertBulk) SetResourceCount(v int) *CapabilityCountUpsertBulk {
-	return u.Update(func(s *CapabilityCountUpsert) {
-		s.SetResourceCount(v)
-	})
-}
-
-// AddResourceCount adds v to the "resource_count" field.
-func (u *CapabilityCountUpsertBulk) AddResourceCount(v int) *CapabilityCountUpsertBulk {
-	return u.Update(func(s *CapabilityCountUpsert) {
-		s.AddResourceCount(v)
-	})
-}
-
-// UpdateResourceCount sets the "resource_count" field to the value that was provided on create.
-func (u *CapabilityCountUpsertBulk) UpdateResourceCount() *CapabilityCountUpsertBulk {
-	return u.Update(func(s *CapabilityCountUpsert) {
-		s.UpdateResourceCount()
-	})
-}
-
-// Exec executes the query.
-func (u *CapabilityCountUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the CapabilityCountCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CapabilityCountCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CapabilityCountUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

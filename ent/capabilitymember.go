@@ -26,9 +26,9 @@ type CapabilityMember struct {
 	Value string `json:"value,omitempty"`
 	// 64 bits of a hash of the value
 	ValueHash int64 `json:"value_hash,omitempty"`
-	// the value as a number, in a text that compares as numbers do; null where it is none
+	// the value as a number, in a string with the order of numbers; null if it is not a number
 	NumberKey *string `json:"number_key,omitempty"`
-	// the value, folded; null where that is the same
+	// the folded value; null if equal to the value
 	ValueKey *string `json:"value_key,omitempty"`
 	// whether the value is a member of a list
 	InList bool `json:"in_list,omitempty"`

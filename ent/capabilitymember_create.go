@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/capability"
@@ -20,7 +19,6 @@ type CapabilityMemberCreate struct {
 	config
 	mutation *CapabilityMemberMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetResourceID sets the "resource_id" field.
@@ -180,7 +178,6 @@ func (_c *CapabilityMemberCreate) createSpec() (*CapabilityMember, *sqlgraph.Cre
 		_node = &CapabilityMember{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(capabilitymember.Table, sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -242,163 +239,11 @@ func (_c *CapabilityMemberCreate) createSpec() (*CapabilityMember, *sqlgraph.Cre
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.CapabilityMember.Create().
-//		SetResourceID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CapabilityMemberUpsert) {
-//			SetResourceID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CapabilityMemberCreate) OnConflict(opts ...sql.ConflictOption) *CapabilityMemberUpsertOne {
-	_c.conflict = opts
-	return &CapabilityMemberUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.CapabilityMember.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CapabilityMemberCreate) OnConflictColumns(columns ...string) *CapabilityMemberUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CapabilityMemberUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// CapabilityMemberUpsertOne is the builder for "upsert"-ing
-	//  one CapabilityMember node.
-	CapabilityMemberUpsertOne struct {
-		create *CapabilityMemberCreate
-	}
-
-	// CapabilityMemberUpsert is the "OnConflict" setter.
-	CapabilityMemberUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.CapabilityMember.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(capabilitymember.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CapabilityMemberUpsertOne) UpdateNewValues() *CapabilityMemberUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(capabilitymember.FieldID)
-		}
-		if _, exists := u.create.mutation.ResourceID(); exists {
-			s.SetIgnore(capabilitymember.FieldResourceID)
-		}
-		if _, exists := u.create.mutation.CapabilityID(); exists {
-			s.SetIgnore(capabilitymember.FieldCapabilityID)
-		}
-		if _, exists := u.create.mutation.Value(); exists {
-			s.SetIgnore(capabilitymember.FieldValue)
-		}
-		if _, exists := u.create.mutation.ValueHash(); exists {
-			s.SetIgnore(capabilitymember.FieldValueHash)
-		}
-		if _, exists := u.create.mutation.NumberKey(); exists {
-			s.SetIgnore(capabilitymember.FieldNumberKey)
-		}
-		if _, exists := u.create.mutation.ValueKey(); exists {
-			s.SetIgnore(capabilitymember.FieldValueKey)
-		}
-		if _, exists := u.create.mutation.InList(); exists {
-			s.SetIgnore(capabilitymember.FieldInList)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.CapabilityMember.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *CapabilityMemberUpsertOne) Ignore() *CapabilityMemberUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CapabilityMemberUpsertOne) DoNothing() *CapabilityMemberUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CapabilityMemberCreate.OnConflict
-// documentation for more info.
-func (u *CapabilityMemberUpsertOne) Update(set func(*CapabilityMemberUpsert)) *CapabilityMemberUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CapabilityMemberUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *CapabilityMemberUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CapabilityMemberCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CapabilityMemberUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *CapabilityMemberUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *CapabilityMemberUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // CapabilityMemberCreateBulk is the builder for creating many CapabilityMember entities in bulk.
 type CapabilityMemberCreateBulk struct {
 	config
 	err      error
 	builders []*CapabilityMemberCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the CapabilityMember entities in the database.
@@ -427,7 +272,6 @@ func (_c *CapabilityMemberCreateBulk) Save(ctx context.Context) ([]*CapabilityMe
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -478,141 +322,6 @@ func (_c *CapabilityMemberCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *CapabilityMemberCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.CapabilityMember.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CapabilityMemberUpsert) {
-//			SetResourceID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CapabilityMemberCreateBulk) OnConflict(opts ...sql.ConflictOption) *CapabilityMemberUpsertBulk {
-	_c.conflict = opts
-	return &CapabilityMemberUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.CapabilityMember.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CapabilityMemberCreateBulk) OnConflictColumns(columns ...string) *CapabilityMemberUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CapabilityMemberUpsertBulk{
-		create: _c,
-	}
-}
-
-// CapabilityMemberUpsertBulk is the builder for "upsert"-ing
-// a bulk of CapabilityMember nodes.
-type CapabilityMemberUpsertBulk struct {
-	create *CapabilityMemberCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.CapabilityMember.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(capabilitymember.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CapabilityMemberUpsertBulk) UpdateNewValues() *CapabilityMemberUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(capabilitymember.FieldID)
-			}
-			if _, exists := b.mutation.ResourceID(); exists {
-				s.SetIgnore(capabilitymember.FieldResourceID)
-			}
-			if _, exists := b.mutation.CapabilityID(); exists {
-				s.SetIgnore(capabilitymember.FieldCapabilityID)
-			}
-			if _, exists := b.mutation.Value(); exists {
-				s.SetIgnore(capabilitymember.FieldValue)
-			}
-			if _, exists := b.mutation.ValueHash(); exists {
-				s.SetIgnore(capabilitymember.FieldValueHash)
-			}
-			if _, exists := b.mutation.NumberKey(); exists {
-				s.SetIgnore(capabilitymember.FieldNumberKey)
-			}
-			if _, exists := b.mutation.ValueKey(); exists {
-				s.SetIgnore(capabilitymember.FieldValueKey)
-			}
-			if _, exists := b.mutation.InList(); exists {
-				s.SetIgnore(capabilitymember.FieldInList)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.CapabilityMember.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *CapabilityMemberUpsertBulk) Ignore() *CapabilityMemberUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CapabilityMemberUpsertBulk) DoNothing() *CapabilityMemberUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CapabilityMemberCreateBulk.OnConflict
-// documentation for more info.
-func (u *CapabilityMemberUpsertBulk) Update(set func(*CapabilityMemberUpsert)) *CapabilityMemberUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CapabilityMemberUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *CapabilityMemberUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the CapabilityMemberCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CapabilityMemberCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CapabilityMemberUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

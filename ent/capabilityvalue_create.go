@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/capability"
@@ -21,7 +20,6 @@ type CapabilityValueCreate struct {
 	config
 	mutation *CapabilityValueMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -153,7 +151,6 @@ func (_c *CapabilityValueCreate) createSpec() (*CapabilityValue, *sqlgraph.Creat
 		_node = &CapabilityValue{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(capabilityvalue.Table, sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -207,203 +204,11 @@ func (_c *CapabilityValueCreate) createSpec() (*CapabilityValue, *sqlgraph.Creat
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.CapabilityValue.Create().
-//		SetCreatedAt(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CapabilityValueUpsert) {
-//			SetCreatedAt(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CapabilityValueCreate) OnConflict(opts ...sql.ConflictOption) *CapabilityValueUpsertOne {
-	_c.conflict = opts
-	return &CapabilityValueUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.CapabilityValue.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CapabilityValueCreate) OnConflictColumns(columns ...string) *CapabilityValueUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CapabilityValueUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// CapabilityValueUpsertOne is the builder for "upsert"-ing
-	//  one CapabilityValue node.
-	CapabilityValueUpsertOne struct {
-		create *CapabilityValueCreate
-	}
-
-	// CapabilityValueUpsert is the "OnConflict" setter.
-	CapabilityValueUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *CapabilityValueUpsert) SetUpdatedAt(v time.Time) *CapabilityValueUpsert {
-	u.Set(capabilityvalue.FieldUpdatedAt, v)
-	return u
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *CapabilityValueUpsert) UpdateUpdatedAt() *CapabilityValueUpsert {
-	u.SetExcluded(capabilityvalue.FieldUpdatedAt)
-	return u
-}
-
-// SetValue sets the "value" field.
-func (u *CapabilityValueUpsert) SetValue(v string) *CapabilityValueUpsert {
-	u.Set(capabilityvalue.FieldValue, v)
-	return u
-}
-
-// UpdateValue sets the "value" field to the value that was provided on create.
-func (u *CapabilityValueUpsert) UpdateValue() *CapabilityValueUpsert {
-	u.SetExcluded(capabilityvalue.FieldValue)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.CapabilityValue.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(capabilityvalue.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CapabilityValueUpsertOne) UpdateNewValues() *CapabilityValueUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(capabilityvalue.FieldID)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(capabilityvalue.FieldCreatedAt)
-		}
-		if _, exists := u.create.mutation.ResourceID(); exists {
-			s.SetIgnore(capabilityvalue.FieldResourceID)
-		}
-		if _, exists := u.create.mutation.CapabilityID(); exists {
-			s.SetIgnore(capabilityvalue.FieldCapabilityID)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.CapabilityValue.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *CapabilityValueUpsertOne) Ignore() *CapabilityValueUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CapabilityValueUpsertOne) DoNothing() *CapabilityValueUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CapabilityValueCreate.OnConflict
-// documentation for more info.
-func (u *CapabilityValueUpsertOne) Update(set func(*CapabilityValueUpsert)) *CapabilityValueUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CapabilityValueUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *CapabilityValueUpsertOne) SetUpdatedAt(v time.Time) *CapabilityValueUpsertOne {
-	return u.Update(func(s *CapabilityValueUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *CapabilityValueUpsertOne) UpdateUpdatedAt() *CapabilityValueUpsertOne {
-	return u.Update(func(s *CapabilityValueUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// SetValue sets the "value" field.
-func (u *CapabilityValueUpsertOne) SetValue(v string) *CapabilityValueUpsertOne {
-	return u.Update(func(s *CapabilityValueUpsert) {
-		s.SetValue(v)
-	})
-}
-
-// UpdateValue sets the "value" field to the value that was provided on create.
-func (u *CapabilityValueUpsertOne) UpdateValue() *CapabilityValueUpsertOne {
-	return u.Update(func(s *CapabilityValueUpsert) {
-		s.UpdateValue()
-	})
-}
-
-// Exec executes the query.
-func (u *CapabilityValueUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CapabilityValueCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CapabilityValueUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *CapabilityValueUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *CapabilityValueUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // CapabilityValueCreateBulk is the builder for creating many CapabilityValue entities in bulk.
 type CapabilityValueCreateBulk struct {
 	config
 	err      error
 	builders []*CapabilityValueCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the CapabilityValue entities in the database.
@@ -432,7 +237,6 @@ func (_c *CapabilityValueCreateBulk) Save(ctx context.Context) ([]*CapabilityVal
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -483,157 +287,6 @@ func (_c *CapabilityValueCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *CapabilityValueCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.CapabilityValue.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CapabilityValueUpsert) {
-//			SetCreatedAt(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CapabilityValueCreateBulk) OnConflict(opts ...sql.ConflictOption) *CapabilityValueUpsertBulk {
-	_c.conflict = opts
-	return &CapabilityValueUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.CapabilityValue.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CapabilityValueCreateBulk) OnConflictColumns(columns ...string) *CapabilityValueUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CapabilityValueUpsertBulk{
-		create: _c,
-	}
-}
-
-// CapabilityValueUpsertBulk is the builder for "upsert"-ing
-// a bulk of CapabilityValue nodes.
-type CapabilityValueUpsertBulk struct {
-	create *CapabilityValueCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.CapabilityValue.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(capabilityvalue.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CapabilityValueUpsertBulk) UpdateNewValues() *CapabilityValueUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(capabilityvalue.FieldID)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(capabilityvalue.FieldCreatedAt)
-			}
-			if _, exists := b.mutation.ResourceID(); exists {
-				s.SetIgnore(capabilityvalue.FieldResourceID)
-			}
-			if _, exists := b.mutation.CapabilityID(); exists {
-				s.SetIgnore(capabilityvalue.FieldCapabilityID)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.CapabilityValue.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *CapabilityValueUpsertBulk) Ignore() *CapabilityValueUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CapabilityValueUpsertBulk) DoNothing() *CapabilityValueUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CapabilityValueCreateBulk.OnConflict
-// documentation for more info.
-func (u *CapabilityValueUpsertBulk) Update(set func(*CapabilityValueUpsert)) *CapabilityValueUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CapabilityValueUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *CapabilityValueUpsertBulk) SetUpdatedAt(v time.Time) *CapabilityValueUpsertBulk {
-	return u.Update(func(s *CapabilityValueUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *CapabilityValueUpsertBulk) UpdateUpdatedAt() *CapabilityValueUpsertBulk {
-	return u.Update(func(s *CapabilityValueUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// SetValue sets the "value" field.
-func (u *CapabilityValueUpsertBulk) SetValue(v string) *CapabilityValueUpsertBulk {
-	return u.Update(func(s *CapabilityValueUpsert) {
-		s.SetValue(v)
-	})
-}
-
-// UpdateValue sets the "value" field to the value that was provided on create.
-func (u *CapabilityValueUpsertBulk) UpdateValue() *CapabilityValueUpsertBulk {
-	return u.Update(func(s *CapabilityValueUpsert) {
-		s.UpdateValue()
-	})
-}
-
-// Exec executes the query.
-func (u *CapabilityValueUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the CapabilityValueCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CapabilityValueCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CapabilityValueUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -19,17 +19,17 @@ type Change struct {
 	ID int64 `json:"id,omitempty"`
 	// pg_current_xact_id(); on SQLite a number that grows with each commit
 	Transaction int64 `json:"transaction,omitempty"`
-	// the name of the thing's type in the API
+	// the name of the object's type in the API
 	Kind string `json:"kind,omitempty"`
 	// its uuid or name
 	Key string `json:"key,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
-	// who reads it: * for everyone, an empty text for who sees all things of the kind, else = and a project; null for nobody
+	// the audience: * is everyone, empty is all who see every object of the kind, = and a project is its members; null is no one
 	Audience *string `json:"audience,omitempty"`
-	// what happened, as those see it
+	// the change from the view of the audience
 	What *string `json:"what,omitempty"`
-	// the projects that * leaves out, a JSON array of strings; null where it is for all
+	// the projects excluded from *, a JSON array of strings; null for none
 	Named        *string `json:"named,omitempty"`
 	selectValues sql.SelectValues
 }

@@ -31,7 +31,7 @@ type Consumer struct {
 	ConsumerType *string `json:"consumer_type,omitempty"`
 	// Generation holds the value of the "generation" field.
 	Generation int64 `json:"generation,omitempty"`
-	// which providers serve which group: a JSON object of lists of uuids, by suffix
+	// the providers of each group: a JSON object of lists of uuids, by suffix
 	Mappings *string `json:"mappings,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ConsumerQuery when eager-loading is set.

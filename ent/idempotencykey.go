@@ -21,7 +21,7 @@ type IdempotencyKey struct {
 	Request string `json:"request,omitempty"`
 	// the response name of the field of Mutation
 	Field string `json:"field,omitempty"`
-	// the transaction of the field, where it has several
+	// the transaction of the field, if it has several
 	Step string `json:"step,omitempty"`
 	// SHA-256 of the document, its operation and the variables
 	Fingerprint string `json:"fingerprint,omitempty"`

@@ -32,11 +32,11 @@ type MetadataItem struct {
 	ValueHash int64 `json:"value_hash,omitempty"`
 	// the first 64 characters of the value
 	ValuePrefix string `json:"value_prefix,omitempty"`
-	// the value, folded; null where that is the same
+	// the folded value; null if equal to the value
 	ValueKey *string `json:"value_key,omitempty"`
 	// UserModifiable holds the value of the "user_modifiable" field.
 	UserModifiable bool `json:"user_modifiable,omitempty"`
-	// whether who wrote the value sees private capabilities
+	// whether the writer of the value may see private capabilities
 	ByOperator bool `json:"by_operator,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the MetadataItemQuery when eager-loading is set.

@@ -27,7 +27,7 @@ type Namespace struct {
 	Name string `json:"name,omitempty"`
 	// the display name as given
 	Title string `json:"title,omitempty"`
-	// the title, or the name where there is none
+	// the title, or the name without one
 	DisplayName string `json:"display_name,omitempty"`
 	// Description holds the value of the "description" field.
 	Description *string `json:"description,omitempty"`
@@ -39,7 +39,7 @@ type Namespace struct {
 	Owner string `json:"owner,omitempty"`
 	// Origin holds the value of the "origin" field.
 	Origin *string `json:"origin,omitempty"`
-	// what the origin last delivered; the base of a three-way upgrade
+	// the definitions of the last import; the base of a three-way upgrade
 	OriginDocument *string `json:"origin_document,omitempty"`
 	// Revision holds the value of the "revision" field.
 	Revision int `json:"revision,omitempty"`

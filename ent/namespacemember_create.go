@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
@@ -20,7 +19,6 @@ type NamespaceMemberCreate struct {
 	config
 	mutation *NamespaceMemberMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -144,7 +142,6 @@ func (_c *NamespaceMemberCreate) createSpec() (*NamespaceMember, *sqlgraph.Creat
 		_node = &NamespaceMember{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(namespacemember.Table, sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -185,203 +182,11 @@ func (_c *NamespaceMemberCreate) createSpec() (*NamespaceMember, *sqlgraph.Creat
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.NamespaceMember.Create().
-//		SetCreatedAt(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.NamespaceMemberUpsert) {
-//			SetCreatedAt(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *NamespaceMemberCreate) OnConflict(opts ...sql.ConflictOption) *NamespaceMemberUpsertOne {
-	_c.conflict = opts
-	return &NamespaceMemberUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.NamespaceMember.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *NamespaceMemberCreate) OnConflictColumns(columns ...string) *NamespaceMemberUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &NamespaceMemberUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// NamespaceMemberUpsertOne is the builder for "upsert"-ing
-	//  one NamespaceMember node.
-	NamespaceMemberUpsertOne struct {
-		create *NamespaceMemberCreate
-	}
-
-	// NamespaceMemberUpsert is the "OnConflict" setter.
-	NamespaceMemberUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *NamespaceMemberUpsert) SetUpdatedAt(v time.Time) *NamespaceMemberUpsert {
-	u.Set(namespacemember.FieldUpdatedAt, v)
-	return u
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *NamespaceMemberUpsert) UpdateUpdatedAt() *NamespaceMemberUpsert {
-	u.SetExcluded(namespacemember.FieldUpdatedAt)
-	return u
-}
-
-// SetRole sets the "role" field.
-func (u *NamespaceMemberUpsert) SetRole(v string) *NamespaceMemberUpsert {
-	u.Set(namespacemember.FieldRole, v)
-	return u
-}
-
-// UpdateRole sets the "role" field to the value that was provided on create.
-func (u *NamespaceMemberUpsert) UpdateRole() *NamespaceMemberUpsert {
-	u.SetExcluded(namespacemember.FieldRole)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.NamespaceMember.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(namespacemember.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *NamespaceMemberUpsertOne) UpdateNewValues() *NamespaceMemberUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(namespacemember.FieldID)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(namespacemember.FieldCreatedAt)
-		}
-		if _, exists := u.create.mutation.NamespaceID(); exists {
-			s.SetIgnore(namespacemember.FieldNamespaceID)
-		}
-		if _, exists := u.create.mutation.ProjectID(); exists {
-			s.SetIgnore(namespacemember.FieldProjectID)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.NamespaceMember.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *NamespaceMemberUpsertOne) Ignore() *NamespaceMemberUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *NamespaceMemberUpsertOne) DoNothing() *NamespaceMemberUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the NamespaceMemberCreate.OnConflict
-// documentation for more info.
-func (u *NamespaceMemberUpsertOne) Update(set func(*NamespaceMemberUpsert)) *NamespaceMemberUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&NamespaceMemberUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *NamespaceMemberUpsertOne) SetUpdatedAt(v time.Time) *NamespaceMemberUpsertOne {
-	return u.Update(func(s *NamespaceMemberUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *NamespaceMemberUpsertOne) UpdateUpdatedAt() *NamespaceMemberUpsertOne {
-	return u.Update(func(s *NamespaceMemberUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// SetRole sets the "role" field.
-func (u *NamespaceMemberUpsertOne) SetRole(v string) *NamespaceMemberUpsertOne {
-	return u.Update(func(s *NamespaceMemberUpsert) {
-		s.SetRole(v)
-	})
-}
-
-// UpdateRole sets the "role" field to the value that was provided on create.
-func (u *NamespaceMemberUpsertOne) UpdateRole() *NamespaceMemberUpsertOne {
-	return u.Update(func(s *NamespaceMemberUpsert) {
-		s.UpdateRole()
-	})
-}
-
-// Exec executes the query.
-func (u *NamespaceMemberUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for NamespaceMemberCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *NamespaceMemberUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *NamespaceMemberUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *NamespaceMemberUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // NamespaceMemberCreateBulk is the builder for creating many NamespaceMember entities in bulk.
 type NamespaceMemberCreateBulk struct {
 	config
 	err      error
 	builders []*NamespaceMemberCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the NamespaceMember entities in the database.
@@ -410,7 +215,6 @@ func (_c *NamespaceMemberCreateBulk) Save(ctx context.Context) ([]*NamespaceMemb
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -461,157 +265,6 @@ func (_c *NamespaceMemberCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *NamespaceMemberCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.NamespaceMember.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.NamespaceMemberUpsert) {
-//			SetCreatedAt(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *NamespaceMemberCreateBulk) OnConflict(opts ...sql.ConflictOption) *NamespaceMemberUpsertBulk {
-	_c.conflict = opts
-	return &NamespaceMemberUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.NamespaceMember.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *NamespaceMemberCreateBulk) OnConflictColumns(columns ...string) *NamespaceMemberUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &NamespaceMemberUpsertBulk{
-		create: _c,
-	}
-}
-
-// NamespaceMemberUpsertBulk is the builder for "upsert"-ing
-// a bulk of NamespaceMember nodes.
-type NamespaceMemberUpsertBulk struct {
-	create *NamespaceMemberCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.NamespaceMember.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(namespacemember.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *NamespaceMemberUpsertBulk) UpdateNewValues() *NamespaceMemberUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(namespacemember.FieldID)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(namespacemember.FieldCreatedAt)
-			}
-			if _, exists := b.mutation.NamespaceID(); exists {
-				s.SetIgnore(namespacemember.FieldNamespaceID)
-			}
-			if _, exists := b.mutation.ProjectID(); exists {
-				s.SetIgnore(namespacemember.FieldProjectID)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.NamespaceMember.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *NamespaceMemberUpsertBulk) Ignore() *NamespaceMemberUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *NamespaceMemberUpsertBulk) DoNothing() *NamespaceMemberUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the NamespaceMemberCreateBulk.OnConflict
-// documentation for more info.
-func (u *NamespaceMemberUpsertBulk) Update(set func(*NamespaceMemberUpsert)) *NamespaceMemberUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&NamespaceMemberUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *NamespaceMemberUpsertBulk) SetUpdatedAt(v time.Time) *NamespaceMemberUpsertBulk {
-	return u.Update(func(s *NamespaceMemberUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *NamespaceMemberUpsertBulk) UpdateUpdatedAt() *NamespaceMemberUpsertBulk {
-	return u.Update(func(s *NamespaceMemberUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// SetRole sets the "role" field.
-func (u *NamespaceMemberUpsertBulk) SetRole(v string) *NamespaceMemberUpsertBulk {
-	return u.Update(func(s *NamespaceMemberUpsert) {
-		s.SetRole(v)
-	})
-}
-
-// UpdateRole sets the "role" field to the value that was provided on create.
-func (u *NamespaceMemberUpsertBulk) UpdateRole() *NamespaceMemberUpsertBulk {
-	return u.Update(func(s *NamespaceMemberUpsert) {
-		s.UpdateRole()
-	})
-}
-
-// Exec executes the query.
-func (u *NamespaceMemberUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the NamespaceMemberCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for NamespaceMemberCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *NamespaceMemberUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

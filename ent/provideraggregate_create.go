@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/provideraggregate"
@@ -19,7 +18,6 @@ type ProviderAggregateCreate struct {
 	config
 	mutation *ProviderAggregateMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetProviderID sets the "provider_id" field.
@@ -116,7 +114,6 @@ func (_c *ProviderAggregateCreate) createSpec() (*ProviderAggregate, *sqlgraph.C
 		_node = &ProviderAggregate{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(provideraggregate.Table, sqlgraph.NewFieldSpec(provideraggregate.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -145,148 +142,11 @@ func (_c *ProviderAggregateCreate) createSpec() (*ProviderAggregate, *sqlgraph.C
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ProviderAggregate.Create().
-//		SetProviderID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ProviderAggregateUpsert) {
-//			SetProviderID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ProviderAggregateCreate) OnConflict(opts ...sql.ConflictOption) *ProviderAggregateUpsertOne {
-	_c.conflict = opts
-	return &ProviderAggregateUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ProviderAggregate.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ProviderAggregateCreate) OnConflictColumns(columns ...string) *ProviderAggregateUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ProviderAggregateUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// ProviderAggregateUpsertOne is the builder for "upsert"-ing
-	//  one ProviderAggregate node.
-	ProviderAggregateUpsertOne struct {
-		create *ProviderAggregateCreate
-	}
-
-	// ProviderAggregateUpsert is the "OnConflict" setter.
-	ProviderAggregateUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.ProviderAggregate.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(provideraggregate.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ProviderAggregateUpsertOne) UpdateNewValues() *ProviderAggregateUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(provideraggregate.FieldID)
-		}
-		if _, exists := u.create.mutation.ProviderID(); exists {
-			s.SetIgnore(provideraggregate.FieldProviderID)
-		}
-		if _, exists := u.create.mutation.Aggregate(); exists {
-			s.SetIgnore(provideraggregate.FieldAggregate)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ProviderAggregate.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *ProviderAggregateUpsertOne) Ignore() *ProviderAggregateUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ProviderAggregateUpsertOne) DoNothing() *ProviderAggregateUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ProviderAggregateCreate.OnConflict
-// documentation for more info.
-func (u *ProviderAggregateUpsertOne) Update(set func(*ProviderAggregateUpsert)) *ProviderAggregateUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ProviderAggregateUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *ProviderAggregateUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ProviderAggregateCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ProviderAggregateUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *ProviderAggregateUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *ProviderAggregateUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // ProviderAggregateCreateBulk is the builder for creating many ProviderAggregate entities in bulk.
 type ProviderAggregateCreateBulk struct {
 	config
 	err      error
 	builders []*ProviderAggregateCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the ProviderAggregate entities in the database.
@@ -315,7 +175,6 @@ func (_c *ProviderAggregateCreateBulk) Save(ctx context.Context) ([]*ProviderAgg
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -366,126 +225,6 @@ func (_c *ProviderAggregateCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *ProviderAggregateCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ProviderAggregate.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ProviderAggregateUpsert) {
-//			SetProviderID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ProviderAggregateCreateBulk) OnConflict(opts ...sql.ConflictOption) *ProviderAggregateUpsertBulk {
-	_c.conflict = opts
-	return &ProviderAggregateUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ProviderAggregate.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ProviderAggregateCreateBulk) OnConflictColumns(columns ...string) *ProviderAggregateUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ProviderAggregateUpsertBulk{
-		create: _c,
-	}
-}
-
-// ProviderAggregateUpsertBulk is the builder for "upsert"-ing
-// a bulk of ProviderAggregate nodes.
-type ProviderAggregateUpsertBulk struct {
-	create *ProviderAggregateCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.ProviderAggregate.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(provideraggregate.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ProviderAggregateUpsertBulk) UpdateNewValues() *ProviderAggregateUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(provideraggregate.FieldID)
-			}
-			if _, exists := b.mutation.ProviderID(); exists {
-				s.SetIgnore(provideraggregate.FieldProviderID)
-			}
-			if _, exists := b.mutation.Aggregate(); exists {
-				s.SetIgnore(provideraggregate.FieldAggregate)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ProviderAggregate.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *ProviderAggregateUpsertBulk) Ignore() *ProviderAggregateUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ProviderAggregateUpsertBulk) DoNothing() *ProviderAggregateUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ProviderAggregateCreateBulk.OnConflict
-// documentation for more info.
-func (u *ProviderAggregateUpsertBulk) Update(set func(*ProviderAggregateUpsert)) *ProviderAggregateUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ProviderAggregateUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *ProviderAggregateUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the ProviderAggregateCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ProviderAggregateCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ProviderAggregateUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
@@ -20,7 +19,6 @@ type ProviderTraitCreate struct {
 	config
 	mutation *ProviderTraitMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetProviderID sets the "provider_id" field.
@@ -125,7 +123,6 @@ func (_c *ProviderTraitCreate) createSpec() (*ProviderTrait, *sqlgraph.CreateSpe
 		_node = &ProviderTrait{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(providertrait.Table, sqlgraph.NewFieldSpec(providertrait.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -167,148 +164,11 @@ func (_c *ProviderTraitCreate) createSpec() (*ProviderTrait, *sqlgraph.CreateSpe
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ProviderTrait.Create().
-//		SetProviderID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ProviderTraitUpsert) {
-//			SetProviderID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ProviderTraitCreate) OnConflict(opts ...sql.ConflictOption) *ProviderTraitUpsertOne {
-	_c.conflict = opts
-	return &ProviderTraitUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ProviderTrait.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ProviderTraitCreate) OnConflictColumns(columns ...string) *ProviderTraitUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ProviderTraitUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// ProviderTraitUpsertOne is the builder for "upsert"-ing
-	//  one ProviderTrait node.
-	ProviderTraitUpsertOne struct {
-		create *ProviderTraitCreate
-	}
-
-	// ProviderTraitUpsert is the "OnConflict" setter.
-	ProviderTraitUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.ProviderTrait.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(providertrait.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ProviderTraitUpsertOne) UpdateNewValues() *ProviderTraitUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(providertrait.FieldID)
-		}
-		if _, exists := u.create.mutation.ProviderID(); exists {
-			s.SetIgnore(providertrait.FieldProviderID)
-		}
-		if _, exists := u.create.mutation.TraitID(); exists {
-			s.SetIgnore(providertrait.FieldTraitID)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ProviderTrait.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *ProviderTraitUpsertOne) Ignore() *ProviderTraitUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ProviderTraitUpsertOne) DoNothing() *ProviderTraitUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ProviderTraitCreate.OnConflict
-// documentation for more info.
-func (u *ProviderTraitUpsertOne) Update(set func(*ProviderTraitUpsert)) *ProviderTraitUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ProviderTraitUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *ProviderTraitUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ProviderTraitCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ProviderTraitUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *ProviderTraitUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *ProviderTraitUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // ProviderTraitCreateBulk is the builder for creating many ProviderTrait entities in bulk.
 type ProviderTraitCreateBulk struct {
 	config
 	err      error
 	builders []*ProviderTraitCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the ProviderTrait entities in the database.
@@ -337,7 +197,6 @@ func (_c *ProviderTraitCreateBulk) Save(ctx context.Context) ([]*ProviderTrait, 
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -388,126 +247,6 @@ func (_c *ProviderTraitCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *ProviderTraitCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ProviderTrait.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ProviderTraitUpsert) {
-//			SetProviderID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ProviderTraitCreateBulk) OnConflict(opts ...sql.ConflictOption) *ProviderTraitUpsertBulk {
-	_c.conflict = opts
-	return &ProviderTraitUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ProviderTrait.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ProviderTraitCreateBulk) OnConflictColumns(columns ...string) *ProviderTraitUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ProviderTraitUpsertBulk{
-		create: _c,
-	}
-}
-
-// ProviderTraitUpsertBulk is the builder for "upsert"-ing
-// a bulk of ProviderTrait nodes.
-type ProviderTraitUpsertBulk struct {
-	create *ProviderTraitCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.ProviderTrait.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(providertrait.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ProviderTraitUpsertBulk) UpdateNewValues() *ProviderTraitUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(providertrait.FieldID)
-			}
-			if _, exists := b.mutation.ProviderID(); exists {
-				s.SetIgnore(providertrait.FieldProviderID)
-			}
-			if _, exists := b.mutation.TraitID(); exists {
-				s.SetIgnore(providertrait.FieldTraitID)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ProviderTrait.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *ProviderTraitUpsertBulk) Ignore() *ProviderTraitUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ProviderTraitUpsertBulk) DoNothing() *ProviderTraitUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ProviderTraitCreateBulk.OnConflict
-// documentation for more info.
-func (u *ProviderTraitUpsertBulk) Update(set func(*ProviderTraitUpsert)) *ProviderTraitUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ProviderTraitUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *ProviderTraitUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the ProviderTraitCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ProviderTraitCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ProviderTraitUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -34,7 +34,7 @@ type Resource struct {
 	NameKey string `json:"name_key,omitempty"`
 	// Description holds the value of the "description" field.
 	Description *string `json:"description,omitempty"`
-	// the description, folded; null where that is the same
+	// the folded description; null if equal to the description
 	DescriptionKey *string `json:"description_key,omitempty"`
 	// ProjectID holds the value of the "project_id" field.
 	ProjectID string `json:"project_id,omitempty"`

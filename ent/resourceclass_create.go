@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/allocation"
@@ -21,7 +20,6 @@ type ResourceClassCreate struct {
 	config
 	mutation *ResourceClassMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetCreatedAt sets the "created_at" field.
@@ -158,7 +156,6 @@ func (_c *ResourceClassCreate) createSpec() (*ResourceClass, *sqlgraph.CreateSpe
 		_node = &ResourceClass{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(resourceclass.Table, sqlgraph.NewFieldSpec(resourceclass.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -214,177 +211,11 @@ func (_c *ResourceClassCreate) createSpec() (*ResourceClass, *sqlgraph.CreateSpe
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ResourceClass.Create().
-//		SetCreatedAt(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ResourceClassUpsert) {
-//			SetCreatedAt(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ResourceClassCreate) OnConflict(opts ...sql.ConflictOption) *ResourceClassUpsertOne {
-	_c.conflict = opts
-	return &ResourceClassUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ResourceClass.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ResourceClassCreate) OnConflictColumns(columns ...string) *ResourceClassUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ResourceClassUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// ResourceClassUpsertOne is the builder for "upsert"-ing
-	//  one ResourceClass node.
-	ResourceClassUpsertOne struct {
-		create *ResourceClassCreate
-	}
-
-	// ResourceClassUpsert is the "OnConflict" setter.
-	ResourceClassUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *ResourceClassUpsert) SetUpdatedAt(v time.Time) *ResourceClassUpsert {
-	u.Set(resourceclass.FieldUpdatedAt, v)
-	return u
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *ResourceClassUpsert) UpdateUpdatedAt() *ResourceClassUpsert {
-	u.SetExcluded(resourceclass.FieldUpdatedAt)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.ResourceClass.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(resourceclass.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ResourceClassUpsertOne) UpdateNewValues() *ResourceClassUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(resourceclass.FieldID)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(resourceclass.FieldCreatedAt)
-		}
-		if _, exists := u.create.mutation.Name(); exists {
-			s.SetIgnore(resourceclass.FieldName)
-		}
-		if _, exists := u.create.mutation.Standard(); exists {
-			s.SetIgnore(resourceclass.FieldStandard)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ResourceClass.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *ResourceClassUpsertOne) Ignore() *ResourceClassUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ResourceClassUpsertOne) DoNothing() *ResourceClassUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ResourceClassCreate.OnConflict
-// documentation for more info.
-func (u *ResourceClassUpsertOne) Update(set func(*ResourceClassUpsert)) *ResourceClassUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ResourceClassUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *ResourceClassUpsertOne) SetUpdatedAt(v time.Time) *ResourceClassUpsertOne {
-	return u.Update(func(s *ResourceClassUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *ResourceClassUpsertOne) UpdateUpdatedAt() *ResourceClassUpsertOne {
-	return u.Update(func(s *ResourceClassUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// Exec executes the query.
-func (u *ResourceClassUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ResourceClassCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ResourceClassUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *ResourceClassUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *ResourceClassUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // ResourceClassCreateBulk is the builder for creating many ResourceClass entities in bulk.
 type ResourceClassCreateBulk struct {
 	config
 	err      error
 	builders []*ResourceClassCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the ResourceClass entities in the database.
@@ -413,7 +244,6 @@ func (_c *ResourceClassCreateBulk) Save(ctx context.Context) ([]*ResourceClass, 
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -464,143 +294,6 @@ func (_c *ResourceClassCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *ResourceClassCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ResourceClass.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ResourceClassUpsert) {
-//			SetCreatedAt(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ResourceClassCreateBulk) OnConflict(opts ...sql.ConflictOption) *ResourceClassUpsertBulk {
-	_c.conflict = opts
-	return &ResourceClassUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ResourceClass.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ResourceClassCreateBulk) OnConflictColumns(columns ...string) *ResourceClassUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ResourceClassUpsertBulk{
-		create: _c,
-	}
-}
-
-// ResourceClassUpsertBulk is the builder for "upsert"-ing
-// a bulk of ResourceClass nodes.
-type ResourceClassUpsertBulk struct {
-	create *ResourceClassCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.ResourceClass.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(resourceclass.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ResourceClassUpsertBulk) UpdateNewValues() *ResourceClassUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(resourceclass.FieldID)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(resourceclass.FieldCreatedAt)
-			}
-			if _, exists := b.mutation.Name(); exists {
-				s.SetIgnore(resourceclass.FieldName)
-			}
-			if _, exists := b.mutation.Standard(); exists {
-				s.SetIgnore(resourceclass.FieldStandard)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ResourceClass.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *ResourceClassUpsertBulk) Ignore() *ResourceClassUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ResourceClassUpsertBulk) DoNothing() *ResourceClassUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ResourceClassCreateBulk.OnConflict
-// documentation for more info.
-func (u *ResourceClassUpsertBulk) Update(set func(*ResourceClassUpsert)) *ResourceClassUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ResourceClassUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *ResourceClassUpsertBulk) SetUpdatedAt(v time.Time) *ResourceClassUpsertBulk {
-	return u.Update(func(s *ResourceClassUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *ResourceClassUpsertBulk) UpdateUpdatedAt() *ResourceClassUpsertBulk {
-	return u.Update(func(s *ResourceClassUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// Exec executes the query.
-func (u *ResourceClassUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the ResourceClassCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ResourceClassCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ResourceClassUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -28,7 +28,7 @@ type ResourceProvider struct {
 	Name string `json:"name,omitempty"`
 	// shown to clients; see the table of generations
 	Generation int64 `json:"generation,omitempty"`
-	// moves with every write of the provider
+	// grows with every write of the provider
 	Version int64 `json:"version,omitempty"`
 	// ParentID holds the value of the "parent_id" field.
 	ParentID *int64 `json:"parent_id,omitempty"`

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/resource"
@@ -19,7 +18,6 @@ type ResourceTagCreate struct {
 	config
 	mutation *ResourceTagMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetResourceID sets the "resource_id" field.
@@ -125,7 +123,6 @@ func (_c *ResourceTagCreate) createSpec() (*ResourceTag, *sqlgraph.CreateSpec) {
 		_node = &ResourceTag{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(resourcetag.Table, sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -158,174 +155,11 @@ func (_c *ResourceTagCreate) createSpec() (*ResourceTag, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ResourceTag.Create().
-//		SetResourceID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ResourceTagUpsert) {
-//			SetResourceID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ResourceTagCreate) OnConflict(opts ...sql.ConflictOption) *ResourceTagUpsertOne {
-	_c.conflict = opts
-	return &ResourceTagUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ResourceTag.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ResourceTagCreate) OnConflictColumns(columns ...string) *ResourceTagUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ResourceTagUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// ResourceTagUpsertOne is the builder for "upsert"-ing
-	//  one ResourceTag node.
-	ResourceTagUpsertOne struct {
-		create *ResourceTagCreate
-	}
-
-	// ResourceTagUpsert is the "OnConflict" setter.
-	ResourceTagUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetName sets the "name" field.
-func (u *ResourceTagUpsert) SetName(v string) *ResourceTagUpsert {
-	u.Set(resourcetag.FieldName, v)
-	return u
-}
-
-// UpdateName sets the "name" field to the value that was provided on create.
-func (u *ResourceTagUpsert) UpdateName() *ResourceTagUpsert {
-	u.SetExcluded(resourcetag.FieldName)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.ResourceTag.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(resourcetag.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ResourceTagUpsertOne) UpdateNewValues() *ResourceTagUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(resourcetag.FieldID)
-		}
-		if _, exists := u.create.mutation.ResourceID(); exists {
-			s.SetIgnore(resourcetag.FieldResourceID)
-		}
-		if _, exists := u.create.mutation.NameKey(); exists {
-			s.SetIgnore(resourcetag.FieldNameKey)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ResourceTag.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *ResourceTagUpsertOne) Ignore() *ResourceTagUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ResourceTagUpsertOne) DoNothing() *ResourceTagUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ResourceTagCreate.OnConflict
-// documentation for more info.
-func (u *ResourceTagUpsertOne) Update(set func(*ResourceTagUpsert)) *ResourceTagUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ResourceTagUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetName sets the "name" field.
-func (u *ResourceTagUpsertOne) SetName(v string) *ResourceTagUpsertOne {
-	return u.Update(func(s *ResourceTagUpsert) {
-		s.SetName(v)
-	})
-}
-
-// UpdateName sets the "name" field to the value that was provided on create.
-func (u *ResourceTagUpsertOne) UpdateName() *ResourceTagUpsertOne {
-	return u.Update(func(s *ResourceTagUpsert) {
-		s.UpdateName()
-	})
-}
-
-// Exec executes the query.
-func (u *ResourceTagUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ResourceTagCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ResourceTagUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *ResourceTagUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *ResourceTagUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // ResourceTagCreateBulk is the builder for creating many ResourceTag entities in bulk.
 type ResourceTagCreateBulk struct {
 	config
 	err      error
 	builders []*ResourceTagCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the ResourceTag entities in the database.
@@ -354,7 +188,6 @@ func (_c *ResourceTagCreateBulk) Save(ctx context.Context) ([]*ResourceTag, erro
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -405,140 +238,6 @@ func (_c *ResourceTagCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *ResourceTagCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ResourceTag.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ResourceTagUpsert) {
-//			SetResourceID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ResourceTagCreateBulk) OnConflict(opts ...sql.ConflictOption) *ResourceTagUpsertBulk {
-	_c.conflict = opts
-	return &ResourceTagUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ResourceTag.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ResourceTagCreateBulk) OnConflictColumns(columns ...string) *ResourceTagUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ResourceTagUpsertBulk{
-		create: _c,
-	}
-}
-
-// ResourceTagUpsertBulk is the builder for "upsert"-ing
-// a bulk of ResourceTag nodes.
-type ResourceTagUpsertBulk struct {
-	create *ResourceTagCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.ResourceTag.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(resourcetag.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ResourceTagUpsertBulk) UpdateNewValues() *ResourceTagUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(resourcetag.FieldID)
-			}
-			if _, exists := b.mutation.ResourceID(); exists {
-				s.SetIgnore(resourcetag.FieldResourceID)
-			}
-			if _, exists := b.mutation.NameKey(); exists {
-				s.SetIgnore(resourcetag.FieldNameKey)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ResourceTag.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *ResourceTagUpsertBulk) Ignore() *ResourceTagUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ResourceTagUpsertBulk) DoNothing() *ResourceTagUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ResourceTagCreateBulk.OnConflict
-// documentation for more info.
-func (u *ResourceTagUpsertBulk) Update(set func(*ResourceTagUpsert)) *ResourceTagUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ResourceTagUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetName sets the "name" field.
-func (u *ResourceTagUpsertBulk) SetName(v string) *ResourceTagUpsertBulk {
-	return u.Update(func(s *ResourceTagUpsert) {
-		s.SetName(v)
-	})
-}
-
-// UpdateName sets the "name" field to the value that was provided on create.
-func (u *ResourceTagUpsertBulk) UpdateName() *ResourceTagUpsertBulk {
-	return u.Update(func(s *ResourceTagUpsert) {
-		s.UpdateName()
-	})
-}
-
-// Exec executes the query.
-func (u *ResourceTagUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the ResourceTagCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ResourceTagCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ResourceTagUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
@@ -21,7 +20,6 @@ type ResourceTypeAssociationCreate struct {
 	config
 	mutation *ResourceTypeAssociationMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetUUID sets the "uuid" field.
@@ -209,7 +207,6 @@ func (_c *ResourceTypeAssociationCreate) createSpec() (*ResourceTypeAssociation,
 		_node = &ResourceTypeAssociation{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(resourcetypeassociation.Table, sqlgraph.NewFieldSpec(resourcetypeassociation.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -271,232 +268,11 @@ func (_c *ResourceTypeAssociationCreate) createSpec() (*ResourceTypeAssociation,
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ResourceTypeAssociation.Create().
-//		SetUUID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ResourceTypeAssociationUpsert) {
-//			SetUUID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ResourceTypeAssociationCreate) OnConflict(opts ...sql.ConflictOption) *ResourceTypeAssociationUpsertOne {
-	_c.conflict = opts
-	return &ResourceTypeAssociationUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ResourceTypeAssociation.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ResourceTypeAssociationCreate) OnConflictColumns(columns ...string) *ResourceTypeAssociationUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ResourceTypeAssociationUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// ResourceTypeAssociationUpsertOne is the builder for "upsert"-ing
-	//  one ResourceTypeAssociation node.
-	ResourceTypeAssociationUpsertOne struct {
-		create *ResourceTypeAssociationCreate
-	}
-
-	// ResourceTypeAssociationUpsert is the "OnConflict" setter.
-	ResourceTypeAssociationUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *ResourceTypeAssociationUpsert) SetUpdatedAt(v time.Time) *ResourceTypeAssociationUpsert {
-	u.Set(resourcetypeassociation.FieldUpdatedAt, v)
-	return u
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *ResourceTypeAssociationUpsert) UpdateUpdatedAt() *ResourceTypeAssociationUpsert {
-	u.SetExcluded(resourcetypeassociation.FieldUpdatedAt)
-	return u
-}
-
-// SetPrefix sets the "prefix" field.
-func (u *ResourceTypeAssociationUpsert) SetPrefix(v string) *ResourceTypeAssociationUpsert {
-	u.Set(resourcetypeassociation.FieldPrefix, v)
-	return u
-}
-
-// UpdatePrefix sets the "prefix" field to the value that was provided on create.
-func (u *ResourceTypeAssociationUpsert) UpdatePrefix() *ResourceTypeAssociationUpsert {
-	u.SetExcluded(resourcetypeassociation.FieldPrefix)
-	return u
-}
-
-// SetPropertiesTarget sets the "properties_target" field.
-func (u *ResourceTypeAssociationUpsert) SetPropertiesTarget(v string) *ResourceTypeAssociationUpsert {
-	u.Set(resourcetypeassociation.FieldPropertiesTarget, v)
-	return u
-}
-
-// UpdatePropertiesTarget sets the "properties_target" field to the value that was provided on create.
-func (u *ResourceTypeAssociationUpsert) UpdatePropertiesTarget() *ResourceTypeAssociationUpsert {
-	u.SetExcluded(resourcetypeassociation.FieldPropertiesTarget)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.ResourceTypeAssociation.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(resourcetypeassociation.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ResourceTypeAssociationUpsertOne) UpdateNewValues() *ResourceTypeAssociationUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(resourcetypeassociation.FieldID)
-		}
-		if _, exists := u.create.mutation.UUID(); exists {
-			s.SetIgnore(resourcetypeassociation.FieldUUID)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(resourcetypeassociation.FieldCreatedAt)
-		}
-		if _, exists := u.create.mutation.NamespaceID(); exists {
-			s.SetIgnore(resourcetypeassociation.FieldNamespaceID)
-		}
-		if _, exists := u.create.mutation.ResourceTypeID(); exists {
-			s.SetIgnore(resourcetypeassociation.FieldResourceTypeID)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ResourceTypeAssociation.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *ResourceTypeAssociationUpsertOne) Ignore() *ResourceTypeAssociationUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ResourceTypeAssociationUpsertOne) DoNothing() *ResourceTypeAssociationUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ResourceTypeAssociationCreate.OnConflict
-// documentation for more info.
-func (u *ResourceTypeAssociationUpsertOne) Update(set func(*ResourceTypeAssociationUpsert)) *ResourceTypeAssociationUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ResourceTypeAssociationUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *ResourceTypeAssociationUpsertOne) SetUpdatedAt(v time.Time) *ResourceTypeAssociationUpsertOne {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *ResourceTypeAssociationUpsertOne) UpdateUpdatedAt() *ResourceTypeAssociationUpsertOne {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// SetPrefix sets the "prefix" field.
-func (u *ResourceTypeAssociationUpsertOne) SetPrefix(v string) *ResourceTypeAssociationUpsertOne {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.SetPrefix(v)
-	})
-}
-
-// UpdatePrefix sets the "prefix" field to the value that was provided on create.
-func (u *ResourceTypeAssociationUpsertOne) UpdatePrefix() *ResourceTypeAssociationUpsertOne {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.UpdatePrefix()
-	})
-}
-
-// SetPropertiesTarget sets the "properties_target" field.
-func (u *ResourceTypeAssociationUpsertOne) SetPropertiesTarget(v string) *ResourceTypeAssociationUpsertOne {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.SetPropertiesTarget(v)
-	})
-}
-
-// UpdatePropertiesTarget sets the "properties_target" field to the value that was provided on create.
-func (u *ResourceTypeAssociationUpsertOne) UpdatePropertiesTarget() *ResourceTypeAssociationUpsertOne {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.UpdatePropertiesTarget()
-	})
-}
-
-// Exec executes the query.
-func (u *ResourceTypeAssociationUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ResourceTypeAssociationCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ResourceTypeAssociationUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *ResourceTypeAssociationUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *ResourceTypeAssociationUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // ResourceTypeAssociationCreateBulk is the builder for creating many ResourceTypeAssociation entities in bulk.
 type ResourceTypeAssociationCreateBulk struct {
 	config
 	err      error
 	builders []*ResourceTypeAssociationCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the ResourceTypeAssociation entities in the database.
@@ -526,7 +302,6 @@ func (_c *ResourceTypeAssociationCreateBulk) Save(ctx context.Context) ([]*Resou
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -577,174 +352,6 @@ func (_c *ResourceTypeAssociationCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *ResourceTypeAssociationCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.ResourceTypeAssociation.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.ResourceTypeAssociationUpsert) {
-//			SetUUID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *ResourceTypeAssociationCreateBulk) OnConflict(opts ...sql.ConflictOption) *ResourceTypeAssociationUpsertBulk {
-	_c.conflict = opts
-	return &ResourceTypeAssociationUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.ResourceTypeAssociation.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *ResourceTypeAssociationCreateBulk) OnConflictColumns(columns ...string) *ResourceTypeAssociationUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &ResourceTypeAssociationUpsertBulk{
-		create: _c,
-	}
-}
-
-// ResourceTypeAssociationUpsertBulk is the builder for "upsert"-ing
-// a bulk of ResourceTypeAssociation nodes.
-type ResourceTypeAssociationUpsertBulk struct {
-	create *ResourceTypeAssociationCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.ResourceTypeAssociation.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(resourcetypeassociation.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *ResourceTypeAssociationUpsertBulk) UpdateNewValues() *ResourceTypeAssociationUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(resourcetypeassociation.FieldID)
-			}
-			if _, exists := b.mutation.UUID(); exists {
-				s.SetIgnore(resourcetypeassociation.FieldUUID)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(resourcetypeassociation.FieldCreatedAt)
-			}
-			if _, exists := b.mutation.NamespaceID(); exists {
-				s.SetIgnore(resourcetypeassociation.FieldNamespaceID)
-			}
-			if _, exists := b.mutation.ResourceTypeID(); exists {
-				s.SetIgnore(resourcetypeassociation.FieldResourceTypeID)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.ResourceTypeAssociation.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *ResourceTypeAssociationUpsertBulk) Ignore() *ResourceTypeAssociationUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *ResourceTypeAssociationUpsertBulk) DoNothing() *ResourceTypeAssociationUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the ResourceTypeAssociationCreateBulk.OnConflict
-// documentation for more info.
-func (u *ResourceTypeAssociationUpsertBulk) Update(set func(*ResourceTypeAssociationUpsert)) *ResourceTypeAssociationUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&ResourceTypeAssociationUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *ResourceTypeAssociationUpsertBulk) SetUpdatedAt(v time.Time) *ResourceTypeAssociationUpsertBulk {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *ResourceTypeAssociationUpsertBulk) UpdateUpdatedAt() *ResourceTypeAssociationUpsertBulk {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// SetPrefix sets the "prefix" field.
-func (u *ResourceTypeAssociationUpsertBulk) SetPrefix(v string) *ResourceTypeAssociationUpsertBulk {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.SetPrefix(v)
-	})
-}
-
-// UpdatePrefix sets the "prefix" field to the value that was provided on create.
-func (u *ResourceTypeAssociationUpsertBulk) UpdatePrefix() *ResourceTypeAssociationUpsertBulk {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.UpdatePrefix()
-	})
-}
-
-// SetPropertiesTarget sets the "properties_target" field.
-func (u *ResourceTypeAssociationUpsertBulk) SetPropertiesTarget(v string) *ResourceTypeAssociationUpsertBulk {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.SetPropertiesTarget(v)
-	})
-}
-
-// UpdatePropertiesTarget sets the "properties_target" field to the value that was provided on create.
-func (u *ResourceTypeAssociationUpsertBulk) UpdatePropertiesTarget() *ResourceTypeAssociationUpsertBulk {
-	return u.Update(func(s *ResourceTypeAssociationUpsert) {
-		s.UpdatePropertiesTarget()
-	})
-}
-
-// Exec executes the query.
-func (u *ResourceTypeAssociationUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the ResourceTypeAssociationCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for ResourceTypeAssociationCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *ResourceTypeAssociationUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -17,7 +17,7 @@ type SealingKey struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
-	// what is sealed with it
+	// the purpose of the key
 	Name string `json:"name,omitempty"`
 	// 32 bytes in hex
 	Value string `json:"value,omitempty"`

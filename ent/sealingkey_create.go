@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/sealingkey"
@@ -19,7 +18,6 @@ type SealingKeyCreate struct {
 	config
 	mutation *SealingKeyMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetName sets the "name" field.
@@ -117,7 +115,6 @@ func (_c *SealingKeyCreate) createSpec() (*SealingKey, *sqlgraph.CreateSpec) {
 		_node = &SealingKey{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(sealingkey.Table, sqlgraph.NewFieldSpec(sealingkey.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -137,151 +134,11 @@ func (_c *SealingKeyCreate) createSpec() (*SealingKey, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.SealingKey.Create().
-//		SetName(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.SealingKeyUpsert) {
-//			SetName(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *SealingKeyCreate) OnConflict(opts ...sql.ConflictOption) *SealingKeyUpsertOne {
-	_c.conflict = opts
-	return &SealingKeyUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.SealingKey.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *SealingKeyCreate) OnConflictColumns(columns ...string) *SealingKeyUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &SealingKeyUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// SealingKeyUpsertOne is the builder for "upsert"-ing
-	//  one SealingKey node.
-	SealingKeyUpsertOne struct {
-		create *SealingKeyCreate
-	}
-
-	// SealingKeyUpsert is the "OnConflict" setter.
-	SealingKeyUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.SealingKey.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(sealingkey.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *SealingKeyUpsertOne) UpdateNewValues() *SealingKeyUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(sealingkey.FieldID)
-		}
-		if _, exists := u.create.mutation.Name(); exists {
-			s.SetIgnore(sealingkey.FieldName)
-		}
-		if _, exists := u.create.mutation.Value(); exists {
-			s.SetIgnore(sealingkey.FieldValue)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(sealingkey.FieldCreatedAt)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.SealingKey.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *SealingKeyUpsertOne) Ignore() *SealingKeyUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *SealingKeyUpsertOne) DoNothing() *SealingKeyUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the SealingKeyCreate.OnConflict
-// documentation for more info.
-func (u *SealingKeyUpsertOne) Update(set func(*SealingKeyUpsert)) *SealingKeyUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&SealingKeyUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *SealingKeyUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for SealingKeyCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *SealingKeyUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *SealingKeyUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *SealingKeyUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // SealingKeyCreateBulk is the builder for creating many SealingKey entities in bulk.
 type SealingKeyCreateBulk struct {
 	config
 	err      error
 	builders []*SealingKeyCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the SealingKey entities in the database.
@@ -310,7 +167,6 @@ func (_c *SealingKeyCreateBulk) Save(ctx context.Context) ([]*SealingKey, error)
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -361,129 +217,6 @@ func (_c *SealingKeyCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *SealingKeyCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.SealingKey.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.SealingKeyUpsert) {
-//			SetName(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *SealingKeyCreateBulk) OnConflict(opts ...sql.ConflictOption) *SealingKeyUpsertBulk {
-	_c.conflict = opts
-	return &SealingKeyUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.SealingKey.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *SealingKeyCreateBulk) OnConflictColumns(columns ...string) *SealingKeyUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &SealingKeyUpsertBulk{
-		create: _c,
-	}
-}
-
-// SealingKeyUpsertBulk is the builder for "upsert"-ing
-// a bulk of SealingKey nodes.
-type SealingKeyUpsertBulk struct {
-	create *SealingKeyCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.SealingKey.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(sealingkey.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *SealingKeyUpsertBulk) UpdateNewValues() *SealingKeyUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(sealingkey.FieldID)
-			}
-			if _, exists := b.mutation.Name(); exists {
-				s.SetIgnore(sealingkey.FieldName)
-			}
-			if _, exists := b.mutation.Value(); exists {
-				s.SetIgnore(sealingkey.FieldValue)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(sealingkey.FieldCreatedAt)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.SealingKey.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *SealingKeyUpsertBulk) Ignore() *SealingKeyUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *SealingKeyUpsertBulk) DoNothing() *SealingKeyUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the SealingKeyCreateBulk.OnConflict
-// documentation for more info.
-func (u *SealingKeyUpsertBulk) Update(set func(*SealingKeyUpsert)) *SealingKeyUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&SealingKeyUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *SealingKeyUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the SealingKeyCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for SealingKeyCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *SealingKeyUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
@@ -19,7 +18,6 @@ type UnloadedNamespaceCreate struct {
 	config
 	mutation *UnloadedNamespaceMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetOrigin sets the "origin" field.
@@ -117,7 +115,6 @@ func (_c *UnloadedNamespaceCreate) createSpec() (*UnloadedNamespace, *sqlgraph.C
 		_node = &UnloadedNamespace{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(unloadednamespace.Table, sqlgraph.NewFieldSpec(unloadednamespace.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -137,151 +134,11 @@ func (_c *UnloadedNamespaceCreate) createSpec() (*UnloadedNamespace, *sqlgraph.C
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.UnloadedNamespace.Create().
-//		SetOrigin(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.UnloadedNamespaceUpsert) {
-//			SetOrigin(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *UnloadedNamespaceCreate) OnConflict(opts ...sql.ConflictOption) *UnloadedNamespaceUpsertOne {
-	_c.conflict = opts
-	return &UnloadedNamespaceUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.UnloadedNamespace.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *UnloadedNamespaceCreate) OnConflictColumns(columns ...string) *UnloadedNamespaceUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &UnloadedNamespaceUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// UnloadedNamespaceUpsertOne is the builder for "upsert"-ing
-	//  one UnloadedNamespace node.
-	UnloadedNamespaceUpsertOne struct {
-		create *UnloadedNamespaceCreate
-	}
-
-	// UnloadedNamespaceUpsert is the "OnConflict" setter.
-	UnloadedNamespaceUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.UnloadedNamespace.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(unloadednamespace.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *UnloadedNamespaceUpsertOne) UpdateNewValues() *UnloadedNamespaceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(unloadednamespace.FieldID)
-		}
-		if _, exists := u.create.mutation.Origin(); exists {
-			s.SetIgnore(unloadednamespace.FieldOrigin)
-		}
-		if _, exists := u.create.mutation.Name(); exists {
-			s.SetIgnore(unloadednamespace.FieldName)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(unloadednamespace.FieldCreatedAt)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.UnloadedNamespace.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *UnloadedNamespaceUpsertOne) Ignore() *UnloadedNamespaceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *UnloadedNamespaceUpsertOne) DoNothing() *UnloadedNamespaceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the UnloadedNamespaceCreate.OnConflict
-// documentation for more info.
-func (u *UnloadedNamespaceUpsertOne) Update(set func(*UnloadedNamespaceUpsert)) *UnloadedNamespaceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&UnloadedNamespaceUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *UnloadedNamespaceUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for UnloadedNamespaceCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *UnloadedNamespaceUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *UnloadedNamespaceUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *UnloadedNamespaceUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // UnloadedNamespaceCreateBulk is the builder for creating many UnloadedNamespace entities in bulk.
 type UnloadedNamespaceCreateBulk struct {
 	config
 	err      error
 	builders []*UnloadedNamespaceCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the UnloadedNamespace entities in the database.
@@ -310,7 +167,6 @@ func (_c *UnloadedNamespaceCreateBulk) Save(ctx context.Context) ([]*UnloadedNam
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -361,129 +217,6 @@ func (_c *UnloadedNamespaceCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *UnloadedNamespaceCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.UnloadedNamespace.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.UnloadedNamespaceUpsert) {
-//			SetOrigin(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *UnloadedNamespaceCreateBulk) OnConflict(opts ...sql.ConflictOption) *UnloadedNamespaceUpsertBulk {
-	_c.conflict = opts
-	return &UnloadedNamespaceUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.UnloadedNamespace.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *UnloadedNamespaceCreateBulk) OnConflictColumns(columns ...string) *UnloadedNamespaceUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &UnloadedNamespaceUpsertBulk{
-		create: _c,
-	}
-}
-
-// UnloadedNamespaceUpsertBulk is the builder for "upsert"-ing
-// a bulk of UnloadedNamespace nodes.
-type UnloadedNamespaceUpsertBulk struct {
-	create *UnloadedNamespaceCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.UnloadedNamespace.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(unloadednamespace.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *UnloadedNamespaceUpsertBulk) UpdateNewValues() *UnloadedNamespaceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(unloadednamespace.FieldID)
-			}
-			if _, exists := b.mutation.Origin(); exists {
-				s.SetIgnore(unloadednamespace.FieldOrigin)
-			}
-			if _, exists := b.mutation.Name(); exists {
-				s.SetIgnore(unloadednamespace.FieldName)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(unloadednamespace.FieldCreatedAt)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.UnloadedNamespace.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *UnloadedNamespaceUpsertBulk) Ignore() *UnloadedNamespaceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *UnloadedNamespaceUpsertBulk) DoNothing() *UnloadedNamespaceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the UnloadedNamespaceCreateBulk.OnConflict
-// documentation for more info.
-func (u *UnloadedNamespaceUpsertBulk) Update(set func(*UnloadedNamespaceUpsert)) *UnloadedNamespaceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&UnloadedNamespaceUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *UnloadedNamespaceUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the UnloadedNamespaceCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for UnloadedNamespaceCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *UnloadedNamespaceUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

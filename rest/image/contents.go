@@ -243,8 +243,8 @@ func (d *door) setTags(ctx context.Context, r *rest.Request) (rest.Answer, error
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	append := slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(strings.TrimSpace(r.Header.Get("X-Openstack-Append"))))
-	if _, _, err := d.store.SetTags(ctx, metadef.TagsChange{Namespace: r.Path["namespace"], Tags: tags, Append: append || len(tags) == 0}); err != nil {
+	adds := slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(strings.TrimSpace(r.Header.Get("X-Openstack-Append"))))
+	if _, _, err := d.store.SetTags(ctx, metadef.TagsChange{Namespace: r.Path["namespace"], Tags: tags, Append: adds || len(tags) == 0}); err != nil {
 		return rest.Answer{}, err
 	}
 	names := make([]tagName, len(tags))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -84,9 +83,6 @@ func collection(name string, of object, links bool) object {
 	}
 	return list
 }
-
-// schemaNames are the names of the schemas.
-func schemaNames() []string { return slices.Sorted(maps.Keys(schemas())) }
 
 // showSchema answers a JSON Schema.
 func (d *door) showSchema(_ context.Context, r *rest.Request) (rest.Answer, error) {

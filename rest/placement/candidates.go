@@ -51,12 +51,12 @@ func amountsOf(value string) ([]placement.Amount, error) {
 
 // traitsOf adds the traits of one parameter to a group: HW_A,!CUSTOM_B, or
 // in:HW_A,HW_B.
-func traitsOf(r *rest.Request, group *placement.Group, value string, any bool) error {
+func traitsOf(r *rest.Request, group *placement.Group, value string, anyOf bool) error {
 	const wrong = "Invalid query string parameters: "
 	if list, ok := strings.CutPrefix(value, "in:"); ok {
 		names := trimmed(list)
 		switch {
-		case !any:
+		case !anyOf:
 			return rest.Bad(wrong+"The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion 1.39. Got: %s", value)
 		case slices.Contains(names, ""):
 			return rest.Bad(wrong+"Expected 'required' parameter value of the form: in:HW_CPU_X86_VMX,CUSTOM_MAGIC. Got an empty trait in: %s", value)
