@@ -189,7 +189,7 @@ func TestAnExposedServer(t *testing.T) {
 // docs/measured/attacks.md has times.
 func standsUpToProbes(t *testing.T, program string) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
-		e := expose(t, program, database)
+		e := expose(t, program, database, configured(t, unlimited)) // a slow machine spends more points on each probe
 		for _, p := range scannerProbes() {
 			e.hold(p)
 		}

@@ -115,7 +115,7 @@ async function resources(context) {
   const before = await metadata();
 
   await page.getByRole("button", { name: "Edit metadata" }).click();
-  const policy = page.getByLabel("hw:cpu_policy", { exact: true });
+  const policy = page.getByRole("combobox", { name: "hw:cpu_policy", exact: true }); // once the definitions are there
   await policy.selectOption("dedicated");
   await page.getByRole("combobox", { name: "Add a key" }).fill("hw:cpu_sockets");
   await page.keyboard.press("Escape");
@@ -148,7 +148,7 @@ async function resources(context) {
 
   // And back.
   await page.getByRole("button", { name: "Edit metadata" }).click();
-  await page.getByLabel("hw:cpu_policy", { exact: true }).selectOption("shared");
+  await page.getByRole("combobox", { name: "hw:cpu_policy", exact: true }).selectOption("shared");
   for (const key of ["hw:cpu_sockets", "beside"]) await page.getByRole("button", { name: "Delete: " + key }).click();
   await page.getByRole("combobox", { name: "Add a key" }).fill("quota:minIOPS");
   await page.keyboard.press("Escape");

@@ -302,6 +302,7 @@ async function resource(context) {
   await press("Save");
   await page.getByRole("form", { name: "Edit the resource" }).waitFor({ state: "detached" });
   await is({ name: "forms-image-2", description: "For a test.", visibility: "PUBLIC", tags: ["three", "two"], parent: { name: "shop-front-end" } });
+  await page.getByText("three", { exact: true }).first().waitFor(); // the page has read what was saved
   await press("Delete");
   await press("Delete the resource");
   await heading(page, "Resources");
@@ -384,6 +385,7 @@ async function bulk(context) {
 
   // One refuses: nothing is set on any, and the page says which.
   const name = "x".repeat(1024);
+  await page.reload(); // otherwise the own change may look like one of somebody else
   await page.getByRole("checkbox", { name: "Select all on this page" }).check();
   await press("Edit their metadata");
   await form.getByRole("combobox", { name: "Set a key on all" }).fill("note");
