@@ -356,7 +356,7 @@ async function bulk(context) {
   await form.getByRole("combobox", { name: "Set a key on all" }).fill("hw:cpu_policy");
   await page.keyboard.press("Escape");
   await form.getByRole("button", { name: "Add", exact: true }).click();
-  await form.getByLabel("hw:cpu_policy", { exact: true }).selectOption("mixed");
+  await form.getByRole("combobox", { name: "hw:cpu_policy", exact: true }).selectOption("mixed");
   await form.getByRole("combobox", { name: "Set a key on all" }).fill("hw:cpu_sockets");
   await page.keyboard.press("Escape");
   await form.getByRole("button", { name: "Add", exact: true }).click();
