@@ -38,7 +38,7 @@ func (e *exposed) data(token, document string, into any) {
 // names from the request.
 func disclosesNothingHidden(t *testing.T, program string) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
-		e := expose(t, program, database)
+		e := expose(t, program, database, configured(t, unlimited))
 		const hidden, missing = "eeeeeeee-0000-4000-8000-000000000001", "eeeeeeee-0000-4000-8000-000000000002"
 		var made struct {
 			N struct{ Namespace struct{ ID string } }
@@ -240,7 +240,7 @@ func (e *exposed) metrics() string {
 // when the time for it is over. It refuses headers that are too long
 // immediately.
 func waitsForNobody(t *testing.T, program string) {
-	e := expose(t, program, storetest.SQLite(t))
+	e := expose(t, program, storetest.SQLite(t), configured(t, unlimited))
 	const head = "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: reader-secret\r\nContent-Type: application/json\r\n"
 	for name, of := range map[string]struct {
 		sent   string
