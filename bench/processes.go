@@ -223,7 +223,7 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 	for i := range s.lags {
 		from := i + 1
 		for s.on.world.freeProvider(from) == s.on.world.freeProvider(0) { // which watchBeside claims
-			from += s.lags
+			from++
 		}
 		reader := watchers[i%len(watchers)].client(admin, 1)
 		provider := s.on.world.freeProvider(from)
