@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -245,16 +246,45 @@ func (d *door) claimFault(ctx context.Context, err error, claims []placement.Con
 		if strings.Contains(detail, string(placement.InsufficientCapacity)) {
 			detail += ". The requested amount would exceed the capacity."
 		}
-		if amount, ok := strings.CutSuffix(detail, ": "+string(placement.NoInventory)); ok {
-			if words := strings.Fields(amount); len(words) == 4 { // 2 VCPU on UUID
-				detail += ". Inventory for '" + words[1] + "' on resource provider '" + words[3] + "' invalid."
-			}
+		if strings.HasSuffix(detail, string(placement.NoInventory)) {
+			detail += d.withoutInventory(ctx, claims)
 		}
 		return rest.Refuse(http.StatusConflict, "", "Unable to allocate inventory: %s", detail)
 	case errors.Is(err, problem.ErrInvalidInput):
-		return invalidClaim(err, claims)
+		return d.invalidClaim(ctx, err, claims)
 	}
 	return err
+}
+
+// withoutInventory returns the sentence about the first amount of claims whose
+// provider has no inventory of the class.
+func (d *door) withoutInventory(ctx context.Context, claims []placement.ConsumerClaim) string {
+	world, err := d.World(ctx)
+	if err != nil {
+		return ""
+	}
+	for allocation := range allocationsOf(claims) {
+		provider, ok := world.Provider(allocation.Provider)
+		for _, amount := range allocation.Resources {
+			if ok && len(only(provider, amount.ResourceClass)) == 0 {
+				return ". Inventory for '" + amount.ResourceClass + "' on resource provider '" + provider.UUID + "' invalid."
+			}
+		}
+	}
+	return ""
+}
+
+// allocationsOf returns the allocations of all claims.
+func allocationsOf(claims []placement.ConsumerClaim) iter.Seq[placement.ProviderAllocation] {
+	return func(yield func(placement.ProviderAllocation) bool) {
+		for _, claim := range claims {
+			for _, allocation := range claim.Allocations {
+				if !yield(allocation) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // generationFault returns the fault of a claim with the wrong generation of a
@@ -282,18 +312,24 @@ func (d *door) generationFault(ctx context.Context, err error, claims []placemen
 	return conflict("Inventory and/or allocations changed while attempting to allocate: " + rest.MessageOf(err))
 }
 
-// invalidClaim returns the fault of claims that name things that do not exist.
-func invalidClaim(err error, claims []placement.ConsumerClaim) error {
+// invalidClaim returns the fault of claims that name things that do not exist,
+// or of an amount that no inventory permits.
+func (d *door) invalidClaim(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
+	world, failed := d.World(ctx)
+	if failed != nil {
+		return failed
+	}
+	for allocation := range allocationsOf(claims) {
+		if _, ok := world.Provider(allocation.Provider); !ok {
+			return rest.Bad("Allocation for resource provider '%s' that does not exist.", allocation.Provider)
+		}
+		for _, amount := range allocation.Resources {
+			if !world.HasResourceClass(amount.ResourceClass) {
+				return rest.Bad("Unable to allocate inventory for consumer %s: No such resource class %s.", claims[0].UUID, amount.ResourceClass)
+			}
+		}
+	}
 	for _, one := range problem.InError(err) {
-		provider, ok := strings.CutPrefix(one.Message, "resource provider ")
-		provider, missing := strings.CutSuffix(provider, " does not exist")
-		if ok && missing {
-			return rest.Bad("Allocation for resource provider '%s' that does not exist.", provider)
-		}
-		if class, ok := strings.CutPrefix(one.Message, "unknown resource class "); ok {
-			class, _, _ = strings.Cut(strings.Trim(class, `"`), `"`)
-			return rest.Bad("Unable to allocate inventory for consumer %s: No such resource class %s.", claims[0].UUID, class)
-		}
 		if strings.HasSuffix(one.Field, ".amount") {
 			return rest.Refuse(http.StatusConflict, "", "Unable to allocate inventory: %s: %s. The requested amount would exceed the capacity.", one.Field, one.Message)
 		}
@@ -351,6 +387,9 @@ func (d *door) reshape(ctx context.Context, r *rest.Request) (rest.Answer, error
 // reshapeFault returns the fault of a refused reshape.
 func (d *door) reshapeFault(ctx context.Context, err error, input placement.Reshape, world *placement.World) error {
 	if !errors.Is(err, problem.ErrInUse) {
+		if class := unknownClass(world, input.Inventories); class != "" && err != nil {
+			return rest.Bad("Unable to reshape inventories: No such resource class %s.", class)
+		}
 		return d.claimFault(ctx, err, input.Consumers)
 	}
 	for _, of := range input.Inventories {
@@ -363,4 +402,17 @@ func (d *door) reshapeFault(ctx context.Context, err error, input placement.Resh
 		}
 	}
 	return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", rest.MessageOf(err))
+}
+
+// unknownClass returns the first class of inventories that does not exist, or
+// "".
+func unknownClass(world *placement.World, list []placement.ProviderInventories) string {
+	for _, of := range list {
+		for _, one := range of.Inventories {
+			if !world.HasResourceClass(one.ResourceClass) {
+				return one.ResourceClass
+			}
+		}
+	}
+	return ""
 }

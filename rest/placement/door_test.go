@@ -204,6 +204,47 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
+// TestRefusalsNameWhatIsWrong checks the details that clients match. They are
+// made from the request and the world, not from the messages of GraphQL.
+func TestRefusalsNameWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		c := serve(t, s, true)
+		const root, child, absent, consumer = "10000000-0000-4000-8000-000000000001", "10000000-0000-4000-8000-000000000002",
+			"10000000-0000-4000-8000-000000000003", "20000000-0000-4000-8000-000000000001"
+		c.want(39, "POST", "/resource_providers", `{"name": "root", "uuid": "`+root+`"}`, 200, "")
+		c.want(39, "POST", "/resource_providers", `{"name": "child", "uuid": "`+child+`", "parent_provider_uuid": "`+root+`"}`, 200, "")
+		c.want(39, "PUT", "/resource_providers/"+root+"/inventories", `{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}`, 200, "")
+		for name, of := range map[string]struct {
+			method, path, body string
+			status             int
+			detail             string
+		}{
+			"a parent below": {"PUT", "/resource_providers/" + root, `{"name": "root", "parent_provider_uuid": "` + child + `"}`, 400, "creating loop in the provider tree"},
+			"itself":         {"PUT", "/resource_providers/" + root, `{"name": "root", "parent_provider_uuid": "` + root + `"}`, 400, "creating loop in the provider tree"},
+			"no such parent": {"PUT", "/resource_providers/" + root, `{"name": "root", "parent_provider_uuid": "` + absent + `"}`, 400, "parent provider UUID does not exist"},
+			"a new provider, itself": {"POST", "/resource_providers", `{"name": "new", "uuid": "` + absent + `", "parent_provider_uuid": "` + absent + `"}`, 400,
+				"parent provider UUID cannot be same as UUID"},
+			"no such provider": {"PUT", "/allocations/" + consumer, claimOf(absent, "VCPU"), 400, "Allocation for resource provider '" + absent + "' that does not exist."},
+			"no such class":    {"PUT", "/allocations/" + consumer, claimOf(root, "CUSTOM_NONE"), 400, "No such resource class CUSTOM_NONE."},
+			"no inventory":     {"PUT", "/allocations/" + consumer, claimOf(root, "MEMORY_MB"), 409, "Inventory for 'MEMORY_MB' on resource provider '" + root + "' invalid."},
+		} {
+			if got := c.send(39, of.method, of.path, of.body); got.status != of.status || !strings.Contains(got.body, of.detail) {
+				t.Errorf("%s: %d %s, want %d %s", name, got.status, got.body, of.status, of.detail)
+			}
+		}
+		// A name that looks like a member does not move the provider.
+		if got := c.send(39, "PUT", "/resource_providers/"+child, `{"name": "parent_provider_uuid"}`); got.status != 200 || !strings.Contains(got.body, `"parent_provider_uuid":"`+root+`"`) {
+			t.Errorf("a name that looks like a member: %d %s", got.status, got.body)
+		}
+	})
+}
+
+// claimOf returns the body of a claim of one unit.
+func claimOf(provider, class string) string {
+	return `{"allocations": {"` + provider + `": {"resources": {"` + class + `": 1}}}, "project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`
+}
+
 // TestHistoricShapes claims in every form that versions had.
 func TestHistoricShapes(t *testing.T) {
 	t.Parallel()

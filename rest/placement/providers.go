@@ -2,9 +2,11 @@ package placement
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,7 +126,11 @@ func readProvider(r *rest.Request, withUUID bool) (providerBody, error) {
 	if err := r.ReadJSON(schema, &body); err != nil {
 		return body, err
 	}
-	body.given = strings.Contains(string(r.Body), "parent_provider_uuid") // as a member, since the schema has no other place
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(r.Body, &members); err != nil {
+		return body, err
+	}
+	_, body.given = members["parent_provider_uuid"]
 	for _, of := range []*string{body.UUID, body.Parent} {
 		if of != nil {
 			*of, _ = placement.CanonicalUUID(*of)
@@ -140,7 +146,7 @@ func (d *door) createProvider(ctx context.Context, r *rest.Request) (rest.Answer
 	}
 	_, created, err := d.CreateResourceProvider(ctx, placement.NewProvider{Name: body.Name, UUID: body.UUID, Parent: body.Parent})
 	if err != nil {
-		return rest.Answer{}, refusedCreation(err, body)
+		return rest.Answer{}, d.refusedCreation(ctx, err, body)
 	}
 	location := r.Mount + providersPath + "/" + created.UUID
 	if r.Since(20) {
@@ -150,7 +156,7 @@ func (d *door) createProvider(ctx context.Context, r *rest.Request) (rest.Answer
 }
 
 // refusedCreation returns the fault of a provider that was not created.
-func refusedCreation(err error, body providerBody) error {
+func (d *door) refusedCreation(ctx context.Context, err error, body providerBody) error {
 	var taken []string
 	for _, one := range problem.InError(err) {
 		switch {
@@ -163,34 +169,38 @@ func refusedCreation(err error, body providerBody) error {
 	if taken != nil {
 		return rest.Refuse(http.StatusConflict, "duplicate_name", "Conflicting resource provider %s already exists.", strings.Join(taken, ", "))
 	}
-	own := ""
-	if body.UUID != nil {
-		own = ", " + *body.UUID
+	world, failed := d.World(ctx)
+	if failed != nil {
+		return failed
 	}
-	return prefixed(parentFault(err, "parent provider UUID cannot be same as UUID"), fmt.Sprintf("Unable to create resource provider %q%s: ", body.Name, own))
+	uuid, own := "", ""
+	if body.UUID != nil {
+		uuid, own = *body.UUID, ", "+*body.UUID
+	}
+	err = parentFault(err, world, uuid, body.Parent, "parent provider UUID cannot be same as UUID")
+	return prefixed(err, fmt.Sprintf("Unable to create resource provider %q%s: ", body.Name, own))
 }
 
 const loop = "creating loop in the provider tree is not allowed."
 
 // parentFault returns the fault for a parent that a provider cannot have. itself
 // is the message for the provider itself.
-func parentFault(err error, itself string) error {
-	for _, one := range problem.InError(err) {
-		switch {
-		case one.Field != "input.parent":
-		case strings.Contains(one.Message, "itself") && strings.Contains(one.Message, "below"):
-			return rest.Bad(loop)
-		case strings.Contains(one.Message, "itself"):
-			return rest.Refuse(http.StatusBadRequest, "", "%s", itself)
-		default:
-			return rest.Bad("parent provider UUID does not exist")
-		}
+func parentFault(err error, world *placement.World, provider string, parent *string, itself string) error {
+	isParent := func(one problem.Problem) bool { return one.Field == "input.parent" }
+	if parent == nil || !slices.ContainsFunc(problem.InError(err), isParent) {
+		return err
 	}
-	return err
+	if *parent == provider {
+		return rest.Bad("%s", itself)
+	}
+	if _, ok := world.Provider(*parent); ok {
+		return rest.Bad(loop)
+	}
+	return rest.Bad("parent provider UUID does not exist")
 }
 
 func (d *door) updateProvider(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, before, err := d.find(ctx, r)
+	world, before, err := d.find(ctx, r)
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -217,7 +227,7 @@ func (d *door) updateProvider(ctx context.Context, r *rest.Request) (rest.Answer
 		err = rest.Refuse(http.StatusConflict, "duplicate_name", "Conflicting resource provider %s already exists.", body.Name)
 	}
 	if err != nil {
-		return rest.Answer{}, prefixed(parentFault(err, loop), words)
+		return rest.Answer{}, prefixed(parentFault(err, world, before.UUID, body.Parent, loop), words)
 	}
 	return rest.Answer{Body: show(r, after), Modified: after.UpdatedAt}, nil
 }
