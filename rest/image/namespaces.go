@@ -2,7 +2,6 @@ package image
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -91,16 +91,9 @@ func (d *door) knownTypes(ctx context.Context, names []string) ([]string, error)
 	if len(names) > mostNames {
 		return nil, problem.Invalid("resource_types", "must have at most %d names, has %d", mostNames, len(names))
 	}
-	known := []string{}
-	for _, name := range names {
-		switch _, err := d.store.ResourceTypeNamed(ctx, name); {
-		case err == nil:
-			known = append(known, name)
-		case !errors.Is(err, problem.ErrNotFound) && !errors.Is(err, problem.ErrInvalidInput):
-			return nil, err
-		}
-	}
-	return known, nil
+	filter := metadef.ResourceTypeFilter{Names: names, IgnoreUnknown: true}
+	found, err := d.store.ResourceTypes(ctx, filter, page.Order{Field: "NAME"}, page.Request{First: new(page.MaxSize)})
+	return lists.Map(found.Items, func(t *metadef.ResourceType) string { return t.Name }), err
 }
 
 // linkTo returns the path of a page of namespaces with the same parameters.
@@ -156,19 +149,11 @@ func orderOf(r *rest.Request, orders map[string]string, problems *problem.Proble
 }
 
 func rowsOf(namespaces []*metadef.Namespace) []int64 {
-	rows := make([]int64, len(namespaces))
-	for i, n := range namespaces {
-		rows[i] = n.ID
-	}
-	return rows
+	return lists.Map(namespaces, func(n *metadef.Namespace) int64 { return n.ID })
 }
 
 func formsOfAssociations(associations []*metadef.ResourceTypeAssociation) []associationForm {
-	forms := make([]associationForm, len(associations))
-	for i, a := range associations {
-		forms[i] = formOfAssociation(a)
-	}
-	return forms
+	return lists.Map(associations, formOfAssociation)
 }
 
 // showNamespace answers a namespace with its contents. With the parameter
@@ -234,10 +219,7 @@ func (d *door) objectsOf(ctx context.Context, n *metadef.Namespace) ([]*metadef.
 	if err != nil {
 		return nil, nil, err
 	}
-	var rows []int64
-	for _, o := range objects[n.ID] {
-		rows = append(rows, o.ID)
-	}
+	rows := lists.Map(objects[n.ID], func(o *metadef.ObjectDefinition) int64 { return o.ID })
 	properties, err := d.store.PropertiesOfObjects(ctx, rows)
 	return objects[n.ID], properties, err
 }

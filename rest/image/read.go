@@ -10,19 +10,20 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// kind is a kind of definitions with the attributes that only the server sets.
-// A request that sends one of them is refused with 403, as the reference does.
+// kind is a kind of definitions. A request that sends one of the attributes that
+// only the server sets is refused with 403, as the reference does.
 type kind struct {
 	name     string
+	list     string // the list of a document that has definitions of the kind
 	readOnly []string
 }
 
 var (
-	aNamespace   = kind{"namespace", []string{"created_at", "updated_at", "self", "schema"}}
-	anObject     = kind{"object", []string{"created_at", "updated_at", "self", "schema"}}
-	aProperty    = kind{"property", []string{"created_at", "updated_at"}}
-	aTag         = kind{"tag", []string{"created_at", "updated_at"}}
-	anAssociaton = kind{"resource type association", []string{"created_at", "updated_at"}}
+	aNamespace    = kind{"namespace", "", []string{"created_at", "updated_at", "self", "schema"}}
+	anObject      = kind{"object", "objects", []string{"created_at", "updated_at", "self", "schema"}}
+	aProperty     = kind{"property", "properties", []string{"created_at", "updated_at"}}
+	aTag          = kind{"tag", "tags", []string{"created_at", "updated_at"}}
+	anAssociation = kind{"resource type association", "resource_type_associations", []string{"created_at", "updated_at"}}
 )
 
 // members returns the members of a body, which must be a JSON object without
@@ -40,22 +41,30 @@ func (k kind) members(body []byte) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
+// within returns a document whose only list has the content, which is JSON. The
+// paths of its problems begin below the prefix.
+func (k kind) within(content []byte, prefix string) (*metadef.Document, error) {
+	document, problems := metadef.ParseNewDocument(`{"namespace":"n","` + k.list + `":` + string(content) + `}`)
+	for i, p := range problems {
+		problems[i].Field = strings.TrimPrefix(strings.TrimPrefix(p.Field, prefix), ".")
+	}
+	return document, problems.Err()
+}
+
+// read returns a document whose only list has the definition of a body.
+func (k kind) read(body []byte) (*metadef.Document, error) {
+	if _, err := k.members(body); err != nil {
+		return nil, err
+	}
+	return k.within(slices.Concat([]byte("["), body, []byte("]")), "$."+k.list+"[0]")
+}
+
 // readNamespace returns the namespace that a body describes, with its contents.
 func readNamespace(body []byte) (*metadef.Document, error) {
 	if _, err := aNamespace.members(body); err != nil {
 		return nil, err
 	}
 	document, problems := metadef.ParseNewDocument(string(body))
-	return document, problems.Err()
-}
-
-// readWithin returns a document with one list of contents, which is given as
-// JSON. The paths of its problems begin below the prefix.
-func readWithin(list string, content []byte, prefix string) (*metadef.Document, error) {
-	document, problems := metadef.ParseNewDocument(`{"namespace":"n","` + list + `":` + string(content) + `}`)
-	for i, p := range problems {
-		problems[i].Field = strings.TrimPrefix(strings.TrimPrefix(p.Field, prefix), ".")
-	}
 	return document, problems.Err()
 }
 
@@ -78,7 +87,7 @@ func readProperty(body []byte) (metadef.DocumentProperty, error) {
 	if err != nil {
 		return metadef.DocumentProperty{}, err
 	}
-	document, err := readWithin("properties", content, problem.Join("$.properties", name))
+	document, err := aProperty.within(content, problem.Join("$.properties", name))
 	if err != nil {
 		return metadef.DocumentProperty{}, err
 	}
@@ -98,10 +107,7 @@ func needs(members map[string]json.RawMessage, names ...string) error {
 
 // readObject returns the object that a body describes.
 func readObject(body []byte) (metadef.DocumentObject, error) {
-	if _, err := anObject.members(body); err != nil {
-		return metadef.DocumentObject{}, err
-	}
-	document, err := readWithin("objects", slices.Concat([]byte("["), body, []byte("]")), "$.objects[0]")
+	document, err := anObject.read(body)
 	if err != nil {
 		return metadef.DocumentObject{}, err
 	}
@@ -110,10 +116,7 @@ func readObject(body []byte) (metadef.DocumentObject, error) {
 
 // readAssociation returns the association that a body describes.
 func readAssociation(body []byte) (metadef.DocumentAssociation, error) {
-	if _, err := anAssociaton.members(body); err != nil {
-		return metadef.DocumentAssociation{}, err
-	}
-	document, err := readWithin("resource_type_associations", slices.Concat([]byte("["), body, []byte("]")), "$.resource_type_associations[0]")
+	document, err := anAssociation.read(body)
 	if err != nil {
 		return metadef.DocumentAssociation{}, err
 	}
@@ -122,10 +125,7 @@ func readAssociation(body []byte) (metadef.DocumentAssociation, error) {
 
 // readTag returns the name of the tag that a body describes.
 func readTag(body []byte) (string, error) {
-	if _, err := aTag.members(body); err != nil {
-		return "", err
-	}
-	document, err := readWithin("tags", slices.Concat([]byte("["), body, []byte("]")), "$.tags[0]")
+	document, err := aTag.read(body)
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,7 @@ func readTags(body []byte) ([]metadef.TagInput, error) {
 			seen[tag.Name] = true
 		}
 	}
-	document, err := readWithin("tags", members["tags"], "$")
+	document, err := aTag.within(members["tags"], "$")
 	if err != nil {
 		return nil, err
 	}

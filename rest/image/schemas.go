@@ -43,14 +43,14 @@ func schemas() map[string]object {
 	add(anObject, "objects", of("object"), []string{"name"}, true)
 	add(aProperty, "properties", property, []string{"type", "title"}, false)
 	add(aTag, "tags", of("tag"), []string{"name"}, false)
-	add(anAssociaton, "resource_types", of("association"), []string{"name"}, false)
+	add(anAssociation, "resource_types", of("association"), []string{"name"}, false)
 	made["properties"]["properties"] = object{"properties": object{"type": "object", "additionalProperties": made["property"]}}
 	return made
 }
 
 // singular returns the name of the schema of one thing.
 func (k kind) singular() string {
-	if k.name == anAssociaton.name {
+	if k.name == anAssociation.name {
 		return "resource_type"
 	}
 	return k.name
