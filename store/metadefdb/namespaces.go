@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
@@ -40,20 +41,22 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 // order.
 func namespacePosition(order page.Order) func(*ent.Namespace) (key any, tie string) {
 	return func(row *ent.Namespace) (any, string) {
-		if order.Field == "DISPLAY_NAME" {
-			return row.DisplayName, row.UUID
-		}
-		return paging.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
+		return namespaceKey(order, row.DisplayName, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
 	}
+}
+
+// namespaceKey returns the key of a namespace under an order.
+func namespaceKey(order page.Order, displayName, name string, createdAt, updatedAt time.Time) any {
+	if order.Field == "DISPLAY_NAME" {
+		return displayName
+	}
+	return paging.KeyUnder(order, name, createdAt, updatedAt)
 }
 
 // NamespaceCursor returns the cursor of a namespace in Namespaces under an
 // order.
 func NamespaceCursor(n *metadef.Namespace, order page.Order) string {
-	key := paging.KeyUnder(order, n.Name, n.CreatedAt, n.UpdatedAt)
-	if order.Field == "DISPLAY_NAME" {
-		key = n.DisplayName()
-	}
+	key := namespaceKey(order, n.DisplayName(), n.Name, n.CreatedAt, n.UpdatedAt)
 	return paging.CursorAt(order.Of("namespaces"), key, n.UUID)
 }
 
