@@ -67,31 +67,52 @@ func (t *transport) isAllowed(origin string) bool {
 // crossOrigin answers pages of allowed origins with next, and refuses browser
 // requests from pages of other origins.
 func (t *transport) crossOrigin(next http.Handler) http.Handler {
-	refuse := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	refuse := func(w http.ResponseWriter, r *http.Request) {
 		t.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden, message: refusalOf(r.Header.Get("Origin"))})
-	})
+	}
+	preflight := func(w http.ResponseWriter, r *http.Request, isAllowed bool) (answered bool) {
+		if isAllowed {
+			allowRequests(w.Header(), "GET, POST", allowedHeaders)
+			w.WriteHeader(http.StatusNoContent)
+		} else {
+			refuse(w, r)
+		}
+		return true
+	}
+	return t.byOrigin(next, refuse, "Retry-After, X-Request-Id", preflight)
+}
+
+// allowRequests sets the headers of an answer to a preflight request.
+func allowRequests(header http.Header, methods, headers string) {
+	header.Set("Access-Control-Allow-Methods", methods)
+	header.Set("Access-Control-Allow-Headers", headers)
+	header.Set("Access-Control-Max-Age", "600")
+}
+
+// byOrigin answers pages of allowed origins with next, and lets them read the
+// exposed headers. refuse answers browser requests from other pages that could
+// change something. preflight answers preflight requests, or reports that it
+// did not.
+func (t *transport) byOrigin(
+	next http.Handler, refuse http.HandlerFunc, exposed string,
+	preflight func(w http.ResponseWriter, r *http.Request, isAllowed bool) (answered bool),
+) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(refuse)
 	protected := protection.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header, origin := w.Header(), r.Header.Get("Origin")
 		header.Add("Vary", "Origin")
-		allowed := t.isAllowed(origin)
-		preflight := origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
-		if allowed {
+		isAllowed := t.isAllowed(origin)
+		if isAllowed {
 			header.Set("Access-Control-Allow-Origin", origin)
-			header.Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id")
+			header.Set("Access-Control-Expose-Headers", exposed)
 		}
+		isPreflight := origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 		switch {
-		case allowed && preflight:
-			header.Set("Access-Control-Allow-Methods", "GET, POST")
-			header.Set("Access-Control-Allow-Headers", allowedHeaders)
-			header.Set("Access-Control-Max-Age", "600")
-			w.WriteHeader(http.StatusNoContent)
-		case allowed:
+		case isPreflight && preflight(w, r, isAllowed):
+		case isAllowed:
 			next.ServeHTTP(w, r)
-		case preflight:
-			refuse(w, r)
 		default:
 			protected.ServeHTTP(w, r)
 		}

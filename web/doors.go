@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,35 +36,21 @@ func addDoors(mux *http.ServeMux, t *transport, doors []*rest.Door) {
 // doorOrigins answers pages of allowed origins as OpenStack's services do, and
 // refuses requests from pages of other origins that could change something.
 func (t *transport) doorOrigins(door *rest.Door, next http.Handler) http.Handler {
-	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	refuse := func(w http.ResponseWriter, r *http.Request) {
 		why := &rest.Fault{Status: http.StatusForbidden, Detail: refusalOf(r.Header.Get("Origin"))}
 		send(w, r, door.Call(r, graph.RequestID(r.Context())).Respond(r.Context(), why))
-	}))
-	protected := protection.Handler(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header, origin := w.Header(), r.Header.Get("Origin")
-		header.Add("Vary", "Origin")
-		isAllowed := t.isAllowed(origin)
+	}
+	preflight := func(w http.ResponseWriter, r *http.Request, isAllowed bool) (answered bool) {
+		if len(t.AllowedOrigins) == 0 {
+			return false
+		}
 		if isAllowed {
-			header.Set("Access-Control-Allow-Origin", origin)
-			header.Set("Access-Control-Expose-Headers", "Location, Retry-After, OpenStack-API-Version, X-OpenStack-Request-Id")
+			allowRequests(w.Header(), "GET, POST, PUT, DELETE", doorHeaders(r.Header.Get("Access-Control-Request-Headers")))
 		}
-		preflight := origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
-		switch {
-		case preflight && len(t.AllowedOrigins) > 0:
-			if isAllowed {
-				header.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
-				header.Set("Access-Control-Allow-Headers", doorHeaders(r.Header.Get("Access-Control-Request-Headers")))
-				header.Set("Access-Control-Max-Age", "600")
-			}
-			w.WriteHeader(http.StatusOK)
-		case isAllowed:
-			next.ServeHTTP(w, r)
-		default:
-			protected.ServeHTTP(w, r)
-		}
-	})
+		w.WriteHeader(http.StatusOK)
+		return true
+	}
+	return t.byOrigin(next, refuse, "Location, Retry-After, OpenStack-API-Version, X-OpenStack-Request-Id", preflight)
 }
 
 // doorHeaders returns the requested headers that pages may send to a door.
@@ -191,18 +176,8 @@ func (t *transport) receiveCall(r *http.Request, h *held) ([]byte, *refusal) {
 	if r.Body == nil || r.ContentLength == 0 {
 		return nil, nil
 	}
-	limit := t.Limits.BodyBytes
-	size := r.ContentLength
-	if size < 0 || limit > 0 && size > limit {
-		size = limit
+	if refused := t.makeRoom(r, h); refused != nil {
+		return nil, refused
 	}
-	if size > smallBody {
-		if refused := refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOfBody*size)); refused != nil {
-			return nil, refused
-		}
-	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, &refusal{status: http.StatusUnsupportedMediaType, message: "the body of the request is compressed, which is not supported: " + strconv.Quote(encoding)}
-	}
-	return readAll(r, limit)
+	return readAll(r, t.bodyLimit(r))
 }

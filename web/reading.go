@@ -31,16 +31,8 @@ func (t *transport) admit(r *http.Request, of caller) (h *held, text []byte, ref
 		return h, nil, refused
 	}
 	if r.Method == http.MethodPost {
-		limit := t.bodyLimit(r)
-		size := r.ContentLength
-		if size < 0 || limit > 0 && size > limit {
-			size = limit
-		}
-		if size > smallBody {
-			refused = refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOf(r)*size))
-		}
-		if refused == nil {
-			text, refused = receiveBody(r, limit)
+		if refused = t.makeRoom(r, h); refused == nil {
+			text, refused = receiveBody(r, t.bodyLimit(r))
 		}
 		if refused != nil {
 			return h, nil, refused
@@ -52,6 +44,18 @@ func (t *transport) admit(r *http.Request, of caller) (h *held, text []byte, ref
 		}
 	}
 	return h, text, h.turn(r.Context(), lengthOf(r, text))
+}
+
+// makeRoom waits for room for a long body.
+func (t *transport) makeRoom(r *http.Request, h *held) *refusal {
+	limit, size := t.bodyLimit(r), r.ContentLength
+	if size < 0 || limit > 0 && size > limit {
+		size = limit
+	}
+	if size <= smallBody {
+		return nil
+	}
+	return refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOf(r)*size))
 }
 
 // turn waits for a turn to be read if the request is long or its viewer greedy.

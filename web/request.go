@@ -52,15 +52,16 @@ func receiveBody(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,
 			message: "the Content-Type of the request is not application/json in UTF-8"}
 	}
+	return readAll(r, maxBytes)
+}
+
+// readAll returns a body of at most maxBytes, 0 for no limit. It refuses a
+// compressed body.
+func readAll(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,
 			message: "the body of the request is compressed, which is not supported"}
 	}
-	return readAll(r, maxBytes)
-}
-
-// readAll returns a body of at most maxBytes, 0 for no limit.
-func readAll(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 	body := io.Reader(r.Body)
 	if maxBytes > 0 {
 		if r.ContentLength > maxBytes {
