@@ -99,6 +99,45 @@ const checkDocument = graphql(`
   }
 `);
 
+graphql(`
+  fragment MetadataOfResource on Resource {
+    metadata {
+      id
+      key
+      value
+      userModifiable
+      viewerCanUpdate
+      viewerCanDelete
+      definitions {
+        id
+        baseName
+        title
+        namespace {
+          id
+          name
+          displayName
+        }
+        object {
+          id
+          name
+        }
+      }
+    }
+    metadataReport {
+      valid
+      items {
+        key
+        isCustom
+        suggestion
+        violations {
+          rule
+          message
+        }
+      }
+    }
+  }
+`);
+
 const saveDocument = graphql(`
   mutation SaveMetadata($input: ReplaceMetadataInput!) {
     replaceMetadata(input: $input) {
@@ -106,40 +145,7 @@ const saveDocument = graphql(`
         id
         revision
         updatedAt
-        metadata {
-          id
-          key
-          value
-          userModifiable
-          viewerCanUpdate
-          viewerCanDelete
-          definitions {
-            id
-            baseName
-            title
-            namespace {
-              id
-              name
-              displayName
-            }
-            object {
-              id
-              name
-            }
-          }
-        }
-        metadataReport {
-          valid
-          items {
-            key
-            isCustom
-            suggestion
-            violations {
-              rule
-              message
-            }
-          }
-        }
+        ...MetadataOfResource
       }
     }
   }

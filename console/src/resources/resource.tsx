@@ -76,40 +76,7 @@ const document = graphql(`
           }
         }
       }
-      metadata {
-        id
-        key
-        value
-        userModifiable
-        viewerCanUpdate
-        viewerCanDelete
-        definitions {
-          id
-          baseName
-          title
-          namespace {
-            id
-            name
-            displayName
-          }
-          object {
-            id
-            name
-          }
-        }
-      }
-      metadataReport {
-        valid
-        items {
-          key
-          isCustom
-          suggestion
-          violations {
-            rule
-            message
-          }
-        }
-      }
+      ...MetadataOfResource
       capabilities(includePrivate: $private) @include(if: $capabilities) {
         name
         value
