@@ -14,7 +14,8 @@ import (
 
 // Limits of a catch up.
 const (
-	// catchUpWithin limits how long a writer waits for a catch up.
+	// catchUpWithin is the time that a writer retries failed catch ups. A catch up
+	// that runs may take longer, up to the deadline of the request.
 	catchUpWithin = 2 * time.Second
 	// loadTimeout limits loading a whole world, and each statement of the load.
 	// A million providers take some ten seconds on an idle core.
@@ -28,9 +29,9 @@ const (
 // commits that the world lacks. One catch up serves all waiting writers. It
 // continues if the request is canceled.
 func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpWithin)
+	ctx, cancel := sqldb.AfterCommit(ctx, catchUpWithin)
 	defer cancel()
-	for {
+	for began := time.Now(); ; {
 		err := f.exclusively(ctx, func() error {
 			if f.store.cache.ApplyIfComplete(commit) {
 				return nil
@@ -41,7 +42,7 @@ func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 			return nil
 		}
 		f.store.Log.WarnContext(ctx, "cannot update the world in memory to a commit, will retry", "error", err)
-		if pause.For(ctx, catchUpWithin/20); ctx.Err() != nil {
+		if !pause.For(ctx, catchUpWithin/20) || time.Since(began) > catchUpWithin {
 			f.wake()
 			return errBehind(err)
 		}

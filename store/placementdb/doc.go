@@ -40,8 +40,8 @@
 //	I3  A deleted thing stays deleted, unless it is created again as another row.
 //	    TestALateStateBringsNoDeletedProviderBack, TestAUUIDCanBeGivenAgainAndAgain
 //	I4  When a writer gets its answer, the world of its process has the commit. If
-//	    no catch up succeeds within catchUpWithin, the writer gets
-//	    ErrOutcomeUnknown, although the commit is made.
+//	    catch ups fail for catchUpWithin, or one takes longer than the request may,
+//	    the writer gets ErrOutcomeUnknown, although the commit is made.
 //	    TestNothingIsLostByCutConnections
 //	I5  Each world obeys the rules of the data: parents exist, no provider is below
 //	    itself, names of providers are unique, and the traits and classes of a

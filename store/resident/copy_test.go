@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/resident"
@@ -191,6 +193,36 @@ func TestAWriterWaitsForItsCommit(t *testing.T) {
 		if err := n.CatchUp(t.Context()); err != nil || !n.has("CUSTOM_LATE") {
 			t.Errorf("after a catch up the process has %v: %v", *n.Held(), err)
 		}
+	})
+}
+
+// TestALongCatchUpIsNotAbandoned makes each catch up take longer than a writer
+// retries failed ones. Writers wait for it, and none is told that its commit
+// cannot be shown.
+func TestALongCatchUpIsNotAbandoned(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		n := newNamed(t, s, func(domain *resident.Domain[names]) {
+			next := domain.Next
+			domain.Next = func(ctx context.Context, on sqldb.Conn, value *names, notes []changelog.Note) (*names, error) {
+				if !pause.For(ctx, 2500*time.Millisecond) {
+					return nil, ctx.Err()
+				}
+				return next(ctx, on, value, notes)
+			}
+		})
+		ctx, cancel := context.WithTimeout(storetest.AsAdmin(), patience.Of(t, time.Minute))
+		defer cancel()
+		var writers sync.WaitGroup
+		for i := range 3 {
+			writers.Go(func() {
+				name := fmt.Sprint("CUSTOM_", i)
+				if _, err := s.CreateTrait(ctx, name); err != nil || !n.has(name) {
+					t.Errorf("%s is answered with %v, and the process has %v", name, err, *n.Held())
+				}
+			})
+		}
+		writers.Wait()
 	})
 }
 

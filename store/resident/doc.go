@@ -31,10 +31,10 @@
 //	C2  A value never goes back: each one is of a later snapshot than the one
 //	    before, or of another run of the server.
 //	    TestAnOlderSnapshotTakesNothingBack
-//	C3  When a writer gets its answer, the value of its process has the commit. If no
-//	    catch up succeeds within caughtUpWithin, the writer gets
-//	    problem.ErrOutcomeUnknown, though the commit is made.
-//	    TestAWriterWaitsForItsCommit
+//	C3  When a writer gets its answer, the value of its process has the commit. If
+//	    catch ups fail for retriedFor, or one takes longer than the request may, the
+//	    writer gets problem.ErrOutcomeUnknown, though the commit is made.
+//	    TestAWriterWaitsForItsCommit, TestALongCatchUpIsNotAbandoned
 //	C4  A catch up that ends well brings everything that was committed before it
 //	    began. One catch up serves all that wait.
 //	    TestOneCatchUpServesAllThatWait

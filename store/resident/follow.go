@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// caughtUpWithin limits how long a writer waits until the value has its
-	// commit.
-	caughtUpWithin = 2 * time.Second
+	// retriedFor is the time that a writer retries failed catch ups. A catch up
+	// that runs may take longer, up to the deadline of the request.
+	retriedFor = 2 * time.Second
 	// triedAgain is the interval between failed attempts to load a value in the
 	// background.
 	triedAgain = 10 * time.Second
@@ -116,8 +116,9 @@ func (c *Copy[T]) place(next *State[T]) {
 }
 
 // followCommit updates the value to a commit of this process, and notifies
-// other servers. If no catch up succeeds within caughtUpWithin, the writer gets
-// the error, and the next catch up brings the commit.
+// other servers. If catch ups fail for retriedFor, or the deadline of the
+// request passes, the writer gets the error, and the next catch up brings the
+// commit.
 func (c *Copy[T]) followCommit(ctx context.Context, transaction changelog.TransactionID, outcome sqldb.Outcome) error {
 	if outcome == sqldb.Uncertain && c.others.Reconcile != nil {
 		c.others.Reconcile(transaction)
@@ -126,15 +127,15 @@ func (c *Copy[T]) followCommit(ctx context.Context, transaction changelog.Transa
 	if c.others.Tell != nil {
 		defer c.others.Tell()
 	}
-	ctx, cancel := context.WithTimeout(sqldb.Uncounted(context.WithoutCancel(ctx)), caughtUpWithin)
+	ctx, cancel := sqldb.AfterCommit(sqldb.Uncounted(ctx), retriedFor)
 	defer cancel()
-	for {
+	for began := time.Now(); ; {
 		err := c.followTo(ctx, transaction)
 		if err == nil {
 			return nil
 		}
 		c.db.Log.WarnContext(ctx, "cannot update the "+c.domain.Name+" in memory to a commit, will retry", "error", err)
-		if !pause.For(ctx, caughtUpWithin/20) {
+		if !pause.For(ctx, retriedFor/20) || time.Since(began) > retriedFor {
 			return err
 		}
 	}

@@ -203,6 +203,21 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return after
 }
 
+// AfterCommit returns the context of work that follows the commit of a request.
+// It ends at the deadline of the request, or after StatementTimeout if there is
+// none, but lasts at least some time. A canceled request does not end it.
+func AfterCommit(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+	now := time.Now()
+	until, ok := ctx.Deadline()
+	if !ok {
+		until = now.Add(StatementTimeout)
+	}
+	if soonest := now.Add(least); until.Before(soonest) {
+		until = soonest
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), until)
+}
+
 // refusedCommit returns the error of a COMMIT with an unknown outcome.
 func refusedCommit(err error) error {
 	if faultOf(err) == "" && !isTimeout(err) {

@@ -199,7 +199,7 @@ async function contents(context) {
   await press("Change the role of neighbours");
   await page.getByLabel("Role of the project").selectOption("EDITOR");
   await press("Save");
-  await page.getByText("defines in it, too").waitFor();
+  await page.locator("span", { hasText: "defines in it, too" }).waitFor();
   await stored({ members: [{ projectId: "neighbours", role: "EDITOR" }], tags: [{ name: "Databases", parent: null }] });
   await press("Stop sharing with neighbours");
   await press("End the sharing");
