@@ -127,9 +127,12 @@ func (o operation) within(data any, variables map[string]any) (any, *missingAt) 
 		name := ""
 		for _, argument := range field.Arguments {
 			text, ok := variables[argument.Value.Raw].(string)
-			if ok && argument.Name != "after" && name == "" {
+			if ok && argument.Name != "after" && argument.Name != "orderBy" && name == "" {
 				name = text
 			}
+		}
+		if data == nil && name == "" && parent != "" {
+			return nil, nil // an object without a value here, such as a host without candidates of its own
 		}
 		if of, ok := data.(map[string]any); (data == nil || ok && len(of) == 0) && o.Operation == ast.Query {
 			kind, ok := map[string]string{"node": "audit-event", "resourceProvider": "provider"}[field.Name]
