@@ -9,8 +9,6 @@ import (
 	"log"
 	"reflect"
 
-	"github.com/cadastre-dev/cadastre/ent/migrate"
-
 	"entgo.io/ent"
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
@@ -49,8 +47,6 @@ import (
 // Client is the client that holds all ent builders.
 type Client struct {
 	config
-	// Schema is the client for creating, migrating and dropping schema.
-	Schema *migrate.Schema
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
 	// AuditEvent is the client for interacting with the AuditEvent builders.
@@ -115,7 +111,6 @@ func NewClient(opts ...Option) *Client {
 }
 
 func (c *Client) init() {
-	c.Schema = migrate.NewSchema(c.driver)
 	c.Allocation = NewAllocationClient(c.config)
 	c.AuditEvent = NewAuditEventClient(c.config)
 	c.Capability = NewCapabilityClient(c.config)

@@ -2,4 +2,4 @@
 // ent/schema. Only the room store imports it.
 package ent
 
-//go:generate go run -mod=mod entgo.io/ent/cmd/ent generate --feature sql/lock,sql/modifier,sql/execquery ./schema
+//go:generate go run -mod=mod entc.go

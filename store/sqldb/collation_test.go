@@ -2,12 +2,24 @@ package sqldb
 
 import (
 	"slices"
+	"strings"
+	"testing"
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql/schema"
 
 	"github.com/cadastre-dev/cadastre/ent/migrate"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
+
+// TestPrivilegesAreCheckedOnAllTables compares the names with ent's schema,
+// which the server does not link.
+func TestPrivilegesAreCheckedOnAllTables(t *testing.T) {
+	t.Parallel()
+	if all := lists.Map(migrate.Tables, func(table *schema.Table) string { return table.Name }); !slices.Equal(strings.Fields(tableNames), all) {
+		t.Errorf("privileges are checked on %q, the tables are %q", tableNames, all)
+	}
+}
 
 // tables returns a copy of the ent schema for a dialect, since ent modifies its
 // argument. On PostgreSQL every string column has the collation "C". It then
