@@ -3,6 +3,6 @@
 package main
 
 import (
-	_ "entgo.io/ent/cmd/ent"
+	_ "entgo.io/ent/entc"
 	_ "github.com/99designs/gqlgen"
 )
