@@ -8,13 +8,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -54,19 +51,13 @@ type session struct {
 	out            output
 	server         server
 	api            *asking
-	call           *call   // nil for serve and completion
-	wrong          []error // errors of the flags of serve that the parser skipped
+	call           *call // nil for serve and completion
 }
 
-// newParser returns the parser of `serve`. The parser calls exit after it has
+// parser returns the parser of a grammar. The parser calls exit after it has
 // printed a help text.
-func newParser(run *session, exit func()) (*kong.Kong, error) {
-	return run.parser(newGrammar(func(*noun) bool { return false }), exit)
-}
-
-// parser returns the parser of a grammar.
 func (s *session) parser(g *grammar, exit func()) (*kong.Kong, error) {
-	return kong.New(g.root.Addr().Interface(), kong.Name("cadastre"), kong.PostBuild(hideKeys), kong.Bind(s),
+	return kong.New(g.root.Addr().Interface(), kong.Name("cadastre"), kong.PostBuild(hideKeys),
 		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
 		kong.Writers(s.stdout, s.stderr), kong.Vars{"version": s.program.inWords()},
 		kong.Exit(func(int) { exit() }), kong.Help(printHelp),
@@ -87,12 +78,13 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	if of != nil && of.name == "serve" && !asksHelp(args) {
+		return run.serve(parser, args)
+	}
 	run.parsed, err = parser.Parse(args)
 	switch {
 	case exited: // the help was printed
 		return nil
-	case of != nil && of.name == "serve":
-		return run.serve(args, err)
 	case err != nil:
 		return usagef("%w; see `cadastre --help`", err)
 	}
@@ -113,15 +105,19 @@ func asked(args []string) (*noun, []string) {
 	if of == nil || of.verbs == nil || of.verbNamed(".") != nil {
 		return of, args
 	}
-	asksHelp := slices.Contains(args, "--help") || slices.Contains(args, "-h")
 	isAlone := len(args) == i+1
 	switch {
-	case of.name == "watch" && !asksHelp && (isAlone || args[i+1][0] == '-'):
+	case of.name == "watch" && !asksHelp(args) && (isAlone || args[i+1][0] == '-'):
 		args = slices.Insert(slices.Clone(args), i+1, "all")
 	case isAlone:
 		args = append(slices.Clone(args), "--help")
 	}
 	return of, args
+}
+
+// asksHelp reports whether arguments ask for a help text or the version.
+func asksHelp(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return arg == "--help" || arg == "-h" || arg == "--version" })
 }
 
 // nounIn returns the noun among arguments and its index.
@@ -145,19 +141,6 @@ func takesNext(flag string) bool {
 	})
 }
 
-// serve runs the server. If the parser refuses flags, serve notes the error of
-// each.
-func (s *session) serve(args []string, wrong error) error {
-	if wrong != nil {
-		parsed, err := s.parseServe(args)
-		if err != nil || parsed == nil {
-			return errors.Join(append(s.wrong, err)...)
-		}
-		s.parsed = parsed
-	}
-	return s.parsed.Run(s)
-}
-
 // selectedNode returns the command or noun of a command line, or the program
 // without one.
 func selectedNode(parsed *kong.Context) *kong.Node {
@@ -176,7 +159,7 @@ func printHelp(options kong.HelpOptions, parsed *kong.Context) error {
 	for of := selectedNode(parsed); of != nil && of.Parent != nil; of = of.Parent {
 		path = strings.TrimSpace(of.Name + " " + path)
 	}
-	examples := examplesOf(path)
+	examples := Examples(path)
 	if examples == nil {
 		return nil
 	}
@@ -187,9 +170,9 @@ func printHelp(options kong.HelpOptions, parsed *kong.Context) error {
 //go:embed examples.txt
 var exampleLines string
 
-// examplesOf returns the examples of a command: the lines of examples.txt below
+// Examples returns the examples of a command: the lines of examples.txt below
 // its name.
-func examplesOf(path string) []string {
+func Examples(path string) []string {
 	_, lines, _ := strings.Cut("\n"+exampleLines, "\n# "+path+"\n")
 	lines, _, _ = strings.Cut(lines, "\n\n")
 	if lines = strings.TrimSpace(lines); lines == "" {
@@ -198,93 +181,12 @@ func examplesOf(path string) []string {
 	return strings.Split(lines, "\n")
 }
 
-// Reference returns the reference of all commands for docs/cli.md.
-func Reference() (string, error) {
+// Model returns the grammar of all commands, for docs/cli.md.
+func Model() (*kong.Application, error) {
 	s := &session{stdout: io.Discard, stderr: io.Discard}
 	parser, err := s.parser(newGrammar(func(*noun) bool { return true }), func() {})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	commands := parser.Model.Leaves(true)
-	uses := map[parameter]int{}
-	for _, command := range commands {
-		for _, one := range parametersOf(command) {
-			uses[one]++
-		}
-	}
-	r := commandPage{common: func(one parameter) bool { return uses[one] > 5 }}
-	r.WriteString("\n## Common arguments and flags\n")
-	maps.DeleteFunc(uses, func(one parameter, _ int) bool { return !r.common(one) })
-	r.list(slices.SortedFunc(maps.Keys(uses), func(a, b parameter) int {
-		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.help, b.help))
-	}))
-	group := ""
-	for _, of := range parser.Model.Children {
-		if of.Group.Title != group {
-			group = of.Group.Title
-			fmt.Fprintf(&r.Builder, "\n## %s\n", group)
-		}
-		fmt.Fprintf(&r.Builder, "\n### %s\n\n%s\n", of.Name, of.Help)
-		if len(of.Children) == 0 {
-			r.command(of.Name, of)
-		}
-		for _, command := range of.Children {
-			fmt.Fprintf(&r.Builder, "\n#### %s %s\n\n%s\n", of.Name, command.Name, command.Help)
-			r.command(of.Name+" "+command.Name, command)
-		}
-	}
-	return r.String(), nil
-}
-
-// parameter is an argument or a flag of a command, with its help.
-type parameter struct{ name, help string }
-
-// parametersOf returns the arguments and flags of a command, except the global
-// flags.
-func parametersOf(command *kong.Node) (all []parameter) {
-	for _, argument := range command.Positional {
-		all = append(all, parameter{argument.Summary(), argument.Help})
-	}
-	for _, flag := range command.Flags {
-		all = append(all, parameter{flag.String(), flag.Help})
-	}
-	return all
-}
-
-// commandPage is the text of the reference of commands.
-type commandPage struct {
-	strings.Builder
-	common func(parameter) bool // whether the list of common parameters has it
-}
-
-// command writes the examples of a command and its arguments and flags. README
-// and other pages explain the flags of serve.
-func (r *commandPage) command(path string, command *kong.Node) {
-	fmt.Fprintf(&r.Builder, "\n```sh\n%s\n```\n", strings.Join(examplesOf(path), "\n"))
-	if path == "serve" {
-		return
-	}
-	var common []string
-	var rest []parameter
-	for _, one := range parametersOf(command) {
-		if r.common(one) {
-			common = append(common, "`"+one.name+"`")
-		} else {
-			rest = append(rest, one)
-		}
-	}
-	r.list(rest)
-	if common != nil {
-		fmt.Fprintf(&r.Builder, "\nCommon: %s.\n", strings.Join(common, ", "))
-	}
-}
-
-// list writes a list of parameters.
-func (r *commandPage) list(parameters []parameter) {
-	if len(parameters) > 0 {
-		r.WriteString("\n")
-	}
-	for _, one := range parameters {
-		fmt.Fprintf(&r.Builder, "- `%s`: %s\n", one.name, one.help)
-	}
+	return parser.Model, nil
 }

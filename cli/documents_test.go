@@ -11,6 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
 
+// generatedBelow is the line of docs/cli.md above the generated reference.
+const generatedBelow = "<!-- What follows is made by: make generate -->\n"
+
 // TestDocumentedCommands runs the client commands of README, the pages of docs
 // and the page of the IDE. Each has a folder of definitions if it needs one.
 // Other tests compare the commands that have their output on the page. The

@@ -17,7 +17,7 @@ func Commands() (all []Command) {
 			paths = append(paths, v.path())
 		}
 		for _, path := range paths {
-			all = append(all, Command{path, examplesOf(path)})
+			all = append(all, Command{path, Examples(path)})
 		}
 	}
 	return all

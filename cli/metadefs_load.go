@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,35 +28,44 @@ const (
 // definitionFile is a file and its text, or the error of reading it.
 type definitionFile struct {
 	path, text string
+	namespace  string // empty if the file does not say it
+	isValid    bool
 	err        error
+}
+
+// load is one run of loadDefinitions.
+type load struct {
+	*call
+	done   *progress
+	tally  map[string]int // files by outcome
+	failed []string
+	rows   []any
+	broken map[any]bool // resources whose metadata would break definitions, by uuid
 }
 
 // loadDefinitions loads the files in order and reports on each. A file that
 // fails does not stop the others, but makes the command fail.
 func loadDefinitions(c *call) error {
+	deletes := slices.Contains([]string{"overwrite", "prefer-new"}, c.text("mode"))
+	if c.is("include-protected") && !deletes {
+		return usagef("--include-protected needs --mode overwrite or --mode prefer-new")
+	}
 	files, err := c.definitionFiles()
 	if err != nil {
 		return err
 	}
-	deletes := c.is("include-protected") || slices.Contains([]string{"overwrite", "prefer-new"}, c.text("mode"))
 	if !c.is("dry-run") && deletes {
-		err := c.confirm("yes", "Delete content that is not in the files from their namespaces on %s?",
-			c.server.address)
+		err := c.confirm("yes", "Delete content that is not in the files from their namespaces on %s?", c.server.address)
 		if err != nil {
 			return err
 		}
 	}
-	l := &load{call: c, tally: map[string]int{}, broken: map[any]bool{}, done: c.progress("loading", len(files))}
+	total := len(files)
+	l := &load{call: c, tally: map[string]int{}, broken: map[any]bool{}, done: c.progress("loading", total)}
 	defer l.done.end()
-	files = l.readable(files)
-	total := len(files) + len(l.failed)
-	for len(files) > 0 {
+	for files = l.readable(files); len(files) > 0; {
 		n := batch(files)
-		send := l.send
-		if len(files[0].text) > maxBatch {
-			send = l.sendFile
-		}
-		if err := send(files[:n]); err != nil {
+		if err := l.request(files[:n]); err != nil {
 			return err
 		}
 		files = files[n:]
@@ -73,21 +83,17 @@ func loadDefinitions(c *call) error {
 func (l *load) readable(files []definitionFile) []definitionFile {
 	defining := map[string]string{} // the file of each namespace; a server cannot compare files of several requests
 	return slices.DeleteFunc(files, func(file definitionFile) bool {
-		if file.err != nil {
+		first, isAgain := defining[file.namespace]
+		switch {
+		case file.err != nil:
 			l.fail(file, "", file.err.Error())
-			return true
-		}
-		document, _, problems := metadef.ParseDocument(file.text)
-		if len(problems) > 0 { // the server reports them
+		case !file.isValid: // the server reports the problems
 			return false
+		case isAgain:
+			l.fail(file, "", "$.namespace: is also defined by "+first)
 		}
-		first, ok := defining[document.Name]
-		if ok {
-			l.fail(file, "", fmt.Sprintf("$.namespace: is also defined by %s", first))
-			return true
-		}
-		defining[document.Name] = file.path
-		return false
+		defining[file.namespace] = file.path
+		return file.err != nil || isAgain
 	})
 }
 
@@ -107,19 +113,16 @@ func (l *load) summarize(total int) error {
 		l.tally["CREATED"], l.tally["UPDATED"], l.tally["UNCHANGED"], l.tally["SKIPPED"], len(l.failed), what)
 }
 
-// definitionFiles returns the files that the command names.
+// definitionFiles returns the files that the command names: those of the
+// namespaces of --name, or all. A name without a file is an error.
 func (c *call) definitionFiles() (files []definitionFile, err error) {
-	paths, names := c.given["path"], c.given["name"]
+	paths, names := c.given["path"], slices.Clone(c.given["name"])
 	switch {
-	case c.is("include-protected") && c.text("mode") != "overwrite" && c.text("mode") != "prefer-new":
-		return nil, usagef("--include-protected needs --mode overwrite or --mode prefer-new")
 	case c.is("builtin"):
-		names = slices.Concat(names, paths)
+		names, paths = append(names, paths...), nil
 		for _, text := range defaults.Definitions() {
-			document, _, _ := metadef.ParseDocument(text) // builtin definitions are valid
-			files = append(files, definitionFile{path: document.Name, text: text})
+			files = append(files, definitionOfFile("", []byte(text), nil))
 		}
-		return only(files, names)
 	case len(paths) == 0:
 		return nil, usagef("nothing to load: name definition files, folders with *.json files, or --builtin")
 	}
@@ -130,25 +133,13 @@ func (c *call) definitionFiles() (files []definitionFile, err error) {
 		}
 		files = append(files, more...)
 	}
-	return only(files, names)
-}
-
-// only returns the files of the namespaces with these names, or all files
-// without names. A name without a file is an error.
-func only(files []definitionFile, names []string) ([]definitionFile, error) {
 	if len(names) == 0 {
 		return files, nil
 	}
-	found := map[string]bool{}
-	files = slices.DeleteFunc(files, func(file definitionFile) bool {
-		document, _, _ := metadef.ParseDocument(file.text)
-		if document == nil || !slices.Contains(names, document.Name) {
-			return true
-		}
-		found[document.Name] = true
-		return false
+	files = slices.DeleteFunc(files, func(file definitionFile) bool { return !slices.Contains(names, file.namespace) })
+	missing := slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(files, func(file definitionFile) bool { return file.namespace == name })
 	})
-	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return found[name] })
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("no file defines the namespace %s", quoted(missing))
 	}
@@ -161,29 +152,31 @@ func filesAt(path string) ([]definitionFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() {
-		return []definitionFile{readDefinition(path)}, nil
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	var files []definitionFile
-	for _, entry := range entries {
-		if !entry.IsDir() && strings.HasSuffix(entry.Name(), ".json") {
-			files = append(files, readDefinition(filepath.Join(path, entry.Name())))
+	paths := []string{path}
+	if info.IsDir() {
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
+		}
+		paths = nil
+		for _, entry := range entries {
+			if !entry.IsDir() && strings.HasSuffix(entry.Name(), ".json") {
+				paths = append(paths, filepath.Join(path, entry.Name()))
+			}
+		}
+		if len(paths) == 0 {
+			return nil, fmt.Errorf("no *.json file in %s", path)
 		}
 	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("no *.json file in %s", path)
-	}
-	return files, nil
+	return lists.Map(paths, func(path string) definitionFile {
+		text, err := os.ReadFile(path)
+		return definitionOfFile(path, text, err)
+	}), nil
 }
 
-// readDefinition returns a file without the white space between its tokens,
-// which can be most of the file.
-func readDefinition(path string) definitionFile {
-	text, err := os.ReadFile(path)
+// definitionOfFile returns a file without the white space between its tokens,
+// which can be most of the file. A file without a path is built in.
+func definitionOfFile(path string, text []byte, err error) definitionFile {
 	if err == nil && !utf8.Valid(text) {
 		err = errors.New("$: is not text in UTF-8")
 	}
@@ -195,7 +188,12 @@ func readDefinition(path string) definitionFile {
 		err = fmt.Errorf("$: has %d bytes without the white space between its tokens, more than the %d that a file "+
 			"may have", len(text), metadef.MaxDocument)
 	}
-	return definitionFile{path: path, text: string(text), err: err}
+	file := definitionFile{path: path, text: string(text), err: err}
+	if document, _, problems := metadef.ParseDocument(file.text); document != nil {
+		file.namespace, file.isValid = document.Name, len(problems) == 0
+	}
+	file.path = cmp.Or(path, file.namespace)
+	return file
 }
 
 // batch returns the number of files in the next request: at least one.
@@ -208,16 +206,6 @@ func batch(files []definitionFile) int {
 	return n
 }
 
-// load is one run of loadDefinitions.
-type load struct {
-	*call
-	done   *progress
-	tally  map[string]int // files by outcome
-	failed []string
-	rows   []any
-	broken map[any]bool // resources whose metadata would break definitions, by uuid
-}
-
 func (l *load) fail(file definitionFile, namespace any, problems ...any) {
 	for _, problem := range problems {
 		l.done.notef("%s: %v\n", file.path, problem)
@@ -227,59 +215,35 @@ func (l *load) fail(file definitionFile, namespace any, problems ...any) {
 	l.rows = append(l.rows, row)
 }
 
-// send loads the files of one request. If the server refuses a single file,
-// only that file fails; other errors end the command.
-func (l *load) send(files []definitionFile) error {
-	input := l.input()
-	input["documents"] = lists.Map(files, func(file definitionFile) string { return file.text })
-	return l.request(files, input)
-}
-
-// input returns a request without files.
-func (l *load) input() map[string]any {
+// request loads files, reports on each, and notes the metadata that a dry run
+// would break, page by page. If the server refuses a single file, only that file
+// fails; other errors end the command.
+func (l *load) request(files []definitionFile) error {
 	input := map[string]any{"mode": constant(l.text("mode")), "dryRun": l.is("dry-run"),
 		"includeProtected": l.is("include-protected")}
 	if l.is("builtin") {
 		input["origin"] = metadef.OwnOrigin
 		input["includeUnloaded"] = len(l.given["name"])+len(l.given["path"]) > 0
 	}
-	return input
-}
-
-// sendFile loads a file that is too large for a request.
-func (l *load) sendFile(files []definitionFile) error {
-	ctx := l.ctx
-	l.ctx = client.WithFiles(ctx, files[0].text)
-	defer func() { l.ctx = ctx }()
-	return l.request(files[:1], l.input())
-}
-
-// unlessRefused marks a file as failed if the server refused it, and returns
-// any other error.
-func (l *load) unlessRefused(file definitionFile, err error) error {
-	if !isAboutInput(err) {
-		return err
+	server := *l.session
+	if len(files[0].text) > maxBatch { // too large for an input
+		server.ctx = client.WithFiles(l.ctx, files[0].text)
+	} else {
+		input["documents"] = lists.Map(files, func(file definitionFile) string { return file.text })
 	}
-	l.fail(file, "", lists.Map(l.refusalsOf(err), func(line string) any { return line })...)
-	return nil
-}
-
-// request loads the files of an input, reports on each, and notes the metadata
-// that a dry run would break, page by page.
-func (l *load) request(files []definitionFile, input map[string]any) error {
 	variables := map[string]any{"input": input}
 	if l.is("dry-run") {
 		variables["problems"] = map[string]any{"first": maxScan, "scan": maxScan}
 	}
 	for isFirst := true; ; isFirst = false {
-		reports, answer, err := l.ask(operationNamed("ImportNamespaces"), variables, 0)
-		if err != nil && isFirst && len(files) == 1 {
-			return l.unlessRefused(files[0], err)
-		}
-		if err != nil {
+		reports, answer, err := server.ask(operationNamed("ImportNamespaces"), variables, 0)
+		switch {
+		case err != nil && isFirst && len(files) == 1 && isAboutInput(err):
+			l.fail(files[0], "", lists.Map(l.refusalsOf(err), func(line string) any { return line })...)
+			return nil
+		case err != nil:
 			return err
-		}
-		if isFirst {
+		case isFirst:
 			for i, report := range listOf(reports, "") {
 				l.report(files[i], report)
 			}

@@ -3,11 +3,11 @@ package cli
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode"
 
-	"github.com/Khan/genqlient/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
@@ -17,22 +17,9 @@ import (
 
 // allOperations returns the operations of the client with their fragments.
 var allOperations = sync.OnceValue(func() *ast.QueryDocument {
-	all := &ast.QueryDocument{}
-	entries, err := operations.Files.ReadDir(".")
+	all, err := parser.ParseQuery(&ast.Source{Input: operations.Text()})
 	if err != nil {
 		panic(err)
-	}
-	for _, entry := range entries {
-		text, err := operations.Files.ReadFile(entry.Name())
-		if err != nil {
-			panic(err)
-		}
-		document, err := parser.ParseQuery(&ast.Source{Name: entry.Name(), Input: string(text)})
-		if err != nil {
-			panic(err)
-		}
-		all.Operations = append(all.Operations, document.Operations...)
-		all.Fragments = append(all.Fragments, document.Fragments...)
 	}
 	return all
 })
@@ -49,28 +36,19 @@ func operationNamed(name string) operation {
 	return operation{found}
 }
 
-// text returns the operation as a document with the fragments that it uses.
-func (o operation) text() string {
-	out, seen := sourceOf(o.Position), map[string]bool{}
-	var add func(set ast.SelectionSet)
-	add = func(set ast.SelectionSet) {
-		for _, selected := range set {
-			switch of := selected.(type) {
-			case *ast.Field:
-				add(of.SelectionSet)
-			case *ast.InlineFragment:
-				add(of.SelectionSet)
-			case *ast.FragmentSpread:
-				if fragment := allOperations().Fragments.ForName(of.Name); !seen[of.Name] {
-					seen[of.Name] = true
-					out += "\n" + sourceOf(fragment.Position)
-					add(fragment.SelectionSet)
-				}
-			}
+// spreads matches the fragments in a document.
+var spreads = regexp.MustCompile(`\.\.\.(\w+)`)
+
+// withFragments appends the fragments that a document uses, except those that
+// were appended before.
+func withFragments(text string, appended map[string]bool) string {
+	for _, found := range spreads.FindAllStringSubmatch(text, -1) {
+		if name := found[1]; !appended[name] {
+			appended[name] = true
+			text += "\n" + withFragments(sourceOf(allOperations().Fragments.ForName(name).Position), appended)
 		}
 	}
-	add(o.SelectionSet)
-	return out
+	return text
 }
 
 // sourceOf returns the definition that begins at a position. It ends with the
@@ -81,11 +59,12 @@ func sourceOf(at *ast.Position) string {
 	return before + "\n}"
 }
 
-// request returns the request of the operation, with the variables that it declares.
-func (o operation) request(variables map[string]any) *graphql.Request {
+// document returns the operation with the fragments that it uses, and the
+// variables that it declares.
+func (o operation) document(variables map[string]any) (string, map[string]any) {
 	declared := maps.Clone(variables)
 	maps.DeleteFunc(declared, func(name string, _ any) bool { return !o.declares(name) })
-	return &graphql.Request{Query: o.text(), OpName: o.Name, Variables: declared}
+	return withFragments(sourceOf(o.Position), map[string]bool{}), declared
 }
 
 // declares reports whether the operation has a variable.
@@ -168,34 +147,21 @@ func (o operation) fieldAt(path string) (field *ast.FieldDefinition) {
 	return field
 }
 
-// inputs caches the definitions of inputs and enums.
-var inputs sync.Map
+// definitions returns the definitions of the schema by their names.
+var definitions = sync.OnceValue(func() map[string]*ast.Definition {
+	document, err := parser.ParseSchema(&ast.Source{Input: schema.SDL()})
+	if err != nil {
+		panic(err)
+	}
+	all := make(map[string]*ast.Definition, len(document.Definitions))
+	for _, definition := range document.Definitions {
+		all[definition.Name] = definition
+	}
+	return all
+})
 
-// definitionOf returns an input or an enum of the schema; nil for a scalar. It
-// parses only that definition, because parsing the whole schema takes longer
-// than most commands.
-func definitionOf(name string) *ast.Definition {
-	if found, ok := inputs.Load(name); ok {
-		return found.(*ast.Definition)
-	}
-	var definition *ast.Definition
-	for _, keyword := range []string{"\ninput ", "\nenum "} {
-		for _, end := range []string{" {\n", " @"} {
-			at := strings.Index(schema.SDL(), keyword+name+end)
-			if at < 0 {
-				continue
-			}
-			text, _, _ := strings.Cut(schema.SDL()[at:], "\n}")
-			document, err := parser.ParseSchema(&ast.Source{Name: name, Input: text + "\n}"})
-			if err != nil {
-				panic(err)
-			}
-			definition = document.Definitions[0]
-		}
-	}
-	inputs.Store(name, definition)
-	return definition
-}
+// definitionOf returns the definition of a type; nil for a type that GraphQL has.
+func definitionOf(name string) *ast.Definition { return definitions()[name] }
 
 // kebab returns a name in camel case as the name of a flag.
 func kebab(name string) string {

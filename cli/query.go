@@ -304,7 +304,10 @@ func firstOf(most int) int {
 // answer sends an operation of the client and returns the data of the answer,
 // with all pages of its list until it has most rows; 0 means all.
 func (s *session) answer(of operation, variables map[string]any, most int) (any, error) {
-	send := func() (any, error) { return s.send(of.request(variables)) }
+	send := func() (any, error) {
+		document, declared := of.document(variables)
+		return s.send(&graphql.Request{Query: document, OpName: of.Name, Variables: declared})
+	}
 	data, err := send()
 	list, none := pagesOf(allOperations(), of.OperationDefinition)
 	if err != nil || none != nil {

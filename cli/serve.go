@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // ServeOptions are the settings of `cadastre serve`. Each is a key of the file of
@@ -105,18 +107,31 @@ type serveCommand struct {
 	ServeOptions
 }
 
-func (c *serveCommand) Run(run *session) error {
-	if err := run.refuseServe(c); err != nil {
+// serve runs the server. It returns all problems with the settings together.
+func (s *session) serve(parser *kong.Kong, args []string) (err error) {
+	if s.parsed, err = parser.Parse([]string{"serve"}); err != nil { // sets the defaults
 		return err
 	}
-	if c.PrintConfig {
-		var err error
-		if run.program.Check != nil {
-			c.ServeOptions, err = run.program.Check(c.ServeOptions)
-		}
-		return errors.Join(run.printConfig(), err)
+	c, ok := s.parsed.Selected().Target.Addr().Interface().(*serveCommand)
+	if !ok {
+		return errors.New("cli: serve has no settings")
 	}
-	return run.program.Serve(run.ctx, c.ServeOptions)
+	_, at := nounIn(args)
+	wrong := append(c.configure(s.parsed.Selected(), slices.Delete(slices.Clone(args), at, at+1)), wrongNumbers(s.parsed, c.Named)...)
+	if len(wrong) > 0 {
+		err = usageError(errors.Join(wrong...))
+	}
+	if s.program.Check != nil && (err != nil || c.PrintConfig) {
+		options, refused := s.program.Check(c.ServeOptions)
+		c.ServeOptions, err = options, errors.Join(err, refused)
+	}
+	switch {
+	case c.PrintConfig && len(wrong) == 0:
+		return errors.Join(s.printConfig(), err)
+	case err != nil:
+		return err
+	}
+	return s.program.Serve(s.ctx, c.ServeOptions)
 }
 
 // OIDC are the settings for JSON Web Tokens of an OpenID Connect issuer.
@@ -191,65 +206,32 @@ func bound(tag string) float64 {
 	return value
 }
 
-// namedFlag matches the flag in an error of the parser.
-var namedFlag = regexp.MustCompile(`--([a-z0-9][a-z0-9-]*)`)
-
-// parseServe parses the arguments of `serve`. The parser stops at the first
-// error, so parseServe notes the error, removes the flag and parses again. It
-// returns nil if the error is not about a flag.
-func (s *session) parseServe(args []string) (*kong.Context, error) {
-	for {
-		parser, err := newParser(s, func() {})
-		if err != nil {
-			return nil, err
-		}
-		parsed, err := parser.Parse(args)
-		if err == nil {
-			return parsed, nil
-		}
-		s.wrong = append(s.wrong, usageError(err))
-		named := namedFlag.FindStringSubmatch(err.Error())
-		if named == nil {
-			return nil, nil
-		}
-		flags := serveOf(parser).Flags
-		takesNext := !slices.ContainsFunc(flags, func(flag *kong.Flag) bool {
-			return flag.Name == named[1] && flag.IsBool()
-		})
-		rest := without(args, named[1], takesNext)
-		if slices.Equal(rest, args) {
-			return nil, nil
-		}
-		args = rest
-	}
-}
-
-// without removes a flag from arguments. Its value may be the next argument.
-func without(args []string, name string, takesNext bool) []string {
-	var rest []string
+// flagsIn returns the values of the flags among the arguments of `serve`, and an
+// error for each argument that is none.
+func flagsIn(flags []*kong.Flag, args []string) (given map[string]string, wrong []error) {
+	given = map[string]string{}
+	known := lists.Map(flags, func(flag *kong.Flag) string { return "--" + flag.Name })
 	for i := 0; i < len(args); i++ {
-		switch {
-		case strings.HasPrefix(args[i], "--"+name+"="):
-		case args[i] != "--"+name:
-			rest = append(rest, args[i])
-		case takesNext && i+1 < len(args) && !strings.HasPrefix(args[i+1], "--"):
-			i++
+		written, value, hasValue := strings.Cut(args[i], "=")
+		at := slices.Index(known, written)
+		isFlag, isBool := strings.HasPrefix(written, "--"), at >= 0 && flags[at].IsBool()
+		if isFlag && !isBool && !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") {
+			i, value, hasValue = i+1, args[i+1], true
+		}
+		switch before, isRepeated := given[strings.TrimPrefix(written, "--")]; {
+		case !isFlag:
+			wrong = append(wrong, fmt.Errorf("unexpected argument %s", args[i]))
+		case at < 0:
+			wrong = append(wrong, fmt.Errorf("unknown flag %s%s", written, text.NewSpeller(known).DidYouMean(written)))
+		case !hasValue && !isBool:
+			wrong = append(wrong, fmt.Errorf("%s: has no value", written))
+		case !hasValue:
+			given[flags[at].Name] = "true"
+		case isRepeated && flags[at].IsSlice():
+			given[flags[at].Name] = before + "," + value
+		default:
+			given[flags[at].Name] = value
 		}
 	}
-	return rest
-}
-
-// refuseServe returns all problems with the settings of `serve`: values that
-// cannot be parsed, numbers out of range, and the errors of the program about
-// the rest.
-func (s *session) refuseServe(c *serveCommand) error {
-	wrong := slices.Clone(s.wrong)
-	for _, err := range append(c.configure(s.parsed), wrongNumbers(s.parsed, c.Named)...) {
-		wrong = append(wrong, usageError(err))
-	}
-	if len(wrong) > 0 && s.program.Check != nil {
-		_, err := s.program.Check(c.ServeOptions)
-		wrong = append(wrong, err)
-	}
-	return errors.Join(wrong...)
+	return given, wrong
 }

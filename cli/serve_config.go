@@ -17,13 +17,15 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// setting is a key of the file of --config, or an environment variable.
+// setting is a flag, an environment variable, or a key of the file of --config.
 type setting struct {
-	key, at string   // at is the file, the line and the key, or the variable, for errors
-	node    ast.Node // the value in the file, nil for a variable
-	text    string   // the value of a variable
+	key, at string   // at is the flag, the variable, or the file, the line and the key, for errors
+	node    ast.Node // the value in the file, otherwise nil
+	text    string   // the value of a flag or a variable
 }
 
 // keys turns the name of a flag into the key of its setting: limits.depth,
@@ -64,58 +66,60 @@ func serveOf(parser *kong.Kong) *kong.Node {
 
 // settingsOf returns the flags of `serve` that configure the server.
 func settingsOf(serve *kong.Node) []*kong.Flag {
-	return slices.DeleteFunc(slices.Clone(serve.Flags), func(flag *kong.Flag) bool {
-		return flag.Name == "config" || flag.Name == "print-config" || flag.Name == "help"
-	})
+	return slices.DeleteFunc(slices.Clone(serve.Flags), func(flag *kong.Flag) bool { return !isSetting(flag) })
 }
 
-// configure sets each setting that is not on the command line to its value in
-// the environment, otherwise in the file of --config. It returns all problems,
-// and notes the sources of values in c.sources.
-func (c *serveCommand) configure(parsed *kong.Context) (wrong []error) {
+// isSetting reports whether a flag of `serve` configures the server.
+func isSetting(flag *kong.Flag) bool {
+	return !slices.Contains([]string{"config", "print-config", "help"}, flag.Name)
+}
+
+// configure sets the settings that the arguments, the environment or the file of
+// --config have; the first of them wins. It returns all problems, and notes the
+// sources of values in c.sources.
+func (c *serveCommand) configure(serve *kong.Node, args []string) (wrong []error) {
 	c.sources = map[string]string{}
-	given := map[string]bool{}
-	for _, element := range parsed.Path {
-		if element.Flag != nil {
-			given[element.Flag.Name] = true
-		}
+	given, wrong := flagsIn(serve.Flags, args)
+	path := given["config"]
+	if path != "" {
+		path = kong.ExpandPath(path)
 	}
-	file, err := readSettings(c.Config)
+	file, err := readSettings(path)
 	if err != nil {
 		wrong = append(wrong, err)
 	}
-	for _, flag := range settingsOf(serveOf(parsed.Kong)) {
+	for _, flag := range serve.Flags {
 		key := keys.Replace(flag.Name)
-		if given[flag.Name] && isKeyOnly(flag) {
-			wrong = append(wrong, fmt.Errorf("--%s is not a flag: set the key %s in the file of --config",
-				flag.Name, key))
-		}
+		written, isGiven := given[flag.Name]
 		var from []setting // the last one wins
-		if i := slices.IndexFunc(file, func(of setting) bool { return of.key == key }); i >= 0 {
+		if i := slices.IndexFunc(file, func(of setting) bool { return of.key == key }); i >= 0 && isSetting(flag) {
 			from = append(from, file[i])
 			file = slices.Delete(file, i, i+1)
 		}
-		if text, ok := os.LookupEnv(envOf(flag)); ok && !given[flag.Name] {
+		if text, ok := os.LookupEnv(envOf(flag)); ok && !isGiven && isSetting(flag) {
 			from = append(from, setting{at: "$" + envOf(flag), text: text})
 		}
+		if isGiven && isKeyOnly(flag) {
+			wrong = append(wrong, fmt.Errorf("--%s is not a flag: set the key %s in the file of --config", flag.Name, key))
+		} else if isGiven {
+			from = append(from, setting{at: "--" + flag.Name, text: written})
+		}
 		for _, of := range from {
-			value, err := of.parse(flag, filepath.Dir(c.Config))
+			value, err := of.parse(flag, filepath.Dir(path))
 			if err != nil {
 				wrong = append(wrong, fmt.Errorf("%s: %w", of.at, err))
-			} else if !given[flag.Name] {
-				flag.Target.Set(value)
-				c.sources[flag.Name] = of.at
+				continue
 			}
+			flag.Target.Set(value)
+			c.sources[flag.Name] = of.at
 		}
 	}
-	for _, of := range file {
-		why := "unknown key"
+	return append(wrong, lists.Map(file, func(of setting) error {
 		if slices.Contains(groups, of.key) {
-			why = "must be a mapping"
+			return fmt.Errorf("%s: must be a mapping", of.at)
 		}
-		wrong = append(wrong, fmt.Errorf("%s: %s", of.at, why))
-	}
-	return wrong
+		return fmt.Errorf("%s: unknown key", of.at)
+	})...)
 }
 
 // Named returns the source of a flag's value, for errors: the flag, its
@@ -193,8 +197,7 @@ func (s setting) parse(flag *kong.Flag, folder string) (reflect.Value, error) {
 	return value, nil
 }
 
-// decodeText decodes the value of a variable in the same way as the parser
-// decodes the value of a flag.
+// decodeText decodes the value of a flag or a variable.
 func (s setting) decodeText(flag *kong.Flag, value reflect.Value) error {
 	if flag.Tag.Type == "path" { // the parser would make an empty path the working directory
 		value.SetString(s.text)

@@ -19,7 +19,8 @@ import (
 // serveSettings returns the settings of `serve`.
 func serveSettings(t *testing.T) []*kong.Flag {
 	t.Helper()
-	parser, err := newParser(&session{stdout: io.Discard, stderr: io.Discard}, func() {})
+	run := &session{stdout: io.Discard, stderr: io.Discard}
+	parser, err := run.parser(newGrammar(func(*noun) bool { return false }), func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

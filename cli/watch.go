@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"iter"
 	"strings"
 	"sync"
 
@@ -14,146 +12,77 @@ import (
 
 // event is an event of a stream, or the error that ends it.
 type event struct {
-	data any
+	data json.RawMessage
 	err  error
 }
 
-// changes returns the changes of the resources, namespaces or providers with
-// these uuids or names, or of all without any.
-func changes(ctx context.Context, server *client.Client, kind string, names []string, after *string) iter.Seq[event] {
-	switch kind {
-	case "resource":
-		return events(client.ResourceChanges(ctx, server, names, after))
-	case "namespace":
-		return events(client.NamespaceChanges(ctx, server, names, after))
-	}
-	return events(client.ProviderChanges(ctx, server, names, after))
-}
-
-func events[T any](stream iter.Seq2[T, error]) iter.Seq[event] {
-	return func(yield func(event) bool) {
-		for data, err := range stream {
-			if !yield(event{data, err}) {
-				return
-			}
-		}
-	}
-}
-
-// allChanges returns the changes of resources, namespaces and providers. It
-// merges three streams.
-func allChanges(ctx context.Context, server *client.Client, after *string) iter.Seq[event] {
-	return func(yield func(event) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		var streams sync.WaitGroup
-		defer streams.Wait()
-		defer cancel()
-		merged := make(chan event)
-		for _, kind := range []string{"resource", "namespace", "provider"} {
-			streams.Go(func() {
-				for of := range changes(ctx, server, kind, nil, after) {
-					select {
-					case merged <- of:
-					case <-ctx.Done():
-						return
-					}
-				}
-			})
-		}
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case of := <-merged:
-				if !yield(of) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// watchChanges shows changes as they come, one per row, until the context ends
-// or the limit is reached. JSON has one object per line, and YAML one document
-// per change.
-func watchChanges(c *call) error {
+// watch follows the subscriptions of a command and shows their events as they
+// come, until the context ends or --limit is reached.
+func watch(c *call) error {
 	server, err := c.api.connected(c.ctx)
 	if err != nil {
 		return err
 	}
-	after := (*string)(nil)
 	if cursor, ok := c.given["after"]; ok {
-		after = &cursor[0]
+		c.variables["after"] = cursor[0]
 	}
 	if c.is("kept") {
 		latest, err := c.query("LatestChange", map[string]any{})
 		if err != nil {
 			return err
 		}
-		cursor := cell(memberOf(latest, "cursor"), false)
-		after = &cursor
+		c.variables["after"] = memberOf(latest, "cursor")
 	}
-	stream := allChanges(c.ctx, server, after)
-	if c.verb.name != "all" {
-		stream = changes(c.ctx, server, c.verb.name, c.given[c.verb.name], after)
+	if names := c.given[c.verb.name]; names != nil {
+		c.variables["uuids"], c.variables["names"] = names, names // each subscription declares one of them
 	}
-	shown := 0
-	return c.eachEvent(stream, func(text []byte) error {
-		row, err := decoded(text)
-		if err != nil {
-			return err
+	ctx, cancel := context.WithCancel(c.ctx)
+	var streams sync.WaitGroup
+	defer streams.Wait()
+	defer cancel()
+	merged := make(chan event)
+	for _, name := range c.verb.send {
+		streams.Go(func() { c.follow(ctx, server, operationNamed(name), merged) })
+	}
+	for shown := 1; ; shown++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case of := <-merged:
+			err := c.api.explained(of.err)
+			if err == nil {
+				err = c.showEvent(of.data, shown == 1)
+			}
+			if err != nil || shown == c.number("limit") {
+				return err
+			}
 		}
-		shown++
-		return c.showEvent(row, shown == 1)
-	})
+	}
 }
 
-func watchCapacity(c *call) error {
-	server, err := c.api.connected(c.ctx)
+// follow sends the events of a subscription until the context ends.
+func (c *call) follow(ctx context.Context, server *client.Client, of operation, events chan<- event) {
+	document, variables := of.document(c.variables)
+	for data, err := range client.Follow[json.RawMessage](ctx, server, document, variables) {
+		select {
+		case events <- event{data, err}:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// showEvent shows an event: a change as a row, and capacity as a table. In a
+// table, the first change has the headings above it. JSON has one change per
+// line, and YAML one document per change.
+func (c *call) showEvent(data json.RawMessage, isFirst bool) error {
+	decoded, err := decoded(data)
 	if err != nil {
 		return err
 	}
-	var wanted struct {
-		Filter          *client.ResourceProviderFilter
-		GroupBy         client.CapacityGrouping
-		ResourceClasses []string
+	row := onlyMember(decoded)
+	if c.verb.name == "capacity" {
+		return c.list(capacityColumns(c.text("by")), listOf(row, "capacity.nodes"))
 	}
-	text, err := json.Marshal(c.variables)
-	if err = errors.Join(err, json.Unmarshal(text, &wanted)); err != nil {
-		return err
-	}
-	stream := client.CapacityChanges(c.ctx, server, wanted.Filter, wanted.GroupBy, wanted.ResourceClasses, nil)
-	return c.eachEvent(events(stream), func(text []byte) error {
-		of, err := decoded(text)
-		if err != nil {
-			return err
-		}
-		return c.list(capacityColumns(c.text("by")), listOf(of, "capacity.nodes"))
-	})
-}
-
-// eachEvent shows the events of a stream, as JSON, until the context ends or
-// --limit is reached.
-func (c *call) eachEvent(stream iter.Seq[event], show func(text []byte) error) error {
-	shown := 0
-	for of := range stream {
-		if of.err != nil {
-			return c.api.explained(of.err)
-		}
-		text, err := json.Marshal(of.data)
-		if err == nil {
-			err = show(text)
-		}
-		if shown++; err != nil || shown == c.number("limit") {
-			return err
-		}
-	}
-	return nil
-}
-
-// showEvent shows an event. In a table, the first event has the headings above
-// it.
-func (c *call) showEvent(row any, isFirst bool) error {
 	var text bytes.Buffer
 	if err := c.out.show(&text, columnsOf(c.columns()), []any{row}, c.out.isData()); err != nil {
 		return err

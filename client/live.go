@@ -2,38 +2,15 @@ package client
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"iter"
 )
 
-// The subscriptions of the functions below.
-const (
-	followResources = `subscription ResourceChanges($uuids: [UUID!], $after: String) {
-  resourceChanged(uuids: $uuids, after: $after) { cursor change { kind key what changedAt } resource { uuid name revision } }
-}`
-	followNamespaces = `subscription NamespaceChanges($names: [String!], $after: String) {
-  namespaceChanged(names: $names, after: $after) { cursor change { kind key what changedAt } namespace { name revision } }
-}`
-	followProviders = `subscription ProviderChanges($uuids: [UUID!], $after: String) {
-  resourceProviderChanged(uuids: $uuids, after: $after) { cursor change { kind key what changedAt } resourceProvider { uuid name generation } }
-}`
-	followCapacity = `subscription CapacityChanges($filter: ResourceProviderFilter, $groupBy: CapacityGrouping!, $resourceClasses: [String!], $after: String) {
-  capacityChanged(filter: $filter, groupBy: $groupBy, resourceClasses: $resourceClasses, after: $after) {
-    cursor
-    capacity(first: 1000) { nodes { resourceClass aggregate trait root { uuid name } total reserved capacity used free shareUsed providers } }
-  }
-}`
-	followCandidates = `subscription CandidateChanges($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAny: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy! = NONE, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $first: Int, $after: String) {
-  allocationCandidatesChanged(resources: $resources, requiredAll: $requiredAll, requiredAny: $requiredAny, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, after: $after) {
-    cursor
-    allocationCandidates(first: $first) {
-      totalCount totalCountIsExact
-      nodes { allocations { provider { uuid name } resources { resourceClass amount } } mappings { suffix providers { uuid name } } }
-      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
-    }
-  }
-}`
-)
+// subscriptions has the documents of the functions below.
+//
+//go:embed operations/live/*.graphql
+var subscriptions embed.FS
 
 // ResourceChange is a change of a resource.
 type ResourceChange struct {
@@ -111,19 +88,19 @@ type CandidateChange struct {
 // all for nil. With a cursor it begins with the changes after it, otherwise
 // with new changes. See Follow for its end.
 func ResourceChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ResourceChange, error] {
-	return changesOf[ResourceChange](ctx, c, followResources, behind(after, "uuids", uuids))
+	return changesOf[ResourceChange](ctx, c, "ResourceChanges", behind(after, "uuids", uuids))
 }
 
 // NamespaceChanges follows the changes of the namespaces with these names, or
 // of all for nil, like ResourceChanges.
 func NamespaceChanges(ctx context.Context, c *Client, names []string, after *string) iter.Seq2[*NamespaceChange, error] {
-	return changesOf[NamespaceChange](ctx, c, followNamespaces, behind(after, "names", names))
+	return changesOf[NamespaceChange](ctx, c, "NamespaceChanges", behind(after, "names", names))
 }
 
 // ProviderChanges follows the changes of the resource providers with these
 // uuids, or of all for nil, like ResourceChanges.
 func ProviderChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ProviderChange, error] {
-	return changesOf[ProviderChange](ctx, c, followProviders, behind(after, "uuids", uuids))
+	return changesOf[ProviderChange](ctx, c, "ProviderChanges", behind(after, "uuids", uuids))
 }
 
 // CapacityChanges follows the result of Capacities. It returns the sums each
@@ -134,7 +111,7 @@ func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFil
 	if filter != nil {
 		variables["filter"] = filter
 	}
-	return changesOf[CapacityChange](ctx, c, followCapacity, variables)
+	return changesOf[CapacityChange](ctx, c, "CapacityChanges", variables)
 }
 
 // CandidateChanges follows the result of FindCandidates. It returns the
@@ -148,7 +125,7 @@ func CandidateChanges(ctx context.Context, c *Client, request CandidateRequest, 
 	if after != nil {
 		variables["after"] = *after
 	}
-	return changesOf[CandidateChange](ctx, c, followCandidates, variables)
+	return changesOf[CandidateChange](ctx, c, "CandidateChanges", variables)
 }
 
 // variablesOf returns the members of a value as variables.
@@ -173,9 +150,14 @@ func behind(after *string, name string, list []string) map[string]any {
 }
 
 // changesOf follows a subscription and returns the field of each event.
-func changesOf[E any](ctx context.Context, c *Client, document string, variables map[string]any) iter.Seq2[*E, error] {
+func changesOf[E any](ctx context.Context, c *Client, name string, variables map[string]any) iter.Seq2[*E, error] {
 	return func(yield func(*E, error) bool) {
-		for data, err := range Follow[map[string]*E](ctx, c, document, variables) {
+		document, err := subscriptions.ReadFile("operations/live/" + name + ".graphql")
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for data, err := range Follow[map[string]*E](ctx, c, string(document), variables) {
 			var event *E
 			for _, field := range data { // there is one
 				event = field

@@ -26,11 +26,11 @@ func main() {
 	if !ok {
 		log.Fatalf("%s has no line %s", page, mark)
 	}
-	reference, err := cli.Reference()
+	grammar, err := cli.Model()
 	if err != nil {
 		log.Fatalf("write the reference of commands: %v", err)
 	}
-	if err := os.WriteFile(page, []byte(written+mark+reference), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(written+mark+referenceOf(grammar)), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }
