@@ -23,21 +23,31 @@ type call struct {
 	variables map[string]any
 }
 
-// execute runs the command that was parsed.
-func (s *session) execute(g *grammar, of *noun) error {
-	v := of.verbNamed(".")
-	if v == nil {
-		v = of.verbNamed(s.parsed.Selected().Name)
-	}
-	c := &call{session: s, verb: new(verb), params: append(slices.Clone(g.params[v]), g.shared...),
+// newCall returns a run of a command with the values that were parsed.
+func (s *session) newCall(v *verb) *call {
+	c := &call{session: s, verb: new(verb), params: append(v.params(), sets(v.of.shared)...),
 		given: map[string][]string{}, told: map[string]string{}, variables: map[string]any{}}
-	*c.verb, s.call = *v, c
+	*c.verb = *v
+	values := map[string]reflect.Value{}
+	for _, flag := range s.parsed.Flags() {
+		values["--"+flag.Name] = flag.Target
+	}
+	for _, argument := range selectedNode(s.parsed).Positional {
+		values["<"+argument.Name+">"] = argument.Target
+	}
 	for _, p := range c.params {
-		if value := g.root.FieldByIndex(p.index); !isAbsent(value) {
+		if value := values[p.label()]; value.IsValid() && !isAbsent(value) {
 			c.given[p.key] = stringsOf(value)
 		}
 	}
-	s.out = outputOf(c)
+	return c
+}
+
+// execute runs the command that was parsed.
+func (s *session) execute(of *noun) error {
+	v := of.verbAt(s.parsed.Selected())
+	c := s.newCall(v)
+	s.call, s.out = c, outputOf(c)
 	if slices.Contains(of.shared, ".server") {
 		if err := s.choose(remoteOf(c)); err != nil {
 			return err

@@ -56,8 +56,8 @@ type session struct {
 
 // parser returns the parser of a grammar. The parser calls exit after it has
 // printed a help text.
-func (s *session) parser(g *grammar, exit func()) (*kong.Kong, error) {
-	return kong.New(g.root.Addr().Interface(), kong.Name("cadastre"), kong.PostBuild(hideKeys),
+func (s *session) parser(grammar any, exit func()) (*kong.Kong, error) {
+	return kong.New(grammar, kong.Name("cadastre"), kong.PostBuild(hideKeys),
 		kong.Description("One GraphQL API for metadata definitions, resources, capabilities and placement."),
 		kong.Writers(s.stdout, s.stderr), kong.Vars{"version": s.program.inWords()},
 		kong.Exit(func(int) { exit() }), kong.Help(printHelp),
@@ -73,8 +73,7 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 	}
 	of, args := asked(args)
 	exited := false
-	g := newGrammar(func(one *noun) bool { return one == of })
-	parser, err := run.parser(g, func() { exited = true })
+	parser, err := run.parser(newGrammar(func(one *noun) bool { return one == of }), func() { exited = true })
 	if err != nil {
 		return err
 	}
@@ -91,7 +90,7 @@ func Run(ctx context.Context, program Program, args []string, stdout, stderr io.
 	if err := checkNumbers(run.parsed); err != nil {
 		return err
 	}
-	return run.execute(g, of)
+	return run.execute(of)
 }
 
 // asked returns the noun of the arguments, or nil, and the arguments in full:

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/alecthomas/kong"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -159,6 +161,11 @@ func (n *noun) verbNamed(name string) *verb {
 	return n.verbs[i]
 }
 
+// verbAt returns the verb of a command in the grammar, or nil.
+func (n *noun) verbAt(command *kong.Node) *verb {
+	return cmp.Or(n.verbNamed("."), n.verbNamed(command.Name))
+}
+
 // path returns the words of the command.
 func (v *verb) path() string { return strings.TrimSuffix(v.of.name+" "+v.name, " .") }
 
@@ -199,7 +206,6 @@ type param struct {
 	isOwn       bool // it is not a variable of the operation
 	help        string
 	attributes  map[string]string // of the parser
-	index       []int             // of its field in the struct of the grammar
 }
 
 // newFlag returns the flag or the argument of a line: `--name=FORM Type

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"io"
@@ -44,17 +45,15 @@ func (s *session) complete(words []string) error {
 	}
 	before, word := words[:len(words)-1], words[len(words)-1]
 	of, _ := nounIn(before)
-	g := newGrammar(func(one *noun) bool { return one == of })
-	parser, err := s.parser(g, func() {})
+	parser, err := s.parser(newGrammar(func(one *noun) bool { return one == of }), func() {})
 	if err != nil {
 		return err
 	}
-	parsed, err := kong.Trace(parser, before)
-	if err != nil {
+	if s.parsed, err = kong.Trace(parser, before); err != nil {
 		return err
 	}
-	l := &line{session: s, grammar: g, parsed: parsed, node: parsed.Model.Node}
-	for _, part := range parsed.Path {
+	l := &line{session: s, of: of, node: parser.Model.Node}
+	for _, part := range s.parsed.Path {
 		if part.Command != nil {
 			l.node = part.Command
 		}
@@ -62,10 +61,10 @@ func (s *session) complete(words []string) error {
 			l.arguments = append(l.arguments, part.Positional)
 		}
 	}
-	if err := parsed.Reset(); err != nil {
+	if err := s.parsed.Reset(); err != nil {
 		return nil
 	}
-	_, _ = parsed.Apply() // the values before the last word
+	_, _ = s.parsed.Apply() // the values before the last word
 	_, err = io.WriteString(s.stdout, strings.Join(append(l.candidates(before, word), ""), "\n"))
 	return err
 }
@@ -73,32 +72,34 @@ func (s *session) complete(words []string) error {
 // line is a parsed command line without its last word.
 type line struct {
 	*session
-	grammar   *grammar
-	parsed    *kong.Context
+	of        *noun
 	node      *kong.Node
 	arguments []*kong.Positional
 }
 
-// candidates returns the candidates for a word.
-func (l *line) candidates(before []string, word string) []string {
-	if len(before) > 0 && strings.HasPrefix(before[len(before)-1], "-") {
-		if flag := l.flag(before[len(before)-1]); flag != nil && !flag.IsBool() {
-			return beginning(word, l.values(flag.Value, word))
-		}
-	}
+// candidates returns the candidates for a word that begin with it.
+func (l *line) candidates(before []string, word string) (all []string) {
 	name, value, ok := strings.Cut(word, "=")
-	switch flag := l.flag(name); {
-	case ok && flag != nil:
-		values := beginning(value, l.values(flag.Value, value))
-		return lists.Map(values, func(one string) string { return name + "=" + one })
-	case strings.HasPrefix(word, "-"):
-		return beginning(word, l.flagNames())
-	case len(l.node.Positional) > 0:
-		return beginning(word, l.values(l.node.Positional[min(len(l.arguments), len(l.node.Positional)-1)], word))
-	case l.parsed.Error != nil:
-		return nil
+	last := ""
+	if len(before) > 0 && strings.HasPrefix(before[len(before)-1], "-") {
+		last = before[len(before)-1]
 	}
-	return beginning(word, lists.Map(l.node.Children, func(child *kong.Node) string { return child.Name }))
+	switch flag, arguments := l.flag(last), l.node.Positional; {
+	case flag != nil && !flag.IsBool():
+		all = l.values(flag.Value, "--"+flag.Name, word)
+	case ok && l.flag(name) != nil:
+		for _, one := range l.values(l.flag(name).Value, "--"+l.flag(name).Name, value) {
+			all = append(all, name+"="+one)
+		}
+	case strings.HasPrefix(word, "-"):
+		all = l.flagNames()
+	case len(arguments) > 0:
+		argument := arguments[min(len(l.arguments), len(arguments)-1)]
+		all = l.values(argument, "<"+argument.Name+">", word)
+	case l.parsed.Error == nil:
+		all = lists.Map(l.node.Children, func(child *kong.Node) string { return child.Name })
+	}
+	return slices.DeleteFunc(all, func(one string) bool { return !strings.HasPrefix(one, word) || one == "" })
 }
 
 // flag returns the flag with this name, such as --output or -o; nil for none.
@@ -123,26 +124,19 @@ func (l *line) flagNames() (names []string) {
 	return names
 }
 
-// beginning returns the strings that begin with a word.
-func beginning(word string, texts []string) []string {
-	return slices.DeleteFunc(texts, func(text string) bool { return !strings.HasPrefix(text, word) || text == "" })
-}
-
-// values returns the possible values of a flag or an argument: the members of
-// an enum, names from the server, or contexts.
-func (l *line) values(of *kong.Value, word string) []string {
+// values returns the possible values of a flag or an argument with this label:
+// the members of an enum, names from the server, or contexts.
+func (l *line) values(of *kong.Value, label, word string) []string {
 	if of.Enum != "" {
 		return of.EnumSlice()
 	}
-	kind := ""
-	c := &call{session: l.session, given: map[string][]string{}}
-	for _, p := range slices.Concat(l.grammar.shared, slices.Concat(slices.Collect(maps.Values(l.grammar.params))...)) {
-		value := l.grammar.root.FieldByIndex(p.index)
-		if value.Addr().Pointer() == of.Target.Addr().Pointer() {
+	if l.of == nil {
+		return nil
+	}
+	kind, c := "", l.newCall(cmp.Or(l.of.verbAt(l.node), &verb{of: l.of})) // the flags of the noun before a verb
+	for _, p := range c.params {
+		if p.label() == label {
 			kind = p.kind
-		}
-		if slices.Contains(l.grammar.shared, p) && !isAbsent(value) {
-			c.given[p.key] = stringsOf(value)
 		}
 	}
 	if kind == "context" {

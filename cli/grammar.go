@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,20 +10,13 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// grammar is the struct that kong turns into a parser, and the parameters of
-// its fields.
-type grammar struct {
-	root   reflect.Value
-	shared []*param              // flags of all commands of the noun
-	params map[*verb][]*param    // of the verbs that newGrammar built
-	fields []reflect.StructField // of the root
-}
-
-// newGrammar returns the grammar of all nouns. It has the verbs of a noun only
-// if isBuilt returns true, because building all verbs takes longer than most
-// commands.
-func newGrammar(isBuilt func(*noun) bool) *grammar {
-	g := &grammar{params: map[*verb][]*param{}}
+// newGrammar returns the struct that kong turns into a parser of all nouns. It
+// has the verbs of the noun built only, because building all verbs takes longer
+// than most commands.
+func newGrammar(built func(*noun) bool) any {
+	var fields []reflect.StructField
+	var shared []*param
+	add := func(of reflect.Type, tag string) { fields = append(fields, fieldFor(len(fields), of, tag)) }
 	for _, of := range table() {
 		if of.name[0] == '.' {
 			continue
@@ -33,38 +25,26 @@ func newGrammar(isBuilt func(*noun) bool) *grammar {
 		switch {
 		case of.name == "serve":
 			typ = reflect.TypeFor[serveCommand]()
-		case isBuilt(of):
-			typ = g.structOf(of)
+		case built(of):
+			typ, shared = structOf(of), sets(of.shared)
 		}
-		tag := tagOf("cmd", "", "name", of.name, "group", of.group, "help", of.help)
-		g.fields = append(g.fields, fieldFor(len(g.fields), typ, tag))
+		add(typ, tagOf("cmd", "", "name", of.name, "group", of.group, "help", of.help))
 	}
-	g.fields = append(g.fields, fieldFor(len(g.fields), reflect.TypeFor[kong.VersionFlag](),
-		tagOf("name", "version", "help", "Print the version and the commit.")))
-	for i, p := range g.shared {
-		p.index = []int{len(g.fields)}
-		g.fields = append(g.fields, fieldFor(i+len(table()), p.goType(), p.tag(nil)))
+	add(reflect.TypeFor[kong.VersionFlag](), tagOf("name", "version", "help", "Print the version and the commit."))
+	for _, p := range shared {
+		add(p.goType(), p.tag(nil))
 	}
-	g.root = reflect.New(reflect.StructOf(g.fields)).Elem()
-	return g
+	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
 // structOf returns the struct of a noun, with a field for each verb.
-func (g *grammar) structOf(of *noun) reflect.Type {
-	g.shared = sets(of.shared)
+func structOf(of *noun) reflect.Type {
 	var verbs []reflect.StructField
 	for i, v := range of.verbs {
-		path := []int{len(g.fields), i}
-		if v.name == "." {
-			path = path[:1]
-		}
-		params := slices.Clone(v.params())
 		var fields []reflect.StructField
-		for j, p := range params {
-			p.index = append(slices.Clone(path), j)
+		for j, p := range v.params() {
 			fields = append(fields, fieldFor(j, p.goType(), p.tag(v)))
 		}
-		g.params[v] = params
 		if v.name == "." {
 			return reflect.StructOf(fields)
 		}

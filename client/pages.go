@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -60,13 +61,25 @@ type MissingError struct{ Kind, Name string }
 // Error names the missing object.
 func (e *MissingError) Error() string { return fmt.Sprintf("%s %q does not exist", e.Kind, e.Name) }
 
-// pageOf returns a page of a list in an answer.
-func pageOf[T any](nodes []T, info *PageInfo) Page[T] {
-	page := Page[T]{Nodes: nodes}
-	if info != nil && info.HasNextPage {
-		page.Next = info.EndCursor
-	}
-	return page
+// connection is a page of a list in an answer.
+type connection[T any] interface {
+	GetNodes() []T
+	GetPageInfo() *PageInfo
+}
+
+// nodes returns the members of a list, page after page.
+func nodes[T any](fetch func(after *string) (connection[T], error)) iter.Seq2[T, error] {
+	return All(func(after *string) (page Page[T], err error) {
+		list, err := fetch(after)
+		if err != nil {
+			return page, err
+		}
+		page.Nodes = list.GetNodes()
+		if info := list.GetPageInfo(); info != nil && info.HasNextPage {
+			page.Next = info.EndCursor
+		}
+		return page, nil
+	})
 }
 
 // The iterators below fetch pages of the size first; nil is the server's
@@ -74,12 +87,9 @@ func pageOf[T any](nodes []T, info *PageInfo) Page[T] {
 
 // Namespaces returns the namespaces that match a filter, in an order.
 func Namespaces(ctx context.Context, c graphql.Client, filter *NamespaceFilter, order *NamespaceOrder, first *int) iter.Seq2[*Namespace, error] {
-	return All(func(after *string) (page Page[*Namespace], err error) {
+	return nodes(func(after *string) (connection[*Namespace], error) {
 		answer, err := ListNamespaces(ctx, c, filter, order, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.Namespaces.Nodes, answer.Namespaces.PageInfo), nil
+		return answer.Namespaces, err
 	})
 }
 
@@ -87,84 +97,62 @@ func Namespaces(ctx context.Context, c graphql.Client, filter *NamespaceFilter, 
 // type it returns them as they apply to the type, through associations with the
 // target and the prefix.
 func Properties(ctx context.Context, c graphql.Client, namespace string, resourceType, target, prefix *string, first *int) iter.Seq2[*Property, error] {
-	return All(func(after *string) (page Page[*Property], err error) {
+	return nodes(func(after *string) (connection[*Property], error) {
 		answer, err := ListProperties(ctx, c, namespace, resourceType, target, prefix, first, after)
-		if err != nil {
-			return page, err
+		if err != nil || answer.Namespace == nil {
+			return nil, cmp.Or[error](err, &MissingError{"namespace", namespace})
 		}
-		if answer.Namespace == nil {
-			return page, &MissingError{"namespace", namespace}
-		}
-		list := answer.Namespace.PropertyConnection
-		return pageOf(list.Nodes, list.PageInfo), nil
+		return answer.Namespace.PropertyConnection, nil
 	})
 }
 
 // Objects returns the objects of a namespace by name, like Properties.
 func Objects(ctx context.Context, c graphql.Client, namespace string, resourceType, target, prefix *string, first *int) iter.Seq2[*Object, error] {
-	return All(func(after *string) (page Page[*Object], err error) {
+	return nodes(func(after *string) (connection[*Object], error) {
 		answer, err := ListObjects(ctx, c, namespace, resourceType, target, prefix, first, after)
-		if err != nil {
-			return page, err
+		if err != nil || answer.Namespace == nil {
+			return nil, cmp.Or[error](err, &MissingError{"namespace", namespace})
 		}
-		if answer.Namespace == nil {
-			return page, &MissingError{"namespace", namespace}
-		}
-		list := answer.Namespace.ObjectConnection
-		return pageOf(list.Nodes, list.PageInfo), nil
+		return answer.Namespace.ObjectConnection, nil
 	})
 }
 
 // Tags returns the tags of all namespaces. With search it returns only tags
 // whose names contain this string.
 func Tags(ctx context.Context, c graphql.Client, search *string, first *int) iter.Seq2[*Tag, error] {
-	return All(func(after *string) (page Page[*Tag], err error) {
+	return nodes(func(after *string) (connection[*Tag], error) {
 		answer, err := ListTags(ctx, c, search, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.Tags.Nodes, answer.Tags.PageInfo), nil
+		return answer.Tags, err
 	})
 }
 
 // TagsOf returns the tags of a namespace.
 func TagsOf(ctx context.Context, c graphql.Client, namespace string, first *int) iter.Seq2[*Tag, error] {
-	return All(func(after *string) (page Page[*Tag], err error) {
+	return nodes(func(after *string) (connection[*Tag], error) {
 		answer, err := ListTagsOf(ctx, c, namespace, first, after)
-		if err != nil {
-			return page, err
+		if err != nil || answer.Namespace == nil {
+			return nil, cmp.Or[error](err, &MissingError{"namespace", namespace})
 		}
-		if answer.Namespace == nil {
-			return page, &MissingError{"namespace", namespace}
-		}
-		list := answer.Namespace.TagConnection
-		return pageOf(list.Nodes, list.PageInfo), nil
+		return answer.Namespace.TagConnection, nil
 	})
 }
 
 // AssociationsOfType returns the associations of a resource type.
 func AssociationsOfType(ctx context.Context, c graphql.Client, resourceType string, first *int) iter.Seq2[*Association, error] {
-	return All(func(after *string) (page Page[*Association], err error) {
+	return nodes(func(after *string) (connection[*Association], error) {
 		answer, err := ListAssociationsOfType(ctx, c, resourceType, first, after)
-		if err != nil {
-			return page, err
+		if err != nil || answer.ResourceType == nil {
+			return nil, cmp.Or[error](err, &MissingError{"resource type", resourceType})
 		}
-		if answer.ResourceType == nil {
-			return page, &MissingError{"resource type", resourceType}
-		}
-		list := answer.ResourceType.Associations
-		return pageOf(list.Nodes, list.PageInfo), nil
+		return answer.ResourceType.Associations, nil
 	})
 }
 
 // ResourceTypes returns the resource types that match a filter, in an order.
 func ResourceTypes(ctx context.Context, c graphql.Client, filter *ResourceTypeFilter, order *ResourceTypeOrder, first *int) iter.Seq2[*ResourceType, error] {
-	return All(func(after *string) (page Page[*ResourceType], err error) {
+	return nodes(func(after *string) (connection[*ResourceType], error) {
 		answer, err := ListResourceTypes(ctx, c, filter, order, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.ResourceTypes.Nodes, answer.ResourceTypes.PageInfo), nil
+		return answer.ResourceTypes, err
 	})
 }
 
@@ -176,10 +164,10 @@ func CapabilityValues(ctx context.Context, c graphql.Client, resourceType, name 
 		if err != nil {
 			return page, err
 		}
-		if answer.ResourceType == nil {
+		switch {
+		case answer.ResourceType == nil:
 			return page, &MissingError{"resource type", resourceType}
-		}
-		if answer.ResourceType.Capability == nil {
+		case answer.ResourceType.Capability == nil:
 			return page, &MissingError{"capability", name}
 		}
 		values := answer.ResourceType.Capability.Values
@@ -194,72 +182,53 @@ func CapabilityValues(ctx context.Context, c graphql.Client, resourceType, name 
 // Resources returns the resources that match a filter, in an order, with or
 // without their metadata.
 func Resources(ctx context.Context, c graphql.Client, filter *ResourceFilter, order *ResourceOrder, first *int, withMetadata bool) iter.Seq2[*ListedResource, error] {
-	return All(func(after *string) (page Page[*ListedResource], err error) {
+	return nodes(func(after *string) (connection[*ListedResource], error) {
 		answer, err := ListResources(ctx, c, filter, order, first, after, withMetadata)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.Resources.Nodes, answer.Resources.PageInfo), nil
+		return answer.Resources, err
 	})
 }
 
 // MetadataKeys returns the metadata keys of the resources that match a filter.
 // A resource type and a string in the key restrict them further; nil does not.
 func MetadataKeys(ctx context.Context, c graphql.Client, filter *ResourceFilter, resourceType, search *string, first *int) iter.Seq2[*KeyInUse, error] {
-	return All(func(after *string) (page Page[*KeyInUse], err error) {
+	return nodes(func(after *string) (connection[*KeyInUse], error) {
 		answer, err := ListMetadataKeys(ctx, c, filter, resourceType, search, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.MetadataKeys.Nodes, answer.MetadataKeys.PageInfo), nil
+		return answer.MetadataKeys, err
 	})
 }
 
 // Providers returns the providers that match a filter, in an order.
 func Providers(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, order *ResourceProviderOrder, first *int) iter.Seq2[*Provider, error] {
-	return All(func(after *string) (page Page[*Provider], err error) {
+	return nodes(func(after *string) (connection[*Provider], error) {
 		answer, err := ListProviders(ctx, c, filter, order, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.ResourceProviders.Nodes, answer.ResourceProviders.PageInfo), nil
+		return answer.ResourceProviders, err
 	})
 }
 
 // ProviderNames returns the names of the providers that match a filter.
 func ProviderNames(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, first *int) iter.Seq2[*ProviderName, error] {
-	return All(func(after *string) (page Page[*ProviderName], err error) {
+	return nodes(func(after *string) (connection[*ProviderName], error) {
 		answer, err := ListProviderNames(ctx, c, filter, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.ResourceProviders.Nodes, answer.ResourceProviders.PageInfo), nil
+		return answer.ResourceProviders, err
 	})
 }
 
 // AllocationsOf returns the allocations on the provider with a uuid.
 func AllocationsOf(ctx context.Context, c graphql.Client, provider string, first *int) iter.Seq2[*Allocation, error] {
-	return All(func(after *string) (page Page[*Allocation], err error) {
+	return nodes(func(after *string) (connection[*Allocation], error) {
 		answer, err := ListAllocationsOf(ctx, c, provider, first, after)
-		if err != nil {
-			return page, err
+		if err != nil || answer.ResourceProvider == nil {
+			return nil, cmp.Or[error](err, &MissingError{"provider", provider})
 		}
-		if answer.ResourceProvider == nil {
-			return page, &MissingError{"provider", provider}
-		}
-		list := answer.ResourceProvider.Allocations
-		return pageOf(list.Nodes, list.PageInfo), nil
+		return answer.ResourceProvider.Allocations, nil
 	})
 }
 
 // Consumers returns the consumers that match a filter, in an order.
 func Consumers(ctx context.Context, c graphql.Client, filter *ConsumerFilter, order *ConsumerOrder, first *int) iter.Seq2[*Consumer, error] {
-	return All(func(after *string) (page Page[*Consumer], err error) {
+	return nodes(func(after *string) (connection[*Consumer], error) {
 		answer, err := ListConsumers(ctx, c, filter, order, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.Consumers.Nodes, answer.Consumers.PageInfo), nil
+		return answer.Consumers, err
 	})
 }
 
@@ -294,47 +263,35 @@ func Usages(ctx context.Context, c graphql.Client, project, user, consumerType *
 
 // Traits returns the traits that match a filter.
 func Traits(ctx context.Context, c graphql.Client, filter *TraitFilter, first *int) iter.Seq2[*Trait, error] {
-	return All(func(after *string) (page Page[*Trait], err error) {
+	return nodes(func(after *string) (connection[*Trait], error) {
 		answer, err := ListTraits(ctx, c, filter, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.Traits.Nodes, answer.Traits.PageInfo), nil
+		return answer.Traits, err
 	})
 }
 
 // ResourceClasses returns the resource classes that match a filter.
 func ResourceClasses(ctx context.Context, c graphql.Client, filter *ResourceClassFilter, first *int) iter.Seq2[*ResourceClass, error] {
-	return All(func(after *string) (page Page[*ResourceClass], err error) {
+	return nodes(func(after *string) (connection[*ResourceClass], error) {
 		answer, err := ListResourceClasses(ctx, c, filter, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.ResourceClasses.Nodes, answer.ResourceClasses.PageInfo), nil
+		return answer.ResourceClasses, err
 	})
 }
 
 // Capacities returns the capacity of the providers that match a filter, in
 // groups, for these resource classes, or all for nil.
 func Capacities(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, groupBy CapacityGrouping, resourceClasses []string, first *int) iter.Seq2[*Capacity, error] {
-	return All(func(after *string) (page Page[*Capacity], err error) {
+	return nodes(func(after *string) (connection[*Capacity], error) {
 		answer, err := ListCapacity(ctx, c, filter, groupBy, resourceClasses, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.Capacity.Nodes, answer.Capacity.PageInfo), nil
+		return answer.Capacity, err
 	})
 }
 
 // AuditEvents returns the events of the audit log that match a filter, newest
 // first.
 func AuditEvents(ctx context.Context, c graphql.Client, filter *AuditFilter, first *int) iter.Seq2[*AuditEvent, error] {
-	return All(func(after *string) (page Page[*AuditEvent], err error) {
+	return nodes(func(after *string) (connection[*AuditEvent], error) {
 		answer, err := ListAuditEvents(ctx, c, filter, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.AuditEvents.Nodes, answer.AuditEvents.PageInfo), nil
+		return answer.AuditEvents, err
 	})
 }
 
@@ -342,14 +299,8 @@ func AuditEvents(ctx context.Context, c graphql.Client, filter *AuditFilter, fir
 // up to the current newest. With nil it begins with the oldest change in the
 // log.
 func Changes(ctx context.Context, c graphql.Client, filter *ChangeFilter, cursor *string, first *int) iter.Seq2[*Change, error] {
-	return All(func(after *string) (page Page[*Change], err error) {
-		if after == nil {
-			after = cursor
-		}
-		answer, err := ListChanges(ctx, c, filter, first, after)
-		if err != nil {
-			return page, err
-		}
-		return pageOf(answer.Changes.Nodes, answer.Changes.PageInfo), nil
+	return nodes(func(after *string) (connection[*Change], error) {
+		answer, err := ListChanges(ctx, c, filter, first, cmp.Or(after, cursor))
+		return answer.Changes, err
 	})
 }
