@@ -353,7 +353,9 @@ func (s *session) query(operation string, variables map[string]any) (any, error)
 // a mutation. For a list it reads pages until it has most rows; 0 is all.
 func (s *session) ask(of operation, variables map[string]any, most int) (found, payload any, err error) {
 	if of.declares("first") {
-		variables["first"] = firstOf(most)
+		if variables["first"] = maxPage; most > 0 {
+			variables["first"] = min(maxPage, most)
+		}
 	}
 	data, err := s.answer(of, variables, most)
 	if err != nil {

@@ -84,8 +84,7 @@ func (c contexts) save() error {
 		return err
 	}
 	_, err = made.Write(text)
-	err = errors.Join(err, made.Close())
-	if err == nil {
+	if err = errors.Join(err, made.Close()); err == nil {
 		err = os.Rename(made.Name(), path)
 	}
 	if err != nil {
@@ -109,7 +108,8 @@ func (c contexts) named(name string) (savedContext, error) {
 
 // rows returns the contexts with these names, or all, sorted by name and
 // without their secrets.
-func (c contexts) rows(names ...string) (rows []any) {
+func (c contexts) rows(names ...string) []any {
+	rows := []any{}
 	for _, name := range slices.Sorted(maps.Keys(c.Contexts)) {
 		if len(names) > 0 && !slices.Contains(names, name) {
 			continue
@@ -124,53 +124,37 @@ func (c contexts) rows(names ...string) (rows []any) {
 	return rows
 }
 
-// existing returns the contexts of the user, and an error for an unknown name.
-func existing(names []string) (contexts, error) {
+// manageContexts lists contexts, selects one, or deletes some. An unknown name
+// is an error.
+func manageContexts(c *call) error {
 	all, err := loadContexts()
+	if err != nil {
+		return err
+	}
+	names := c.given["name"]
 	for _, name := range names {
-		if _, ok := all.Contexts[name]; !ok && err == nil {
-			err = missing("context", name)
+		if _, ok := all.Contexts[name]; !ok {
+			return missing("context", name)
 		}
 	}
-	return all, err
-}
-
-func listContexts(c *call) error {
-	all, err := loadContexts()
-	if err != nil {
-		return err
+	if c.verb.name == "use" {
+		all.Current = names[0]
 	}
-	return c.list(c.columns(), append([]any{}, all.rows()...))
-}
-
-func useContext(c *call) error {
-	all, err := existing(c.given["name"])
-	if err != nil {
-		return err
-	}
-	all.Current = c.text("name")
-	if err := all.save(); err != nil {
-		return err
-	}
-	return c.list(c.columns(), all.rows(all.Current))
-}
-
-func deleteContexts(c *call) error {
-	all, err := existing(c.given["name"])
-	if err != nil {
-		return err
-	}
-	deleted := all.rows(c.given["name"]...)
-	for _, name := range c.given["name"] {
-		delete(all.Contexts, name)
-		if all.Current == name {
+	rows := all.rows(names...)
+	if c.verb.name == "delete" {
+		for _, name := range names {
+			delete(all.Contexts, name)
+		}
+		if slices.Contains(names, all.Current) {
 			all.Current = ""
 		}
 	}
-	if err := all.save(); err != nil {
-		return err
+	if c.verb.name != "list" {
+		if err := all.save(); err != nil {
+			return err
+		}
 	}
-	return c.list(c.columns(), deleted)
+	return c.list(c.columns(), rows)
 }
 
 // login asks the server who the viewer is, and saves the server and the token.

@@ -18,12 +18,10 @@ import (
 
 // exportBatch is the number of namespaces that one request exports, and
 // unloadBatch the number that one request deletes. They are small enough for
-// the operation time of a server. exportAttempts bounds the attempts to export
-// a namespace that others change.
+// the operation time of a server.
 const (
-	exportBatch    = 20
-	unloadBatch    = 20
-	exportAttempts = 5
+	exportBatch = 20
+	unloadBatch = 20
 )
 
 // exportDefinitions writes one file for each namespace. It replaces files with
@@ -155,6 +153,14 @@ func unloadDefinitions(c *call) error {
 		return err
 	}
 	input := map[string]any{"includeProtected": c.is("include-protected")}
+	for name, list := range map[string][]string{"names": names, "resourceTypes": types} {
+		if list != nil {
+			input[name] = list
+		}
+	}
+	if origin != nil {
+		input["origin"] = origin[0]
+	}
 	inputs := []map[string]any{input}
 	if c.is("all") {
 		all, err := c.namespaceNames(nil)
@@ -165,14 +171,6 @@ func unloadDefinitions(c *call) error {
 		for part := range slices.Chunk(all, unloadBatch) {
 			inputs = append(inputs, map[string]any{"names": part, "includeProtected": c.is("include-protected")})
 		}
-	}
-	for name, list := range map[string][]string{"names": names, "resourceTypes": types} {
-		if list != nil {
-			input[name] = list
-		}
-	}
-	if origin != nil {
-		input["origin"] = origin[0]
 	}
 	return c.unload(inputs)
 }

@@ -80,13 +80,14 @@ type rowLoad struct {
 	done    *progress
 	started time.Time
 
+	ctx     context.Context // ends with the error that ends the command
+	stop    context.CancelCauseFunc
 	sending sync.WaitGroup
 	free    chan struct{}
 
-	mu                                    sync.Mutex
 	underWay                              map[string]bool // names of objects in requests since the last wait
+	mu                                    sync.Mutex
 	created, updated, there, failed, rows int
-	err                                   error // error that ends the command
 }
 
 // loadRows loads the lines of a file. A refused line does not stop the others,
@@ -99,11 +100,13 @@ func (c *call) loadRows(kind rowKind) error {
 	defer in.Close()
 	l := &rowLoad{call: c, kind: kind, file: c.text("file"), done: c.progress("loading", size), started: time.Now(),
 		free: make(chan struct{}, c.number("parallel")), underWay: map[string]bool{}}
+	l.ctx, l.stop = context.WithCancelCause(c.ctx)
+	defer l.stop(nil)
 	defer l.done.end()
 	err = l.readAll(in)
 	l.sending.Wait()
 	l.done.end()
-	if err = errors.Join(err, l.err); err != nil {
+	if err = errors.Join(err, context.Cause(l.ctx)); err != nil && c.ctx.Err() == nil {
 		return err
 	}
 	return l.summarize()
@@ -135,7 +138,7 @@ func (l *rowLoad) readAll(in io.Reader) error {
 	lines.Buffer(make([]byte, 64<<10), maxRowBytes)
 	var batch []*fileRow
 	size, objects := 0, 0
-	for number := 1; lines.Scan() && l.isGoing(); number++ {
+	for number := 1; lines.Scan() && l.ctx.Err() == nil; number++ {
 		text := bytes.TrimSpace(lines.Bytes())
 		l.done.add(len(lines.Bytes()) + 1)
 		if len(text) == 0 {
@@ -163,12 +166,6 @@ func (l *rowLoad) readAll(in io.Reader) error {
 	return nil
 }
 
-func (l *rowLoad) isGoing() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err == nil && l.ctx.Err() == nil
-}
-
 // begin sends a request. It waits for all others first if one of them may
 // create a parent.
 func (l *rowLoad) begin(batch []*fileRow) {
@@ -178,9 +175,6 @@ func (l *rowLoad) begin(batch []*fileRow) {
 		l.sending.Wait()
 		clear(l.underWay)
 	}
-	if !l.isGoing() {
-		return
-	}
 	for _, row := range batch {
 		for _, name := range row.strings(l.kind.names) {
 			l.underWay[name] = true
@@ -189,10 +183,12 @@ func (l *rowLoad) begin(batch []*fileRow) {
 	l.free <- struct{}{}
 	l.sending.Go(func() {
 		defer func() { <-l.free }()
-		err := l.createOrUpdate(batch)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.err = errors.Join(l.err, err)
+		if l.ctx.Err() != nil {
+			return
+		}
+		if err := l.createOrUpdate(batch); err != nil {
+			l.stop(err)
+		}
 	})
 }
 

@@ -137,10 +137,9 @@ func rowsOf(data any) (rows []any, columns []column) {
 	}
 	names := map[string]bool{}
 	for _, row := range rows {
-		if members, ok := row.(map[string]any); ok {
-			for name := range members {
-				names[name] = true
-			}
+		members, _ := row.(map[string]any)
+		for name := range members {
+			names[name] = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -166,18 +165,15 @@ func onlyMember(value any) any {
 
 // firstList returns the first list in a value. It searches the members of an
 // object in the order of their names.
-func firstList(value any) []any {
-	switch of := value.(type) {
-	case []any:
-		return of
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(of)) {
-			if found := firstList(of[name]); found != nil {
-				return found
-			}
+func firstList(value any) (list []any) {
+	list, _ = value.([]any)
+	members, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if list == nil {
+			list = firstList(members[name])
 		}
 	}
-	return nil
+	return list
 }
 
 // send sends a request and returns the data of the answer. Numbers keep their
@@ -196,10 +192,7 @@ func (s *session) send(request *graphql.Request) (data any, err error) {
 }
 
 // pages is a list with pages in a document.
-type pages struct {
-	variable string   // of the cursor
-	path     []string // of the list in the answer
-}
+type pages struct{ variable, path string } // of the cursor, and of the list in the answer
 
 // pagesOf returns the list of an operation whose argument `after` is a variable.
 func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (found pages, err error) {
@@ -212,7 +205,7 @@ func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (f
 				here := append(slices.Clone(path), of.Alias)
 				after := of.Arguments.ForName("after")
 				if after != nil && after.Value.Kind == ast.Variable && found.variable == "" {
-					found = pages{after.Value.Raw, here}
+					found = pages{after.Value.Raw, strings.Join(here, ".")}
 				}
 				walk(of.SelectionSet, here)
 			case *ast.InlineFragment:
@@ -236,55 +229,35 @@ func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (f
 // rest appends the further pages of a list to an answer: all, or until the list
 // has most rows.
 func (p pages) rest(whole any, variables map[string]any, send func() (any, error), most int) (any, error) {
-	to, ok := at(whole, p.path)
+	to, ok := valueAt(whole, p.path).(map[string]any)
 	if !ok {
 		return whole, nil // the parent of the list does not exist
 	}
 	for page := to; ; {
-		next, more, err := nextOf(page, strings.Join(p.path, "."))
-		rows, _ := to["nodes"].([]any)
-		if err != nil || !more || most > 0 && len(rows) >= most {
-			return whole, err
+		info, _ := page["pageInfo"].(map[string]any)
+		more, hasNext := info["hasNextPage"].(bool)
+		next, hasCursor := info["endCursor"]
+		switch {
+		case !hasNext || !hasCursor:
+			return whole, usagef("--paginate: select pageInfo { hasNextPage endCursor } of %s", p.path)
+		case !more || most > 0 && len(listOf(to, "nodes")) >= most:
+			return whole, nil
 		}
 		variables[p.variable] = next
 		answer, err := send()
 		if err != nil {
 			return nil, err
 		}
-		if page, ok = at(answer, p.path); !ok {
-			return nil, fmt.Errorf("--paginate: a later page has no list %s", strings.Join(p.path, "."))
+		if page, ok = valueAt(answer, p.path).(map[string]any); !ok {
+			return nil, fmt.Errorf("--paginate: a later page has no list %s", p.path)
 		}
 		for _, key := range []string{"nodes", "edges"} {
 			if rows, ok := page[key].([]any); ok {
-				before, _ := to[key].([]any)
-				to[key] = append(before, rows...)
+				to[key] = append(listOf(to, key), rows...)
 			}
 		}
 		to["pageInfo"] = page["pageInfo"]
 	}
-}
-
-// nextOf returns the cursor of the next page, and whether there is one.
-func nextOf(page map[string]any, path string) (next any, more bool, err error) {
-	info, _ := page["pageInfo"].(map[string]any)
-	more, hasNext := info["hasNextPage"].(bool)
-	next, hasCursor := info["endCursor"]
-	if !hasNext || !hasCursor {
-		return nil, false, usagef("--paginate: select pageInfo { hasNextPage endCursor } of %s", path)
-	}
-	return next, more, nil
-}
-
-// at returns the object at a path of an answer.
-func at(data any, path []string) (map[string]any, bool) {
-	object, ok := data.(map[string]any)
-	for _, name := range path {
-		if !ok {
-			return nil, false
-		}
-		object, ok = object[name].(map[string]any)
-	}
-	return object, ok
 }
 
 // maxPage is the number of rows in a page, and maxScan of rows in a scan.
@@ -292,14 +265,6 @@ const (
 	maxPage = 200
 	maxScan = 1000
 )
-
-// firstOf returns the size of the first page.
-func firstOf(most int) int {
-	if most > 0 {
-		return min(maxPage, most)
-	}
-	return maxPage
-}
 
 // answer sends an operation of the client and returns the data of the answer,
 // with all pages of its list until it has most rows; 0 means all.
@@ -310,11 +275,8 @@ func (s *session) answer(of operation, variables map[string]any, most int) (any,
 	}
 	data, err := send()
 	list, none := pagesOf(allOperations(), of.OperationDefinition)
-	if err != nil || none != nil {
+	if err != nil || none != nil || valueAt(data, list.path+".pageInfo") == nil {
 		return data, err
 	}
-	if page, ok := at(data, list.path); ok && page["pageInfo"] != nil {
-		return list.rest(data, variables, send, most)
-	}
-	return data, nil
+	return list.rest(data, variables, send, most)
 }

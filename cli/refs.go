@@ -58,7 +58,7 @@ func (s *session) named(kind string, filter map[string]any, most int) (all []mat
 	request := &graphql.Request{OpName: "N", Query: query, Variables: variables}
 	data, err := s.send(request)
 	if err == nil {
-		list := pages{"after", []string{of.field}}
+		list := pages{"after", of.field}
 		data, err = list.rest(data, variables, func() (any, error) { return s.send(request) }, most)
 	}
 	for _, node := range listOf(data, of.field+".nodes") {
