@@ -113,7 +113,7 @@ func (l *load) summarize(total int) error {
 		l.tally["CREATED"], l.tally["UPDATED"], l.tally["UNCHANGED"], l.tally["SKIPPED"], len(l.failed), what)
 }
 
-// definitionFiles returns the files that the command names: those of the
+// definitionFiles returns the files that the command names: the files of the
 // namespaces of --name, or all. A name without a file is an error.
 func (c *call) definitionFiles() (files []definitionFile, err error) {
 	paths, names := c.given["path"], slices.Clone(c.given["name"])

@@ -39,8 +39,8 @@ func operationNamed(name string) operation {
 // spreads matches the fragments in a document.
 var spreads = regexp.MustCompile(`\.\.\.(\w+)`)
 
-// withFragments appends the fragments that a document uses, except those that
-// were appended before.
+// withFragments appends the fragments that a document uses. It appends each one
+// once.
 func withFragments(text string, appended map[string]bool) string {
 	for _, found := range spreads.FindAllStringSubmatch(text, -1) {
 		if name := found[1]; !appended[name] {
@@ -111,7 +111,7 @@ func (o operation) within(data any, variables map[string]any) (any, *missingAt) 
 			}
 		}
 		if data == nil && name == "" && parent != "" {
-			return nil, nil // an object without a value here, such as a host without candidates of its own
+			return nil, nil // an object without a value here, such as a host, which has no candidates
 		}
 		if of, ok := data.(map[string]any); (data == nil || ok && len(of) == 0) && o.Operation == ast.Query {
 			kind, ok := map[string]string{"node": "audit-event", "resourceProvider": "provider"}[field.Name]

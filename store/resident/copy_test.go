@@ -197,8 +197,8 @@ func TestAWriterWaitsForItsCommit(t *testing.T) {
 }
 
 // TestALongCatchUpIsNotAbandoned makes each catch up take longer than a writer
-// retries failed ones. Writers wait for it, and none is told that its commit
-// cannot be shown.
+// retries failed ones. Writers wait for it, and no write fails
+// because its commit cannot be shown yet.
 func TestALongCatchUpIsNotAbandoned(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
