@@ -15,7 +15,7 @@ FUZZ ?= 5s
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: release test-openstack counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
+.PHONY: release test-openstack test-openstack-clients test-openstack-nova counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -31,6 +31,14 @@ GABBITS ?= /usr/lib/python3/dist-packages/placement/tests/functional/gabbits
 test-openstack: build ## the functional tests of Placement and of Glance's definitions against new servers (needs python3-placement, python3-gabbi, python3-oslotest and python3-glance)
 	/usr/bin/python3 -W ignore tools/openstack/image.py ./cadastre
 	/usr/bin/python3 -W ignore tools/openstack/run_gabbi.py --program ./cadastre --gabbits $(GABBITS) $(OPENSTACK)
+
+# A folder with a short path, and an empty database of PostgreSQL.
+CLOUD ?= /tmp/cadastre-cloud
+test-openstack-clients: build ## the commands of OpenStack's clients against Cadastre and the real services (needs the packages of docs/openstack.md)
+	/usr/bin/python3 -W ignore tools/openstack/clients.py --program ./cadastre --folder $(CLOUD) $(OPENSTACK)
+
+test-openstack-nova: build ## Nova with Cadastre as its Placement: make test-openstack-nova POSTGRES=URL OPENSTACK='--computes 5 --servers 50'
+	/usr/bin/python3 -W ignore tools/openstack/real_nova.py --program ./cadastre --folder $(CLOUD) --postgres '$(POSTGRES)' $(OPENSTACK)
 
 race: ## every test with the race detector, and all rounds of random tests
 	$(TESTS) $(RACE) ./...
