@@ -115,7 +115,8 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 	}
 	eachNamed(t, flag, func(page, name string) {
 		prefix := strings.HasSuffix(name, "-") && slices.ContainsFunc(known, func(flag string) bool { return strings.HasPrefix(flag, name) })
-		others := []string{"--data-urlencode", "--prefix", "--url", "--check", "--ignore-missing"} // of curl, npm, openstack and sha256sum
+		// Of curl, npm, openstack, sha256sum and nova-manage.
+		others := []string{"--data-urlencode", "--prefix", "--url", "--check", "--ignore-missing", "--delete"}
 		if !prefix && !slices.Contains(known, name) && !slices.Contains(others, name) {
 			t.Errorf("%s names the flag %s, which no command has", page, name)
 		}

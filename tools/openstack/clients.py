@@ -4,8 +4,8 @@
     clients.py --folder DIR --program ./cadastre --definitions DIR [-v]
 
 It starts Keystone, Placement, Glance and Manila with cloud.sh, and Cadastre with an empty database. Then it runs each
-command of clients.txt twice. Equal are the exit status, and the output without request ids, times, addresses and order of
-lines. The exit status is 0 if exactly the commands differ that clients.txt marks.
+command of clients.txt twice. Equal are the exit status, and the output without request ids, times, addresses and order. An
+error may have other words, with the same status. The exit status is 0 if exactly the commands differ that clients.txt marks.
 
 A line of clients.txt is a command. A line "! WHY" marks the next command as one that differs. Words such as $U1 are uuids.
 """
@@ -104,12 +104,26 @@ class Clients:
     def call(self, program, words, addresses):
         if program == 'openstack':
             return self.openstack(words, addresses['placement'])
-        logging.getLogger('').handlers = []
-        if program == 'glance':
-            return glanceclient.shell.OpenStackImagesShell().main(
-                ['--os-image-url', addresses['image'], '--os-auth-token', self.token] + words)
-        return manilaclient.shell.OpenStackManilaShell().main(
-            ['--os-token', self.token, '--bypass-url', addresses['share'], '--os-share-api-version', '2.70'] + words)
+        # The shells of the other clients work only once in a process.
+        pid = os.fork()
+        if pid:
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        status = 1
+        try:
+            if program == 'glance':
+                status = glanceclient.shell.OpenStackImagesShell().main(
+                    ['--os-image-url', addresses['image'], '--os-auth-token', self.token] + words) or 0
+            else:
+                status = manilaclient.shell.OpenStackManilaShell().main(
+                    ['--os-token', self.token, '--bypass-url', addresses['share'],
+                     '--os-share-api-version', '2.70'] + words) or 0
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else 1
+        except Exception as error:  # as the main functions of the clients print it
+            print(error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
     def run(self, command, addresses):
         """Runs a command, and returns its status and output."""
@@ -140,12 +154,22 @@ class Clients:
 
 
 def normal(text):
-    """Returns output without what differs always: ids of requests, times, addresses, order and widths."""
+    """Returns output without what differs always: ids of requests, times, addresses, order and widths.
+
+    The same number can be written 1 or 1.0, and members of JSON objects have no order.
+    """
     text = re.sub(r'req-[0-9a-f-]{36}', 'REQUEST', text)
     text = re.sub(r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?', 'TIME', text)
     text = re.sub(r'http://127\.0\.0\.1:\d+(/openstack/\w+)?', 'ADDRESS', text)
+    text = re.sub(r'(?<![\d.])(\d+)\.0(?![\d.])', r'\1', text)
     lines = [re.sub(r'^\| +\d+ +\| (?=\w+=)', '| N | ', line) for line in text.splitlines()]
-    return sorted(re.sub(r'[ -]{2,}', ' ', line) for line in lines if line.strip())
+    cells = [' | '.join(','.join(sorted(re.split(r', ?', cell.strip('{} ')))) for cell in line.split(' | ')) for line in lines]
+    return sorted(re.sub(r'[ -]{2,}', ' ', line) for line in cells if line.strip())
+
+
+def without_words(lines):
+    """Returns what is left of an error without its message: the status of the client and of HTTP."""
+    return [line for line in lines[:1]] + re.findall(r'HTTP \d+', ' '.join(lines))[:1]
 
 
 def start(folder):
@@ -211,7 +235,7 @@ def main():
                     'drop database placement; create database placement'], check=True)
     cloud('start', 'placement')
     server = start(OPTIONS.folder)
-    differ = wrong = 0
+    differ = wrong = words = 0
     try:
         given, project = token()
         shares = prepare(given, project)
@@ -230,15 +254,20 @@ def main():
                 if OPTIONS.verbose:
                     print('--- %s (%s): %d\n%s' % (command, side, status, output))
             same = seen['real'] == seen['Cadastre']
-            differ += not same
-            wrong += same != (why is None)
-            print('%3d %s, %s: %s' % (number, 'equal' if same else 'differs', seen['Cadastre'][0], command), flush=True)
+            failed = seen['real'][0] != 'status 0' and without_words(seen['real']) == without_words(seen['Cadastre'])
+            words += failed and not same
+            same_but_words = same or failed
+            differ += not same_but_words
+            wrong += same_but_words != (why is None)
+            print('%3d %s, %s: %s' % (number, 'equal' if same else 'other words' if failed else 'differs',
+                                      seen['Cadastre'][0], command), flush=True)
             if not same:
-                print('        marked: %s' % why)
+                if not failed:
+                    print('        marked: %s' % why)
                 for line in difflib.unified_diff(seen['real'], seen['Cadastre'], lineterm='', n=0):
                     if not line.startswith(('---', '+++', '@@')):
                         print('        ' + line[:OPTIONS.width])
-        print('%d commands, %d differ, %d not as marked' % (len(commands), differ, wrong))
+        print('%d commands: %d errors with other words, %d differ, %d not as marked' % (len(commands), words, differ, wrong))
     finally:
         server.terminate()
         server.wait()
