@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"internal/pgserver":           {},
 	"internal/soak":               {},
 	"mcp":                         {"internal/lists"},
-	"metadef":                     {"access", "internal/lists", "metadef/internal/jsonvalue", "page", "problem", "text"},
+	"metadef":                     {"access", "internal/lists", "metadef/internal/jsonvalue", "page", "placement", "problem", "text"},
 	"metadef/internal/jsonvalue":  {"internal/lists", "problem", "text"},
 	"metadef/metadeftest":         {"metadef"},
 	"page":                        {"problem"},

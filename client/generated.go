@@ -9380,7 +9380,7 @@ func (v *ValidateMetadataValidateMetadataMetadataReport) GetItems() []*ValidateM
 type ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem struct {
 	// The key as given.
 	Key string `json:"key"`
-	// Whether no definition matches, not even as a candidate.
+	// Whether no definition matches, not even as a candidate, and placement does not read the key.
 	IsCustom bool `json:"isCustom"`
 	// The spelling of the candidates or, for a custom key, the nearest known key; `null` if the key is known or no known key is similar.
 	Suggestion *string `json:"suggestion"`
@@ -9513,7 +9513,7 @@ const (
 	ViolationRuleOperators ViolationRule = "OPERATORS"
 	// The key is empty, too long, or not defined for a strict type.
 	ViolationRuleKey ViolationRule = "KEY"
-	// The value is empty or too long.
+	// The value is empty or too long, or placement cannot read it.
 	ViolationRuleValue ViolationRule = "VALUE"
 	// Another property that the object of the key requires is missing.
 	ViolationRuleRequired ViolationRule = "REQUIRED"

@@ -82,7 +82,7 @@ func shares() []share {
 			metadata: []string{"share_purpose=scratch", "share_performance_tier=bronze", "protection:level=none", "needed_until=2026-03-31"},
 			clients:  []string{"10.40.0.0/16"}},
 		{project: projectDemo, name: "ci-cache", protocol: "NFS", description: "Cache that the build machines share.",
-			metadata: []string{"share_purpose=application", "environment=development", "kubernetes.io/pvc=ci/build-cache", "cost_centre=DE-4200"}, // a misspelt key
+			metadata: []string{"share_purpose=application", "environment=development", "kubernetes.io/pvc=ci/build-cache", "cost_center=DE-4200"},
 			clients:  []string{"10.40.0.16", "10.40.0.17"}},
 		{project: projectResearch, name: "genomes", group: "sequencing", protocol: "CEPHFS", description: "Sequenced genomes as they come from the machines.",
 			tags:      []string{"Archives", "Health Data"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -13,7 +14,7 @@ import (
 // Rules of violations that are not keywords of a property.
 const (
 	RuleKey            = "key"      // the key is too long, or not defined for a strict type
-	RuleValue          = "value"    // the value is empty or too long
+	RuleValue          = "value"    // the value is empty or too long, or placement refuses it
 	RuleRequired       = "required" // a property that the key's object requires is missing
 	RuleHidden         = "hidden"   // the viewer may not see the broken rule
 	RuleUserModifiable = "userModifiable"
@@ -24,12 +25,18 @@ const (
 // writes are refused and which violations a report has.
 type Rules struct {
 	strict  bool
+	placing bool     // placement's keys are known
 	keys    keyIndex // of all definitions
 	shown   keyIndex // of the definitions that the viewer sees
 	hidden  map[int64]bool
 	names   map[int64]string // of the namespaces
 	objects map[*PropertyDefinition]*ObjectDefinition
 }
+
+// PlacementNamespace is the namespace of the keys that placement reads. Where
+// it applies, Rules know the keys that no list of definitions can have:
+// resources:CLASS, trait:TRAIT, and others with a suffix.
+const PlacementNamespace = "Cadastre::Placement"
 
 // NewRules returns the rules of a type, made from the namespaces that apply to
 // it. hidden has row ids of namespaces that the viewer does not see: verdicts
@@ -39,6 +46,7 @@ func NewRules(strict bool, applied []AppliedNamespace, hidden map[int64]bool) *R
 	var all, shown []*PropertyDefinition
 	for _, of := range applied {
 		rules.names[of.Namespace.ID] = of.Namespace.Name
+		rules.placing = rules.placing || of.Namespace.Name == PlacementNamespace
 		definitions := of.Definitions()
 		all = append(all, definitions...)
 		if !hidden[of.Namespace.ID] {
@@ -129,13 +137,16 @@ func (r ruling) against() int { return len(r.violations) + len(r.missing) }
 
 // item returns the verdict on one written item.
 func (j *judge) item(written KeyValue) MetadataReportItem {
-	item, definitions := j.match(written.Key, j.hints < MaxMetadataItems)
+	item, definitions := j.match(written, j.hints < MaxMetadataItems)
 	if item.IsCustom {
 		j.hints++
 	}
 	formal := written.violations()
 	least := j.leastAgainst(definitions, written.Value, j.after)
 	j.describe(&item, least, written.Value)
+	if _, wrong := j.placed(written); wrong != "" && len(item.Violations) == 0 {
+		item.Violations = []Violation{{Rule: RuleValue, Message: wrong}}
+	}
 	if len(formal) > 0 {
 		item.Violations = nil
 	}
@@ -269,12 +280,25 @@ func (r *Rules) Definitions(key string) []*PropertyDefinition {
 	return shown
 }
 
+// placed reports whether placement reads the key of an item, and returns the
+// problem with its value, "" for none.
+func (r *Rules) placed(written KeyValue) (known bool, problem string) {
+	if !r.placing {
+		return false, ""
+	}
+	return placement.CheckSpec(placement.ExtraSpec{Key: written.Key, Value: written.Value})
+}
+
 // match returns an item with the definitions of its key or a suggestion, and
 // the definitions to check it against.
-func (r *Rules) match(key string, suggest bool) (item MetadataReportItem, definitions []*PropertyDefinition) {
+func (r *Rules) match(written KeyValue, suggest bool) (item MetadataReportItem, definitions []*PropertyDefinition) {
+	key := written.Key
 	item.Key = key
 	if definitions, item.Definitions = r.defining(key); len(definitions) > 0 {
 		return item, definitions
+	}
+	if known, _ := r.placed(written); known {
+		return item, nil
 	}
 	if item.Definitions = r.shown.alike[alikeKey(key)]; len(item.Definitions) > 0 {
 		item.Suggestion = &item.Definitions[0].Name

@@ -1,6 +1,7 @@
 package metadef
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -191,4 +192,35 @@ func FuzzValidateMetadata(f *testing.F) {
 			t.Fatalf("report %+v", report)
 		}
 	})
+}
+
+// Where the namespace of placement applies, the keys that placement reads are
+// known, and their values are checked.
+func TestKeysOfPlacementAreKnownWhereItsNamespaceApplies(t *testing.T) {
+	t.Parallel()
+	report := func(namespace, key, value string) string {
+		rules := NewRules(true, []AppliedNamespace{{Namespace: &Namespace{Name: namespace},
+			Properties: []*PropertyDefinition{definition(1, "vcpus", `{"title":"V","type":"integer"}`)}}}, nil)
+		verdict := rules.Judge(MetadataWrite{Items: []KeyValue{{Key: key, Value: value}}})
+		return fmt.Sprintf("%s %t", describe(verdict.Items[0]), verdict.Accepted)
+	}
+	for _, c := range []struct{ key, value, want, without string }{
+		{"resources:VGPU", "2", "2 true", "custom 2 !key false"},
+		{"resources_NIC:CUSTOM_VF", "0", "0 true", "custom 0 !key false"},
+		{"resources1:VGPU", "two", "two !value false", "custom two !key false"},
+		{"resources:vgpu", "2", "2 !value false", "custom 2 !key false"},
+		{"trait:HW_CPU_X86_AVX", "required", "required true", "custom required !key false"},
+		{"trait2:HW_CPU_X86_AVX", "maybe", "maybe !value false", "custom maybe !key false"},
+		{"required1", "in:A,B", "in:A,B true", "custom in:A,B !key false"},
+		{"same_subtree_1", "_A,_B", "_A,_B true", "custom _A,_B !key false"},
+		{"vcpus", "-1", "-1 !value false", "-1 true"},
+		{"resource:VGPU", "2", "custom 2 !key false", "custom 2 !key false"},
+	} {
+		if got := report(PlacementNamespace, c.key, c.value); got != c.want {
+			t.Errorf("%s=%s is %q, want %q", c.key, c.value, got, c.want)
+		}
+		if got := report("Other", c.key, c.value); got != c.without {
+			t.Errorf("%s=%s without the namespace is %q, want %q", c.key, c.value, got, c.without)
+		}
+	}
 }

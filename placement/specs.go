@@ -79,7 +79,7 @@ var (
 // The result does not depend on the order of the specs. A spec that cannot be
 // parsed is a problem and adds nothing to the request.
 func ReadSpecs(w *World, specs []ExtraSpec) SpecRequest {
-	r := &specReader{groups: map[string]*specGroup{}, named: map[string]bool{}, sizes: map[string]int64{}, origins: map[string]string{}}
+	r := newSpecReader()
 	for _, spec := range slices.SortedFunc(slices.Values(specs), compareSpecs) {
 		r.readSpec(spec)
 	}
@@ -89,6 +89,22 @@ func ReadSpecs(w *World, specs []ExtraSpec) SpecRequest {
 	slices.SortStableFunc(r.found.Ignored, func(a, b IgnoredSpec) int { return compareSpecs(a.ExtraSpec, b.ExtraSpec) })
 	slices.SortStableFunc(r.found.Problems, func(a, b SpecProblem) int { return cmp.Compare(a.Key, b.Key) })
 	return r.found
+}
+
+// CheckSpec reports whether a rule of placement reads the key of a spec, and
+// returns its problem, "" for none. It checks the form of a class or trait in
+// the key, but not whether it exists.
+func CheckSpec(spec ExtraSpec) (known bool, problem string) {
+	r := newSpecReader()
+	r.readSpec(spec)
+	if of := groupSpec.FindStringSubmatch(spec.Key); of != nil && !isName(of[3]) {
+		return true, "the name in the key " + nameRule
+	}
+	for _, found := range r.found.Problems {
+		problem = found.Message
+	}
+	ignored := slices.ContainsFunc(r.found.Ignored, func(of IgnoredSpec) bool { return of.Reason == NoRule })
+	return !ignored && len(r.found.Capabilities) == 0, problem
 }
 
 func compareSpecs(a, b ExtraSpec) int {
@@ -111,6 +127,10 @@ type specGroup struct {
 	Group
 	first                                 string // the first key of all
 	resources, required, anyOf, forbidden []string
+}
+
+func newSpecReader() *specReader {
+	return &specReader{groups: map[string]*specGroup{}, named: map[string]bool{}, sizes: map[string]int64{}, origins: map[string]string{}}
 }
 
 func (r *specReader) problem(key, message string) {

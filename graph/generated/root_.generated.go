@@ -1542,7 +1542,7 @@ type MetadataReportItem {
   match.
   """
   definitions: [PropertyDefinition!]!
-  "Whether no definition matches, not even as a candidate."
+  "Whether no definition matches, not even as a candidate, and placement does not read the key."
   isCustom: Boolean!
   "The spelling of the candidates or, for a custom key, the nearest known key; ` + "`" + `null` + "`" + ` if the key is known or no known key is similar."
   suggestion: String
@@ -1594,7 +1594,7 @@ enum ViolationRule {
   OPERATORS
   "The key is empty, too long, or not defined for a strict type."
   KEY
-  "The value is empty or too long."
+  "The value is empty or too long, or placement cannot read it."
   VALUE
   "Another property that the object of the key requires is missing."
   REQUIRED
