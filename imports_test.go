@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 	"rest":                        {"access", "problem", "store"},
 	"rest/image":                  {"access", "internal/lists", "metadef", "page", "problem", "rest", "store", "store/metadefdb", "text"},
 	"rest/placement":              {"access", "page", "placement", "problem", "rest", "store"},
-	"rest/reservation":            {"access", "page", "problem", "resource", "rest", "store"},
+	"rest/reservation":            {"page", "problem", "resource", "rest", "store"},
 	"rest/share":                  {"access", "internal/lists", "metadef", "page", "problem", "resource", "rest", "store"},
 	"schema":                      {},
 	"store":                       {"access", "defaults", "ent", "internal/lists", "metadef", "placement", "problem", "resource", "store/auditdb", "store/changedb", "store/metadefdb", "store/placementdb", "store/resident", "store/resourcedb", "store/sqldb", "store/sqldb/paging"},

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -81,6 +82,21 @@ type Request struct {
 	Query   []Parameter       // in the order of the URL
 	Body    []byte
 	Mount   string
+	// MaxBytes bounds the body of an answer to a read; 0 is no limit.
+	MaxBytes int
+}
+
+// MostItems returns how many items of a minimum size an answer can have.
+func (r *Request) MostItems(minBytes int) int {
+	if r.MaxBytes == 0 {
+		return math.MaxInt - 1
+	}
+	return r.MaxBytes / minBytes
+}
+
+// TooLong is the fault of an answer that exceeds its bytes.
+func (r *Request) TooLong() error {
+	return Bad("the answer would exceed %d bytes; ask for less at once, by a limit or a filter", r.MaxBytes)
 }
 
 // Since reports whether the request has at least a minor version.
@@ -160,10 +176,14 @@ func (d *Door) Call(r *http.Request, requestID string) *Call {
 	return c
 }
 
-// match matches a path with the path of a route.
+// match matches a path with the path of a route. No name has a NUL or bytes that
+// are not UTF-8, so no route has such a path.
 func match(pattern, path string) (map[string]string, bool) {
 	if path == "" {
 		path = "/"
+	}
+	if !isText(path) {
+		return nil, false
 	}
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {
@@ -204,10 +224,11 @@ func (c *Call) Name() string {
 }
 
 // Run runs the call with the viewer of the context, and returns its response.
-// It reads everything at one instant. Outside reports whether a database in
-// another process worked for it.
-func (c *Call) Run(ctx context.Context, body []byte) (response *Response, outside bool) {
-	c.request.Body = body
+// It reads everything at one instant. The answer to a read has at most maxBytes;
+// 0 is no limit. Outside reports whether a database in another process worked
+// for it.
+func (c *Call) Run(ctx context.Context, body []byte, maxBytes int) (response *Response, outside bool) {
+	c.request.Body, c.request.MaxBytes = body, maxBytes
 	if c.route.Field == "" {
 		return c.handle(ctx, c.route.Handle), false
 	}
@@ -268,7 +289,11 @@ func (c *Call) handle(ctx context.Context, run Handler) *Response {
 	if err != nil {
 		return c.Respond(ctx, err)
 	}
-	return c.success(answer)
+	response := c.success(answer)
+	if most := c.request.MaxBytes; most > 0 && len(response.Body) > most && !c.Writes() {
+		return c.Respond(ctx, c.request.TooLong())
+	}
+	return response
 }
 
 // Respond returns the response for an error. Only faults and refusals are

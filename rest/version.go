@@ -54,13 +54,16 @@ func parameters(query string) ([]Parameter, *Fault) {
 		key, value, _ := strings.Cut(part, "=")
 		key, errKey := url.QueryUnescape(key)
 		value, errValue := url.QueryUnescape(value)
-		if errKey != nil || errValue != nil || !utf8.ValidString(key) || !utf8.ValidString(value) {
-			return nil, Bad("Invalid query string parameters: the query string is not encoded UTF-8")
+		if errKey != nil || errValue != nil || !isText(key) || !isText(value) {
+			return nil, Bad("Invalid query string parameters: the query string is not encoded UTF-8 without NUL")
 		}
 		list = append(list, Parameter{key, value})
 	}
 	return list, nil
 }
+
+// isText reports whether a string is UTF-8 without NUL, as databases require.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 // Last returns the last value of a parameter.
 func (r *Request) Last(key string) (value string, ok bool) {

@@ -146,7 +146,7 @@ func (t *transport) runCall(r *http.Request, call *rest.Call, of caller, h *held
 	ctx, cancel := t.within(access.WithViewer(r.Context(), of.viewer))
 	defer cancel()
 	run := t.work.begin()
-	response, outside := call.Run(ctx, body)
+	response, outside := call.Run(ctx, body, t.Limits.AnswerBytes)
 	if took := run.end(); !call.Writes() { // a write waits for locks and for the disk
 		h.payer.charge(int(took.cost(outside, call.Work() == rest.Searches)/pointCost), time.Now())
 	}
@@ -167,7 +167,7 @@ func (t *transport) runOpen(r *http.Request, call *rest.Call) *rest.Response {
 	if fault := call.Refused(); fault != nil {
 		return call.Respond(r.Context(), fault)
 	}
-	response, _ := call.Run(r.Context(), nil)
+	response, _ := call.Run(r.Context(), nil, 0)
 	return response
 }
 

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -67,7 +66,7 @@ func (d door) properties(ctx context.Context, resourceType string, withPrivate, 
 	if err != nil {
 		return nil, err
 	}
-	found, err := d.store.Capabilities(ctx, []int64{of.ID}, withPrivate && access.ViewerFrom(ctx).IsAdmin())
+	found, err := d.store.Capabilities(ctx, []int64{of.ID}, withPrivate)
 	if err != nil {
 		return nil, err
 	}

@@ -58,14 +58,14 @@ func (d door) list(ctx context.Context, r *rest.Request, k kind) (rest.Answer, e
 		return value
 	}
 	limit, offset := min(number("limit", page.MaxSize), page.MaxSize), number("offset", 0)
-	if limit+offset > page.MaxSize {
-		problems.Add("offset", "must be at most %d with the limit", page.MaxSize)
+	if offset > mostOffset {
+		problems.Add("offset", "must be at most %d", mostOffset)
 	}
 	if err := problems.Err(); err != nil {
 		return rest.Answer{}, err
 	}
 	viewer := access.ViewerFrom(ctx)
-	if all, ok := r.Last("all_tenants"); !ok || all == "0" || !viewer.IsAdmin() {
+	if all, ok := r.Last("all_tenants"); !ok || all == "0" || !resource.ReachOf(viewer).All {
 		filter.ProjectID = &viewer.ProjectID
 	}
 	if k.inside != "" {
@@ -75,18 +75,43 @@ func (d door) list(ctx context.Context, r *rest.Request, k kind) (rest.Answer, e
 		}
 		filter.Parent, filter.ProjectID = &parent.UUID, nil
 	}
-	size := limit + offset
-	found, err := d.store.Resources(ctx, filter, page.Order{Field: "CREATED_AT", Descending: true}, page.Request{First: &size})
+	items, err := d.resources(ctx, filter, limit, offset)
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	items := found.Items[min(offset, len(found.Items)):]
 	metadata, err := d.store.MetadataOf(ctx, lists.Map(items, func(of *resource.Resource) int64 { return of.ID }), nil)
 	if err != nil {
 		return rest.Answer{}, err
 	}
 	forms := lists.Map(items, func(of *resource.Resource) map[string]any { return formOf(of, pairs(metadata[of.ID])) })
 	return rest.Answer{Body: map[string]any{k.list: forms}}, nil
+}
+
+// mostOffset bounds the resources that a list skips.
+const mostOffset = 100_000
+
+// resources returns resources after an offset, the newest first. It reads those
+// that it skips in pages.
+func (d door) resources(ctx context.Context, filter resource.Filter, limit, offset int) ([]*resource.Resource, error) {
+	request := page.Request{}
+	for {
+		size := limit
+		if offset > 0 {
+			size = min(offset, page.MaxSize)
+		}
+		request.First = &size
+		found, err := d.store.Resources(ctx, filter, page.Order{Field: "CREATED_AT", Descending: true}, request)
+		switch {
+		case err != nil:
+			return nil, err
+		case offset <= 0:
+			return found.Items, nil
+		case !found.HasMore:
+			return nil, nil
+		}
+		offset -= size
+		request.After = &found.Cursors[size-1]
+	}
 }
 
 // readLiteral reads a dictionary of strings in the form of Python, which the
