@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
@@ -88,7 +89,7 @@ func collection(name string, of object, links bool) object {
 func (d *door) showSchema(_ context.Context, r *rest.Request) (rest.Answer, error) {
 	schema, ok := d.schemas[r.Path["schema"]]
 	if !ok {
-		return rest.Answer{Status: http.StatusNotFound}, nil
+		return rest.Answer{}, problem.Refuse(problem.ErrNotFound, "schema %q does not exist", r.Path["schema"])
 	}
 	return rest.Answer{Status: http.StatusOK, Body: schema}, nil
 }
