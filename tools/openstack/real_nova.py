@@ -148,11 +148,14 @@ class Cloud:
     """A cloud with computes, flavors and servers."""
 
     def __init__(self):
+        self.calls = os.path.join(OPTIONS.folder, 'log', 'calls.jsonl')
         self.computes = None
         self.times = collections.OrderedDict()
 
     def start(self):
         os.makedirs(os.path.join(OPTIONS.folder, 'log'), exist_ok=True)
+        if os.path.exists(self.calls):
+            os.remove(self.calls)
         cloud('start', 'db', 'mq', 'keystone')
         OPTIONS.placement.start()
         cloud('start', 'glance', 'neutron', 'nova-api', 'nova-conductor', 'nova-scheduler')
@@ -166,11 +169,16 @@ class Cloud:
         for number in range(1, OPTIONS.computes + 1):
             self.start_compute(number)
             wait('compute %d' % number, lambda: self.count('compute_nodes') >= number - 3)
-        wait('computes', lambda: self.count('compute_nodes') == OPTIONS.computes)
+        wait('computes', lambda: self.count('compute_nodes') == OPTIONS.computes and
+             len(self.hosts()) == OPTIONS.computes)
         status, output = manage('cell_v2', 'discover_hosts')
         if status:
             raise RuntimeError(output)
         self.times['computes start'] = time.time() - started
+
+    def hosts(self):
+        return [one for one in self.api.placement('GET', '/resource_providers')['resource_providers']
+                if re.fullmatch(r'fake\d+', one['name'])]
 
     def start_compute(self, number):
         self.computes.stdin.write(b'%d\n' % number)
@@ -185,10 +193,13 @@ class Cloud:
         requests.put(at(2, '/v2/images/%s/file' % image), data=b'0' * 1024,
                      headers=dict(self.api.headers, **{'Content-Type': 'application/octet-stream'})).raise_for_status()
         self.image = image
-        self.flavors = {}
+        # A folder that was used before has the flavors.
+        self.flavors = {one['name']: one['id'] for one in self.api.nova('GET', '/flavors')['flavors']}
         for name, vcpus, specs in [('small', 1, {}), ('large', 2, {}),
                                    ('gold', 1, {'trait:CUSTOM_GOLD': 'required', 'trait:CUSTOM_BAD': 'forbidden'}),
                                    ('magic', 1, {'resources:CUSTOM_MAGIC': '1'})]:
+            if name in self.flavors:
+                continue
             made = self.api.nova('POST', '/flavors', {'flavor': {'name': name, 'ram': 64, 'vcpus': vcpus, 'disk': 1}})['flavor']
             self.flavors[name] = made['id']
             if specs:
@@ -196,13 +207,12 @@ class Cloud:
         for trait in ('CUSTOM_GOLD', 'CUSTOM_BAD'):
             self.api.placement('PUT', '/traits/' + trait)
         self.gold = set()
-        for provider in self.api.placement('GET', '/resource_providers')['resource_providers']:
-            number = re.fullmatch(r'fake(\d+)', provider['name'])
-            if number and int(number.group(1)) % 2:
+        for provider in self.hosts():
+            if int(provider['name'].removeprefix('fake')) % 2:
                 self.gold.add(provider['name'])
                 path = '/resource_providers/%s/traits' % provider['uuid']
                 has = self.api.placement('GET', path)
-                has['traits'].append('CUSTOM_GOLD')
+                has['traits'] = sorted(set(has['traits']) | {'CUSTOM_GOLD'})
                 self.api.placement('PUT', path, has)
 
     def boot(self, flavor, count):
@@ -319,6 +329,7 @@ class Cloud:
             self.phase('delete %d servers, and boot others' % len(more + self.errors()),
                        lambda: self.boot_again(more + self.errors()))
             more = self.compare('after the repair')
+        earlier = sql('select coalesce(max(id), 0) from nova.migrations')[0][0]
         small = self.servers("display_name like 'small%%'")
         resize, cold, live = small[:share], small[share:2 * share], small[2 * share:3 * share]
         self.phase('resize', lambda: self.api.act(resize, {'resize': {'flavorRef': self.flavors['large']}}), "'active','resized'")
@@ -326,7 +337,8 @@ class Cloud:
         self.phase('migrate', lambda: self.api.act(cold, {'migrate': None}), "'active','resized'")
         self.phase('confirm migrations', lambda: self.api.act(cold, {'confirmResize': None}))
         self.phase('migrate live', lambda: self.api.act(live, {'os-migrateLive': {'host': None, 'block_migration': 'auto'}}))
-        for status, count in sql('select concat(migration_type, " ", status), count(*) from nova.migrations group by 1'):
+        for status, count in sql('select concat(migration_type, " ", status), count(*) from nova.migrations '
+                                 'where deleted = 0 and id > %d group by 1' % earlier):
             say('    migrations: %s %d' % (status, count))
         self.compare('after moves')
         self.evacuate()
@@ -344,17 +356,21 @@ class Cloud:
             os.kill(int(file.read()), signal.SIGKILL)
         self.api.nova('PUT', '/os-services/' + service, {'forced_down': True})
         servers = self.servers("host = 'fake%d'" % number)
+        earlier = sql('select coalesce(max(id), 0) from nova.migrations')[0][0]
+
+        def moved(*statuses):
+            return sql("select count(*) from nova.migrations where migration_type = 'evacuation' and id > %d and status in ('%s')" %
+                       (earlier, "', '".join(statuses)))[0][0]
 
         def begin():
             self.api.act(servers, {'evacuate': {}})
-            wait('the evacuation', lambda: sql("select count(*) from nova.migrations where migration_type = 'evacuation' and "
-                                               "status in ('done', 'failed', 'error')")[0][0] >= len(servers))
+            wait('the evacuation', lambda: moved('done', 'failed', 'error') >= len(servers))
+            say('    evacuations: %d done of %d' % (moved('done'), len(servers)))
 
         self.phase('evacuate %d servers' % len(servers), begin)
         started = sql('select now()')[0][0]
         self.start_compute(number)
-        wait('the compute', lambda: sql("select count(*) from nova.migrations where migration_type = 'evacuation' and "
-                                        "status = 'completed'")[0][0] >= len(servers))
+        wait('the compute', lambda: moved('completed') >= len(servers))
         wait('the compute', lambda: self.count(
             'services', "host = 'fake%d' and last_seen_up > '%s'" % (number, started)) == 1)
         self.api.nova('PUT', '/os-services/' + service, {'forced_down': False})
@@ -363,7 +379,7 @@ class Cloud:
         """Prints the times of calls."""
         calls = collections.defaultdict(list)
         statuses = collections.Counter()
-        with open(os.path.join(OPTIONS.folder, 'log', 'calls.jsonl')) as file:
+        with open(self.calls) as file:
             for line in file:
                 call = json.loads(line)
                 path = re.sub(r'[0-9a-f]{8}-[0-9a-f-]{27}', '{uuid}', call['path'].split('?')[0])
