@@ -361,14 +361,19 @@ func TestCandidatesAreComparedByContent(t *testing.T) {
 	}
 }
 
-// TestValuesFillVariables fills lists and objects.
+// TestValuesFillVariables fills lists, objects and paths.
 func TestValuesFillVariables(t *testing.T) {
 	t.Parallel()
 	w := newWorld(1, size{minSize, minSize}, nil)
-	variables := object{"a": []any{"$consumer", object{"b": "$projects"}}, "c": "plain"}
-	got := Question{Variables: variables}.request(w, 3)
-	want := object{"a": []any{w.uuid("consumer of a work", 3), object{"b": w.value("projects", 0)}}, "c": "plain"}
+	variables := object{"a": []any{"$consumer", object{"b": "$projects"}}, "c": "plain", "$free": "d"}
+	of := &target{world: w}
+	got := of.request(Question{Variables: variables}, 3)
+	want := object{"a": []any{w.uuid("consumer of a work", 3), object{"b": of.value("projects", 0)}}, "c": "plain", of.value("free", 3).(string): "d"}
 	if !reflect.DeepEqual(got.Variables, want) || bytes.Contains(got.Call().Body, []byte("$")) {
 		t.Errorf("got %v, want %v", got.Variables, want)
+	}
+	call := of.call(Question{Method: "PUT", Path: "/allocations/$consumer?limit=1", Variables: variables}, 3)
+	if path := "/allocations/" + w.uuid("consumer of a work", 3) + "?limit=1"; call.Path != path || !bytes.Contains(call.Body, []byte(`"c":"plain"`)) {
+		t.Errorf("got %s %s, want the path %s", call.Path, call.Body, path)
 	}
 }

@@ -254,7 +254,7 @@ func (w *commitWriter) awaitOpen(ctx context.Context, heard *heard) error {
 // of ten follow ten hosts each, two follow ten resources each, one follows the
 // total capacity, and one follows candidates.
 func (w *commitWriter) subscription(n int) local.Request {
-	return w.queries[max(0, n%10-5)].request(w.target.world, n)
+	return w.target.request(w.queries[max(0, n%10-5)], n)
 }
 
 var (

@@ -19,11 +19,10 @@ type series struct {
 	timing
 	work    work
 	target  *target
-	call    local.Call // to a peer
-	answer  []byte     // the first one
-	exact   bool       // whether every answer must equal the first one
-	refused string     // code of a refusal; a refused work is not timed
-	waits   int64      // answers that a rate limit or a full server delayed
+	answer  []byte // the first one
+	exact   bool   // whether every answer must equal the first one
+	refused string // code of a refusal; a refused work is not timed
+	waits   int64  // answers that a rate limit or a full server delayed
 	rows    int
 	next    int // number of the next request
 	counted map[string]float64
@@ -114,13 +113,10 @@ func (b *bench) prepare(ctx context.Context, work work) (all []*series, _ error)
 // with Cadastre's.
 func askPeer(ctx context.Context, own *series, peer *target) (*series, error) {
 	s := &series{work: own.work, target: peer, rows: own.rows, exact: !own.work.Peer.Every}
-	s.work.Operations = cmp.Or(own.work.Peer.Operations, own.work.Operations)
-	var err error
-	if s.call, err = own.work.Peer.call(ctx, peer); err != nil {
-		return nil, err
-	}
-	if err := s.ask(ctx); err != nil {
-		return nil, err
+	s.work.Operations, s.work.Question = cmp.Or(own.work.Peer.Operations, own.work.Operations), own.work.Peer.Question
+	s.exact = s.exact && s.work.Undo == nil
+	if err := s.ask(ctx); err != nil || s.work.Undo != nil {
+		return s, err
 	}
 	return s, sameAnswer(ctx, own, s)
 }
@@ -195,7 +191,13 @@ const maxRound = 20 * time.Second
 // drive returns a drive of the next requests by some clients, whose connections
 // the caller closes.
 func (s *series) drive(clients, count int) drive {
-	return drive{clients: s.target.connect(s.work.As, clients), next: s.requests(count), check: s.check}
+	d := drive{clients: s.target.connect(s.work.As, clients), next: s.requests(count), check: s.check}
+	for _, c := range d.clients {
+		if s.work.Path != "" && s.target.server != nil {
+			c.Headers += microversion
+		}
+	}
+	return d
 }
 
 func (d drive) close() {
@@ -209,13 +211,8 @@ func (d drive) close() {
 func (s *series) requests(count int) func() []local.Call {
 	calls := make([]local.Call, count)
 	for i := range calls {
-		switch {
-		case s.target.server == nil:
-			calls[i] = s.call
-		case i > 0 && s.work.Undo == nil: // a read is always the same
-			calls[i] = calls[0]
-		default:
-			calls[i] = s.work.request(s.target.world, s.next+i).Call()
+		if calls[i] = calls[0]; i == 0 || s.work.Undo != nil { // a read is always the same
+			calls[i] = s.target.call(s.work.Question, s.next+i)
 		}
 	}
 	s.next += count
@@ -243,8 +240,13 @@ func (s *series) takeBack(ctx context.Context, first int) error {
 	if s.work.Undo == nil {
 		return nil
 	}
+	by := s.target.operator
+	if by == nil {
+		by = s.target.client("", 0)
+		defer by.Close()
+	}
 	for n := first; n < s.next; n++ {
-		if err := s.target.operator.Ask(ctx, s.work.Undo.request(s.target.world, n), nil); err != nil {
+		if _, err := by.Insist(ctx, s.target.call(*s.work.Undo, n), nil); err != nil {
 			return fmt.Errorf("take back: %w", err)
 		}
 	}

@@ -101,6 +101,13 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 		name: "PostGraphile", peer: postgraphilePeer, database: postgres, world: b.large, address: local.Loopback(port),
 		headers: "Content-Type: application/json\r\n", cluster: b.cluster, storage: on.storage,
 	}
+	t.hashes = map[string]string{}
+	for name, of := range map[string]pair{"commonHash": commonPair(), "rareHash": rarePair()} {
+		const query = "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1"
+		if t.hashes[name], err = b.cluster.Text(ctx, on.storage, query, of.key, of.value); err != nil {
+			return err
+		}
+	}
 	modules := filepath.Join(folder, "node_modules")
 	env := []string{"NODE_ENV=production", "GRAPHILE_ENV=production", "DATABASE_URL=" + b.cluster.URL(on.storage), fmt.Sprint("PORT=", port)}
 	return b.startPeer(t, local.Request{Query: "{ __typename }"}.Call(), "TERM", env,
@@ -126,6 +133,9 @@ func installPostGraphile(ctx context.Context) (string, error) {
 	return folder, nil
 }
 
+// microversion is the header for the newest API of Placement.
+const microversion = "OpenStack-API-Version: placement 1.39\r\n"
+
 // placementConfiguration has the settings of the reference placement that
 // differ from its defaults.
 const placementConfiguration = `[api]
@@ -145,7 +155,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	}
 	for _, program := range []string{"placement-manage", "uwsgi"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w: there is no %s (Debian: apt-get install placement-api uwsgi-core uwsgi-plugin-python3 python3-psycopg2)", errAbsent, program)
+			return fmt.Errorf("%w: there is no %s (Debian: apt-get install python3-placement uwsgi-core uwsgi-plugin-python3 python3-psycopg2)", errAbsent, program)
 		}
 	}
 	port, err := pgserver.FreePort()
@@ -155,7 +165,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	t := &target{
 		name: "Placement", peer: placementPeer, database: postgres, world: w, address: local.Loopback(port), family: true, once: true,
 		cluster: b.cluster, storage: fmt.Sprintf("placement_%d", len(b.targets)),
-		headers: "X-Auth-Token: admin\r\nOpenStack-API-Version: placement 1.39\r\nAccept: application/json\r\nConnection: close\r\n", // uwsgi's HTTP keeps no connection
+		headers: "X-Auth-Token: admin\r\nAccept: application/json\r\nContent-Type: application/json\r\nConnection: close\r\n" + microversion, // uwsgi's HTTP keeps no connection
 	}
 	if err := b.cluster.CreateDatabase(ctx, t.storage); err != nil {
 		return err
@@ -199,7 +209,7 @@ func (b *bench) startFloor() error {
 		}
 	}
 	i := slices.IndexFunc(b.works, func(one work) bool { return one.Peer != nil && one.Peer.With == floorPeer })
-	question := b.works[i].request(b.large, 0)
+	question := own.request(b.works[i].Question, 0)
 	c := own.client(admin, 0)
 	defer c.Close()
 	answer, err := c.Insist(context.Background(), question.Call(), nil)

@@ -107,7 +107,7 @@ func (s *sharedBench) works() (all []sharedWork, err error) {
 	known, _, err := works()
 	for _, work := range known {
 		if work.Shared {
-			asked := []local.Request{work.request(s.on.world, 0)}
+			asked := []local.Request{s.on.request(work.Question, 0)}
 			name, _, _ := strings.Cut(work.Name, ", 32 clients")
 			all = append(all, sharedWork{name, func() []local.Request { return asked }})
 		}

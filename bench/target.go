@@ -39,11 +39,12 @@ type target struct {
 	address  string // host and port
 	headers  string // lines in each request to a peer
 	process  *local.Process
-	once     bool           // whether it accepts one request per connection
-	family   bool           // whether child processes do the work
-	cluster  *local.Cluster // nil without PostgreSQL
-	storage  string         // database in the cluster
-	server   *local.Server  // nil for a peer
+	once     bool              // whether it accepts one request per connection
+	family   bool              // whether child processes do the work
+	cluster  *local.Cluster    // nil without PostgreSQL
+	storage  string            // database in the cluster
+	hashes   map[string]string // of metadata values, as Cadastre stores them
+	server   *local.Server     // nil for a peer
 	tokens   map[string][]string
 	operator *local.Client // fills the server and reads its metrics
 }
@@ -154,6 +155,7 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 		}
 	}
 	setup := local.Setup{Program: program.path, Folder: b.folder, Name: fmt.Sprintf("server-%d", number), Database: url}
+	setup.Args = []string{"--openstack-api", "placement"}
 	setup.Tokens = filepath.Join(b.folder, fmt.Sprintf("tokens-%d.yaml", number))
 	err := local.WriteTokens(setup.Tokens, all)
 	if err == nil {

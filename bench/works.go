@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"net/url"
@@ -33,18 +32,19 @@ type work struct {
 	Goal       goal
 }
 
-// Question is a document with its variables.
+// Question is a document with its variables, or a request to a REST API: a
+// method, GET if it is empty, a path, and the variables as the body.
 type Question struct {
-	Document  string
-	Variables object
+	Document     string
+	Method, Path string
+	Variables    object
 }
 
-// comparison is the question of a work in the form for a peer: a GraphQL
-// document, or a path with a query string that the variables complete.
+// comparison is the question of a work in the form for a peer. Without a
+// question it is the same question.
 type comparison struct {
 	With       string
 	Operations int
-	Path       string
 	Rows, Own  []string // jq queries for rows in the peer's answer, and in Cadastre's
 	Every      bool     // whether the peer's page may be any of Cadastre's rows
 	Question   `yaml:",inline"`
@@ -105,6 +105,9 @@ func works() ([]work, []Question, error) {
 			if one.Peer.Rows == nil {
 				one.Peer.Rows = []string{one.rows()}
 			}
+			if one.Peer.Document == "" && one.Peer.Path == "" {
+				one.Peer.Question = one.Question
+			}
 		}
 		one.Clients, one.Operations = max(1, one.Clients), max(1, one.Operations)
 		if one.As == "" {
@@ -135,18 +138,44 @@ func (g goal) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// request returns the n-th request to a world, whose values fill the variables.
-func (q Question) request(w *world, n int) local.Request {
-	variables, _ := filled(q.Variables, func(name string) any { return w.value(name, n) }).(object)
+// door is the path of Placement's API in a server of Cadastre.
+const door = "/openstack/placement"
+
+var named = regexp.MustCompile(`\$\w+`)
+
+// call returns the n-th request of a question to a target. Values of its world
+// fill the variables and the path.
+func (t *target) call(q Question, n int) local.Call {
+	if q.Path == "" {
+		return t.request(q, n).Call()
+	}
+	call := local.Call{Method: q.Method, Path: named.ReplaceAllStringFunc(q.Path, func(name string) string {
+		return url.QueryEscape(fmt.Sprint(t.value(name[1:], n)))
+	})}
+	if t.server != nil {
+		call.Path = door + call.Path
+	}
+	if q.Variables != nil {
+		call.Body = local.JSON(t.request(q, n).Variables)
+	}
+	return call
+}
+
+// request returns the n-th request of a document to a target.
+func (t *target) request(q Question, n int) local.Request {
+	variables, _ := filled(q.Variables, func(name string) any { return t.value(name, n) }).(object)
 	return local.Request{Query: q.Document, Variables: variables}
 }
 
-// filled returns a copy of a value and replaces each string that begins with $.
+// filled returns a copy of a value and replaces each string and key that begins with $.
 func filled(value any, by func(name string) any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		out := object{}
 		for name, one := range value {
+			if of, ok := strings.CutPrefix(name, "$"); ok {
+				name, _ = by(of).(string)
+			}
 			out[name] = filled(one, by)
 		}
 		return out
@@ -164,31 +193,9 @@ func filled(value any, by func(name string) any) any {
 	return value
 }
 
-// call returns the question as a request to a peer.
-func (c *comparison) call(ctx context.Context, peer *target) (local.Call, error) {
-	var err error
-	variables, _ := filled(c.Variables, func(name string) any {
-		of, ok := map[string]pair{"commonHash": commonPair(), "rareHash": rarePair()}[name]
-		if !ok {
-			return peer.world.value(name, 0)
-		}
-		const query = "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1"
-		var hash string
-		hash, err = peer.cluster.Text(ctx, peer.storage, query, of.key, of.value)
-		return hash
-	}).(object)
-	if c.Path == "" {
-		return local.Request{Query: c.Document, Variables: variables}.Call(), err
-	}
-	path := c.Path
-	for name, value := range variables {
-		path += fmt.Sprintf("&%s=%s", name, url.QueryEscape(fmt.Sprint(value)))
-	}
-	return local.Call{Path: path}, err
-}
-
 // value returns the value for a $name in the n-th request of a work.
-func (w *world) value(name string, n int) any {
+func (t *target) value(name string, n int) any {
+	w := t.world
 	switch name {
 	case "consumer": // another one in each request
 		return w.uuid("consumer of a work", n)
@@ -208,6 +215,8 @@ func (w *world) value(name string, n int) any {
 		return names(40, project)
 	case "traits": // more rare traits than any host has
 		return names(rareTraitsEach+3, rareTrait)
+	case "commonHash", "rareHash":
+		return t.hashes[name]
 	}
 	panic(fmt.Sprintf("works.yaml names the value $%s, which the world does not have", name))
 }

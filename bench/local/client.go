@@ -31,20 +31,23 @@ type Request struct {
 	Variables Object `json:"variables,omitempty"`
 }
 
-// Call is an HTTP request: a POST with a body, or a GET without one. An empty
-// path is the path of the GraphQL endpoint.
+// Call is an HTTP request. Without a method it is a POST with a body, or a GET
+// without one. An empty path is the path of the GraphQL endpoint.
 type Call struct {
-	Path string
-	Body []byte
+	Method, Path string
+	Body         []byte
 }
 
 // Call returns the HTTP request for the operation.
-func (r Request) Call() Call {
-	text, err := json.Marshal(r)
+func (r Request) Call() Call { return Call{Body: JSON(r)} }
+
+// JSON returns the JSON of strings, numbers, lists and objects.
+func JSON(value any) []byte {
+	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // strings, numbers and lists
+		panic(err)
 	}
-	return Call{Body: text}
+	return text
 }
 
 // Client is a viewer with connections to one server. Clients share the processors
@@ -156,7 +159,7 @@ func (c *Client) Send(ctx context.Context, of Call, into *bytes.Buffer) Answer {
 		return Answer{Code: Unanswered}
 	}
 	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
-	return Answer{response.StatusCode, codeOf(into.Bytes()), into.Bytes(), time.Duration(seconds) * time.Second}
+	return Answer{response.StatusCode, cmp.Or(codeOf(into.Bytes()), response.Status), into.Bytes(), time.Duration(seconds) * time.Second}
 }
 
 // isClosed reports whether the server has closed the connection.
@@ -184,12 +187,13 @@ func (c *connection) exchange(ctx context.Context, by *Client, of Call, into *by
 	if of.Body != nil {
 		method, length = http.MethodPost, fmt.Sprintf("Content-Length: %d\r\n", len(of.Body))
 	}
+	method = cmp.Or(of.Method, method)
 	c.message = fmt.Appendf(c.message[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n%s%s", method, cmp.Or(of.Path, "/graphql"), by.Address, by.Headers, length)
 	c.message = append(append(c.message, "\r\n"...), of.Body...)
 	if _, err := socket.Write(c.message); err != nil {
 		return nil, err
 	}
-	response, err := http.ReadResponse(c.reader, nil)
+	response, err := http.ReadResponse(c.reader, &http.Request{Method: method})
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +226,7 @@ const patience = 5 * time.Minute
 func (c *Client) Insist(ctx context.Context, of Call, into *bytes.Buffer) ([]byte, error) {
 	for began := time.Now(); ; c.Delayed.Add(1) {
 		got := c.Send(ctx, of, into)
-		if got.Code == Answered && got.Status == http.StatusOK {
+		if got.Code == Answered && got.Status/100 == 2 {
 			return got.Body, nil
 		}
 		if got.wait == 0 && slices.Contains([]string{"RATE_LIMITED", "UNAVAILABLE"}, got.Code) {
