@@ -162,23 +162,7 @@ func TestDoorsShowEachViewerWhatGraphQLShows(t *testing.T) {
 		}
 		served, names, hidden, shown := newDoors(t, s), namesOf(content), 0, 0
 		for _, token := range slices.Sorted(maps.Keys(viewers)) {
-			same := func(path, query string, members []string) int {
-				t.Helper()
-				got := served.ask(token, http.MethodGet, path, "")
-				door, other := valuesIn(got.body, members), valuesIn(served.query(token, query), members)
-				if got.status >= 400 {
-					door = nil
-				}
-				if !slices.Equal(door, other) {
-					t.Errorf("%s: GET %s: %d\n%v\nGraphQL shows\n%v", token, path, got.status, door, other)
-				}
-				for _, word := range secretsOf(token) {
-					if strings.Contains(got.body, word) && !strings.Contains(path, word) {
-						t.Errorf("%s: GET %s shows %s: %.300s", token, path, word, got.body)
-					}
-				}
-				return len(other)
-			}
+			same := func(path, query string, members []string) int { return served.same(token, path, query, members) }
 			for _, of := range lists(viewers[token]) {
 				shown += same(of.path, of.query, of.shown)
 			}
@@ -198,6 +182,26 @@ func TestDoorsShowEachViewerWhatGraphQLShows(t *testing.T) {
 			t.Errorf("%d things are hidden and %d shown", hidden, shown)
 		}
 	})
+}
+
+// same compares the answer of a door with that of GraphQL, and returns the
+// number of things in it.
+func (d doors) same(token, path, query string, members []string) int {
+	d.t.Helper()
+	got := d.ask(token, http.MethodGet, path, "")
+	door, other := valuesIn(got.body, members), valuesIn(d.query(token, query), members)
+	if got.status >= 400 {
+		door = nil
+	}
+	if !slices.Equal(door, other) {
+		d.t.Errorf("%s: GET %s: %d\n%v\nGraphQL shows\n%v", token, path, got.status, door, other)
+	}
+	for _, word := range secretsOf(token) {
+		if strings.Contains(got.body, word) && !strings.Contains(path, word) {
+			d.t.Errorf("%s: GET %s shows %s: %.300s", token, path, word, got.body)
+		}
+	}
+	return len(other)
 }
 
 // TestHiddenThingsAnswerAsMissingOnes sends every route of every door about a
@@ -224,10 +228,7 @@ func TestHiddenThingsAnswerAsMissingOnes(t *testing.T) {
 				}
 				for _, name := range hiddenFrom("red", parameter) {
 					for _, token := range []string{"red", "reader", "nobody"} {
-						for _, body := range append([]string{""}, validBodies[door.Service]...) {
-							if body == "" && (route.Method == http.MethodPut || route.Method == http.MethodPost) {
-								continue
-							}
+						for _, body := range bodiesOf(door.Service, route.Method) {
 							served.sameAsMissing(token, route.Method, path, name, body)
 							compared++
 						}
@@ -239,6 +240,15 @@ func TestHiddenThingsAnswerAsMissingOnes(t *testing.T) {
 			t.Errorf("after %d requests about hidden things the database is the same: %v", compared, after == before)
 		}
 	})
+}
+
+// bodiesOf returns the valid bodies of a service; a method that only reads or
+// deletes can have none.
+func bodiesOf(service, method string) []string {
+	if method == http.MethodPut || method == http.MethodPost {
+		return validBodies[service]
+	}
+	return append([]string{""}, validBodies[service]...)
 }
 
 // hiddenFrom returns the names of private things of the other project.
