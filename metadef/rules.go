@@ -137,14 +137,15 @@ func (r ruling) against() int { return len(r.violations) + len(r.missing) }
 
 // item returns the verdict on one written item.
 func (j *judge) item(written KeyValue) MetadataReportItem {
-	item, definitions := j.match(written, j.hints < MaxMetadataItems)
+	placed, wrong := j.placed(written)
+	item, definitions := j.match(written.Key, placed, j.hints < MaxMetadataItems)
 	if item.IsCustom {
 		j.hints++
 	}
 	formal := written.violations()
 	least := j.leastAgainst(definitions, written.Value, j.after)
 	j.describe(&item, least, written.Value)
-	if _, wrong := j.placed(written); wrong != "" && len(item.Violations) == 0 {
+	if wrong != "" && len(item.Violations) == 0 {
 		item.Violations = []Violation{{Rule: RuleValue, Message: wrong}}
 	}
 	if len(formal) > 0 {
@@ -290,14 +291,14 @@ func (r *Rules) placed(written KeyValue) (known bool, problem string) {
 }
 
 // match returns an item with the definitions of its key or a suggestion, and
-// the definitions to check it against.
-func (r *Rules) match(written KeyValue, suggest bool) (item MetadataReportItem, definitions []*PropertyDefinition) {
-	key := written.Key
+// the definitions to check it against. A key that placement reads is known
+// without a definition.
+func (r *Rules) match(key string, placed, suggest bool) (item MetadataReportItem, definitions []*PropertyDefinition) {
 	item.Key = key
 	if definitions, item.Definitions = r.defining(key); len(definitions) > 0 {
 		return item, definitions
 	}
-	if known, _ := r.placed(written); known {
+	if placed {
 		return item, nil
 	}
 	if item.Definitions = r.shown.alike[alikeKey(key)]; len(item.Definitions) > 0 {
