@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -82,21 +81,6 @@ type Request struct {
 	Query   []Parameter       // in the order of the URL
 	Body    []byte
 	Mount   string
-	// MaxBytes bounds the body of an answer to a read; 0 is no limit.
-	MaxBytes int
-}
-
-// MostItems returns how many items of a minimum size an answer can have.
-func (r *Request) MostItems(minBytes int) int {
-	if r.MaxBytes == 0 {
-		return math.MaxInt - 1
-	}
-	return r.MaxBytes / minBytes
-}
-
-// TooLong is the fault of an answer that exceeds its bytes.
-func (r *Request) TooLong() error {
-	return Bad("the answer would exceed %d bytes; ask for less at once, by a limit or a filter", r.MaxBytes)
 }
 
 // Since reports whether the request has at least a minor version.
@@ -121,6 +105,7 @@ type Call struct {
 	fault     *Fault
 	origin    string // the scheme and the host of the URL
 	versioned bool   // whether the version is known
+	maxBytes  int    // of the body of an answer to a read; 0 is no limit
 }
 
 // NewRequestID returns an id in the form of OpenStack.
@@ -228,7 +213,7 @@ func (c *Call) Name() string {
 // 0 is no limit. Outside reports whether a database in another process worked
 // for it.
 func (c *Call) Run(ctx context.Context, body []byte, maxBytes int) (response *Response, outside bool) {
-	c.request.Body, c.request.MaxBytes = body, maxBytes
+	c.request.Body, c.maxBytes = body, maxBytes
 	if c.route.Field == "" {
 		return c.handle(ctx, c.route.Handle), false
 	}
@@ -290,8 +275,8 @@ func (c *Call) handle(ctx context.Context, run Handler) *Response {
 		return c.Respond(ctx, err)
 	}
 	response := c.success(answer)
-	if most := c.request.MaxBytes; most > 0 && len(response.Body) > most && !c.Writes() {
-		return c.Respond(ctx, c.request.TooLong())
+	if c.maxBytes > 0 && len(response.Body) > c.maxBytes && !c.Writes() {
+		return c.Respond(ctx, Bad("the answer would exceed %d bytes; ask for less at once, by a limit or a filter", c.maxBytes))
 	}
 	return response
 }
