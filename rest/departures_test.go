@@ -1,31 +1,16 @@
 package rest_test
 
 import (
-	"log/slog"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/cadastre-dev/cadastre/auth"
-	"github.com/cadastre-dev/cadastre/graph"
-	"github.com/cadastre-dev/cadastre/rest"
-	"github.com/cadastre-dev/cadastre/rest/image"
-	"github.com/cadastre-dev/cadastre/rest/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
 )
-
-// strictly are the doors that answer otherwise with openstack-api-compat: strict.
-func strictly(t *testing.T, s *store.Store) doors {
-	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	made := []*rest.Door{placement.New(s, false, log), image.New(s, false, log)}
-	return doors{t, made, web.New(web.Options{Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Profile: web.Open,
-		Doors: made, Authenticate: auth.New(auth.Tokens(auth.TokensOf(viewers))).Authenticate})}
-}
 
 // step is a request about a departure, the status of its answer and a part of
 // it; !part must not be in it.
@@ -127,24 +112,15 @@ func TestDeparturesAreThoseOfTheTable(t *testing.T) {
 			t.Errorf("no test of %q", row[1])
 		}
 	}
-	storetest.EachURL(t, func(t *testing.T, url string) {
-		for name, of := range departures {
-			t.Run(name, func(t *testing.T) {
-				s := storetest.Open(t, newURL(t, url))
+	for name, of := range departures {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, s *store.Store) {
 				fillSmall(t, s)
 				newDoors(t, s).follow(of.usual)
-				strictly(t, s).follow(of.strict)
+				newDoorsWithin(t, s, web.DefaultLimits(), false).follow(of.strict)
 			})
-		}
-	})
-}
-
-// newURL returns the URL of a new database of the same kind.
-func newURL(t *testing.T, url string) string {
-	if strings.HasPrefix(url, "sqlite") {
-		return storetest.SQLite(t)
+		})
 	}
-	return storetest.Postgres(t)
 }
 
 // follow makes requests and checks their answers.

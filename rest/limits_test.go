@@ -21,7 +21,7 @@ func TestAnswersOfDoorsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		const bytes = 600
-		narrow, wide := newDoorsWithin(t, s, web.Limits{AnswerBytes: bytes}), newDoors(t, s)
+		narrow, wide := newDoorsWithin(t, s, web.Limits{AnswerBytes: bytes}, true), newDoors(t, s)
 		for _, path := range []string{
 			"/placement/resource_providers", "/placement/traits", "/placement/resource_classes", "/placement/allocation_candidates?resources=VCPU:1",
 			"/placement/usages?project_id=red&consumer_type=all", "/placement/resource_providers/" + storetest.UUID(200) + "/allocations",

@@ -46,14 +46,15 @@ type doors struct {
 func newDoors(t *testing.T, s *store.Store) doors {
 	limits := web.DefaultLimits()
 	limits.PrincipalPoints, limits.ServicePoints, limits.AdminPoints, limits.AddressPoints = 0, 0, 0, 0
-	return newDoorsWithin(t, s, limits)
+	return newDoorsWithin(t, s, limits, true)
 }
 
-// newDoorsWithin is newDoors with limits.
-func newDoorsWithin(t *testing.T, s *store.Store, limits web.Limits) doors {
+// newDoorsWithin is newDoors with limits. Doors of Placement and Glance answer
+// as the reference, or else as with openstack-api-compat: strict.
+func newDoorsWithin(t *testing.T, s *store.Store, limits web.Limits, asReference bool) doors {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	made := []*rest.Door{placement.New(s, true, log), image.New(s, true, log), share.New(s, log), reservation.New(s, log)}
+	made := []*rest.Door{placement.New(s, asReference, log), image.New(s, asReference, log), share.New(s, log), reservation.New(s, log)}
 	return doors{t, made, web.New(web.Options{
 		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Profile: web.Open, Doors: made, Limits: limits,
 		Authenticate: auth.New(auth.Tokens(auth.TokensOf(viewers))).Authenticate,
