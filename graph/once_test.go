@@ -90,11 +90,16 @@ type retrying struct {
 	servers []*graph.Executor
 	events  atomic.Int64 // the expected number
 	sent    atomic.Int64
+	answers atomic.Int64
 	mu      sync.Mutex
 	refused map[string]int
 }
 
 const retryingClients = 4
+
+// disturbancesPerAnswer bounds the disturbances between two answers. Without a
+// bound, a slow machine does nothing but open connections again.
+const disturbancesPerAnswer = 4
 
 func (r *retrying) run(disturb func(*rand.Rand)) {
 	r.refused = map[string]int{}
@@ -102,8 +107,11 @@ func (r *retrying) run(disturb func(*rand.Rand)) {
 	ctx, stop := context.WithCancel(access.WithViewer(r.t.Context(), viewers["admin"]))
 	var asking, disturbing sync.WaitGroup
 	disturbing.Go(func() {
-		for chance := rand.New(rand.NewPCG(seed, 99)); ctx.Err() == nil; time.Sleep(3 * time.Millisecond) {
+		chance := rand.New(rand.NewPCG(seed, 99))
+		for made := int64(1); ctx.Err() == nil; made++ {
 			disturb(chance)
+			time.Sleep(3 * time.Millisecond)
+			r.waitForAnswers(ctx, made)
 		}
 	})
 	for number := range retryingClients {
@@ -120,6 +128,14 @@ func (r *retrying) run(disturb func(*rand.Rand)) {
 		r.t.Errorf("there are %d events, not %d, %v: something happened twice, or not", events, r.events.Load(), err)
 	}
 	r.t.Logf("%d mutations in %d requests; refused %v", retryingClients*count, r.sent.Load(), r.refused)
+}
+
+// waitForAnswers waits, for a while, until the answers allow another disturbance
+// after so many.
+func (r *retrying) waitForAnswers(ctx context.Context, made int64) {
+	patience.Until(r.t, 500*time.Millisecond, func() bool {
+		return ctx.Err() != nil || made < disturbancesPerAnswer*(1+r.answers.Load())
+	})
 }
 
 // retryingClient has its own resource, provider and consumer.
@@ -196,6 +212,7 @@ func (c *retryingClient) send(ctx context.Context, events int64, query string) s
 			}
 			continue
 		}
+		c.answers.Add(1)
 		answer := onceText(c.t, response)
 		if strings.Contains(answer, "FAILED") {
 			c.t.Errorf("%s of %s", answer, query)
