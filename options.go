@@ -103,6 +103,20 @@ func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
 	return isLoopback(listen), errors.Join(errs...)
 }
 
+// profiled fills in the profile, and who may read the schema.
+func profiled(options cli.ServeOptions, loopback bool) cli.ServeOptions {
+	profile := web.Locked
+	if loopback && !options.Console {
+		profile = web.Open
+	}
+	options.Profile = cmp.Or(options.Profile, string(profile))
+	if options.Console && options.Profile == string(web.Locked) {
+		options.SchemaAccess = cmp.Or(options.SchemaAccess, string(web.SchemaForNobody))
+	}
+	options.SchemaAccess = cmp.Or(options.SchemaAccess, string(web.Profile(options.Profile).SchemaAccess()))
+	return options
+}
+
 // decide fills in the options of `serve` that depend on several flags, or on
 // whether the server listens on a loopback address. Its error names all flags
 // that conflict.
@@ -118,12 +132,7 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	if !options.Demo && options.Tokens == "" && options.OIDC.Issuer == "" && options.Keystone.URL == "" {
 		errs = append(errs, errors.New("no source of tokens: name a token file with --tokens, an issuer with --oidc-issuer or an identity service with --keystone-url, or try a demo cloud with --demo"))
 	}
-	profile := web.Locked
-	if loopback {
-		profile = web.Open
-	}
-	options.Profile = cmp.Or(options.Profile, string(profile))
-	options.SchemaAccess = cmp.Or(options.SchemaAccess, string(web.Profile(options.Profile).SchemaAccess()))
+	options = profiled(options, loopback)
 	if options.MCP == "" && (options.Demo || options.Profile == string(web.Open)) {
 		options.MCP = "on"
 	}
@@ -139,9 +148,12 @@ func conflicts(options cli.ServeOptions) (errs []error) {
 		errs = append(errs, fmt.Errorf("%s and %s must be set together", options.Named("tls-cert"),
 			options.Named("tls-key")))
 	}
-	if options.TrustedOnly && options.TrustedDocuments == "" {
-		errs = append(errs, fmt.Errorf("%s requires %s", options.Named("trusted-only"),
-			options.Named("trusted-documents")))
+	if options.TrustedOnly && options.TrustedDocuments == "" && !options.Console {
+		errs = append(errs, fmt.Errorf("%s requires %s or %s", options.Named("trusted-only"),
+			options.Named("trusted-documents"), options.Named("console")))
+	}
+	if options.ConsoleClientID != "" && options.OIDC.Issuer == "" {
+		errs = append(errs, fmt.Errorf("%s requires %s", options.Named("console-client-id"), options.Named("oidc-issuer")))
 	}
 	for _, service := range options.OpenStackAPI {
 		if !slices.Contains(services, service) {
@@ -204,7 +216,17 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 		Version: version(), Profile: web.Profile(options.Profile), SchemaAccess: web.SchemaAccess(options.SchemaAccess), Limits: web.Limits(options.Limits),
 		SlowOperation:  options.SlowOperation,
 		AllowedOrigins: options.AllowedOrigins, TrustedOnly: options.TrustedOnly,
-		MetricsElsewhere: options.MetricsListen != "",
+		MetricsElsewhere: options.MetricsListen != "", Console: options.Console,
+	}
+	if options.ConsoleClientID != "" {
+		settings.SignIn.OIDC = &web.OIDCClient{Issuer: options.OIDC.Issuer, ClientID: options.ConsoleClientID,
+			Scope: strings.Join(options.ConsoleScopes, " "), Audience: options.OIDC.Audience}
+	}
+	if options.Keystone.URL != "" {
+		signIn := auth.KeystoneSignIn(options.Keystone.URL)
+		settings.SignIn.Keystone = func(ctx context.Context, with web.Password) (string, time.Time, error) {
+			return signIn(ctx, auth.Password(with))
+		}
 	}
 	switch {
 	case options.MCP == "on" && options.MCPWrite:

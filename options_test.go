@@ -35,11 +35,18 @@ func TestDecide(t *testing.T) {
 		"a certificate and key":  {options: with(func(o *cli.ServeOptions) { o.TLSCert, o.TLSKey = "cert", "key" }), want: "open admin"},
 		"tools that write alone": {options: with(func(o *cli.ServeOptions) { o.MCPWrite, o.Profile = true, "locked" }), want: "--mcp-write requires --mcp on"},
 		"no trusted documents":   {options: with(func(o *cli.ServeOptions) { o.TrustedOnly = true }), want: "--trusted-only requires --trusted-documents"},
+		"the console":            {options: with(func(o *cli.ServeOptions) { o.Console = true }), want: "locked admin"},
+		"an open console":        {options: with(func(o *cli.ServeOptions) { o.Console, o.Profile = true, "open" }), want: "open admin"},
+		"the console alone":      {options: with(func(o *cli.ServeOptions) { o.Console, o.TrustedOnly = true, true }), want: "locked admin"},
+		"a client of no issuer":  {options: with(func(o *cli.ServeOptions) { o.ConsoleClientID = "console" }), want: "--console-client-id requires --oidc-issuer"},
 		"only trusted documents": {options: with(func(o *cli.ServeOptions) { o.TrustedOnly, o.TrustedDocuments = true, "list" }), want: "open admin"},
 	} {
 		decided, err := decide(of.options, !of.elsewhere)
 		got := decided.Profile + " " + decided.CapabilityDiscovery
 		if open := decided.SchemaAccess == "anyone"; open != (decided.Profile == "open") {
+			t.Errorf("%s: the schema is for %q", name, decided.SchemaAccess)
+		}
+		if hidden := decided.SchemaAccess == "nobody"; hidden != (of.options.Console && decided.Profile == "locked") {
 			t.Errorf("%s: the schema is for %q", name, decided.SchemaAccess)
 		}
 		if on := decided.MCP == "on"; on != (decided.Profile == "open" || of.options.Demo) {

@@ -50,6 +50,12 @@ func (k *identity) signIn(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
+	if strings.Contains(string(body), `"password":"swordfish"`) && strings.Contains(string(body), `"project":{"domain":{"name":"cloud"},"name":"operations"}`) {
+		w.Header().Set("X-Subject-Token", "ada/operations/admin")
+		w.WriteHeader(http.StatusCreated)
+		k.document(w, "ada", "operations", "admin")
+		return
+	}
 	if !strings.Contains(string(body), `"password":"secret"`) || !strings.Contains(string(body), `"name":"service"`) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
@@ -252,5 +258,30 @@ func TestKeystoneRefusesSettingsThatCannotBeMeant(t *testing.T) {
 		if _, err := auth.Keystone(options, time.Now); err == nil {
 			t.Errorf("%s is taken", name)
 		}
+	}
+}
+
+// TestSigningInAtKeystone signs in with a password, and gives the token to the
+// source.
+func TestSigningInAtKeystone(t *testing.T) {
+	t.Parallel()
+	k := newIdentity(t, &clock{at: time.Now()})
+	signIn := auth.KeystoneSignIn(k.URL + "/v3")
+	right := auth.Password{User: "ada", Password: "swordfish", Project: "operations", Domain: "cloud"}
+	token, expires, err := signIn(t.Context(), right)
+	if err != nil || time.Until(expires) < 59*time.Minute {
+		t.Fatalf("%q until %v, %v", token, expires, err)
+	}
+	if viewer, err := k.source(t)(t.Context(), token); err != nil || viewer.UserID != "ada" || viewer.ProjectID != "operations" {
+		t.Errorf("the token is of %v, %v", viewer, err)
+	}
+	wrong := right
+	wrong.Password = "guess"
+	if _, _, err := signIn(t.Context(), wrong); !errors.Is(err, problem.ErrUnauthenticated) {
+		t.Errorf("a wrong password: %v", err)
+	}
+	k.set(func() { k.down = true })
+	if _, _, err := signIn(t.Context(), right); !errors.Is(err, problem.ErrUnavailable) || strings.Contains(err.Error(), "swordfish") {
+		t.Errorf("a service that is down: %v", err)
 	}
 }

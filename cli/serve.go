@@ -46,7 +46,7 @@ type ServeOptions struct {
 	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events and changes are kept."`
 
 	Profile          string   `enum:",open,locked" default:"" help:"What the server discloses: open (introspection, IDE, any query by GET) or locked. The default is open on a loopback address, otherwise locked."`
-	SchemaAccess     string   `enum:",anyone,viewers,admins" default:"" help:"Who may read the schema, at /schema.graphql and by introspection: anyone, viewers (callers with a valid token) or admins. Introspection always needs a token. The default is anyone in the open profile, viewers in the locked one."`
+	SchemaAccess     string   `enum:",anyone,viewers,admins,nobody" default:"" help:"Who may read the schema, at /schema.graphql and by introspection: anyone, viewers (callers with a valid token), admins or nobody. Introspection always needs a token. The default is anyone in the open profile, viewers in the locked one, and nobody with --console there."`
 	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins that may send cross-origin requests, such as https://dashboard.example.org, or http://localhost:* for any port of this machine."`
 	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of trusted proxies, such as 10.0.0.0/8. The server trusts their X-Forwarded-For."`
 	MetricsListen    string   `help:"Separate address for /metrics. By default /metrics is on the main address."`
@@ -55,6 +55,9 @@ type ServeOptions struct {
 	MCPWrite         bool     `name:"mcp-write" help:"Also serve tools for agents that write."`
 	TrustedDocuments string   `type:"path" help:"JSON file of trusted documents by their SHA-256. Clients may send the hash instead of the document."`
 	TrustedOnly      bool     `help:"Refuse documents that are not trusted."`
+	Console          bool     `help:"Serve the console at /console in the locked profile, which is then the default. Its documents are trusted."`
+	ConsoleClientID  string   `key:"" name:"console-client-id" help:"Id of the console as a public client of the OpenID Connect issuer; without it the console does not offer to sign in there."`
+	ConsoleScopes    []string `key:"" default:"openid" help:"Scopes that the console requests when users sign in; offline_access gives it a refresh token."`
 	TLSCert          string   `name:"tls-cert" type:"path" help:"Certificate chain in PEM."`
 	TLSKey           string   `name:"tls-key" type:"path" help:"Private key of the certificate in PEM."`
 

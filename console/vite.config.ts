@@ -1,8 +1,11 @@
 // The assets are committed, so that the program can be built without node:
 // they do not depend on the machine, the time or the folder.
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { formatDocument, stringifyDocument } from "@urql/core";
 import react from "@vitejs/plugin-react";
+import { type DocumentNode, print } from "graphql";
 import { defineConfig, type Plugin } from "vite";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -10,7 +13,8 @@ const client = (name: string) => here(`../clients/typescript/src/${name}.ts`);
 
 /**
  * Inlines the document of each operation at its use. They are generated as one
- * module, and every page would load all of them.
+ * module, and every page would load all of them. It also lists the texts that are sent,
+ * by their SHA-256: the server trusts these.
  */
 function documents(): Plugin {
   let generated: ReadonlyMap<string, string>;
@@ -28,6 +32,12 @@ function documents(): Plugin {
           if (!document) throw new Error(`there is no document of ${call}`);
           return `(${document})`;
         }),
+    },
+    generateBundle() {
+      const operations = [...generated].filter(([name]) => name.endsWith("Document")).map(([, document]) => JSON.parse(document) as DocumentNode);
+      const texts = operations.flatMap((document) => [print(document), stringifyDocument(formatDocument(document))]);
+      const byHash = texts.map((text) => [createHash("sha256").update(text).digest("hex"), text] as const).sort(([one], [other]) => (one < other ? -1 : 1));
+      this.emitFile({ type: "asset", fileName: "documents.json", source: JSON.stringify(Object.fromEntries(byHash)) });
     },
   };
 }

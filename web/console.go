@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"net/url"
+	"sync"
 )
 
 // consoleFiles are built from the folder console by `make console`. They are
@@ -15,29 +17,47 @@ import (
 //go:embed console
 var consoleFiles embed.FS
 
+// consoleDocuments returns the documents that the console sends, by their
+// SHA-256.
+var consoleDocuments = sync.OnceValue(func() map[string]string {
+	text, err := fs.ReadFile(consoleFiles, "console/documents.json")
+	if err != nil {
+		panic(err) // embedded with the program
+	}
+	byHash, err := parseManifest(text)
+	if err != nil {
+		panic(err)
+	}
+	return byHash
+})
+
+// signedInPath is where an OpenID Connect issuer sends users back. A hidden
+// frame of the console opens it, too, to renew a session.
+const signedInPath = "/console/signed-in"
+
 // addConsole serves the console below /console. Every path is a view except the
 // assets. The page reads its address to choose the view.
-func addConsole(mux *http.ServeMux, roles []DemoRole) {
+func (t *transport) addConsole(mux *http.ServeMux) {
 	page := template.Must(template.ParseFS(consoleFiles, "console/index.html"))
-	if roles == nil {
-		roles = []DemoRole{}
+	settings := t.consoleSettings()
+	view := func(framedBy string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			nonce := rand.Text()
+			header := w.Header()
+			header.Set("Content-Type", "text/html; charset=utf-8")
+			header.Set("Cache-Control", "no-store")
+			header.Set("Referrer-Policy", "no-referrer")
+			header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+
+				"'; img-src 'self' data:; "+t.SignIn.sources()+"; base-uri 'none'; form-action 'none'; frame-ancestors "+framedBy)
+			_ = page.Execute(w, map[string]any{"Nonce": nonce, "Settings": settings}) // fails when the client has gone
+		}
 	}
-	settings, err := json.Marshal(map[string]any{"roles": roles})
-	if err != nil {
-		panic(err) // strings always have JSON
+	mux.HandleFunc("GET /console", view("'none'"))
+	mux.HandleFunc("GET /console/", view("'none'"))
+	mux.HandleFunc("GET "+signedInPath, view("'self'"))
+	if t.SignIn.Keystone != nil {
+		mux.Handle("POST /console/keystone", t.keystoneHandler())
 	}
-	view := func(w http.ResponseWriter, _ *http.Request) {
-		nonce := rand.Text()
-		header := w.Header()
-		header.Set("Content-Type", "text/html; charset=utf-8")
-		header.Set("Cache-Control", "no-store")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+
-			"'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-		_ = page.Execute(w, map[string]any{"Nonce": nonce, "Settings": string(settings)}) // fails when the client has gone
-	}
-	mux.HandleFunc("GET /console", view)
-	mux.HandleFunc("GET /console/", view)
 	mux.HandleFunc("GET /console/assets/", http.NotFound)
 	for _, name := range consoleAssets() {
 		content, err := fs.ReadFile(consoleFiles, "console/assets/"+name)
@@ -46,6 +66,35 @@ func addConsole(mux *http.ServeMux, roles []DemoRole) {
 		}
 		mux.HandleFunc("GET /console/assets/"+name, asset(name, content)) // the name has the hash of the content
 	}
+}
+
+// consoleSettings returns the settings for the page's script, as JSON.
+func (t *transport) consoleSettings() string {
+	roles := t.DemoRoles
+	if roles == nil {
+		roles = []DemoRole{}
+	}
+	settings, err := json.Marshal(map[string]any{
+		"roles": roles, "ide": t.Profile == Open, "oidc": t.SignIn.OIDC, "keystone": t.SignIn.Keystone != nil,
+	})
+	if err != nil {
+		panic(err) // strings always have JSON
+	}
+	return string(settings)
+}
+
+// sources returns the parts of the content security policy for requests and
+// frames: the server and the issuer.
+func (s SignIn) sources() string {
+	if s.OIDC == nil {
+		return "connect-src 'self'"
+	}
+	issuer, err := url.Parse(s.OIDC.Issuer)
+	if err != nil || issuer.Host == "" {
+		return "connect-src 'self'"
+	}
+	with := "'self' " + issuer.Scheme + "://" + issuer.Host
+	return "connect-src " + with + "; frame-src " + with
 }
 
 // consoleAssets returns the names of the assets of the console.
@@ -65,7 +114,7 @@ func consoleAssets() []string {
 // the API is.
 func addNoConsole(mux *http.ServeMux) {
 	none := func(w http.ResponseWriter, _ *http.Request) {
-		plain(w, http.StatusNotFound, "The console is not served in the profile locked. The API is at /graphql; cadastre serve --profile open serves the console here.\n")
+		plain(w, http.StatusNotFound, "The console is not served in the profile locked. The API is at /graphql; cadastre serve --console serves the console here.\n")
 	}
 	mux.HandleFunc("GET /console", none)
 	mux.HandleFunc("GET /console/", none)

@@ -86,7 +86,7 @@ func TestTheConsoleIsProtected(t *testing.T) {
 	if strings.Contains(page.body, "://") || !strings.Contains(page.body, "demo-reader") {
 		t.Errorf("the page is\n%s", page.body)
 	}
-	if bare := start(t, nil).send("GET", "/console", "", "X-Auth-Token", ""); !strings.Contains(bare.body, `{&#34;roles&#34;:[]}`) {
+	if bare := start(t, nil).send("GET", "/console", "", "X-Auth-Token", ""); !strings.Contains(bare.body, `{&#34;ide&#34;:true,&#34;keystone&#34;:false,&#34;oidc&#34;:null,&#34;roles&#34;:[]}`) {
 		t.Errorf("a server that is no demo has the page\n%s", bare.body)
 	}
 }
@@ -119,15 +119,21 @@ func TestTheProfileLockedHidesTheConsole(t *testing.T) {
 	asset := consoleAssets.FindStringSubmatch(start(t, nil).send("GET", "/console", "", "X-Auth-Token", "").body)
 	locked := start(t, func(o *web.Options) { o.Profile = web.Locked })
 	for _, path := range []string{"/console", "/console/", "/console/definitions", asset[1]} {
-		if got := locked.send("GET", path, "", "X-Auth-Token", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "--profile open") {
+		if got := locked.send("GET", path, "", "X-Auth-Token", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "serve --console") {
 			t.Errorf("%s in the profile locked: %d %.200s", path, got.status, got.body)
 		}
 	}
 }
 
+// lockedDemo makes a server a demo that has only the console.
+func lockedDemo(o *web.Options) {
+	asDemo(o)
+	o.Profile, o.Console, o.TrustedOnly = web.Locked, true, true
+}
+
 // startDemo serves a database in which everyone discovers capabilities, as in a
 // demo.
-func startDemo(t *testing.T, url string) *server {
+func startDemo(t *testing.T, url string, change func(*web.Options)) *server {
 	t.Helper()
 	opened, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler), Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 	if err != nil {
@@ -138,7 +144,7 @@ func startDemo(t *testing.T, url string) *server {
 			t.Error(err)
 		}
 	})
-	return startWith(t, url, opened, asDemo, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)})
+	return startWith(t, url, opened, change, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)})
 }
 
 // looked is the result of a program that used the console in a browser.
@@ -151,19 +157,20 @@ type looked struct {
 // inABrowser runs a program that uses the console of a demo on both databases,
 // while another server changes the same database. The browser and axe report no
 // problem, and every view fits on a phone, a desktop and a wall display, by day
-// and by night. CADASTRE_TEST_PICTURES names a folder for screenshots.
+// and by night. On PostgreSQL, the console is on a server in the locked profile
+// with trusted documents only. CADASTRE_TEST_PICTURES names a folder for screenshots.
 func inABrowser(t *testing.T, program string, judge func(*testing.T, looked)) {
 	browser := tool(t, "chromium")
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := startDemo(t, url)
+		s := startDemo(t, url, asDemo)
 		if err := demo.Fill(context.Background(), s.store); err != nil {
 			t.Fatal(err)
 		}
-		other, views := s, "all"
+		console, views := s, "all"
 		if strings.HasPrefix(url, "postgres") {
-			other, views = startDemo(t, url), "some"
+			console, views = startDemo(t, url, lockedDemo), "some"
 		}
-		args := []string{s.url, browser, other.url, views}
+		args := []string{console.url, browser, s.url, views}
 		if pictures := os.Getenv("CADASTRE_TEST_PICTURES"); pictures != "" {
 			args = append(args, pictures)
 		}

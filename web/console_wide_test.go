@@ -59,7 +59,7 @@ func TestTheConsoleDrawsTenThousandHosts(t *testing.T) {
 	t.Parallel()
 	browser := tool(t, "chromium")
 	url := "sqlite://" + filepath.Join(t.TempDir(), "wide.db")
-	s := startDemo(t, url)
+	s := startDemo(t, url, asDemo)
 	if err := s.store.FillEmpty(t.Context(), wideCloud()); err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,10 @@ func readManifest(path string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseManifest(text)
+}
+
+func parseManifest(text []byte) (map[string]string, error) {
 	var apollo struct {
 		Format     string `json:"format"`
 		Operations []struct {
@@ -160,10 +164,7 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 		if request.query == "" {
 			return source{}, bad("the request has neither a query nor the hash of a persisted query")
 		}
-		trusted := false
-		if t.Trusted != nil {
-			_, trusted = t.Trusted.get(hashOf(request.query), t.Log)
-		}
+		_, trusted := t.trusted(hashOf(request.query))
 		if t.TrustedOnly && !trusted {
 			return source{}, onlyTrusted()
 		}
@@ -172,8 +173,8 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 	if request.query != "" && hashOf(request.query) != hash {
 		return source{}, bad("the hash is not the SHA-256 of the query")
 	}
-	if text, ok := t.Trusted.get(hash, t.Log); ok {
-		return source{text: text, trusted: true, persisted: true}, nil
+	if from, ok := t.trusted(hash); ok {
+		return from, nil
 	}
 	if t.TrustedOnly {
 		return source{}, onlyTrusted()
@@ -185,6 +186,20 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 		return source{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"} // clients compare this string
 	}
 	return source{text: request.query, register: hash}, nil
+}
+
+// trusted returns the trusted document with a hash. The console sends its
+// documents by POST, so a GET of one is refused like any other text.
+func (t *transport) trusted(hash string) (source, bool) {
+	if text, ok := t.Trusted.get(hash, t.Log); ok {
+		return source{text: text, trusted: true, persisted: true}, true
+	}
+	if t.servesConsole() {
+		if text, ok := consoleDocuments()[hash]; ok {
+			return source{text: text, trusted: true}, true
+		}
+	}
+	return source{}, false
 }
 
 func onlyTrusted() *refusal {

@@ -157,6 +157,9 @@ func (t *transport) metricsHandler() http.Handler {
 
 // mayReadSchema refuses viewers who may not read the schema.
 func (t *transport) mayReadSchema(viewer access.Viewer) *refusal {
+	if t.SchemaAccess == SchemaForNobody {
+		return &refusal{status: http.StatusForbidden, code: graph.CodeIntrospectionDisabled, message: "this server does not disclose the schema"}
+	}
 	if t.SchemaAccess == SchemaForAdmins && !viewer.IsAdmin() {
 		return &refusal{status: http.StatusForbidden, code: graph.CodeIntrospectionDisabled, message: "only administrators may read the schema"}
 	}

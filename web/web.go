@@ -46,6 +46,7 @@ const (
 	SchemaForAnyone  SchemaAccess = "anyone"
 	SchemaForViewers SchemaAccess = "viewers" // viewers with a valid token
 	SchemaForAdmins  SchemaAccess = "admins"
+	SchemaForNobody  SchemaAccess = "nobody"
 )
 
 // SchemaAccess returns the default of a profile.
@@ -97,9 +98,14 @@ type Options struct {
 	AllowedOrigins []string
 	// Trusted are documents that requests may name by their hash; nil for none.
 	Trusted *TrustedDocuments
-	// TrustedOnly refuses every document that is not in Trusted. It requires
-	// Trusted.
+	// TrustedOnly refuses every document that is neither in Trusted nor one of a
+	// console that is served. It requires one of them.
 	TrustedOnly bool
+	// Console serves the console in the locked profile, too.
+	Console bool
+	// SignIn has the ways to sign in at the console. Pasting a token is always
+	// possible.
+	SignIn SignIn
 	// TrustedProxies are the networks of the proxies in front of the server.
 	// The server trusts their X-Forwarded-For; none by default.
 	TrustedProxies []netip.Prefix
@@ -114,10 +120,14 @@ type Options struct {
 	Metrics *prometheus.Registry
 }
 
+// servesConsole reports whether the console is at /console.
+func (o Options) servesConsole() bool { return o.Console || o.Profile == Open }
+
 // New returns the handler of the whole server: /graphql, /import, /export, /mcp
 // if it has tools for agents,
 // /livez, /readyz, /metrics unless MetricsElsewhere is set, /schema.graphql
-// and, in the open profile, the IDE at / and the console at /console.
+// and, in the open profile, the IDE at / and the console at /console. In the
+// locked profile the console needs the option Console.
 func New(options Options) http.Handler {
 	if options.Log == nil {
 		options.Log = slog.Default()
@@ -145,11 +155,17 @@ func New(options Options) http.Handler {
 		mux.Handle("GET /metrics", transport.metricsHandler())
 	}
 	mux.HandleFunc("GET /schema.graphql", transport.serveSchema)
-	if options.Profile == Open {
+	switch {
+	case options.Profile == Open:
 		addIDE(mux, options.DemoRoles)
-		addConsole(mux, options.DemoRoles)
-	} else {
+	case options.Console:
+		mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound))
+	default:
 		addNoIDE(mux)
+	}
+	if options.servesConsole() {
+		transport.addConsole(mux)
+	} else {
 		addNoConsole(mux)
 	}
 	return observe(compressed(mux), options, measured)

@@ -3,20 +3,25 @@
 import "./style.css";
 import "./forms.css";
 
-import { api, begin, rolesOf, tokenOf } from "./opening";
+import { begin, connectionOf, isCallback, settingsOf, tokenOf } from "./opening";
 import { begin as beginCloud } from "./placement/reading";
 import { unreachable, whenReachable } from "./reachable";
 import { areaOf, scripts } from "./scripts";
 
-const token = tokenOf(rolesOf(document.getElementById("root")?.dataset["settings"] ?? "{}"));
-const area = areaOf(location.pathname);
-if (token) {
-  begin(token);
-  if (area === "placement") beginCloud({ url: api, token });
-}
-import("./main").catch(() => {
+function start() {
   const root = document.getElementById("root");
-  if (root) root.textContent = unreachable;
-  whenReachable(() => location.reload());
-});
-scripts[area]().catch(() => {}); // the page says so
+  const token = isCallback() ? "" : tokenOf(settingsOf(root?.dataset["settings"]).roles);
+  const area = areaOf(location.pathname);
+  if (token) {
+    begin(token);
+    if (area === "placement") beginCloud(connectionOf(token));
+  }
+  import("./main").catch(() => {
+    if (root) root.textContent = unreachable;
+    whenReachable(() => location.reload());
+  });
+  scripts[area]().catch(() => {}); // the page says so
+}
+
+if (parent === self) start();
+else parent.postMessage(location.href, location.origin); // the page that renews its session in a frame

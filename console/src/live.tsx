@@ -4,7 +4,7 @@ import { CadastreError, follow, webSocket } from "@cadastre/client";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 
 import { graphql } from "./generated";
-import { api, latestOf } from "./opening";
+import { connectionOf, latestOf } from "./opening";
 
 const documents = {
   namespace: graphql(`
@@ -42,7 +42,7 @@ const documents = {
   `),
 };
 
-type Event = Record<string, { change: { key: string } } | null>;
+type Event = Record<string, { cursor: string; change: { key: string } } | null>;
 
 export type Kind = keyof typeof documents;
 
@@ -71,17 +71,23 @@ export function FeedProvider({ token, latest, children }: { token: string; lates
 
   useEffect(() => {
     if (latest === undefined) return; // who looks may not follow
-    const connection = { url: api, token };
+    const connection = connectionOf(token);
     const socket = webSocket(connection);
     const stop = new AbortController();
     const tell = (kind: Kind, key: string | undefined) => handlers.current[kind].forEach((handler) => handler(key));
     const run = async (kind: Kind, after: string, signal: AbortSignal) => {
       while (!signal.aborted) {
+        const sent = connection.token();
         const options = { signal, patient: true, onLive: (live: boolean) => !signal.aborted && setLive(live) };
         try {
           for await (const { data } of follow<Event, { after: string }>(socket.stream, documents[kind] as never, { after }, options))
-            for (const event of Object.values(data)) if (event) tell(kind, event.change.key);
+            for (const event of Object.values(data)) {
+              if (!event) continue;
+              after = event.cursor;
+              tell(kind, event.change.key);
+            }
         } catch (error) {
+          if (error instanceof CadastreError && error.code === "UNAUTHENTICATED" && sent !== connection.token()) continue; // it was renewed
           if (!(error instanceof CadastreError) || error.code !== "BAD_USER_INPUT") {
             if (!signal.aborted) setLive({ refused: error instanceof CadastreError ? error.message : "the server refused to tell them" });
             return;

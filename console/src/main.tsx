@@ -10,7 +10,7 @@ if (root)
   createRoot(root).render(
     <StrictMode>
       <Router base="/console">
-        <SessionProvider settings={root.dataset["settings"] ?? "{}"}>
+        <SessionProvider settings={root.dataset["settings"]}>
           <Shell />
         </SessionProvider>
       </Router>

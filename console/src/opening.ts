@@ -4,6 +4,7 @@ import { type Connection, request } from "@cadastre/client";
 
 import { graphql } from "./generated";
 import type { SessionQuery } from "./generated/graphql";
+import type { Provider } from "./oidc";
 
 const sessionDocument = graphql(`
   query Session {
@@ -50,19 +51,46 @@ export interface DemoRole {
   readonly token: string;
 }
 
+/** The settings of the console, which the page has. */
+export interface Settings {
+  readonly roles: readonly DemoRole[];
+  readonly ide: boolean;
+  readonly oidc: Provider | null;
+  readonly keystone: boolean;
+}
+
 export type Viewer = SessionQuery["viewer"];
 
 export const api = `${location.origin}/graphql`;
 
 const remembered = "cadastre.token"; // the IDE reads it, too
 
-/** Returns the roles of a demo, from the settings in the page. */
-export const rolesOf = (settings: string): readonly DemoRole[] => (JSON.parse(settings) as { roles?: DemoRole[] }).roles ?? [];
+/** Returns the settings in the page. */
+export const settingsOf = (text: string | undefined): Settings => ({ roles: [], ide: false, oidc: null, keystone: false, ...(JSON.parse(text ?? "{}") as Partial<Settings>) });
+
+/** The address to which an issuer sends users back. */
+export const isCallback = (): boolean => location.pathname === "/console/signed-in";
 
 /** Returns the token of this tab, else the token of a demo's first role, else "". */
 export const tokenOf = (roles: readonly DemoRole[]): string => sessionStorage.getItem(remembered) ?? roles[0]?.token ?? "";
 
 export const remember = (token: string): void => sessionStorage.setItem(remembered, token);
+
+const successors = new Map<string, string>(); // of the tokens with which sessions began
+
+/** Keeps the token that follows the first one of a session. */
+export function renewed(first: string, token: string): void {
+  successors.set(first, token);
+  remember(token);
+}
+
+/** The server, for a session that began with a token. Requests have the latest token. */
+export interface SessionConnection extends Connection {
+  readonly first: string;
+  readonly token: () => string;
+}
+
+export const connectionOf = (first: string): SessionConnection => ({ url: api, first, token: () => successors.get(first) ?? first });
 
 interface Opened {
   readonly viewer: Viewer;
@@ -74,14 +102,14 @@ let begun: { readonly token: string; readonly opened: Promise<Opened> } | undefi
 
 /** Starts the first session of the page. */
 export function begin(token: string): void {
-  const opened = ask({ url: api, token }, undefined);
+  const opened = ask(connectionOf(token), undefined);
   opened.catch(() => {}); // told to who takes it
   begun = { token, opened };
 }
 
 /** Opens a session, or returns the one that began with the same token. */
-export function open(connection: Connection & { readonly token: string }, signal: AbortSignal): Promise<Opened> {
-  const opened = begun?.token === connection.token ? begun.opened : ask(connection, signal);
+export function open(token: string, signal: AbortSignal): Promise<Opened> {
+  const opened = begun?.token === token ? begun.opened : ask(connectionOf(token), signal);
   begun = undefined;
   return opened;
 }

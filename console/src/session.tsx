@@ -6,7 +6,7 @@ import { createContext, type ReactNode, useCallback, useContext, useEffect, useM
 import { Client, Provider } from "urql";
 
 import { unreachable, whenReachable } from "./reachable";
-import { api, type DemoRole, open, remember, rolesOf, tokenOf, type Viewer } from "./opening";
+import { api, connectionOf, isCallback, open, remember, renewed, type Settings, settingsOf, tokenOf, type Viewer } from "./opening";
 
 type State =
   | { readonly kind: "none" }
@@ -17,31 +17,72 @@ type State =
 
 interface Session {
   readonly state: State;
-  readonly roles: readonly DemoRole[];
+  readonly settings: Settings;
+  /** The token with which the session began. */
   readonly token: string;
-  /** Starts a session with another token; the empty token ends the session. */
+  /** Starts a session with another token. */
   readonly use: (token: string) => void;
+  readonly signOut: () => void;
   readonly retry: () => void;
 }
 
 const SessionContext = createContext<Session | undefined>(undefined);
 
-export function SessionProvider({ settings, children }: { settings: string; children: ReactNode }) {
-  const roles = useMemo(() => rolesOf(settings), [settings]);
-  const [token, setToken] = useState(() => tokenOf(roles));
-  const [state, setState] = useState<State>({ kind: token ? "asking" : "none" });
+const oidc = () => import("./oidc"); // only where users sign in with it
+
+export function SessionProvider({ settings: text, children }: { settings: string | undefined; children: ReactNode }) {
+  const settings = useMemo(() => settingsOf(text), [text]);
+  const [token, setToken] = useState(() => (isCallback() ? "" : tokenOf(settings.roles)));
+  const [state, setState] = useState<State>({ kind: token || isCallback() ? "asking" : "none" });
   const [attempt, setAttempt] = useState(0);
 
+  const use = useCallback((given: string) => {
+    remember(given);
+    setToken(given);
+    setAttempt((attempt) => attempt + 1);
+  }, []);
+  const refuse = useCallback((message: string) => {
+    remember("");
+    setToken("");
+    setState({ kind: "refused", message });
+  }, []);
+
   useEffect(() => {
-    if (!token) return setState({ kind: "none" });
+    if (!isCallback()) return;
+    let left = false;
+    const back = async () => {
+      if (!settings.oidc) throw new Error("The console does not use OpenID Connect.");
+      return (await oidc()).complete(settings.oidc);
+    };
+    back().then(
+      ({ token, from }) => {
+        if (left) return;
+        history.replaceState(null, "", from);
+        use(token);
+      },
+      async (error: unknown) => {
+        const reason = await oidc().then(({ reasonOf }) => reasonOf(error), () => unreachable);
+        if (left) return;
+        history.replaceState(null, "", "/console");
+        const before = tokenOf(settings.roles); // of a session that a forged answer must not end
+        if (before) use(before);
+        else refuse(`You are not signed in. ${reason}`);
+      },
+    );
+    return () => void (left = true);
+  }, [settings, use, refuse]);
+
+  useEffect(() => {
+    if (!token) return setState((state) => (isCallback() || state.kind === "refused" ? state : { kind: "none" }));
     setState({ kind: "asking" });
     const stop = new AbortController();
-    open({ url: api, token }, stop.signal).then(
+    open(token, stop.signal).then(
       (opened) => !stop.signal.aborted && setState({ kind: "open", token, ...opened }),
       (error: unknown) => {
         if (stop.signal.aborted) return;
         const refused = error instanceof CadastreError && error.code === "UNAUTHENTICATED";
-        setState({ kind: refused ? "refused" : "unreachable", message: error instanceof CadastreError ? error.message : unreachable });
+        const message = refused ? "This token is not known, or has expired." : error instanceof CadastreError ? error.message : unreachable;
+        setState({ kind: refused ? "refused" : "unreachable", message });
       },
     );
     return () => stop.abort();
@@ -49,19 +90,34 @@ export function SessionProvider({ settings, children }: { settings: string; chil
 
   useEffect(() => (state.kind === "unreachable" ? whenReachable(() => setAttempt((attempt) => attempt + 1)) : undefined), [state]);
 
-  const use = useCallback((given: string) => {
-    remember(given);
-    setToken(given);
-    setAttempt((attempt) => attempt + 1);
-  }, []);
+  useEffect(() => {
+    const { oidc: provider } = settings;
+    if (!provider || !token) return;
+    let stop: (() => void) | undefined;
+    let left = false;
+    const ended = () => refuse("Your session has ended. Sign in again.");
+    oidc().then(({ keepRenewed }) => {
+      if (!left) stop = keepRenewed(provider, token, (next) => renewed(token, next), ended);
+    }, () => {}); // the session lasts as long as its token
+    return () => {
+      left = true;
+      stop?.();
+    };
+  }, [settings, token, refuse]);
+
+  const signOut = useCallback(() => {
+    use("");
+    const { oidc: provider } = settings;
+    if (provider) void oidc().then(({ signOut }) => signOut(provider)).catch(() => {}); // the tab has forgotten the tokens
+  }, [settings, use]);
   const retry = useCallback(() => setAttempt((attempt) => attempt + 1), []);
-  const session = useMemo(() => ({ state, roles, token, use, retry }), [state, roles, token, use, retry]);
+  const session = useMemo(() => ({ state, settings, token, use, signOut, retry }), [state, settings, token, use, signOut, retry]);
 
   const opened = state.kind === "open" ? state.token : undefined;
-  const client = useMemo(
-    () => new Client({ url: api, preferGetMethod: false, fetchOptions: { headers: opened ? { "X-Auth-Token": opened } : {} }, exchanges: exchanges() }),
-    [opened],
-  );
+  const client = useMemo(() => {
+    const fetchOptions = () => ({ headers: opened ? { "X-Auth-Token": connectionOf(opened).token() } : ({} as Record<string, string>) });
+    return new Client({ url: api, preferGetMethod: false, fetchOptions, exchanges: exchanges() });
+  }, [opened]);
   return (
     <SessionContext.Provider value={session}>
       <Provider value={client}>{children}</Provider>

@@ -1,5 +1,5 @@
 // The frame of every page: navigation, viewer, and the sign-in.
-import { Component, type ComponentType, type FormEvent, lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { Component, type ComponentType, lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 
 import { Missing } from "./hub/parts";
@@ -8,7 +8,8 @@ import { Failed, Loading, PageHead, type Shown, ShownContext, useTitle } from ".
 import { unreachable, whenReachable } from "./reachable";
 import { areaOf, scripts } from "./scripts";
 import { nameOf, useSession, useViewer } from "./session";
-import { Button, Field } from "./ui/controls";
+import { SignIn } from "./signin";
+import { Button } from "./ui/controls";
 import { Guard } from "./unsaved";
 
 /** Returns a page that is shown once its script is loaded. */
@@ -122,7 +123,7 @@ function Nowhere() {
 }
 
 function Frame({ shown, children }: { shown?: Shown | undefined; children: ReactNode }) {
-  const { state } = useSession();
+  const { state, settings } = useSession();
   const [location] = useLocation();
   const main = useRef<HTMLElement>(null);
   const page = location.split("/")[1];
@@ -155,7 +156,7 @@ function Frame({ shown, children }: { shown?: Shown | undefined; children: React
           </nav>
         )}
         <div className="bar-end">
-          {shown && <ShowQuery shown={shown} />}
+          {shown && settings.ide && <ShowQuery shown={shown} />}
           {viewer && <Who />}
         </div>
       </header>
@@ -197,7 +198,8 @@ function ShowQuery({ shown }: { shown: Shown }) {
 /** Shows the viewer and, in a demo, its other roles. */
 function Who() {
   const viewer = useViewer();
-  const { roles, token, use } = useSession();
+  const { settings, token, use, signOut } = useSession();
+  const { roles } = settings;
   const live = useLive();
   const said = typeof live === "object" ? `Not live: ${live.refused}. Reload the page, or sign in again.` : live ? "Live: changes appear automatically" : "Not live";
   return (
@@ -219,57 +221,10 @@ function Who() {
           ))}
         </select>
       ) : (
-        <Button quiet onPress={() => use("")}>
+        <Button quiet onPress={signOut}>
           Sign out
         </Button>
       )}
     </div>
-  );
-}
-
-function SignIn() {
-  const { state, use, retry, roles } = useSession();
-  const [given, setGiven] = useState("");
-  useTitle("Sign in");
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    if (given.trim()) use(given.trim());
-  };
-  if (state.kind === "asking") return <div className="sign-in" role="status" aria-label="Signing in" />;
-  if (state.kind === "unreachable")
-    return (
-      <div className="state failed" role="alert">
-        <h1>Not connected</h1>
-        <p>{state.message}</p>
-        <Button onPress={retry}>Try again</Button>
-      </div>
-    );
-  return (
-    <form className="sign-in" onSubmit={send}>
-      <h1>Sign in</h1>
-      <p>Paste a token. The browser keeps it until you close the tab, and shares it with the IDE.</p>
-      <Field
-        label="Token"
-        type="password"
-        autoComplete="off"
-        autoFocus
-        value={given}
-        onChange={setGiven}
-        error={state.kind === "refused" ? "This token is not known, or has expired." : undefined}
-      />
-      <Button primary type="submit">
-        Sign in
-      </Button>
-      {roles.length > 0 && (
-        <p className="hint">
-          This is a demo. Try it as{" "}
-          {roles.map((role) => (
-            <Button key={role.name} quiet onPress={() => use(role.token)}>
-              {role.name}
-            </Button>
-          ))}
-        </p>
-      )}
-    </form>
   );
 }

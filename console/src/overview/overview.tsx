@@ -233,11 +233,11 @@ function Drifted({ resourceCount, complete, nodes }: NonNullable<OverviewQuery["
           <ul className="problems">
             {nodes.map(({ resource, problems }) => (
               <li key={resource.id}>
-                <Link href={resourceAt(resource.uuid) + "#problems"}>{resource.name}</Link>: {problems.map(({ key, message }) => (message.includes(key) ? message : `${key} ${message}`)).join("; ")}
+                <Link href={resourceAt(resource.uuid) + "#problems"}>{resource.name}</Link>: {problems.map(({ key, message }) => (message.includes(key) ? message : `${key}: ${message}`)).join("; ")}.
               </li>
             ))}
           </ul>
-          {resourceCount > nodes.length && <p className="hint">and {count(resourceCount - nodes.length, "other resource")}{complete ? "" : " or more"}</p>}
+          {resourceCount > nodes.length && <p className="hint">And {count(resourceCount - nodes.length, "other resource")}{complete ? "" : " or more"}.</p>}
         </>
       )}
     </Section>

@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { graphql } from "../generated";
 import type { ResourceProviderFilter } from "../generated/graphql";
 import { useFollowed } from "../live";
-import { api } from "../opening";
+import { connectionOf, type SessionConnection } from "../opening";
 import type { Asked } from "../page";
 import { useSession, useViewer } from "../session";
 import { type Cloud, cloudOf, nothing, type Row } from "./cloud";
@@ -28,9 +28,9 @@ const matchesDocument = graphql(`
 `);
 
 /** Returns the server's address with the viewer's token. */
-export function useConnection(): Connection & { readonly token: string } {
+export function useConnection(): SessionConnection {
   const { token } = useSession();
-  return useMemo(() => ({ url: api, token }), [token]);
+  return useMemo(() => connectionOf(token), [token]);
 }
 
 interface State {
@@ -54,7 +54,7 @@ const namesOfPage = 250;
 /** The pause between drawings during the reading: a minimum in milliseconds, and a multiple of the time of a drawing, because drawing delays reading. */
 const pause = { least: 250, times: 20 };
 
-/** Reads all providers, shows those of each page as it comes, and keeps them up to date. */
+/** Reads all providers, shows each page as it comes, and keeps them up to date. */
 export function useCloud(): ReadCloud {
   const connection = useConnection();
   const { changes } = useViewer();
@@ -65,7 +65,7 @@ export function useCloud(): ReadCloud {
 
   useEffect(() => {
     let stopped = false;
-    const anew = rows.current.size > 0; // what there is stays until all are read
+    const anew = rows.current.size > 0; // the shown rows stay until all are read
     const reading = readCloud(connection, changes);
     let next = -Infinity;
     const show = (done: boolean) => {

@@ -4,6 +4,7 @@
 import { type Connection, request } from "@cadastre/client";
 
 import { graphql } from "../generated";
+import type { SessionConnection } from "../opening";
 import type { Row } from "./cloud";
 import { readEnds } from "./ends";
 
@@ -97,18 +98,18 @@ function read(connection: Connection, follows: boolean): Reading {
   return reading;
 }
 
-let begun: { readonly token: string; readonly reading: Reading } | undefined;
+let begun: { readonly first: string; readonly reading: Reading } | undefined;
 
 /** Starts reading with a token, and assumes that its viewer may follow changes. */
-export function begin(connection: Connection & { readonly token: string }): void {
-  begun = { token: connection.token, reading: read(connection, true) };
+export function begin(connection: SessionConnection): void {
+  begun = { first: connection.first, reading: read(connection, true) };
 }
 
 /** Reads all providers, or continues the reading that began with the same token. */
-export function readCloud(connection: Connection & { readonly token: string }, follows: boolean): Reading {
+export function readCloud(connection: SessionConnection, follows: boolean): Reading {
   const early = begun;
   begun = undefined;
-  if (early?.token === connection.token && follows) return early.reading;
+  if (early?.first === connection.first && follows) return early.reading;
   early?.reading.stop();
   return read(connection, follows);
 }

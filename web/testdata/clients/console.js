@@ -487,20 +487,23 @@ async function sessions(context) {
   await heading(page, "Watchdog device");
   for (const name of ["Edit", "Delete"]) holds((await page.getByRole("button", { name }).count()) === 0, `a reader is offered ${name}`);
   holds((await page.getByRole("link", { name: "New property" }).count()) === 0, "a reader is offered a new property");
-  await page.getByRole("link", { name: "Show the query" }).click();
-  await page.waitForFunction(() => document.getElementById("who")?.textContent === "you are demo-reader, reader of demo");
-  const shown = page.locator(".graphiql-query-editor .CodeMirror");
-  await shown.waitFor();
-  holds((await shown.evaluate((element) => element.CodeMirror.getValue())).includes("query NamespacePage"), "the IDE does not show the query");
-  await page.locator(".graphiql-execute-button").click();
-  await page.locator(".result-window", { hasText: "Watchdog device" }).waitFor();
+  const query = page.getByRole("link", { name: "Show the query" });
+  if (views === "all") {
+    await query.click();
+    await page.waitForFunction(() => document.getElementById("who")?.textContent === "you are demo-reader, reader of demo");
+    const shown = page.locator(".graphiql-query-editor .CodeMirror");
+    await shown.waitFor();
+    holds((await shown.evaluate((element) => element.CodeMirror.getValue())).includes("query NamespacePage"), "the IDE does not show the query");
+    await page.locator(".graphiql-execute-button").click();
+    await page.locator(".result-window", { hasText: "Watchdog device" }).waitFor();
+  } else holds((await query.count()) === 0, "the console of a server without the IDE offers it");
   await page.evaluate(() => sessionStorage.setItem("cadastre.token", "nobody"));
   complaints.length = 0; // the editor of the IDE says things of its own, which its test looks at
   await page.goto(address + "/console/resources");
   await heading(page, "Sign in");
   await page.getByText("This token is not known").waitFor();
   if (views === "all") await accessible(page, "the sign-in");
-  await page.getByLabel("Token").fill("demo-member");
+  await page.getByRole("textbox", { name: "Token" }).fill("demo-member");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("you are demo-member, member of demo").waitFor();
   await heading(page, "Resources");
