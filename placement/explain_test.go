@@ -132,12 +132,56 @@ func TestExplainIsByDefinition(t *testing.T) {
 	})
 }
 
+// TestNearestCountsSharedSupply asks for more than the pool of a cloud has. A
+// tree lacks what is missing at the provider that lacks least: its own, or one
+// that shares with it.
+func TestNearestCountsSharedSupply(t *testing.T) {
+	t.Parallel()
+	joined := []string{numbered(99)}
+	host := func(n int, aggregates []string, disk int32) Provider {
+		p := Provider{UUID: uuidOf(n), Name: fmt.Sprintf("host%d", n), Version: 1, Aggregates: aggregates, Inventories: []Inventory{stocked("VCPU", 8, 0)}}
+		if disk > 0 {
+			p.Inventories = append([]Inventory{stocked("DISK_GB", disk, 0)}, p.Inventories...)
+		}
+		return p
+	}
+	pool := Provider{UUID: uuidOf(9), Name: "pool", Version: 1, Aggregates: joined, Traits: []string{TraitShares}, Inventories: []Inventory{stocked("DISK_GB", 100, 0)}}
+	taken := pool
+	taken.Inventories = []Inventory{stocked("DISK_GB", 100, 40)}
+	alone := pool
+	alone.Traits = nil
+	disk := Group{Suffix: "_DISK", Resources: amounts(Amount{"DISK_GB", 110})}
+	for name, c := range map[string]struct {
+		pool Provider
+		host Provider
+		r    Request
+		want string
+	}{
+		"a pool":                     {pool, host(1, joined, 0), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:10"},
+		"a pool, and a group":        {pool, host(1, joined, 0), Request{Unsuffixed: Group{Resources: amounts(Amount{"VCPU", 4})}, Groups: []Group{disk}}, "near host1 DISK_GB:10"},
+		"a pool in use":              {taken, host(1, joined, 0), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 9})}}, "near host1 DISK_GB:50 VCPU:1"},
+		"less of its own":            {pool, host(1, joined, 70), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:10"},
+		"more of its own":            {pool, host(1, joined, 105), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:5"},
+		"in another aggregate":       {pool, host(1, []string{numbered(98)}, 70), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:40"},
+		"a pool that does not share": {alone, host(1, joined, 70), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:40"},
+	} {
+		w := NewWorld(cloudNames, []Provider{c.host, c.pool})
+		if got, _, _ := strings.Cut(strings.TrimPrefix(explained(Explanation{Nearest: Explain(w, &c.r).Nearest}), "considered 0\n"), "\n"); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // TestNearestIsThatOfTheOracle compares the nearest trees with the definition,
-// provider by provider, also where a sharing provider lacks least.
+// provider by provider, also where a sharing provider lacks least. Half of the
+// requests ask for much more than their trees have.
 func TestNearestIsThatOfTheOracle(t *testing.T) {
-	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
+	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
 		if len(r.Groups) == 0 && len(r.Unsuffixed.Resources) == 0 {
 			return
+		}
+		if d.chance(2) {
+			askForMore(d, r)
 		}
 		w := NewWorld(diceNames, providers)
 		got, want := explained(Explanation{Nearest: Explain(w, r).Nearest}), explained(Explanation{Nearest: newOracle(providers).nearest(r)})
@@ -145,6 +189,18 @@ func TestNearestIsThatOfTheOracle(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s\n%+v\n%+v", got, want, providers, r)
 		}
 	})
+}
+
+// askForMore raises the amounts of a request at random.
+func askForMore(d *dice, r *Request) {
+	for i := range r.Unsuffixed.Resources {
+		r.Unsuffixed.Resources[i].Amount += int64(d.roll(12))
+	}
+	for _, g := range r.Groups {
+		for i := range g.Resources {
+			g.Resources[i].Amount += int64(d.roll(12))
+		}
+	}
 }
 
 // TestNearestOfManyAlike compares the nearest trees with the definition where
