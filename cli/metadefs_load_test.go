@@ -235,3 +235,40 @@ func TestLargeFiles(t *testing.T) {
 		c.fails("reader", "FORBIDDEN: importNamespaces needs the role admin", command("metadefs load", in))
 	})
 }
+
+// TestLoadReportsEdits edits one string of a file at a time. The namespace is
+// then not unchanged. Skip and a dry run of overwrite note what overwrite would
+// change, and change nothing.
+func TestLoadReportsEdits(t *testing.T) {
+	t.Parallel()
+	const content = `{"namespace": "N", "description": "of N", "display_name": "title of N", "visibility": "public",
+		"properties": {"p": {"title": "title of p", "description": "of p", "type": "string"}},
+		"objects": [{"name": "o", "description": "of o", "properties": {"q": {"title": "title of q", "description": "of q", "type": "string"}}}],
+		"tags": [{"name": "t"}], "resource_type_associations": [{"name": "OS::Nova::Flavor", "prefix": "a:"}]}`
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		c := serve(t, database)
+		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", command("metadefs load", c.file("n.json", content))...)
+		var file string
+		for text, difference := range map[string]string{
+			`"of N"`:       `changed $.description: "of N" -> "of N edited"`,
+			`"title of N"`: `changed $.display_name: "title of N" -> "title of N edited"`,
+			`"title of p"`: `changed $.properties.p.title: "title of p" -> "title of p edited"`,
+			`"of p"`:       `changed $.properties.p.description: "of p" -> "of p edited"`,
+			`"of o"`:       `changed $.objects.o.description: "of o" -> "of o edited"`,
+			`"title of q"`: `changed $.objects.o.properties.q.title: "title of q" -> "title of q edited"`,
+			`"of q"`:       `changed $.objects.o.properties.q.description: "of q" -> "of q edited"`,
+			`"t"`:          "added $.tags['t edited']\n    removed $.tags.t",
+			`"a:"`:         "removed $.resource_type_associations['OS::Nova::Flavor, prefix a:']",
+		} {
+			file = c.file("edited.json", strings.Replace(content, text, strings.TrimSuffix(text, `"`)+` edited"`, 1))
+			c.prints("admin", "1 namespace: 0 created, 0 updated, 0 unchanged, 1 skipped, 0 failed", command("metadefs load", file)...)
+			c.prints("admin", "1 namespace: 0 created, 1 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was changed)", command("metadefs load --mode overwrite --dry-run", file)...)
+			c.notes("admin", "    "+difference+"\n", command("metadefs load", file)...)
+			c.notes("admin", "    "+difference+"\n", command("metadefs load --mode overwrite --dry-run", file)...)
+		}
+		c.notes("admin", "skipped N\n    removed $.description: \"of N\"\n", command("metadefs load", c.file("less.json", strings.Replace(content, `"description": "of N", `, "", 1)))...)
+		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", command("metadefs load --mode overwrite --yes", filepath.Join(c.folder, "n.json"))...)
+		c.prints("admin", "1 namespace: 0 created, 1 updated, 0 unchanged, 0 skipped, 0 failed", command("metadefs load --mode overwrite --yes", file)...)
+		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", command("metadefs load --mode overwrite --yes", file)...)
+	})
+}
