@@ -133,7 +133,7 @@ func TestExplainIsByDefinition(t *testing.T) {
 }
 
 // TestNearestCountsSharedSupply asks for more than the pool of a cloud has. A
-// tree lacks what is missing at the provider that lacks least: its own, or one
+// tree lacks the amount that is missing at the provider that lacks least: its own, or one
 // that shares with it.
 func TestNearestCountsSharedSupply(t *testing.T) {
 	t.Parallel()
