@@ -74,7 +74,7 @@ function refusalsOf(error: Error | undefined, sent: readonly Chosen[]): Refusal[
 
 export function Bulk({ chosen, onClose, refresh }: { chosen: readonly Chosen[]; onClose: () => void; refresh: () => void }) {
   const types = [...new Set(chosen.map(({ type }) => type.name))];
-  const offers = useOffers(types.length === 1 ? (types[0] ?? "") : "");
+  const { offers } = useOffers(types.length === 1 ? (types[0] ?? "") : "");
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
   const [removed, setRemoved] = useState<readonly string[]>([]);
   const [key, setKey] = useState("");

@@ -10,7 +10,7 @@ import { nameOfType } from "../definitions/rules";
 import { graphql } from "../generated";
 import type { CheckMetadataQuery } from "../generated/graphql";
 import type { Part } from "../hub/parts";
-import { errorOf, useAsk } from "../page";
+import { errorOf, Loading, useAsk } from "../page";
 import { Button, Combo } from "../ui/controls";
 import { Badge, count, Note } from "../ui/show";
 import { useEdits } from "../unsaved";
@@ -169,10 +169,10 @@ interface Edit {
 
 type Edits = Readonly<Record<string, Edit>>;
 
-/** Returns the definitions of a resource type by key. */
-export function useOffers(type: string): ReadonlyMap<string, Offer> {
+/** Returns the definitions of a resource type by key: none until the server has answered. */
+export function useOffers(type: string): { offers: ReadonlyMap<string, Offer>; loading: boolean } {
   const asked = useAsk(definitionsDocument, { type }, type === "");
-  return useMemo(() => {
+  const offers = useMemo(() => {
     const offers = new Map<string, Offer>();
     for (const { namespace, properties, objects, conflicts } of asked.data?.definitions ?? []) {
       const inConflict = (key: string) => conflicts.some((conflict) => conflict.name === key);
@@ -184,6 +184,7 @@ export function useOffers(type: string): ReadonlyMap<string, Offer> {
     }
     return offers;
   }, [asked.data]);
+  return { offers, loading: asked.loading };
 }
 
 /** Returns the metadata of a resource as a part of its page, or their editor. */
@@ -290,7 +291,7 @@ export function useCheck(on: { readonly resource: string } | { readonly type: st
 }
 
 function Editor({ resource, refresh, onClose }: { resource: Resource; refresh: () => void; onClose: () => void }) {
-  const offers = useOffers(resource.type.name);
+  const { offers, loading } = useOffers(resource.type.name);
   const [edits, setEdits] = useState<Edits>({});
   const [key, setKey] = useState("");
   const save = useChange(saveDocument);
@@ -335,6 +336,7 @@ function Editor({ resource, refresh, onClose }: { resource: Resource; refresh: (
     else refresh(); // where it changed meanwhile, what it is now comes with the next answer
   };
   const choices = [...offers].filter(([key]) => !keys.includes(key)).map(([key, { definition, namespace }]) => ({ value: key, label: `${definition.title} — ${key} (${namespace.displayName})` }));
+  if (loading) return <Loading />;
   return (
     <form className="editor" onSubmit={send} aria-label="Edit metadata">
       {save.error && (isConflict(save.error) ? moved.length === 0 && <Note tone="warn">Somebody else changed the resource. Your changes still apply: save again.</Note> : <Note>{save.error.message}</Note>)}
