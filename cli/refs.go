@@ -23,7 +23,11 @@ const (
 )
 
 // uuidBeginning is a string that may be the beginning of a uuid.
-var uuidBeginning = regexp.MustCompile(`^[0-9a-fA-F]{8}(-?[0-9a-fA-F]+)*-?$`)
+// uuidBeginningShort is one that is too short to be accepted.
+var (
+	uuidBeginning      = regexp.MustCompile(`^[0-9a-fA-F]{8}(-?[0-9a-fA-F]+)*-?$`)
+	uuidBeginningShort = regexp.MustCompile(`^[0-9a-fA-F]{1,7}$`)
+)
 
 // nameList is the list of the API with all objects of a kind.
 type nameList struct{ field, arguments, filter, selects, contains string }
@@ -96,8 +100,11 @@ func (s *session) resolveText(kind string, written *string) error {
 	case err != nil:
 		return err
 	case len(found) == 0:
-		return statusError{fmt.Errorf("%s %q does not exist: it is neither a uuid nor a name, nor the beginning "+
-			"of one%s", kind, *written, s.didYouMean(kind, *written)), exitNotFound}
+		why := "it is neither a uuid nor a name, nor the beginning of one"
+		if uuidBeginningShort.MatchString(*written) {
+			why = "no name begins with it, and the beginning of a uuid needs 8 characters or more"
+		}
+		return statusError{fmt.Errorf("%s %q does not exist: %s%s", kind, *written, why, s.didYouMean(kind, *written)), exitNotFound}
 	case len(found) == 1:
 		*written = found[0].uuid
 		return nil
@@ -114,7 +121,7 @@ func (s *session) resolveText(kind string, written *string) error {
 }
 
 // find returns the objects with exactly this name, otherwise the objects with
-// names or uuids that begin with it, case-insensitive.
+// names that begin with it or, from 8 characters on, uuids. Case is ignored.
 func (s *session) find(kind, written string) ([]match, error) {
 	names := kind // the kind of the object with the name
 	if kind == "consumer" {
@@ -148,11 +155,12 @@ func (s *session) find(kind, written string) ([]match, error) {
 	return begunWith(written, all), err
 }
 
-// begunWith returns the objects with names or uuids that begin with a string,
-// without duplicates.
+// begunWith returns the objects with names or, from 8 characters on, uuids that
+// begin with a string, without duplicates.
 func begunWith(begun string, found []match) (out []match) {
+	ofUUID := uuidBeginning.MatchString(begun)
 	for _, of := range found {
-		if (beginsWith(of.name, begun) || beginsWith(of.uuid, begun)) && !slices.Contains(out, of) {
+		if (beginsWith(of.name, begun) || ofUUID && beginsWith(of.uuid, begun)) && !slices.Contains(out, of) {
 			out = append(out, of)
 		}
 	}
