@@ -2540,20 +2540,28 @@ func (v *DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTyp
 // An association to delete.
 type DisassociateResourceTypeInput struct {
 	// The id of the association.
-	Id string `json:"id"`
+	Id optional.Of[string] `json:"id,omitempty"`
+	// The names of the association. Give either `id` or `association`.
+	Association optional.Of[ResourceTypeAssociationName] `json:"association,omitempty"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision optional.Of[int] `json:"revision,omitempty"`
 }
 
 // GetId returns DisassociateResourceTypeInput.Id, and is useful for accessing the field via an interface.
-func (v *DisassociateResourceTypeInput) GetId() string { return v.Id }
+func (v *DisassociateResourceTypeInput) GetId() optional.Of[string] { return v.Id }
+
+// GetAssociation returns DisassociateResourceTypeInput.Association, and is useful for accessing the field via an interface.
+func (v *DisassociateResourceTypeInput) GetAssociation() optional.Of[ResourceTypeAssociationName] {
+	return v.Association
+}
 
 // GetRevision returns DisassociateResourceTypeInput.Revision, and is useful for accessing the field via an interface.
 func (v *DisassociateResourceTypeInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // DisassociateResourceTypeResponse is returned by DisassociateResourceType on success.
 type DisassociateResourceTypeResponse struct {
-	// Deletes an association; the resource type stays. In a protected namespace this is `PROTECTED`.
+	// Deletes an association; the resource type stays. In a protected namespace this
+	// is `PROTECTED`. Names that several associations match are `BAD_USER_INPUT`.
 	DisassociateResourceType *DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload `json:"disassociateResourceType"`
 }
 
@@ -7277,6 +7285,33 @@ func (v *ResourceTypeAssociationInput) GetPropertiesTarget() optional.Of[string]
 	return v.PropertiesTarget
 }
 
+// The names of an association. If a namespace has several associations with the
+// type, `prefix` and `propertiesTarget` select one.
+type ResourceTypeAssociationName struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The name of the resource type.
+	ResourceType string `json:"resourceType"`
+	// Only with exactly this prefix; `""` is an association without one.
+	Prefix optional.Of[string] `json:"prefix,omitempty"`
+	// Only with exactly this properties target; `""` is an association without one.
+	PropertiesTarget optional.Of[string] `json:"propertiesTarget,omitempty"`
+}
+
+// GetNamespace returns ResourceTypeAssociationName.Namespace, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationName) GetNamespace() string { return v.Namespace }
+
+// GetResourceType returns ResourceTypeAssociationName.ResourceType, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationName) GetResourceType() string { return v.ResourceType }
+
+// GetPrefix returns ResourceTypeAssociationName.Prefix, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationName) GetPrefix() optional.Of[string] { return v.Prefix }
+
+// GetPropertiesTarget returns ResourceTypeAssociationName.PropertiesTarget, and is useful for accessing the field via an interface.
+func (v *ResourceTypeAssociationName) GetPropertiesTarget() optional.Of[string] {
+	return v.PropertiesTarget
+}
+
 // Which resource types; all given conditions must hold.
 type ResourceTypeFilter struct {
 	// With any of these names, at most 250, compared exactly. An empty list matches nothing.
@@ -9104,7 +9139,9 @@ func (v *UpdateResourceResponse) GetUpdateResource() *UpdateResourceUpdateResour
 // The changes of an association. Absent fields keep their values, `null` clears.
 type UpdateResourceTypeAssociationInput struct {
 	// The id of the association.
-	Id string `json:"id"`
+	Id optional.Of[string] `json:"id,omitempty"`
+	// The names of the association. Give either `id` or `association`.
+	Association optional.Of[ResourceTypeAssociationName] `json:"association,omitempty"`
 	// The prefix of property names on the type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
 	NewPrefix optional.Of[string] `json:"newPrefix,omitempty"`
 	// The set of key-values of the type, 1 to 80 characters.
@@ -9114,7 +9151,12 @@ type UpdateResourceTypeAssociationInput struct {
 }
 
 // GetId returns UpdateResourceTypeAssociationInput.Id, and is useful for accessing the field via an interface.
-func (v *UpdateResourceTypeAssociationInput) GetId() string { return v.Id }
+func (v *UpdateResourceTypeAssociationInput) GetId() optional.Of[string] { return v.Id }
+
+// GetAssociation returns UpdateResourceTypeAssociationInput.Association, and is useful for accessing the field via an interface.
+func (v *UpdateResourceTypeAssociationInput) GetAssociation() optional.Of[ResourceTypeAssociationName] {
+	return v.Association
+}
 
 // GetNewPrefix returns UpdateResourceTypeAssociationInput.NewPrefix, and is useful for accessing the field via an interface.
 func (v *UpdateResourceTypeAssociationInput) GetNewPrefix() optional.Of[string] { return v.NewPrefix }
@@ -9129,7 +9171,8 @@ func (v *UpdateResourceTypeAssociationInput) GetRevision() optional.Of[int] { re
 
 // UpdateResourceTypeAssociationResponse is returned by UpdateResourceTypeAssociation on success.
 type UpdateResourceTypeAssociationResponse struct {
-	// Changes the prefix or the properties target of an association.
+	// Changes the prefix or the properties target of an association. Names that
+	// several associations match are `BAD_USER_INPUT`.
 	UpdateResourceTypeAssociation *UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload `json:"updateResourceTypeAssociation"`
 }
 

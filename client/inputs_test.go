@@ -70,6 +70,7 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.ResourceProviderOrder](),
 	reflect.TypeFor[client.ResourceTypeAssociationFilter](),
 	reflect.TypeFor[client.ResourceTypeAssociationInput](),
+	reflect.TypeFor[client.ResourceTypeAssociationName](),
 	reflect.TypeFor[client.ResourceTypeFilter](),
 	reflect.TypeFor[client.ResourceTypeOrder](),
 	reflect.TypeFor[client.SetAllocationsInput](),

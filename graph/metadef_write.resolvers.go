@@ -173,12 +173,12 @@ func (r *mutationResolver) AssociateResourceType(ctx context.Context, input meta
 }
 
 func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error) {
-	uuid, err := associationUUID(input.ID)
+	ref, err := associationRef(input.ID.Value(), input.Association.Value())
 	if err != nil {
 		return nil, err
 	}
 	association, namespace, err := r.Store.UpdateAssociation(ctx, metadef.AssociationChange{
-		UUID: uuid, Prefix: model.ChangeOf(input.NewPrefix), PropertiesTarget: model.ChangeOf(input.NewPropertiesTarget), Revision: input.Revision.Value(),
+		Ref: ref, Prefix: model.ChangeOf(input.NewPrefix), PropertiesTarget: model.ChangeOf(input.NewPropertiesTarget), Revision: input.Revision.Value(),
 	})
 	if err != nil {
 		return nil, err
@@ -187,11 +187,11 @@ func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, in
 }
 
 func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error) {
-	uuid, err := associationUUID(input.ID)
+	ref, err := associationRef(input.ID.Value(), input.Association.Value())
 	if err != nil {
 		return nil, err
 	}
-	association, namespace, err := r.Store.DisassociateResourceType(ctx, uuid, input.Revision.Value())
+	association, namespace, err := r.Store.DisassociateResourceType(ctx, ref, input.Revision.Value())
 	if err != nil {
 		return nil, err
 	}

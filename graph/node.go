@@ -198,17 +198,26 @@ func throughAssociation(node, association model.Node) model.Node {
 	return nil
 }
 
-// associationUUID returns the UUID of an association. For the id of another
-// kind of node it returns the empty string, which finds nothing.
-func associationUUID(id string) (string, error) {
-	node, ok := page.ParseNodeID(id)
+// associationRef returns the reference to an association by its id or by its
+// names. The id of another kind of node finds nothing.
+func associationRef(id *string, name *metadef.AssociationName) (metadef.AssociationRef, error) {
+	ref := metadef.AssociationRef{Name: name}
+	switch {
+	case id == nil && name == nil:
+		return ref, problem.Invalid("input.id", "is required without association")
+	case id == nil:
+		return ref, nil
+	case name != nil:
+		return ref, problem.Invalid("input.association", "cannot be combined with id")
+	}
+	node, ok := page.ParseNodeID(*id)
 	if !ok {
-		return "", problem.Invalid("input.id", "is not an id")
+		return ref, problem.Invalid("input.id", "is not an id")
 	}
-	if node.Kind != page.KindResourceTypeAssociation {
-		return "", nil
+	if node.Kind == page.KindResourceTypeAssociation {
+		ref.UUID = node.UUID
 	}
-	return node.UUID, nil
+	return ref, nil
 }
 
 // lookUps returns how many statements look up nodes by their ids: one for each

@@ -123,10 +123,36 @@ type NewAssociation struct {
 	DocumentAssociation
 }
 
+// AssociationName has the names of an association. If the namespace has several
+// associations with the type, prefix and target select one. A nil one matches
+// any, an empty one an association without it.
+type AssociationName struct {
+	Namespace        string
+	ResourceType     string
+	Prefix           *string
+	PropertiesTarget *string
+}
+
+// AssociationRef refers to an association: by its names if Name is set,
+// otherwise by its uuid.
+type AssociationRef struct {
+	UUID string
+	Name *AssociationName
+}
+
+// Matches reports whether the reference is to an association of its namespace.
+func (r AssociationRef) Matches(a *ResourceTypeAssociation) bool {
+	if r.Name == nil {
+		return a.UUID == r.UUID
+	}
+	filter := AssociationFilter{ResourceTypes: []string{r.Name.ResourceType}, Prefix: r.Name.Prefix, PropertiesTarget: r.Name.PropertiesTarget}
+	return filter.Matches(r.Name.Namespace, a)
+}
+
 // AssociationChange is a change of an association. Clearing the prefix or
 // target removes it.
 type AssociationChange struct {
-	UUID             string
+	Ref              AssociationRef
 	Prefix           Change[*string]
 	PropertiesTarget Change[*string]
 	Revision         *int

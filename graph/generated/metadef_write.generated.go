@@ -2534,7 +2534,7 @@ func (ec *executionContext) unmarshalInputDisassociateResourceTypeInput(ctx cont
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "revision"}
+	fieldsInOrder := [...]string{"id", "association", "revision"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -2543,11 +2543,18 @@ func (ec *executionContext) unmarshalInputDisassociateResourceTypeInput(ctx cont
 		switch k {
 		case "id":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2string(ctx, v)
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.ID = data
+			it.ID = graphql.OmittableOf(data)
+		case "association":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("association"))
+			data, err := ec.unmarshalOResourceTypeAssociationName2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAssociationName(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Association = graphql.OmittableOf(data)
 		case "revision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -2920,6 +2927,57 @@ func (ec *executionContext) unmarshalInputResourceTypeAssociationInput(ctx conte
 			continue
 		}
 		switch k {
+		case "resourceType":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceType"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceType = data
+		case "prefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("prefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Prefix = data
+		case "propertiesTarget":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("propertiesTarget"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PropertiesTarget = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputResourceTypeAssociationName(ctx context.Context, obj any) (metadef.AssociationName, error) {
+	var it metadef.AssociationName
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"namespace", "resourceType", "prefix", "propertiesTarget"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "namespace":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("namespace"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Namespace = data
 		case "resourceType":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceType"))
 			data, err := ec.unmarshalNString2string(ctx, v)
@@ -3588,7 +3646,7 @@ func (ec *executionContext) unmarshalInputUpdateResourceTypeAssociationInput(ctx
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "newPrefix", "newPropertiesTarget", "revision"}
+	fieldsInOrder := [...]string{"id", "association", "newPrefix", "newPropertiesTarget", "revision"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -3597,11 +3655,18 @@ func (ec *executionContext) unmarshalInputUpdateResourceTypeAssociationInput(ctx
 		switch k {
 		case "id":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
-			data, err := ec.unmarshalNID2string(ctx, v)
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.ID = data
+			it.ID = graphql.OmittableOf(data)
+		case "association":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("association"))
+			data, err := ec.unmarshalOResourceTypeAssociationName2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAssociationName(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Association = graphql.OmittableOf(data)
 		case "newPrefix":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newPrefix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -5474,6 +5539,14 @@ func (ec *executionContext) unmarshalOResourceTypeAssociationInput2ᚕgithubᚗc
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) unmarshalOResourceTypeAssociationName2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐAssociationName(ctx context.Context, v any) (*metadef.AssociationName, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputResourceTypeAssociationName(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOSetTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetTagsPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetTagsPayload) graphql.Marshaler {

@@ -145,6 +145,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputResourceProviderOrder,
 		ec.unmarshalInputResourceTypeAssociationFilter,
 		ec.unmarshalInputResourceTypeAssociationInput,
+		ec.unmarshalInputResourceTypeAssociationName,
 		ec.unmarshalInputResourceTypeFilter,
 		ec.unmarshalInputResourceTypeOrder,
 		ec.unmarshalInputSetAllocationsInput,
@@ -1878,12 +1879,18 @@ type ResourceType implements Node {
     "The namespace, the type and the association."
     input: AssociateResourceTypeInput!
   ): AssociateResourceTypePayload @semanticNonNull
-  "Changes the prefix or the properties target of an association."
+  """
+  Changes the prefix or the properties target of an association. Names that
+  several associations match are ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
   updateResourceTypeAssociation(
     "The association and its changes."
     input: UpdateResourceTypeAssociationInput!
   ): UpdateResourceTypeAssociationPayload @semanticNonNull
-  "Deletes an association; the resource type stays. In a protected namespace this is ` + "`" + `PROTECTED` + "`" + `."
+  """
+  Deletes an association; the resource type stays. In a protected namespace this
+  is ` + "`" + `PROTECTED` + "`" + `. Names that several associations match are ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
   disassociateResourceType(
     "The association."
     input: DisassociateResourceTypeInput!
@@ -2347,10 +2354,27 @@ input AssociateResourceTypeInput {
   propertiesTarget: String
 }
 
+"""
+The names of an association. If a namespace has several associations with the
+type, ` + "`" + `prefix` + "`" + ` and ` + "`" + `propertiesTarget` + "`" + ` select one.
+"""
+input ResourceTypeAssociationName {
+  "The name of the namespace."
+  namespace: String!
+  "The name of the resource type."
+  resourceType: String!
+  "Only with exactly this prefix; ` + "`" + `\"\"` + "`" + ` is an association without one."
+  prefix: String
+  "Only with exactly this properties target; ` + "`" + `\"\"` + "`" + ` is an association without one."
+  propertiesTarget: String
+}
+
 "The changes of an association. Absent fields keep their values, ` + "`" + `null` + "`" + ` clears."
 input UpdateResourceTypeAssociationInput {
   "The id of the association."
-  id: ID!
+  id: ID
+  "The names of the association. Give either ` + "`" + `id` + "`" + ` or ` + "`" + `association` + "`" + `."
+  association: ResourceTypeAssociationName
   "The prefix of property names on the type, 1 to 80 characters, ending in a separator: one of ` + "`" + `:` + "`" + ` ` + "`" + `_` + "`" + ` ` + "`" + `.` + "`" + ` ` + "`" + `-` + "`" + ` ` + "`" + `/` + "`" + `."
   newPrefix: String
   "The set of key-values of the type, 1 to 80 characters."
@@ -2362,7 +2386,9 @@ input UpdateResourceTypeAssociationInput {
 "An association to delete."
 input DisassociateResourceTypeInput {
   "The id of the association."
-  id: ID!
+  id: ID
+  "The names of the association. Give either ` + "`" + `id` + "`" + ` or ` + "`" + `association` + "`" + `."
+  association: ResourceTypeAssociationName
   "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   revision: Int
 }

@@ -344,7 +344,9 @@ type DeleteTraitPayload struct {
 // An association to delete.
 type DisassociateResourceTypeInput struct {
 	// The id of the association.
-	ID string `json:"id"`
+	ID graphql.Omittable[*string] `json:"id,omitempty"`
+	// The names of the association. Give either `id` or `association`.
+	Association graphql.Omittable[*metadef.AssociationName] `json:"association,omitempty"`
 	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
@@ -738,7 +740,9 @@ type UpdateResourceProviderPayload struct {
 // The changes of an association. Absent fields keep their values, `null` clears.
 type UpdateResourceTypeAssociationInput struct {
 	// The id of the association.
-	ID string `json:"id"`
+	ID graphql.Omittable[*string] `json:"id,omitempty"`
+	// The names of the association. Give either `id` or `association`.
+	Association graphql.Omittable[*metadef.AssociationName] `json:"association,omitempty"`
 	// The prefix of property names on the type, 1 to 80 characters, ending in a separator: one of `:` `_` `.` `-` `/`.
 	NewPrefix graphql.Omittable[*string] `json:"newPrefix,omitempty"`
 	// The set of key-values of the type, 1 to 80 characters.

@@ -354,7 +354,7 @@ func (d *door) disassociate(ctx context.Context, r *rest.Request) (rest.Answer, 
 	for _, a := range there {
 		if a.ResourceTypeName == r.Path["type"] {
 			found = true
-			if _, _, err := d.store.DisassociateResourceType(ctx, a.UUID, nil); err != nil {
+			if _, _, err := d.store.DisassociateResourceType(ctx, metadef.AssociationRef{UUID: a.UUID}, nil); err != nil {
 				return rest.Answer{}, err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
@@ -71,11 +72,11 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 // association. The association keeps its id.
 func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateResourceTypeAssociation", revision: input.Revision, manages: true}
-	if e.namespace, err = s.namespaceOfAssociation(ctx, input.UUID); err != nil && !s.IsDone(ctx) {
+	if err := s.locate(ctx, &e, input.Ref); err != nil {
 		return nil, nil, err
 	}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		there, current, err := findAssociation(ctx, tx, row, input.UUID)
+		there, current, err := findAssociation(ctx, tx, row, input.Ref)
 		if err != nil {
 			return nil, err
 		}
@@ -113,13 +114,13 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 }
 
 // DisassociateResourceType deletes an association, but not the resource type.
-func (s *MetadefStore) DisassociateResourceType(ctx context.Context, uuid string, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
+func (s *MetadefStore) DisassociateResourceType(ctx context.Context, ref metadef.AssociationRef, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "disassociateResourceType", revision: revision, manages: true, deletes: true}
-	if e.namespace, err = s.namespaceOfAssociation(ctx, uuid); err != nil && !s.IsDone(ctx) {
+	if err := s.locate(ctx, &e, ref); err != nil {
 		return nil, nil, err
 	}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		_, current, err := findAssociation(ctx, tx, row, uuid)
+		_, current, err := findAssociation(ctx, tx, row, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +128,7 @@ func (s *MetadefStore) DisassociateResourceType(ctx context.Context, uuid string
 			return nil, err
 		}
 		deleted = AssociationNoun(current)
-		_, err = tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.UUID(uuid)).Exec(ctx)
+		_, err = tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.ID(current.ID)).Exec(ctx)
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + deleted.ResourceTypeName, Before: associationFields(deleted)}, err
 	}, &deleted)
 	return deleted, in, err
@@ -137,30 +138,53 @@ func refuseUnknownAssociation() error {
 	return problem.Refuse(problem.ErrNotFound, "association does not exist").On("input.id")
 }
 
-// namespaceOfAssociation returns the namespace's name for an association that
-// the viewer may see, or ErrNotFound.
-func (s *MetadefStore) namespaceOfAssociation(ctx context.Context, uuid string) (string, error) {
+// locate sets the namespace of an edit to the namespace of an association. It
+// returns ErrNotFound if the viewer may not see the association with the uuid.
+func (s *MetadefStore) locate(ctx context.Context, e *edit, ref metadef.AssociationRef) error {
+	if ref.Name != nil {
+		e.namespace, e.named = ref.Name.Namespace, "input.association.namespace"
+		return nil
+	}
+	e.named = "input.id"
 	row, err := s.Ent.ResourceTypeAssociation.Query().
-		Where(resourcetypeassociation.UUID(uuid), visible.InNamespaces(ctx)).WithNamespace().Only(ctx)
-	if ent.IsNotFound(err) || err == nil && row.Edges.Namespace == nil { // deleted meanwhile
-		return "", refuseUnknownAssociation()
+		Where(resourcetypeassociation.UUID(ref.UUID), visible.InNamespaces(ctx)).WithNamespace().Only(ctx)
+	switch {
+	case err == nil && row.Edges.Namespace != nil:
+		e.namespace = row.Edges.Namespace.Name
+	case s.IsDone(ctx): // the edit returns the answer that is kept
+	case err == nil || ent.IsNotFound(err): // or deleted meanwhile
+		return refuseUnknownAssociation()
+	default:
+		return fmt.Errorf("look up an association: %w", err)
 	}
-	if err != nil {
-		return "", fmt.Errorf("look up an association: %w", err)
-	}
-	return row.Edges.Namespace.Name, nil
+	return nil
 }
 
-// findAssociation returns all associations of a namespace, and the one with the
-// uuid.
-func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, uuid string) ([]*ent.ResourceTypeAssociation, *ent.ResourceTypeAssociation, error) {
-	there, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
+// findAssociation returns all associations of a namespace, and the selected
+// one. It refuses names that several associations match.
+func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, ref metadef.AssociationRef) (there []*ent.ResourceTypeAssociation, found *ent.ResourceTypeAssociation, err error) {
+	there, err = associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	at := slices.IndexFunc(there, func(row *ent.ResourceTypeAssociation) bool { return row.UUID == uuid })
-	if at < 0 {
+	var matching []string
+	for _, one := range there {
+		if noun := AssociationNoun(one); ref.Matches(noun) {
+			found = one
+			matching = append(matching, fmt.Sprintf("prefix %q with propertiesTarget %q", one.Prefix, one.PropertiesTarget))
+		}
+	}
+	switch {
+	case len(matching) > 1:
+		return nil, nil, problem.Invalid("input.association", "has the names of %d associations, select one by prefix and propertiesTarget: %s",
+			len(matching), strings.Join(matching[:min(len(matching), maxListed)], ", "))
+	case found == nil && ref.Name != nil:
+		return nil, nil, problem.Refuse(problem.ErrNotFound, "namespace %q has no such association with %q", row.Name, ref.Name.ResourceType).On("input.association")
+	case found == nil:
 		return nil, nil, refuseUnknownAssociation()
 	}
-	return there, there[at], nil
+	return there, found, nil
 }
+
+// maxListed bounds the associations in an error about names that several match.
+const maxListed = 10

@@ -1,6 +1,7 @@
 package metadefdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -67,6 +68,7 @@ type edit struct {
 	manages   bool   // requires managing the namespace, not just editing
 	because   string // the input field that requires it, "" if the whole mutation does
 	deletes   bool   // refused if the namespace is protected
+	named     string // the input field that names the namespace, if it is not input.namespace
 }
 
 // editNamespace changes a namespace or its contents in one transaction, which
@@ -77,12 +79,12 @@ type edit struct {
 // and sets its time. A nil event means that nothing changed. results are
 // pointers to variables that change sets.
 func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error), results ...any) (*metadef.Namespace, error) {
-	if err := text.CheckAny("input.namespace", e.namespace); err != nil {
+	if err := text.CheckAny(e.field(), e.namespace); err != nil {
 		return nil, err
 	}
 	var changed *metadef.Namespace
 	err := s.Write(ctx, e.mutation, func(tx *sqldb.Tx) error {
-		row, err := s.lockNamespace(ctx, tx, e.namespace)
+		row, err := s.lockNamespace(ctx, tx, e)
 		if err != nil {
 			return err
 		}
@@ -126,7 +128,7 @@ func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx
 // the revision that the caller has seen.
 func (e edit) admit(row *ent.Namespace) error {
 	if e.deletes && row.Protected {
-		return refuseProtected(row.Name).On(namespaceField(e.mutation))
+		return refuseProtected(row.Name).On(e.field())
 	}
 	if e.revision != nil && *e.revision != row.Revision {
 		return problem.Refuse(problem.ErrConcurrentUpdate, "namespace %q is at revision %d, not %d", row.Name, row.Revision, *e.revision).On("input.revision")
@@ -142,24 +144,15 @@ func refuseUnknownNamespace(name string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "namespace %q does not exist", name)
 }
 
-// namespaceField returns the input field in which a mutation names its
-// namespace.
-func namespaceField(mutation string) string {
-	switch mutation {
-	case "updateNamespace", "deleteNamespace":
-		return "input.name"
-	case "updateResourceTypeAssociation", "disassociateResourceType":
-		return "input.id"
-	}
-	return "input.namespace"
-}
+// field returns the input field that names the namespace.
+func (e edit) field() string { return cmp.Or(e.named, "input.namespace") }
 
 // lockNamespace reads a visible namespace and locks it, with its contents,
 // until the transaction ends.
-func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, name string) (*ent.Namespace, error) {
-	row, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(name), s.Locked()).Only(ctx)
+func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, e edit) (*ent.Namespace, error) {
+	row, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(e.namespace), s.Locked()).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, refuseUnknownNamespace(name).On(namespaceField(tx.Mutation))
+		return nil, refuseUnknownNamespace(e.namespace).On(e.field())
 	}
 	return row, err
 }

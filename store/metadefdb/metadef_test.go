@@ -316,10 +316,13 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 				return err
 			}},
 			{"update association", func() error {
-				_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{UUID: association.UUID, Prefix: metadeftest.To("x:")})
+				_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{Ref: metadef.AssociationRef{UUID: association.UUID}, Prefix: metadeftest.To("x:")})
 				return err
 			}},
-			{"disassociate", func() error { _, _, err := s.DisassociateResourceType(ctx, association.UUID, nil); return err }},
+			{"disassociate", func() error {
+				_, _, err := s.DisassociateResourceType(ctx, metadef.AssociationRef{UUID: association.UUID}, nil)
+				return err
+			}},
 			{"share", func() error { _, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Reader, nil); return err }},
 			{"unshare", func() error { _, _, err := s.UnshareNamespace(ctx, "N", "demo", nil); return err }},
 			{"update", func() error {

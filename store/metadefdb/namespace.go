@@ -21,7 +21,7 @@ import (
 // its display name and description. The other fields require managing the
 // namespace. It returns ErrAlreadyExists if the new name is taken.
 func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange) (*metadef.Namespace, error) {
-	e := edit{mutation: "updateNamespace", namespace: input.Name, revision: input.Revision}
+	e := edit{mutation: "updateNamespace", namespace: input.Name, named: "input.name", revision: input.Revision}
 	for _, managed := range []struct {
 		field string
 		given bool
@@ -91,7 +91,7 @@ func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error
 // DeleteNamespace deletes a namespace with its contents, but not resource
 // types, and returns the deleted namespace.
 func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
-	e := edit{mutation: "deleteNamespace", namespace: name, revision: revision, manages: true}
+	e := edit{mutation: "deleteNamespace", namespace: name, named: "input.name", revision: revision, manages: true}
 	if err := text.CheckAny("input.name", name); err != nil {
 		return nil, err
 	}

@@ -149,11 +149,11 @@ func definitionMutations() throwable {
 			return err
 		},
 		"updateResourceTypeAssociation": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{UUID: d.association(ctx, s), Prefix: metadef.Change[*string]{Set: true, Value: new(d.of("y", 3) + "_")}})
+			_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{Ref: metadef.AssociationRef{UUID: d.association(ctx, s)}, Prefix: metadef.Change[*string]{Set: true, Value: new(d.of("y", 3) + "_")}})
 			return err
 		},
 		"disassociateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.DisassociateResourceType(ctx, d.association(ctx, s), nil)
+			_, _, err := s.DisassociateResourceType(ctx, metadef.AssociationRef{UUID: d.association(ctx, s)}, nil)
 			return err
 		},
 		"shareNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
