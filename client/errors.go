@@ -47,6 +47,9 @@ type Error struct {
 	// Field is the path of the wrong value in the arguments, such as
 	// input.items[0].key; empty if the error is not about a value.
 	Field string
+	// Coordinate is the schema coordinate of that value, such as
+	// KeyValueInput.key; empty if the server names none.
+	Coordinate string
 	// Path is the path of the field in the answer.
 	Path string
 	// RetryAfter is the time until the next try; 0 is unknown.
@@ -127,7 +130,7 @@ func errorOf(one *gqlerror.Error, wait time.Duration) *Error {
 		value, _ := one.Extensions[key].(string)
 		return value
 	}
-	out := &Error{Code: ErrorCode(text("code")), Message: one.Message, Field: text("field"), Path: one.Path.String(), RetryAfter: wait}
+	out := &Error{Code: ErrorCode(text("code")), Message: one.Message, Field: text("field"), Coordinate: text("coordinate"), Path: one.Path.String(), RetryAfter: wait}
 	if seconds, ok := one.Extensions["retryAfter"].(float64); ok {
 		out.RetryAfter = time.Duration(seconds * float64(time.Second))
 	}

@@ -176,7 +176,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 		made.note(reading)
 		to.Errors = e.reconsidered(ctx, made.told(to.Errors))
 	}
-	return e.answerOf(ctx, to, measured)
+	return e.answerOf(ctx, plan, to, measured)
 }
 
 // maxRows bounds the rows that a query reads: about 2 s of a core. Prices do

@@ -116,7 +116,7 @@ func (e *Executor) RespondByGqlgen(ctx context.Context, operation *document.Oper
 	})
 	ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, recovered)
 	response := generated.NewExecutableSchema(e.config).Exec(ctx)(ctx)
-	response.Errors = PresentErrors(ctx, e.log, append(response.Errors, graphql.GetErrors(ctx)...))
+	response.Errors = e.errorsOf(ctx, operation.Plan(), append(response.Errors, graphql.GetErrors(ctx)...))
 	return response
 }
 

@@ -82,7 +82,7 @@ func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation)
 	e.Release(to.Data()...)
 	if s.events == nil {
 		cancel()
-		return nil, PresentErrors(ctx, e.log, to.Errors)
+		return nil, e.errorsOf(ctx, operation.Plan(), to.Errors)
 	}
 	s.last = of.after
 	return s, nil
@@ -166,12 +166,12 @@ func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *A
 	if !reading.IsWhole() {
 		e.log.ErrorContext(ctx, "an event was read at several instants", "requestId", RequestID(ctx), "operation", s.operation.Definition.Name)
 	}
-	return e.answerOf(ctx, to, measured)
+	return e.answerOf(ctx, plan, to, measured)
 }
 
 // answerOf returns the answer that was written.
-func (e *Executor) answerOf(ctx context.Context, to *writer.Writer, measured func() (statements, rows int64)) *Answer {
-	answer := &Answer{Data: to.Data(), Errors: PresentErrors(ctx, e.log, stopped(ctx, to.Errors))}
+func (e *Executor) answerOf(ctx context.Context, plan *document.Plan, to *writer.Writer, measured func() (statements, rows int64)) *Answer {
+	answer := &Answer{Data: to.Data(), Errors: e.errorsOf(ctx, plan, stopped(ctx, to.Errors))}
 	answer.Taken.Statements, answer.Taken.Rows = measured()
 	answer.Taken.IsOutside = answer.Taken.Statements > 0 && e.store.Postgres()
 	answer.Taken.Decisions = store.Decisions(ctx)

@@ -38,6 +38,8 @@ export interface AnswerError {
         readonly code?: ErrorCode | undefined;
         /** The invalid input or header, for example `filter.types[0]`. */
         readonly field?: string | undefined;
+        /** The schema coordinate of the input, for example `ResourceFilter.types`. */
+        readonly coordinate?: string | undefined;
         /** The number of seconds until a retry. */
         readonly retryAfter?: number | undefined;
         /** The id of the request in the server's log. */
